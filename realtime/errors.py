@@ -1,0 +1,69 @@
+"""One tree of errors, split by whose fault it is.
+
+RealtimeError
+    UsageError      our caller's program is wrong: a bad argument, a method called at the wrong time
+    ClientError     the other side of the client socket sent something that cannot be done
+    ProviderError   the model behind refused, failed or went away
+    Overflow        a bounded buffer is full
+
+Every error carries `code` (snake_case, stable, for programs) and a sentence for people that says what happened and
+what to do. `ClientError` and `ProviderError` travel to the client as one error event.
+"""
+
+from __future__ import annotations
+
+
+class RealtimeError(Exception):
+    """Base of all errors raised on purpose by this package.
+
+    `code` is a stable snake_case word; `retryable` says whether the same request may work later.
+    """
+
+    fault = "server"
+
+    def __init__(self, message: str, *, code: str, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.retryable = retryable
+
+    @property
+    def message(self) -> str:
+        """The sentence for people."""
+        return str(self.args[0])
+
+
+class UsageError(RealtimeError):
+    """The program that uses this package made a mistake. Never sent to a client in detail."""
+
+    fault = "server"
+
+    def __init__(self, message: str, *, code: str = "usage_error") -> None:
+        super().__init__(message, code=code)
+
+
+class ClientError(RealtimeError):
+    """A client frame cannot be served. The socket and the call live on.
+
+    `client_event_id` is the `event_id` of the frame it answers, where the frame had one.
+    """
+
+    fault = "client"
+
+    def __init__(self, message: str, *, code: str, client_event_id: str | None = None, retryable: bool = False) -> None:
+        super().__init__(message, code=code, retryable=retryable)
+        self.client_event_id = client_event_id
+
+
+class ProviderError(RealtimeError):
+    """The model behind failed. `retryable` is true where a later try may work (overload, lost link)."""
+
+    fault = "provider"
+
+
+class Overflow(RealtimeError):
+    """A bounded buffer is full and its policy is to fail."""
+
+    fault = "client"
+
+    def __init__(self, message: str, *, code: str = "overflow") -> None:
+        super().__init__(message, code=code, retryable=True)

@@ -1,0 +1,139 @@
+"""What all realtime events share, and the values several of them hold.
+
+An event is a frozen `msgspec` Struct. Its `type` string is the snake case of its class name without `Event`, its
+prefix names the sender: `client_*`, `server_*`, `agent_*`, `model_*`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from realtime.message import ToolCallBlock, ToolResultBlock
+
+Modality = Literal["text", "audio", "image"]
+ItemStatus = Literal["in_progress", "completed", "incomplete"]
+ResponseStatus = Literal["in_progress", "completed", "cancelled", "incomplete", "failed"]
+ConversationMode = Literal["auto", "none"]
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """Base of every realtime event."""
+
+    @property
+    def type(self) -> str:
+        """The event's type string, as on the wire."""
+        return str(self.__struct_config__.tag)
+
+    def model_dump(self) -> dict[str, Any]:
+        """The event as JSON-safe builtins: bytes become base64 text, blocks their canonical dicts."""
+        dumped: dict[str, Any] = msgspec.to_builtins(self)
+        return dumped
+
+
+class AudioFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """Audio is pcm16, little endian, mono; only the rate varies.
+
+    Both printed spellings are read (`{type, rate}` and `{encoding, sample_rate}`, also mixed); what we send carries
+    all four keys. Rates are in Hz.
+    """
+
+    type: str | None = None
+    rate: int | None = None
+    encoding: str | None = None
+    sample_rate: int | None = None
+
+    @classmethod
+    def pcm16(cls, rate_hz: int) -> AudioFormat:
+        """The format object for pcm16 at `rate_hz`, in both spellings."""
+        return cls(type="audio/pcm", rate=rate_hz, encoding="pcm16", sample_rate=rate_hz)
+
+    def rate_hz(self, default_hz: int) -> int:
+        """The rate that is meant. Raises ValueError for another encoding or an impossible or contradictory rate."""
+        if self.encoding is not None and self.encoding.lower() not in ("pcm16", "pcm_s16le", "pcm"):
+            raise ValueError(f"audio encoding {self.encoding!r} is not supported: send pcm16, little endian, mono")
+        if self.type is not None and self.type.lower() not in ("audio/pcm", "audio/l16", "pcm16", "pcm"):
+            raise ValueError(f"audio type {self.type!r} is not supported: send audio/pcm (pcm16, little endian, mono)")
+        rate_hz = self.rate if self.rate is not None else self.sample_rate
+        if rate_hz is None:
+            return default_hz
+        if self.sample_rate is not None and self.sample_rate != rate_hz:
+            raise ValueError(f"audio format says rate {rate_hz} and sample_rate {self.sample_rate}")
+        if not 8_000 <= rate_hz <= 96_000:
+            raise ValueError(f"audio rate {rate_hz} Hz is outside 8000..96000")
+        return rate_hz
+
+
+class ImageFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """How an image is encoded, e.g. `image/jpeg`. Pages in the field send either key or both."""
+
+    type: str | None = None
+    mime_type: str | None = None
+
+    @property
+    def media_type(self) -> str:
+        """The MIME type; JPEG where nothing is said."""
+        return self.mime_type or self.type or "image/jpeg"
+
+
+class ContentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One part of a message item.
+
+    `text` for typed text, `transcript` for what was spoken in an audio part (after a barge-in: what was heard),
+    `image` as bytes (base64 in JSON) with its `media_type`.
+    """
+
+    type: Literal["text", "audio", "image"]
+    text: str | None = None
+    transcript: str | None = None
+    image: bytes | None = None
+    media_type: str | None = None
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the conversation: a message, a tool call or its result."""
+
+    id: str
+    type: Literal["message", "tool_call", "tool_result"] = "message"
+    role: Literal["user", "assistant", "system"] | None = None
+    status: ItemStatus = "completed"
+    content: tuple[ContentPart, ...] = ()
+    tool_call: ToolCallBlock | None = None
+    tool_result: ToolResultBlock | None = None
+
+    @property
+    def text(self) -> str:
+        """Typed text and transcripts of all parts, in order."""
+        return " ".join(part.text or part.transcript or "" for part in self.content).strip()
+
+
+class UsageDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens by kind. A count the provider does not report is null."""
+
+    input_text_tokens: int | None = None
+    input_audio_tokens: int | None = None
+    input_image_tokens: int | None = None
+    input_cached_tokens: int | None = None
+    output_text_tokens: int | None = None
+    output_audio_tokens: int | None = None
+    output_reasoning_tokens: int | None = None
+
+
+class ResponseOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one response does differently from the session. A missing field keeps the session's value.
+
+    `conversation="none"` makes an out-of-band response that is not written to the history. `input`, where given,
+    replaces the context of this response.
+    """
+
+    instructions: str | None = None
+    output_modalities: tuple[Modality, ...] | None = None
+    voice: str | None = None
+    tools: tuple[dict[str, Any], ...] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    conversation: ConversationMode = "auto"
+    input: tuple[Item, ...] | None = None
+    metadata: dict[str, str] | None = None

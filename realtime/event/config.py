@@ -1,0 +1,74 @@
+"""What a client may set for its call: the `config` of session create and session update, typed."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from realtime.event.base import Modality
+from realtime.event.decode import explain
+
+TurnAuthority = Literal["provider", "server", "client"]
+
+
+class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the end of a turn is found.
+
+    `authority`: who decides: the provider's own detector, the server's (`realtime.audio.endpoint`), or the client by
+    commits (push-to-talk). Null: the provider where its profile has one, else the server.
+    `type`: the provider's detector, e.g. `server_vad` or `semantic_vad`. `threshold` 0..1; the two times in ms.
+    """
+
+    authority: TurnAuthority | None = None
+    type: str | None = None
+    threshold: float | None = None
+    silence_duration_ms: int | None = None
+    prefix_padding_ms: int | None = None
+    eagerness: Literal["low", "medium", "high", "auto"] | None = None
+
+
+class ToolDeclaration(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool as a model sees it. `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+
+
+class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a call. Null means "not said": the agent's own value holds.
+
+    `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
+    `client_tool_result`). `model_provider` and `model` choose the model behind, where the server offers a choice.
+    `temperature`, `max_output_tokens` and `extra` go to the provider as they are. Unknown keys are ignored.
+    """
+
+    instructions: str | None = None
+    user_name: str | None = None
+    agent_name: str | None = None
+    model_provider: str | None = None
+    model: str | None = None
+    voice: str | None = None
+    output_modalities: tuple[Modality, ...] | None = None
+    turn_detection: TurnDetection | Literal["none"] | None = None
+    text_auto_response: bool | None = None
+    auto_response: bool | None = None
+    input_audio_transcription: bool | None = None
+    tools: tuple[ToolDeclaration, ...] | None = None
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    extra: dict[str, Any] | None = None
+
+    @classmethod
+    def from_dict(cls, config: dict[str, Any]) -> SessionConfig:
+        """The typed form. Raises ValueError naming the wrong key."""
+        try:
+            return msgspec.convert(config, cls)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"config: {explain(error)}") from error
+
+    def merged(self, change: SessionConfig) -> SessionConfig:
+        """These settings with everything that `change` says on top."""
+        said = {name: value for name in self.__struct_fields__ if (value := getattr(change, name)) is not None}
+        return msgspec.structs.replace(self, **said)

@@ -1,0 +1,224 @@
+"""The fields of every meaning that a model event and an agent event share, written once.
+
+`realtime.event.model` and `realtime.event.server` derive their classes from these; the agent's add who said it and
+where it stands in the log. A field that the provider behind does not have is null.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from realtime.event.base import (
+    AudioFormat,
+    ConversationMode,
+    Event,
+    Item,
+    Modality,
+    ResponseStatus,
+    UsageDetail,
+)
+from realtime.message import ToolCallBlock
+
+
+class ResponseCreated(Event, frozen=True, kw_only=True):
+    """A response begins. `status` is `in_progress`."""
+
+    response_id: str
+    status: ResponseStatus = "in_progress"
+    status_details: dict[str, Any] | None = None
+    output_modalities: tuple[Modality, ...] | None = None
+    conversation: ConversationMode = "auto"
+    metadata: dict[str, Any] | None = None
+    usage_detail: UsageDetail | None = None
+
+
+class ResponseDone(Event, frozen=True, kw_only=True):
+    """A response is over, exactly once, also when cancelled or failed (`status` tells)."""
+
+    response_id: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    metadata: dict[str, Any] | None = None
+    status: ResponseStatus = "completed"
+    status_details: dict[str, Any] | None = None
+    output_modalities: tuple[Modality, ...] | None = None
+    conversation: ConversationMode = "auto"
+    usage_detail: UsageDetail | None = None
+
+
+class ResponsePart(Event, frozen=True, kw_only=True):
+    """Where in a response something belongs. Several responses can run at once: key all state by these ids."""
+
+    response_id: str
+    item_id: str
+    output_index: int = 0
+    content_index: int = 0
+
+
+class ResponseAudioDelta(ResponsePart, frozen=True, kw_only=True):
+    """A chunk of speech: `delta` is pcm16 bytes (base64 in JSON), any even length, at the rate that `format` says."""
+
+    delta: bytes
+    format: AudioFormat
+
+
+class ResponseAudioDone(ResponsePart, frozen=True, kw_only=True):
+    """The speech of this part is complete."""
+
+
+class ResponseAudioTranscriptDelta(ResponsePart, frozen=True, kw_only=True):
+    """The next piece of the words being spoken."""
+
+    delta: str
+
+
+class ResponseAudioTranscriptDone(ResponsePart, frozen=True, kw_only=True):
+    """The words are complete: `transcript` is the full text (after a barge-in: what was heard)."""
+
+    transcript: str = ""
+
+
+class ResponseTextDelta(ResponsePart, frozen=True, kw_only=True):
+    """The next piece of a text-only answer."""
+
+    delta: str
+
+
+class ResponseTextDone(ResponsePart, frozen=True, kw_only=True):
+    """The text-only answer is complete."""
+
+    text: str = ""
+
+
+class ResponseToolUseDelta(ResponsePart, frozen=True, kw_only=True):
+    """Arguments of a tool call arriving: `delta` is the new fragment, `tool_use.input` all of it so far."""
+
+    tool_use: ToolCallBlock
+    delta: str = ""
+
+
+class ResponseToolUseDone(ResponsePart, frozen=True, kw_only=True):
+    """The tool call is complete; `tool_use.input` is the whole JSON text."""
+
+    tool_use: ToolCallBlock
+
+
+class InputTranscriptionDelta(Event, frozen=True, kw_only=True):
+    """The next piece of what the user said."""
+
+    item_id: str
+    delta: str
+    content_index: int = 0
+
+
+class InputTranscriptionDone(Event, frozen=True, kw_only=True):
+    """What the user said in this item, complete."""
+
+    item_id: str
+    transcript: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    content_index: int = 0
+
+
+class InputTranscriptionFailed(Event, frozen=True, kw_only=True):
+    """The user's speech could not be transcribed; the model may have understood it all the same."""
+
+    item_id: str
+    code: str
+    message: str
+    content_index: int = 0
+
+
+class InputStarted(Event, frozen=True, kw_only=True):
+    """The user began to speak at `audio_start_ms` of the client's audio stream (start of voice, no padding)."""
+
+    item_id: str
+    audio_start_ms: int
+
+
+class InputDone(Event, frozen=True, kw_only=True):
+    """The user stopped at `audio_end_ms` of the client's audio stream (end of voice, without the silence)."""
+
+    item_id: str
+    audio_end_ms: int
+
+
+class InputCommitted(Event, frozen=True, kw_only=True):
+    """The input audio so far became the user item `item_id`."""
+
+    item_id: str
+    previous_item_id: str | None = None
+
+
+class InputCleared(Event, frozen=True, kw_only=True):
+    """The input audio not yet committed was dropped."""
+
+
+class ItemAdded(Event, frozen=True, kw_only=True):
+    """An item entered the conversation after `previous_item_id` (null: at the front, or unknown)."""
+
+    item: Item
+    previous_item_id: str | None = None
+
+
+class ItemDone(Event, frozen=True, kw_only=True):
+    """The item will not change any more."""
+
+    item: Item
+    previous_item_id: str | None = None
+
+
+class ItemDeleted(Event, frozen=True, kw_only=True):
+    """The item is gone from the conversation."""
+
+    item_id: str
+
+
+class ItemTruncated(Event, frozen=True, kw_only=True):
+    """The item was cut after `audio_end_ms` of its audio; `transcript` is what was heard, null where unknown."""
+
+    item_id: str
+    content_index: int = 0
+    audio_end_ms: int = 0
+    transcript: str | None = None
+
+
+class ItemRetrieved(Event, frozen=True, kw_only=True):
+    """The answer to a request for one item."""
+
+    item: Item
+
+
+class SessionUpdated(Event, frozen=True, kw_only=True):
+    """The effective settings of the model's session after a change. Holds no secrets."""
+
+    settings: dict[str, Any]
+
+
+class Reconnecting(Event, frozen=True, kw_only=True):
+    """The link to the model was lost; try number `attempt` starts in `retry_after_ms`."""
+
+    attempt: int
+    retry_after_ms: int
+    reason: str
+
+
+class Reconnected(Event, frozen=True, kw_only=True):
+    """The link to the model is back with its context restored; `gap_ms` is how long it was away."""
+
+    gap_ms: int
+
+
+class Error(Event, frozen=True, kw_only=True):
+    """Something went wrong; the call goes on unless an ended event follows.
+
+    `error_type` is whose fault it is (`client_error`, `provider_error`, `server_error`, `tool_error`), `code` a stable
+    word for programs, `message` a sentence for people. `client_event_id` is the `event_id` of the frame it answers.
+    """
+
+    error_type: str
+    code: str
+    message: str
+    retryable: bool = False
+    client_event_id: str | None = None

@@ -1,0 +1,187 @@
+"""Model events: what a realtime model says, provider-neutral.
+
+The model's "session" is its connection, never the user's call: `session_id` here is the provider's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from realtime.event import meaning
+from realtime.event.base import Event
+from realtime.event.decode import read_event
+
+
+class ModelSessionCreatedEvent(Event, frozen=True, kw_only=True, tag="model_session_created"):
+    """The model's session is up."""
+
+    session_id: str
+
+
+class ModelSessionEndedEvent(Event, frozen=True, kw_only=True, tag="model_session_ended"):
+    """The model's session is over; `reason` says why in a word or a short sentence."""
+
+    session_id: str
+    reason: str
+
+
+class ModelResponseCreatedEvent(meaning.ResponseCreated, frozen=True, kw_only=True, tag="model_response_created"):
+    pass
+
+
+class ModelResponseDoneEvent(meaning.ResponseDone, frozen=True, kw_only=True, tag="model_response_done"):
+    pass
+
+
+class ModelResponseAudioDeltaEvent(
+    meaning.ResponseAudioDelta, frozen=True, kw_only=True, tag="model_response_audio_delta"
+):
+    pass
+
+
+class ModelResponseAudioDoneEvent(
+    meaning.ResponseAudioDone, frozen=True, kw_only=True, tag="model_response_audio_done"
+):
+    pass
+
+
+class ModelResponseAudioTranscriptDeltaEvent(
+    meaning.ResponseAudioTranscriptDelta, frozen=True, kw_only=True, tag="model_response_audio_transcript_delta"
+):
+    pass
+
+
+class ModelResponseAudioTranscriptDoneEvent(
+    meaning.ResponseAudioTranscriptDone, frozen=True, kw_only=True, tag="model_response_audio_transcript_done"
+):
+    pass
+
+
+class ModelResponseTextDeltaEvent(
+    meaning.ResponseTextDelta, frozen=True, kw_only=True, tag="model_response_text_delta"
+):
+    pass
+
+
+class ModelResponseTextDoneEvent(meaning.ResponseTextDone, frozen=True, kw_only=True, tag="model_response_text_done"):
+    pass
+
+
+class ModelResponseToolUseDeltaEvent(
+    meaning.ResponseToolUseDelta, frozen=True, kw_only=True, tag="model_response_tool_use_delta"
+):
+    pass
+
+
+class ModelResponseToolUseDoneEvent(
+    meaning.ResponseToolUseDone, frozen=True, kw_only=True, tag="model_response_tool_use_done"
+):
+    pass
+
+
+class ModelInputTranscriptionDeltaEvent(
+    meaning.InputTranscriptionDelta, frozen=True, kw_only=True, tag="model_input_transcription_delta"
+):
+    pass
+
+
+class ModelInputTranscriptionDoneEvent(
+    meaning.InputTranscriptionDone, frozen=True, kw_only=True, tag="model_input_transcription_done"
+):
+    pass
+
+
+class ModelInputTranscriptionFailedEvent(
+    meaning.InputTranscriptionFailed, frozen=True, kw_only=True, tag="model_input_transcription_failed"
+):
+    pass
+
+
+class ModelInputStartedEvent(meaning.InputStarted, frozen=True, kw_only=True, tag="model_input_started"):
+    pass
+
+
+class ModelInputDoneEvent(meaning.InputDone, frozen=True, kw_only=True, tag="model_input_done"):
+    pass
+
+
+class ModelInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True, tag="model_input_committed"):
+    pass
+
+
+class ModelInputClearedEvent(meaning.InputCleared, frozen=True, kw_only=True, tag="model_input_cleared"):
+    pass
+
+
+class ModelItemAddedEvent(meaning.ItemAdded, frozen=True, kw_only=True, tag="model_item_added"):
+    pass
+
+
+class ModelItemDoneEvent(meaning.ItemDone, frozen=True, kw_only=True, tag="model_item_done"):
+    pass
+
+
+class ModelItemDeletedEvent(meaning.ItemDeleted, frozen=True, kw_only=True, tag="model_item_deleted"):
+    pass
+
+
+class ModelItemTruncatedEvent(meaning.ItemTruncated, frozen=True, kw_only=True, tag="model_item_truncated"):
+    pass
+
+
+class ModelItemRetrievedEvent(meaning.ItemRetrieved, frozen=True, kw_only=True, tag="model_item_retrieved"):
+    pass
+
+
+class ModelSessionUpdatedEvent(meaning.SessionUpdated, frozen=True, kw_only=True, tag="model_session_updated"):
+    pass
+
+
+class ModelReconnectingEvent(meaning.Reconnecting, frozen=True, kw_only=True, tag="model_reconnecting"):
+    pass
+
+
+class ModelReconnectedEvent(meaning.Reconnected, frozen=True, kw_only=True, tag="model_reconnected"):
+    pass
+
+
+class ModelErrorEvent(meaning.Error, frozen=True, kw_only=True, tag="model_error"):
+    pass
+
+
+ModelEvent = (
+    ModelSessionCreatedEvent
+    | ModelSessionEndedEvent
+    | ModelResponseCreatedEvent
+    | ModelResponseDoneEvent
+    | ModelResponseAudioDeltaEvent
+    | ModelResponseAudioDoneEvent
+    | ModelResponseAudioTranscriptDeltaEvent
+    | ModelResponseAudioTranscriptDoneEvent
+    | ModelResponseTextDeltaEvent
+    | ModelResponseTextDoneEvent
+    | ModelResponseToolUseDeltaEvent
+    | ModelResponseToolUseDoneEvent
+    | ModelInputTranscriptionDeltaEvent
+    | ModelInputTranscriptionDoneEvent
+    | ModelInputTranscriptionFailedEvent
+    | ModelInputStartedEvent
+    | ModelInputDoneEvent
+    | ModelInputCommittedEvent
+    | ModelInputClearedEvent
+    | ModelItemAddedEvent
+    | ModelItemDoneEvent
+    | ModelItemDeletedEvent
+    | ModelItemTruncatedEvent
+    | ModelItemRetrievedEvent
+    | ModelSessionUpdatedEvent
+    | ModelReconnectingEvent
+    | ModelReconnectedEvent
+    | ModelErrorEvent
+)
+
+
+def from_json(frame: dict[str, Any]) -> ModelEvent:
+    """The event that a JSON object holds. Raises ValueError for anything that is not a model event."""
+    event: ModelEvent = read_event(frame, ModelEvent)
+    return event

@@ -1,0 +1,402 @@
+"""Server events: what a client gets.
+
+`agent_*` events carry who said it (`agent_id`, `agent_name`). Every event carries where it stands in the call's log:
+`seq` rises by one per logged event, `ts_ms` counts from the beginning of the call; both are 0 until the log stamps them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from realtime.event import meaning
+from realtime.event.base import Event
+from realtime.event.decode import read_event
+from realtime.message import ToolResultBlock
+
+
+class ServerSessionCreatedEvent(Event, frozen=True, kw_only=True, tag="server_session_created"):
+    """The call exists. `session_id` is the client's own label, `call_id` the server's unguessable name of the call."""
+
+    session_id: str
+    call_id: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerSessionUpdatedEvent(Event, frozen=True, kw_only=True, tag="server_session_updated"):
+    """The new settings are in force."""
+
+    session_id: str
+    config: dict[str, Any] | None = None
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerSessionEndedEvent(Event, frozen=True, kw_only=True, tag="server_session_ended"):
+    """The call is over; nothing follows. `reason` is a stable word."""
+
+    session_id: str
+    reason: str = "ended"
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerSessionResumedEvent(Event, frozen=True, kw_only=True, tag="server_session_resumed"):
+    """A listener is back: everything after `last_seq` follows. `token` is good for the next resume."""
+
+    session_id: str
+    call_id: str
+    last_seq: int
+    token: str | None = None
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerAudioFlushEvent(Event, frozen=True, kw_only=True, tag="server_audio_flush"):
+    """Silence the voice at once: drop all audio of `item_id` that was not played yet (null: of every item)."""
+
+    item_id: str | None = None
+    reason: str = "barge_in"
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerAudioReceivedEvent(Event, frozen=True, kw_only=True, tag="server_audio_received"):
+    """Client audio up to sample `offset` of its stream has arrived; earlier samples need not be kept."""
+
+    offset: int
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerGoodbyeEvent(Event, frozen=True, kw_only=True, tag="server_goodbye"):
+    """This socket is about to close. With a token the call can be resumed elsewhere after `retry_after_ms`."""
+
+    reason: str
+    resume_token: str | None = None
+    retry_after_ms: int | None = None
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerLatencyEvent(Event, frozen=True, kw_only=True, tag="server_latency"):
+    """Where the time between the end of a turn and the first sound of the answer went, in ms by stage."""
+
+    response_id: str
+    turn_end_to_audio_ms: int
+    stages_ms: dict[str, int] = {}
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerRoomJoinedEvent(Event, frozen=True, kw_only=True, tag="server_room_joined"):
+    """Somebody entered the room."""
+
+    participant_id: str
+    name: str
+    kind: str
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerRoomLeftEvent(Event, frozen=True, kw_only=True, tag="server_room_left"):
+    """Somebody left the room."""
+
+    participant_id: str
+    name: str
+    reason: str = "left"
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerRoomFloorEvent(Event, frozen=True, kw_only=True, tag="server_room_floor"):
+    """Who may speak now (null: nobody in particular) and by which rule."""
+
+    participant_id: str | None = None
+    reason: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentReadyEvent(Event, frozen=True, kw_only=True, tag="agent_ready"):
+    """The agent is ready to receive input. `model` says which provider and model speak and what they can."""
+
+    model: dict[str, Any] | None = None
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentEndedEvent(Event, frozen=True, kw_only=True, tag="agent_ended"):
+    """The agent is gone."""
+
+    reason: str = "stopped"
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentResponseToolResultEvent(Event, frozen=True, kw_only=True, tag="agent_response_tool_result"):
+    """What a tool returned; its `id` is that of the call."""
+
+    tool_result: ToolResultBlock
+    response_id: str | None = None
+    item_id: str | None = None
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentResponseCreatedEvent(meaning.ResponseCreated, frozen=True, kw_only=True, tag="agent_response_created"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentResponseDoneEvent(meaning.ResponseDone, frozen=True, kw_only=True, tag="agent_response_done"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentResponseAudioDeltaEvent(
+    meaning.ResponseAudioDelta, frozen=True, kw_only=True, tag="agent_response_audio_delta"
+):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentResponseAudioDoneEvent(
+    meaning.ResponseAudioDone, frozen=True, kw_only=True, tag="agent_response_audio_done"
+):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentResponseAudioTranscriptDeltaEvent(
+    meaning.ResponseAudioTranscriptDelta, frozen=True, kw_only=True, tag="agent_response_audio_transcript_delta"
+):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentResponseAudioTranscriptDoneEvent(
+    meaning.ResponseAudioTranscriptDone, frozen=True, kw_only=True, tag="agent_response_audio_transcript_done"
+):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentResponseTextDeltaEvent(
+    meaning.ResponseTextDelta, frozen=True, kw_only=True, tag="agent_response_text_delta"
+):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentResponseTextDoneEvent(meaning.ResponseTextDone, frozen=True, kw_only=True, tag="agent_response_text_done"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentResponseToolUseDeltaEvent(
+    meaning.ResponseToolUseDelta, frozen=True, kw_only=True, tag="agent_response_tool_use_delta"
+):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentResponseToolUseDoneEvent(
+    meaning.ResponseToolUseDone, frozen=True, kw_only=True, tag="agent_response_tool_use_done"
+):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentInputTranscriptionDeltaEvent(
+    meaning.InputTranscriptionDelta, frozen=True, kw_only=True, tag="agent_input_transcription_delta"
+):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentInputTranscriptionDoneEvent(
+    meaning.InputTranscriptionDone, frozen=True, kw_only=True, tag="agent_input_transcription_done"
+):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentInputTranscriptionFailedEvent(
+    meaning.InputTranscriptionFailed, frozen=True, kw_only=True, tag="agent_input_transcription_failed"
+):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentInputStartedEvent(meaning.InputStarted, frozen=True, kw_only=True, tag="agent_input_started"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentInputDoneEvent(meaning.InputDone, frozen=True, kw_only=True, tag="agent_input_done"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True, tag="agent_input_committed"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentInputClearedEvent(meaning.InputCleared, frozen=True, kw_only=True, tag="agent_input_cleared"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentItemAddedEvent(meaning.ItemAdded, frozen=True, kw_only=True, tag="agent_item_added"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentItemDoneEvent(meaning.ItemDone, frozen=True, kw_only=True, tag="agent_item_done"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentItemDeletedEvent(meaning.ItemDeleted, frozen=True, kw_only=True, tag="agent_item_deleted"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentItemTruncatedEvent(meaning.ItemTruncated, frozen=True, kw_only=True, tag="agent_item_truncated"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentItemRetrievedEvent(meaning.ItemRetrieved, frozen=True, kw_only=True, tag="agent_item_retrieved"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentSessionUpdatedEvent(meaning.SessionUpdated, frozen=True, kw_only=True, tag="agent_session_updated"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentReconnectingEvent(meaning.Reconnecting, frozen=True, kw_only=True, tag="agent_reconnecting"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentReconnectedEvent(meaning.Reconnected, frozen=True, kw_only=True, tag="agent_reconnected"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentErrorEvent(meaning.Error, frozen=True, kw_only=True, tag="agent_error"):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+ServerEvent = (
+    ServerSessionCreatedEvent
+    | ServerSessionUpdatedEvent
+    | ServerSessionEndedEvent
+    | ServerSessionResumedEvent
+    | ServerAudioFlushEvent
+    | ServerAudioReceivedEvent
+    | ServerGoodbyeEvent
+    | ServerLatencyEvent
+    | ServerRoomJoinedEvent
+    | ServerRoomLeftEvent
+    | ServerRoomFloorEvent
+    | AgentReadyEvent
+    | AgentEndedEvent
+    | AgentResponseToolResultEvent
+    | AgentResponseCreatedEvent
+    | AgentResponseDoneEvent
+    | AgentResponseAudioDeltaEvent
+    | AgentResponseAudioDoneEvent
+    | AgentResponseAudioTranscriptDeltaEvent
+    | AgentResponseAudioTranscriptDoneEvent
+    | AgentResponseTextDeltaEvent
+    | AgentResponseTextDoneEvent
+    | AgentResponseToolUseDeltaEvent
+    | AgentResponseToolUseDoneEvent
+    | AgentInputTranscriptionDeltaEvent
+    | AgentInputTranscriptionDoneEvent
+    | AgentInputTranscriptionFailedEvent
+    | AgentInputStartedEvent
+    | AgentInputDoneEvent
+    | AgentInputCommittedEvent
+    | AgentInputClearedEvent
+    | AgentItemAddedEvent
+    | AgentItemDoneEvent
+    | AgentItemDeletedEvent
+    | AgentItemTruncatedEvent
+    | AgentItemRetrievedEvent
+    | AgentSessionUpdatedEvent
+    | AgentReconnectingEvent
+    | AgentReconnectedEvent
+    | AgentErrorEvent
+)
+
+
+def from_json(frame: dict[str, Any]) -> ServerEvent:
+    """The event that a JSON object holds. Raises ValueError for anything that is not a server event."""
+    event: ServerEvent = read_event(frame, ServerEvent)
+    return event

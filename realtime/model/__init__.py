@@ -1,0 +1,1 @@
+"""Realtime models and the seam they stand behind."""

@@ -1,0 +1,304 @@
+"""The model seam: what a realtime model is to the rest of the server.
+
+A model is a `Profile` (data: what it can do) and something that opens a `Connection`. Inputs are the closed union
+`ModelInput`, outputs the closed union `ModelEvent`. Nobody above this package asks which provider it is; they ask the
+profile. What a profile lacks is refused before sending, by name (`refusal`).
+
+A provider over a socket is a pure `Codec` (frames to and from the two unions) driven by `realtime.model.wire`; the
+embedded and the scripted model offer the same `Connection` without a socket.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, assert_never
+
+import msgspec
+
+from realtime.errors import ClientError
+from realtime.event.base import Item, Modality, ResponseOverrides
+from realtime.event.config import ToolDeclaration, TurnDetection
+from realtime.event.model import ModelEvent
+from realtime.message import ToolResultBlock
+from realtime.runtime import Runtime
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """What one model, by name, can do. Rates in Hz, limits in seconds; `supports_` is ability, `emits_` observation."""
+
+    provider: str
+    model: str
+    input_rate_hz: int
+    output_rate_hz: int
+    input_modalities: frozenset[Modality] = frozenset({"text", "audio"})
+    output_modalities: frozenset[Modality] = frozenset({"text", "audio"})
+    supports_tools: bool = True
+    emits_speech_events: bool = True
+    """It has a detector of its own and reports when the user starts and stops speaking."""
+    supports_manual_turns: bool = True
+    """Its detector can be switched off; commits and response requests then come from us."""
+    interrupts_itself: bool = True
+    """With its detector on, it cancels its response by itself when the user speaks."""
+    supports_cancel: bool = True
+    supports_truncation: bool = True
+    """It can be told where the listener stopped hearing an item."""
+    supports_item_delete: bool = True
+    supports_response_overrides: bool = True
+    session_limit_s: int | None = None
+    voices: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    """What it understands, as BCP 47 tags; empty: many or unknown."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The effective settings of a model's session.
+
+    `turn_detection="none"` switches the provider's detector off; null leaves its default. `extra` is passed through.
+    """
+
+    instructions: str = ""
+    voice: str | None = None
+    tools: tuple[ToolDeclaration, ...] = ()
+    output_modalities: tuple[Modality, ...] = ("audio",)
+    turn_detection: TurnDetection | str | None = None
+    input_audio_transcription: bool = True
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    extra: dict[str, Any] = {}
+
+
+class AudioAppend(msgspec.Struct, frozen=True, gc=False):
+    """Speech of the user: pcm16 mono at the profile's input rate, an even number of bytes."""
+
+    pcm: bytes
+
+
+class AudioCommit(msgspec.Struct, frozen=True):
+    """The audio so far is a turn of the user."""
+
+
+class AudioClear(msgspec.Struct, frozen=True):
+    """Forget the audio not committed yet."""
+
+
+class ItemCreate(msgspec.Struct, frozen=True):
+    """Put a message, a tool call or a tool result (history) into the conversation. Makes no response by itself."""
+
+    item: Item
+    previous_item_id: str | None = None
+
+
+class ItemDelete(msgspec.Struct, frozen=True):
+    """Remove an item from the model's context."""
+
+    item_id: str
+
+
+class ItemRetrieve(msgspec.Struct, frozen=True):
+    """Ask for an item as the model holds it."""
+
+    item_id: str
+
+
+class ItemTruncate(msgspec.Struct, frozen=True):
+    """The listener heard `audio_end_ms` of the item's audio; `heard_text` is the words of that part."""
+
+    item_id: str
+    audio_end_ms: int
+    heard_text: str = ""
+    content_index: int = 0
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    """What a tool returned. Makes no response by itself: `ResponseCreate` follows the last result."""
+
+    result: ToolResultBlock
+
+
+class ResponseCreate(msgspec.Struct, frozen=True):
+    """Answer now; `overrides` hold for this response only."""
+
+    overrides: ResponseOverrides | None = None
+
+
+class ResponseCancel(msgspec.Struct, frozen=True):
+    """Stop the response (null: the one that runs)."""
+
+    response_id: str | None = None
+
+
+class SessionUpdate(msgspec.Struct, frozen=True):
+    """The whole of the new effective settings."""
+
+    settings: Settings
+
+
+ModelInput = (
+    AudioAppend
+    | AudioCommit
+    | AudioClear
+    | ItemCreate
+    | ItemDelete
+    | ItemRetrieve
+    | ItemTruncate
+    | ToolResult
+    | ResponseCreate
+    | ResponseCancel
+    | SessionUpdate
+)
+
+OnEvent = Callable[[ModelEvent], None]
+History = Callable[[], Sequence[Item]]
+
+
+class Connection(Protocol):
+    """A live session with a model.
+
+    Events arrive by the `on_event` given at connect, in order, on the event loop's thread. The last one is
+    `ModelSessionEndedEvent`, exactly once, whoever ends the session.
+    """
+
+    @property
+    def profile(self) -> Profile:
+        """What this connection's model can do."""
+        ...
+
+    def send(self, message: ModelInput) -> None:
+        """Hand the message over. Never waits and never raises for a lost link: input audio is then kept or dropped
+        oldest first, control messages never drop. After `close` it does nothing."""
+        ...
+
+    async def close(self) -> None:
+        """End the session and release everything it holds. Idempotent; cancelling it still releases everything."""
+        ...
+
+
+class RealtimeModel(ABC):
+    """A configured model: which one, with which key and voice. Holds no connection; one object serves many calls."""
+
+    voice: str | None = None
+    websocket_url: str | None = None
+    """Where a provider over a socket is dialled; may be changed, for a proxy or an emulator. Null: no socket."""
+
+    @property
+    @abstractmethod
+    def profile(self) -> Profile:
+        """What the model can do."""
+
+    @abstractmethod
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        """Open a session and return once it is usable (`ModelSessionCreatedEvent` has been reported).
+
+        `history` gives the items to restore the context from, now and after each reconnect. Raises ProviderError when
+        the session cannot be had; cancelling leaves nothing open.
+        """
+
+    @property
+    def support_input_modalities(self) -> list[str]:
+        """What may be sent, e.g. `["audio", "text"]`."""
+        return sorted(self.profile.input_modalities)
+
+    @property
+    def support_tools(self) -> bool:
+        """Whether tools may be offered to the model."""
+        return self.profile.supports_tools
+
+    @property
+    def input_sample_rate(self) -> int:
+        """Rate of the audio the model takes, in Hz."""
+        return self.profile.input_rate_hz
+
+    @property
+    def output_sample_rate(self) -> int:
+        """Rate of the audio the model gives, in Hz."""
+        return self.profile.output_rate_hz
+
+
+Frame = str | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to dial. `headers` hold the key and never appear in a repr."""
+
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    subprotocols: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Address(url={self.url!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class CloseVerdict:
+    """What a closed link means: the code and sentence for the client, and whether dialling again can help."""
+
+    code: str
+    message: str
+    reconnect: bool
+
+
+class Codec(Protocol):
+    """One provider's protocol as pure functions with the state of one connection. Never awaits, never reads a clock."""
+
+    profile: ClassVar[Profile] | Profile
+
+    def address(self, settings: Settings) -> Address:
+        """Where and with which headers to dial."""
+        ...
+
+    def opening(self, settings: Settings, history: Sequence[Item]) -> list[Frame]:
+        """What to send first: the settings, then the context."""
+        ...
+
+    def encode(self, message: ModelInput) -> list[Frame]:
+        """The frames that say it; empty where the protocol needs none."""
+        ...
+
+    def decode(self, frame: Frame) -> list[ModelEvent]:
+        """Every event that the frame holds. Broken or unknown frames give none. Never raises."""
+        ...
+
+    def closed(self, code: int | None, reason: str) -> CloseVerdict:
+        """What this close means."""
+        ...
+
+
+def refusal(profile: Profile, message: ModelInput) -> ClientError | None:
+    """Why a model with this profile cannot take the message, or None where it can."""
+    match message:
+        case AudioAppend():
+            missing = "audio" if "audio" not in profile.input_modalities else None
+        case ItemCreate(item=item):
+            kinds = {part.type for part in item.content}
+            missing = next(
+                (kind for kind in ("image", "audio", "text") if kind in kinds - profile.input_modalities), None
+            )
+        case ToolResult():
+            if profile.supports_tools:
+                return None
+            return ClientError(f"{profile.model} cannot use tools", code="unsupported_tools")
+        case ItemDelete():
+            if profile.supports_item_delete:
+                return None
+            return ClientError(
+                f"{profile.model} cannot delete an item from its context", code="unsupported_item_delete"
+            )
+        case (
+            AudioCommit()
+            | AudioClear()
+            | ItemRetrieve()
+            | ItemTruncate()
+            | ResponseCreate()
+            | ResponseCancel()
+            | SessionUpdate()
+        ):
+            return None
+        case _:
+            assert_never(message)
+    if missing is None:
+        return None
+    takes = ", ".join(sorted(profile.input_modalities))
+    return ClientError(f"{profile.model} does not take {missing} input (it takes {takes})", code="unsupported_modality")

@@ -1,0 +1,42 @@
+"""Time, ids and chance, injected: nothing else in the package reads a clock or makes an id."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a call needs from the world.
+
+    `now` is monotonic seconds, `wall_now` seconds since the epoch, `new_id(prefix)` an unguessable id such as
+    `call_4f1c...`, `random` the one source of chance.
+    """
+
+    now: Callable[[], float] = time.monotonic
+    wall_now: Callable[[], float] = time.time
+    new_id: Callable[[str], str] = field(default=lambda prefix: f"{prefix}_{uuid.uuid4().hex}")
+    random: Random = field(default_factory=Random)
+
+    @classmethod
+    def of_loop(cls, loop: asyncio.AbstractEventLoop) -> Runtime:
+        """The runtime whose monotonic time is the event loop's, so that a virtual loop governs everything."""
+        wall_start, loop_start = time.time(), loop.time()
+        return cls(now=loop.time, wall_now=lambda: wall_start + loop.time() - loop_start)
+
+    @classmethod
+    def deterministic(cls, now: Callable[[], float], *, seed: int = 0) -> Runtime:
+        """A runtime whose ids count up and whose chance is seeded; wall time starts in 2026. For tests and replays."""
+        count = 0
+
+        def new_id(prefix: str) -> str:
+            nonlocal count
+            count += 1
+            return f"{prefix}_{count}"
+
+        return cls(now=now, wall_now=lambda: 1_767_225_600.0 + now(), new_id=new_id, random=Random(seed))
