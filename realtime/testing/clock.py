@@ -65,13 +65,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._settling: list[asyncio.Future[None]] = []
         self._costs: dict[Any, Cost] = {}
         self._workers: dict[Executor | None, _Worker] = {}
-        for job, cost in (costs or {}).items():
-            self.declare_cost(job, cost)
         selector = _Selector(self)
         super().__init__(selector)
         selector.count_own()
         # asyncio runs timers this much early; its default is the real clock's step, 16 ms on Windows.
         self._clock_resolution = 1e-9
+        for job, cost in (costs or {}).items():
+            self.declare_cost(job, cost)
 
     def time(self) -> float:
         """Virtual seconds since the loop was made."""

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import random
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -212,8 +213,11 @@ def test_a_job_cancelled_before_it_begins_never_runs_and_costs_nothing() -> None
 
 
 def test_a_negative_cost_is_refused() -> None:
+    async def main() -> None:
+        this_loop().declare_cost(int, -1.0)
+
     with pytest.raises(ValueError, match="cannot cost"):
-        VirtualLoop(costs={int: -1.0})
+        run(main())
 
 
 async def wait_for_ever(event: asyncio.Event) -> None:
@@ -276,6 +280,20 @@ def test_loopback_sockets_work() -> None:
         return line
 
     assert run(main()) == b"hello\n"
+
+
+def test_an_answer_from_outside_is_waited_for_before_a_later_timer() -> None:
+    async def main() -> bytes:
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.setblocking(False)
+            answer = threading.Timer(0.05, theirs.send, (b"answer",))
+            answer.start()
+            got = await asyncio.wait_for(this_loop().sock_recv(ours, 100), 3600)
+            answer.join()
+        return got
+
+    assert run(main()) == b"answer"
 
 
 def test_beside_an_open_socket_timers_still_fire() -> None:
