@@ -1,7 +1,7 @@
 """The realtime vocabulary: `ClientEvents`, `ModelEvents`, `ServerEvents` are three modules by their documented names.
 
 `ClientEvents.from_json(frame)` reads an event, `event.model_dump()` writes it and
-`ClientEvents.ClientTextAppendEvent(...)` builds one. `ClientEvent`, `ModelEvent` and `ServerEvent` are the closed unions.
+`ClientEvents.ClientTextAppendEvent(...)` builds one. `ClientEvent`, `ModelEvent` and `ServerEvent` are the unions.
 """
 
 from realtime.event import client as ClientEvents

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from realtime.event.base import Modality
+from realtime.event.base import AudioFormat, Modality
 from realtime.event.decode import explain
 
 TurnAuthority = Literal["provider", "server", "client"]
@@ -41,6 +41,8 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
     `client_tool_result`). `model_provider` and `model` choose the model behind, where the server offers a choice.
+    `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats say the rate
+    of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
     `temperature`, `max_output_tokens` and `extra` go to the provider as they are. Unknown keys are ignored.
     """
 
@@ -56,6 +58,9 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     auto_response: bool | None = None
     input_audio_transcription: bool | None = None
     tools: tuple[ToolDeclaration, ...] | None = None
+    audio_frames: Literal["json", "binary"] | None = None
+    input_audio_format: AudioFormat | None = None
+    output_audio_format: AudioFormat | None = None
     temperature: float | None = None
     max_output_tokens: int | None = None
     extra: dict[str, Any] | None = None

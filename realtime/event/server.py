@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from realtime.event import meaning
-from realtime.event.base import Event
+from realtime.event.base import AudioFormat, Event
 from realtime.event.decode import read_event
 from realtime.message import ToolResultBlock
 
@@ -57,6 +57,21 @@ class ServerAudioFlushEvent(Event, frozen=True, kw_only=True, tag="server_audio_
 
     item_id: str | None = None
     reason: str = "barge_in"
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerAudioItemEvent(Event, frozen=True, kw_only=True, tag="server_audio_item"):
+    """Binary frames with `item_index` are audio of this part of a response. Only for listeners with binary audio."""
+
+    item_index: int
+    response_id: str
+    item_id: str
+    format: AudioFormat
+    output_index: int = 0
+    content_index: int = 0
+    agent_id: str = ""
+    agent_name: str = ""
     seq: int = 0
     ts_ms: int = 0
 
@@ -358,6 +373,7 @@ ServerEvent = (
     | ServerSessionEndedEvent
     | ServerSessionResumedEvent
     | ServerAudioFlushEvent
+    | ServerAudioItemEvent
     | ServerAudioReceivedEvent
     | ServerGoodbyeEvent
     | ServerLatencyEvent

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, assert_never
+from typing import Any, Protocol, assert_never
 
 import msgspec
 
@@ -243,7 +243,10 @@ class CloseVerdict:
 class Codec(Protocol):
     """One provider's protocol as pure functions with the state of one connection. Never awaits, never reads a clock."""
 
-    profile: ClassVar[Profile] | Profile
+    @property
+    def profile(self) -> Profile:
+        """What the model behind this connection can do."""
+        ...
 
     def address(self, settings: Settings) -> Address:
         """Where and with which headers to dial."""
