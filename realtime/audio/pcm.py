@@ -1,0 +1,101 @@
+"""pcm16 mono as bytes: durations, whole samples out of ragged chunks, floats, base64."""
+
+import numpy as np
+import pybase64
+from numpy.typing import NDArray
+
+SAMPLE_BYTES = 2
+"""Bytes of one sample: 16 bits, one channel."""
+
+_INT16 = np.dtype("<i2")
+_FULL_SCALE = 32768.0
+
+
+def ms_of(n_bytes: int, rate_hz: int) -> int:
+    """Duration in whole ms (rounded down) of *n_bytes* of pcm at *rate_hz*.
+
+    Round once, on the total: adding up rounded chunk durations drifts (1024 samples at 24 kHz are 42.67 ms).
+    """
+    return n_bytes * 1000 // (SAMPLE_BYTES * rate_hz)
+
+
+def bytes_of(ms: float, rate_hz: int) -> int:
+    """Bytes of pcm (always whole samples, rounded down) that last *ms* at *rate_hz*."""
+    return int(ms * rate_hz / 1000) * SAMPLE_BYTES
+
+
+def to_float32(pcm: bytes) -> NDArray[np.float32]:
+    """Samples as float32 in -1.0 to just under 1.0. Raises ValueError for an odd number of bytes."""
+    return np.frombuffer(pcm, _INT16).astype(np.float32) / np.float32(_FULL_SCALE)
+
+
+def from_float32(samples: NDArray[np.float32]) -> bytes:
+    """Inverse of :func:`to_float32` for finite samples: full scale is 1.0, what lies beyond is clamped."""
+    scaled = np.rint(samples * np.float32(_FULL_SCALE))
+    pcm: bytes = np.clip(scaled, -32768, 32767).astype(_INT16).tobytes()
+    return pcm
+
+
+def decode_base64(text: str | bytes) -> bytes:
+    """Bytes behind strict base64 (padded, no line breaks). Raises ValueError with a sentence for the sender."""
+    try:
+        return pybase64.b64decode(text, validate=True)
+    except ValueError as error:  # binascii.Error is one; so is what non-ASCII text raises
+        raise ValueError(f"The audio is not valid base64 ({error}).") from None
+
+
+def encode_base64(pcm: bytes) -> str:
+    """Base64 text of *pcm*."""
+    return pybase64.b64encode_as_string(pcm)
+
+
+class PcmCarry:
+    """Makes whole samples out of chunks cut at any byte: an odd last byte waits for the next chunk."""
+
+    __slots__ = ("_odd",)
+
+    def __init__(self) -> None:
+        self._odd = b""
+
+    def push(self, data: bytes) -> bytes:
+        """*data* behind the carried byte, less its own odd one; the same object where nothing is carried."""
+        if self._odd:
+            data = self._odd + data
+            self._odd = b""
+        if len(data) & 1:
+            self._odd = data[-1:]
+            return data[:-1]
+        return data
+
+    def clear(self) -> None:
+        """Forget the carried byte: the next chunk begins a new stream."""
+        self._odd = b""
+
+
+class Framer:
+    """Cuts a stream into frames of exactly *frame_bytes*; the remainder waits for the next chunk.
+
+    Raises ValueError unless *frame_bytes* is a positive number of whole samples.
+    """
+
+    __slots__ = ("_frame_bytes", "_rest")
+
+    def __init__(self, frame_bytes: int) -> None:
+        if frame_bytes <= 0 or frame_bytes % SAMPLE_BYTES:
+            raise ValueError(f"A frame has to be a positive, even number of bytes, not {frame_bytes}.")
+        self._frame_bytes = frame_bytes
+        self._rest = b""
+
+    def push(self, data: bytes) -> list[bytes]:
+        """Every frame that is now complete, oldest first."""
+        size = self._frame_bytes
+        if self._rest:
+            data = self._rest + data
+        whole = len(data) - len(data) % size
+        self._rest = data[whole:]
+        return [data[start : start + size] for start in range(0, whole, size)]
+
+    def flush(self) -> bytes:
+        """The remainder (shorter than a frame, perhaps empty), which is then forgotten."""
+        rest, self._rest = self._rest, b""
+        return rest

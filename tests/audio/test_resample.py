@@ -1,0 +1,120 @@
+"""Streaming resampling: chunk edges leave no trace, tones stay tones, lengths stay true."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from realtime.audio.mix import mix
+from realtime.audio.pcm import Framer, PcmCarry, decode_base64, encode_base64, from_float32, to_float32
+from realtime.audio.resample import Resampler
+
+RATES = [(16_000, 24_000), (24_000, 16_000), (8_000, 24_000), (48_000, 16_000), (44_100, 24_000)]
+
+
+def tone(freq_hz: float, rate_hz: int, seconds: float, level: float = 0.5) -> bytes:
+    time_s = np.arange(int(rate_hz * seconds)) / rate_hz
+    return from_float32((level * np.sin(2 * np.pi * freq_hz * time_s)).astype(np.float32))
+
+
+def snr_db(pcm: bytes, freq_hz: float, rate_hz: int) -> float:
+    """Power of the fitted tone over that of everything else, the first and last 50 ms (filter edges) left out."""
+    edge = rate_hz // 20
+    signal: NDArray[np.float64] = to_float32(pcm).astype(np.float64)[edge:-edge]
+    time_s = np.arange(len(signal)) / rate_hz
+    basis = np.stack([np.sin(2 * np.pi * freq_hz * time_s), np.cos(2 * np.pi * freq_hz * time_s)])
+    weights, *_ = np.linalg.lstsq(basis.T, signal, rcond=None)
+    fitted = weights @ basis
+    return float(10 * np.log10(np.mean(fitted**2) / np.mean((signal - fitted) ** 2)))
+
+
+def cut(pcm: bytes, sizes: list[int]) -> list[bytes]:
+    """*pcm* in chunks of the given numbers of bytes, repeated as often as needed."""
+    chunks: list[bytes] = []
+    start = 0
+    while start < len(pcm):
+        size = sizes[len(chunks) % len(sizes)]
+        chunks.append(pcm[start : start + size])
+        start += size
+    return chunks
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(RATES), st.lists(st.integers(1, 4000), min_size=1, max_size=10), st.integers(0, 2**32 - 1))
+def test_chunked_equals_whole(rates: tuple[int, int], samples_per_chunk: list[int], seed: int) -> None:
+    """CARD-05: the filter's state goes across chunks, so any cutting gives the same bytes."""
+    noise = np.random.default_rng(seed).integers(-20_000, 20_000, 9_000).astype("<i2").tobytes()
+    whole = Resampler(*rates)
+    expected = whole.push(noise) + whole.flush()
+    chunked = Resampler(*rates)
+    got = b"".join(chunked.push(chunk) for chunk in cut(noise, [2 * n for n in samples_per_chunk])) + chunked.flush()
+    assert got == expected
+
+
+@pytest.mark.parametrize(("in_hz", "out_hz"), RATES)
+def test_tone_keeps_its_pitch_level_and_length(in_hz: int, out_hz: int) -> None:
+    """CARD-05: tone in, tone out, within bounds of SNR and length."""
+    resampler = Resampler(in_hz, out_hz)
+    out = (
+        b"".join(resampler.push(chunk) for chunk in cut(tone(1000, in_hz, 1.0), [in_hz // 25 * 2])) + resampler.flush()
+    )
+    assert snr_db(out, 1000, out_hz) > 60
+    assert abs(len(out) // 2 - out_hz) <= 1
+    peak = float(np.max(np.abs(to_float32(out)[out_hz // 20 : -out_hz // 20])))
+    assert peak == pytest.approx(0.5, abs=0.01)
+
+
+def test_whole_pipeline_gives_the_tone_back() -> None:
+    """CARD-05: decode, resample, frame, mix, encode on ragged chunks: SNR and length bounds."""
+    carry, resampler, framer = PcmCarry(), Resampler(16_000, 24_000), Framer(960)
+    wire = [encode_base64(chunk) for chunk in cut(tone(440, 16_000, 2.0, level=0.4), [641, 1280, 3])]
+    silence = bytes(960)
+    encoded: list[str] = []
+    for text in wire:
+        for frame in framer.push(resampler.push(carry.push(decode_base64(text)))):
+            encoded.append(encode_base64(mix([frame, silence])))
+    encoded += [encode_base64(frame) for frame in framer.push(resampler.flush())]
+    out = b"".join(decode_base64(text) for text in encoded) + framer.flush()
+    assert snr_db(out, 440, 24_000) > 60
+    assert abs(len(out) // 2 - 48_000) <= 1
+
+
+def test_frequencies_beyond_the_lower_rate_do_not_fold_back() -> None:
+    resampler = Resampler(24_000, 16_000)
+    out = resampler.push(tone(11_000, 24_000, 1.0)) + resampler.flush()
+    assert float(np.max(np.abs(to_float32(out)[800:-800]))) < 0.001
+
+
+def test_equal_rates_pass_through() -> None:
+    resampler = Resampler(16_000, 16_000)
+    pcm = tone(300, 16_000, 0.1)
+    assert resampler.push(pcm) is pcm
+    assert resampler.flush() == b""
+
+
+def test_flush_and_clear_begin_a_new_stream() -> None:
+    pcm = tone(300, 16_000, 0.3)
+    resampler = Resampler(16_000, 24_000)
+    first = resampler.push(pcm) + resampler.flush()
+    resampler.push(pcm)
+    resampler.clear()
+    assert resampler.push(pcm) + resampler.flush() == first
+
+
+def test_unused_resampler_has_nothing_to_flush() -> None:
+    resampler = Resampler(16_000, 24_000)
+    resampler.clear()
+    assert resampler.flush() == b""
+
+
+@pytest.mark.parametrize("rates", [(16_000, 16_000), (16_000, 24_000)])
+def test_half_a_sample_is_refused(rates: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="size"):
+        Resampler(*rates).push(b"abc")
+
+
+@pytest.mark.parametrize("rates", [(0, 16_000), (16_000, -1)])
+def test_rates_have_to_be_positive(rates: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="positive"):
+        Resampler(*rates)
