@@ -1,0 +1,7 @@
+# Every target is tools/dev.py; without make, run `python3 tools/dev.py TARGET` (on Windows: `py tools\dev.py TARGET`).
+# Further words go in ARGS: make serve ARGS="--port 9000"
+PYTHON ?= python3
+
+.PHONY: serve test spec bench lint
+serve test spec bench lint:
+	@$(PYTHON) tools/dev.py $@ $(ARGS)

