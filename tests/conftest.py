@@ -1,12 +1,25 @@
-"""What every test shares: the choice of the event loop."""
+"""What every test shares: the event loop, the recordings, the watch for leaks, the table of what was skipped."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import os
+import threading
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 
 import pytest
+from pytest_asyncio import is_async_test
 
 from realtime.testing.clock import VirtualLoop
+
+pytest_plugins = "pytester"
+
+TURNS_TO_END = 10
+"""Loop turns a cancelled task or a closing transport may still take before it counts as left behind."""
+
+THREAD_END_S = 2.0
+"""How long a thread that was told to stop may take to stop."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -14,6 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "virtual_time(costs=..., epoch_s=..., limit_s=...): run this async test and its fixtures on a VirtualLoop",
     )
+    config.pluginmanager.register(SkipTable(), "skip-table")
 
 
 def pytest_asyncio_loop_factories(
@@ -22,3 +36,105 @@ def pytest_asyncio_loop_factories(
     """The loop of an async test: virtual where the test, its class or its module is marked, else asyncio's own."""
     mark = item.get_closest_marker("virtual_time")
     return {"virtual": partial(VirtualLoop, **mark.kwargs)} if mark else {"real": asyncio.new_event_loop}
+
+
+@pytest.fixture(scope="session")
+def fixtures_dir() -> Path:
+    """The folder of what we recorded, synthesised and wrote ourselves."""
+    return Path(__file__).resolve().parent.parent / "fixtures"
+
+
+@pytest.fixture(scope="session")
+def recordings_dir() -> Path:
+    """The folder of real recordings (`audio/` and `recordings/`), as REALTIME_RECORDINGS names it; else skips."""
+    named = os.environ.get("REALTIME_RECORDINGS")
+    if not named:
+        pytest.skip("REALTIME_RECORDINGS is not set (the folder that holds audio/ and recordings/)")
+    folder = Path(named).resolve()
+    for part in ("audio", "recordings"):
+        if not (folder / part).is_dir():
+            pytest.skip(f"REALTIME_RECORDINGS={named} holds no {part}/")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_leaks(request: pytest.FixtureRequest) -> None:
+    """Fail an async test that leaves a task pending or a thread running once its fixtures are gone.
+
+    A test that failed has said enough: what it left is not counted.
+    A module whose shared parts start threads on first use (an executor made once for all tests) overrides this fixture.
+    """
+    if is_async_test(request.node):
+        # In this order: tasks are counted while the test's loop is open, threads when it is closed.
+        request.getfixturevalue("_no_thread_left")
+        request.getfixturevalue("_no_task_left")
+
+
+@pytest.fixture
+def _no_thread_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    before, failed = set(threading.enumerate()), request.session.testsfailed
+    yield
+    if request.session.testsfailed > failed:
+        return
+    started = [thread for thread in threading.enumerate() if thread not in before]
+    for thread in started:
+        thread.join(THREAD_END_S)
+    left = sorted(thread.name for thread in started if thread.is_alive())
+    if left:
+        pytest.fail(f"the test left threads running: {', '.join(left)}", pytrace=False)
+
+
+@pytest.fixture
+async def _no_task_left(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    before, failed = asyncio.all_tasks(), request.session.testsfailed
+    yield
+    if request.session.testsfailed > failed:
+        return
+    known = before | {asyncio.current_task()}
+    for _ in range(TURNS_TO_END):
+        if asyncio.all_tasks() <= known:
+            return
+        await asyncio.sleep(0)
+    left = sorted(f"{task.get_name()} {task.get_coro()}" for task in asyncio.all_tasks() - known)
+    pytest.fail(f"the test left tasks pending: {', '.join(left)}", pytrace=False)
+
+
+class SkipTable:
+    """Closes the run with what was skipped and why; with REALTIME_REQUIRE_ALL=1 a skip fails the run."""
+
+    def __init__(self) -> None:
+        self._tests_by_reason: defaultdict[str, list[str]] = defaultdict(list)
+        self._required = os.environ.get("REALTIME_REQUIRE_ALL") == "1"
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._note(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._note(report)
+
+    def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            where = report.longrepr
+            reason = where[2] if isinstance(where, tuple) else str(where)
+            self._tests_by_reason[reason.removeprefix("Skipped: ")].append(report.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self._required and self._tests_by_reason:
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+        yield
+        terminalreporter.section("skipped, and why")
+        if not self._tests_by_reason:
+            terminalreporter.line("nothing was skipped")
+        for reason, tests in sorted(self._tests_by_reason.items()):
+            terminalreporter.line(f"{len(tests):4}  {reason}")
+            for test in sorted(tests):
+                terminalreporter.line(f"      {test}")
+        if self._required and self._tests_by_reason:
+            count = sum(len(tests) for tests in self._tests_by_reason.values())
+            terminalreporter.line(
+                f"FAILED: {count} skipped, and REALTIME_REQUIRE_ALL=1 allows none", red=True, bold=True
+            )
