@@ -1,0 +1,1 @@
+"""The embedded model: recognition, a small mind and a voice in this process. No key, no GPU, no network."""

@@ -1,0 +1,238 @@
+"""Speech to text: Whisper tiny.en, one finished utterance per call.
+
+Whisper was trained on windows of exactly 30 s and pads every clip to that length, which makes a two-second command
+cost as much as half a minute of dictation. Two windows were measured to be safe: 15 s for clips up to 13 s, and 30 s
+above. Shorter windows make it repeat itself without end (word error rate 37 % at 10 s), so no other length is offered.
+
+Plain CTranslate2 with our own log-mel features: both release the interpreter lock, so one `Recognizer` serves every
+call from a worker thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+
+SAMPLE_RATE_HZ = 16_000
+_BYTES_PER_SAMPLE = 2
+_N_FFT = 400
+_HOP = 160
+_MELS = 80
+_FRAMES_PER_S = SAMPLE_RATE_HZ // _HOP
+
+_SHORT_WINDOW_S = 15
+_LONG_WINDOW_S = 30
+_SHORT_WINDOW_CLIP_S = 13.0
+_LONG_WINDOW_CLIP_S = 29.5
+# Speech this short is one word at most ("yes"); less than that cannot be told from a click.
+_SHORTEST_CLIP_S = 0.05
+
+NO_SPEECH_LIMIT = 0.6
+_BEAM_SIZE = 5
+# Full length normalisation (1.0) favours longer readings, which on clips of a few words are the wrong ones.
+_LENGTH_PENALTY = 0.6
+# Fast talk has about 6 tokens a second; endless repeats have 20 and more.
+_TOKENS_PER_S = 8
+_TOKENS_BESIDE = 16
+# Half of Whisper's text context: what it can write about one window of 30 s.
+_TOKENS_PER_WINDOW = 224
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What was recognised in one utterance.
+
+    `text` is "" where nothing was said. `no_speech_prob` (0..1) is the highest of the parts kept or, where nothing is
+    left, of those dropped as non-speech. `audio_ms` is the length of the audio given.
+    """
+
+    text: str
+    no_speech_prob: float
+    audio_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """One pass of the network over one window: the tokens in order, and how sure it is that nobody spoke (0..1)."""
+
+    tokens: tuple[int, ...]
+    no_speech_prob: float
+
+
+class SpeechDecoder(Protocol):
+    """What turns features into tokens and tokens into text: CTranslate2 in earnest, a table in a test."""
+
+    def decode(self, features: Floats, max_tokens: int) -> Decoded:
+        """`features` has the shape (1, 80, frames) with 100 frames a second; at most `max_tokens` tokens come back."""
+        ...
+
+    def text(self, tokens: Iterable[int]) -> str:
+        """Write tokens as text; special tokens are left out."""
+        ...
+
+
+class Recognizer:
+    """Turns pcm16 at 16 kHz into text. Thread-safe; a call occupies its thread for about 35 ms per second of speech."""
+
+    def __init__(self, decoder: SpeechDecoder) -> None:
+        self._decoder = decoder
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], *, workers: int = 1) -> Recognizer:
+        """Load Whisper tiny.en, converted for CTranslate2, from `folder` (0.6 s, 70 MB).
+
+        `workers` is how many calls can run at the same time, one core each. Never touches the network. Raises what
+        CTranslate2 raises on a damaged folder; `weights.whisper_folder` checks the files first.
+        """
+        return cls(_Whisper(os.fspath(folder), workers))
+
+    def warm_up(self) -> None:
+        """Pay the first call's extra cost (memory, threads) before anyone waits for it."""
+        self._window(np.zeros(SAMPLE_RATE_HZ, np.float32), _SHORT_WINDOW_S, _TOKENS_BESIDE)
+
+    def transcribe(self, pcm16_16k: bytes) -> Transcript:
+        """Recognise one utterance: pcm16 little-endian mono at 16 kHz of any length (a trailing odd byte is ignored).
+
+        Give it only audio in which a detector saw speech: on noise and music Whisper invents sentences. Those are
+        dropped here where it admits so itself (`no_speech_prob` over 0.6), which is the second line of defence.
+        """
+        samples = np.frombuffer(pcm16_16k, "<i2", len(pcm16_16k) // _BYTES_PER_SAMPLE).astype(np.float32) / 32768.0
+        texts: list[str] = []
+        kept: list[float] = []
+        dropped: list[float] = [0.0]
+        for part in split_at_pauses(samples):
+            decoded = self._utterance(part)
+            if decoded is None:
+                continue
+            if decoded.no_speech_prob > NO_SPEECH_LIMIT:
+                dropped.append(decoded.no_speech_prob)
+                continue
+            text = self._decoder.text(decoded.tokens).strip()
+            if any(char.isalnum() for char in text):
+                texts.append(text)
+                kept.append(decoded.no_speech_prob)
+        return Transcript(
+            text=" ".join(texts),
+            no_speech_prob=max(kept or dropped),
+            audio_ms=round(len(samples) * 1000 / SAMPLE_RATE_HZ),
+        )
+
+    def _utterance(self, samples: Floats) -> Decoded | None:
+        seconds = len(samples) / SAMPLE_RATE_HZ
+        if seconds < _SHORTEST_CLIP_S:
+            return None
+        max_tokens = min(_TOKENS_PER_WINDOW, int(seconds * _TOKENS_PER_S) + _TOKENS_BESIDE)
+        if seconds <= _SHORT_WINDOW_CLIP_S:
+            decoded = self._window(samples, _SHORT_WINDOW_S, max_tokens)
+            if len(decoded.tokens) < max_tokens:
+                return decoded
+        return self._window(samples, _LONG_WINDOW_S, max_tokens)
+
+    def _window(self, samples: Floats, window_s: int, max_tokens: int) -> Decoded:
+        return self._decoder.decode(log_mel(samples, window_s)[np.newaxis], max_tokens)
+
+
+class _Whisper:
+    """The network on CTranslate2, int8, one thread per call."""
+
+    def __init__(self, folder: str, workers: int) -> None:
+        import ctranslate2
+        import tokenizers
+
+        self._storage: Any = ctranslate2.StorageView
+        self._model: Any = ctranslate2.models.Whisper(
+            folder, device="cpu", compute_type="int8", inter_threads=workers, intra_threads=1
+        )
+        self._tokenizer: Any = tokenizers.Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+        self._prompt = [self._id("<|startoftranscript|>"), self._id("<|notimestamps|>")]
+        self._end = self._id("<|endoftext|>")
+
+    def _id(self, token: str) -> int:
+        number = self._tokenizer.token_to_id(token)
+        if not isinstance(number, int):
+            raise ValueError(f"tokenizer.json has no token {token}")
+        return number
+
+    def decode(self, features: Floats, max_tokens: int) -> Decoded:
+        [result] = self._model.generate(
+            self._storage.from_array(np.ascontiguousarray(features)),
+            [self._prompt],
+            beam_size=_BEAM_SIZE,
+            length_penalty=_LENGTH_PENALTY,
+            max_length=max_tokens + len(self._prompt),
+            return_no_speech_prob=True,
+        )
+        return Decoded(tuple(result.sequences_ids[0]), float(result.no_speech_prob))
+
+    def text(self, tokens: Iterable[int]) -> str:
+        # Everything from the end token upwards is a control token or a timestamp.
+        return str(self._tokenizer.decode([token for token in tokens if token < self._end]))
+
+
+def mel_filters() -> npt.NDArray[np.float64]:
+    """The 80 triangular filters of Whisper over 201 FFT bins, shape (80, 201).
+
+    Slaney's mel scale (linear to 1 kHz, logarithmic above) with each triangle scaled to unit area: the formula behind
+    `librosa.filters.mel(sr=16000, n_fft=400, n_mels=80)`, whose output Whisper was trained on.
+    """
+    step_hz, knee_hz = 200.0 / 3.0, 1000.0
+    knee_mel, log_step = knee_hz / step_hz, np.log(6.4) / 27.0
+    top_mel = knee_mel + np.log(SAMPLE_RATE_HZ / 2 / knee_hz) / log_step
+    mels = np.linspace(0.0, top_mel, _MELS + 2)
+    edges_hz = np.where(mels < knee_mel, mels * step_hz, knee_hz * np.exp(log_step * (mels - knee_mel)))
+    bins_hz = np.fft.rfftfreq(_N_FFT, 1 / SAMPLE_RATE_HZ)
+    lower, centre, upper = edges_hz[:-2, None], edges_hz[1:-1, None], edges_hz[2:, None]
+    rising = (bins_hz - lower) / (centre - lower)
+    falling = (upper - bins_hz) / (upper - centre)
+    return np.asarray(np.maximum(0.0, np.minimum(rising, falling)) * (2.0 / (upper - lower)))
+
+
+_FILTERS = mel_filters().astype(np.float32)
+_WINDOW = np.hanning(_N_FFT + 1)[:-1].astype(np.float32)
+
+
+def log_mel(samples: Floats, window_s: int) -> Floats:
+    """Whisper's features of float samples (-1..1, 16 kHz), shape (80, 100 * window_s).
+
+    Silence fills the window; samples beyond it are ignored.
+    """
+    frames = window_s * _FRAMES_PER_S
+    samples = samples[: window_s * SAMPLE_RATE_HZ]
+    half = _N_FFT // 2
+    # Only the frames that touch audio are transformed: those of the padding have one known value, the floor.
+    busy = min(frames, (len(samples) + half) // _HOP + 1)
+    head = samples[1 : half + 1][::-1]
+    padded = np.zeros((busy - 1) * _HOP + _N_FFT, np.float32)
+    padded[half - len(head) : half] = head
+    body = samples[: len(padded) - half]
+    padded[half : half + len(body)] = body
+    views = np.lib.stride_tricks.sliding_window_view(padded, _N_FFT)[::_HOP]
+    power = np.abs(np.fft.rfft(views * _WINDOW, axis=1)).astype(np.float32) ** 2
+    logs = np.full((_MELS, frames), -10.0, np.float32)
+    logs[:, :busy] = np.log10(np.maximum(_FILTERS @ power.T, 1e-10))
+    return np.asarray((np.maximum(logs, logs.max() - 8.0) + 4.0) / 4.0, np.float32)
+
+
+def split_at_pauses(samples: Floats) -> list[Floats]:
+    """Cut float samples (16 kHz) into parts that fit Whisper's long window, each cut in the quietest 300 ms found."""
+    longest = int(_LONG_WINDOW_CLIP_S * SAMPLE_RATE_HZ)
+    block, blocks_per_pause = SAMPLE_RATE_HZ // 50, 15
+    parts: list[Floats] = []
+    while len(samples) > longest:
+        # A part is at least 13 s long, so that text is not torn into needlessly many pieces.
+        start = int(_SHORT_WINDOW_CLIP_S * SAMPLE_RATE_HZ)
+        region = samples[start:longest]
+        region = region[: len(region) // block * block].reshape(-1, block)
+        energy = np.convolve((region**2).sum(axis=1), np.ones(blocks_per_pause), "valid")
+        cut = start + (int(energy.argmin()) + blocks_per_pause // 2) * block
+        parts.append(samples[:cut])
+        samples = samples[cut:]
+    parts.append(samples)
+    return parts
