@@ -1,0 +1,205 @@
+"""The import order of the package, what importing it may load, and who may touch a clock or chance."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "realtime"
+
+# Top-level names by height; an import goes strictly downwards. Names of one row do not import each other.
+LAYERS: list[set[str]] = [
+    {"errors"},
+    {"runtime"},
+    {"message"},
+    {"event"},
+    {"audio", "state", "tool", "bus"},
+    {"model"},
+    {"turn"},
+    {"agent"},
+    {"floor"},
+    {"pipeline"},
+    {"session"},
+    {"dialects"},
+    {"server"},
+    {"cli"},
+    {"__main__"},
+]
+HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
+
+# Upward imports that are allowed inside a function, each with its reason.
+LAZY_EXCEPTIONS = {
+    ("cli", "testing"): "commands that record and replay are made of the test tools",
+    ("agent", "session"): "an agent used alone makes a private session (docs/decisions.md)",
+}
+
+# The public package re-exports lazily and the test tools look at everything: neither has a height.
+WITHOUT_HEIGHT = {"__init__", "testing"}
+
+# Where time, ids and chance come from. Everything else is given them.
+CLOCK_OWNERS = ("runtime.py", "server/", "cli.py", "testing/")
+CLOCKS_AND_CHANCE = {
+    "time": {
+        *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "sleep"),
+        *("localtime", "gmtime", "ctime", "thread_time"),
+    },
+    "uuid": {"uuid1", "uuid4", "uuid6", "uuid7"},
+    "os": {"urandom"},
+    "datetime": {"datetime.now", "datetime.utcnow", "datetime.today", "date.today"},
+}
+CHANCE_MODULES = ("random.", "secrets.", "numpy.random.")
+
+# A core install has none of these, and none may be loaded by `import realtime`.
+OPTIONAL = ["openai", "google.genai", "dashscope", "onnxruntime", "ctranslate2", "hibari", "tokenizers"]
+HEAVY = [*OPTIONAL, "fastapi", "starlette", "uvicorn", "numpy", "soxr", "soundfile", "cryptography", "typer", "rich"]
+
+
+class Import(NamedTuple):
+    """One import of `realtime.TARGET`; `lazy` where it stands inside a function."""
+
+    target: str
+    lazy: bool
+    line: int
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def top_name(path: Path) -> str:
+    """The name below `realtime` a module belongs to: `agent` for agent/x.py, `turn` for turn.py."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> list[Import]:
+    """Every import of a part of `realtime` in a module, absolute or relative, typing-only ones included."""
+    package = ["realtime", *path.relative_to(PACKAGE).parent.parts]
+
+    def targets(node: ast.AST) -> Iterator[str]:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            # `from realtime import event` names a part, `from realtime.event import X` has named it already.
+            yield from (f"{source}.{alias.name}" for alias in node.names)
+
+    def walk(node: ast.AST, lazy: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            for target in targets(child):
+                parts = target.split(".")
+                if parts[0] == "realtime" and len(parts) > 1:
+                    yield Import(parts[1], lazy, getattr(child, "lineno", 0))
+            yield from walk(child, lazy or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
+
+    return list(walk(ast.parse(path.read_text(encoding="utf-8")), False))
+
+
+def test_every_module_has_a_place_in_the_order() -> None:
+    unknown = {top_name(path) for path in modules()} - set(HEIGHT) - WITHOUT_HEIGHT
+    assert not unknown, f"give these a row in LAYERS: {sorted(unknown)}"
+
+
+def test_imports_point_one_way() -> None:
+    wrong = []
+    for path in modules():
+        source = top_name(path)
+        if source in WITHOUT_HEIGHT:
+            continue
+        for target, lazy, line in imports_of(path):
+            downwards = target in HEIGHT and HEIGHT[target] < HEIGHT[source]
+            if target != source and not downwards and not (lazy and (source, target) in LAZY_EXCEPTIONS):
+                wrong.append(f"{path.relative_to(PACKAGE)}:{line} imports realtime.{target}")
+    assert not wrong, "\n".join(wrong)
+
+
+def run_python(code: str) -> list[str]:
+    """What `code` printed as JSON, run in a fresh interpreter."""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=PACKAGE.parent, check=False)
+    assert run.returncode == 0, run.stderr
+    found: list[str] = json.loads(run.stdout)
+    return found
+
+
+def test_importing_the_package_loads_no_sdk_no_server_and_no_speech_model() -> None:
+    code = f"import json, sys, realtime; print(json.dumps([name for name in {HEAVY} if name in sys.modules]))"
+    assert run_python(code) == []
+
+
+def test_every_module_imports_where_no_optional_package_is_installed() -> None:
+    names = [".".join(["realtime", *path.relative_to(PACKAGE).with_suffix("").parts]) for path in modules()]
+    wanted = [name.removesuffix(".__init__") for name in names if not name.endswith("__main__")]
+    code = (
+        "import importlib, json, sys\n"
+        f"sys.modules.update(dict.fromkeys({OPTIONAL}))\n"
+        "failed = []\n"
+        f"for name in {wanted}:\n"
+        "    try:\n"
+        "        importlib.import_module(name)\n"
+        "    except ImportError as error:\n"
+        "        failed.append(f'{name}: {error}')\n"
+        "print(json.dumps(failed))\n"
+    )
+    assert run_python(code) == []
+
+
+def forbidden(dotted: str, called: bool) -> bool:
+    """Whether a fully resolved name reads a clock, makes an id or draws from chance by itself."""
+    if dotted == "random.Random":
+        return called
+    module, _, name = dotted.partition(".")
+    return name in CLOCKS_AND_CHANCE.get(module, ()) or dotted.startswith(CHANCE_MODULES)
+
+
+def clock_uses(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """(line, full name) of every forbidden name a module refers to, whatever alias it was imported under."""
+    known: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.split(".")[0]
+                known[alias.asname or top] = alias.name if alias.asname else top
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            known.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            root, _, rest = ast.unparse(node).partition(".")
+            if root in known:
+                dotted = known[root] + ("." + rest if rest else "")
+                if forbidden(dotted, id(node) in called):
+                    yield node.lineno, dotted
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("import time\ntime.monotonic()", ["time.monotonic"]),
+        ("from time import time as wall\nclock = wall", ["time.time"]),
+        ("import datetime as dt\ndt.datetime.now(dt.UTC)", ["datetime.datetime.now"]),
+        ("from datetime import datetime\ndatetime.now()", ["datetime.datetime.now"]),
+        ("from datetime import datetime\ndatetime.fromtimestamp(now)", []),
+        ("import random\nrandom.choice([1])", ["random.choice"]),
+        ("from random import Random\ndef f(chance: Random): return chance.random()", []),
+        ("from random import Random\nRandom()", ["random.Random"]),
+        ("import numpy as np\nnp.random.default_rng()", ["numpy.random.default_rng"]),
+        ("class A:\n    def f(self): return self.time.time()", []),
+    ],
+)
+def test_a_use_of_a_clock_is_seen_under_any_name(code: str, found: list[str]) -> None:
+    assert [name for _, name in clock_uses(ast.parse(code))] == found
+
+
+def test_only_the_owners_touch_clocks_ids_and_chance() -> None:
+    wrong = []
+    for path in modules():
+        name = path.relative_to(PACKAGE).as_posix()
+        if not name.startswith(CLOCK_OWNERS):
+            uses = clock_uses(ast.parse(path.read_text(encoding="utf-8")))
+            wrong += [f"{name}:{line} uses {dotted}" for line, dotted in uses]
+    assert not wrong, "\n".join(wrong)
