@@ -1,7 +1,7 @@
 """Server events: what a client gets.
 
 `agent_*` events carry who said it (`agent_id`, `agent_name`). Every event carries where it stands in the call's log:
-`seq` rises by one per logged event, `ts_ms` counts from the beginning of the call; both are 0 until the log stamps them.
+`seq` rises by one per logged event, `ts_ms` counts from the beginning of the call; the log stamps both.
 """
 
 from __future__ import annotations

@@ -45,6 +45,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     supports_truncation: bool = True
     """It can be told where the listener stopped hearing an item."""
     supports_item_delete: bool = True
+    aligns_transcript: bool = False
+    """Each transcript delta comes right before exactly the audio that speaks it."""
     supports_response_overrides: bool = True
     session_limit_s: int | None = None
     voices: tuple[str, ...] = ()

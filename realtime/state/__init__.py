@@ -1,0 +1,1 @@
+"""The state of a call: its event log and its conversation."""

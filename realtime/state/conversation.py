@@ -1,0 +1,228 @@
+"""The conversation of a call as ordered items, and the rule that what was said is what was heard.
+
+A pure core: no clock, no I/O. Positions in an item's audio are ms from the item's first sample.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from realtime.event.base import ContentPart, Item, ItemStatus
+from realtime.message import ToolCallBlock, ToolResultBlock
+
+SPEECH_CHARS_PER_S = 15.0
+"""How fast a voice speaks while the length of its audio is not known yet (English, about 160 words a minute)."""
+
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where an item was cut: the words that were heard and the audio that was, in ms."""
+
+    transcript: str
+    audio_end_ms: int
+
+
+@dataclass(slots=True)
+class Spoken:
+    """Words with the audio that speaks them, as far as both have arrived.
+
+    `aligned` says that each piece of text came right before exactly its audio; else the text may run ahead by any
+    amount and positions inside are estimated in proportion.
+    """
+
+    aligned: bool = False
+    text: str = ""
+    audio_ms: float = 0.0
+    audio_complete: bool = False
+    _anchors: list[tuple[float, int]] = field(default_factory=list)
+
+    def add_text(self, delta: str) -> None:
+        """The next words. They are spoken at or after the audio so far."""
+        if self.aligned:
+            self._anchors.append((self.audio_ms, len(self.text)))
+        self.text += delta
+
+    def heard_chars(self, heard_ms: float) -> int:
+        """How many characters of the text were spoken within the first `heard_ms`."""
+        if heard_ms <= 0:
+            return 0
+        if self.audio_complete and heard_ms >= self.audio_ms:
+            return len(self.text)
+        if self.aligned:
+            return self._aligned_chars(heard_ms)
+        if self.audio_complete:
+            return int(len(self.text) * heard_ms / self.audio_ms)
+        by_rate = heard_ms / 1000 * SPEECH_CHARS_PER_S
+        by_share = len(self.text) * heard_ms / max(self.audio_ms, heard_ms)
+        return int(min(by_rate, by_share))
+
+    def _aligned_chars(self, heard_ms: float) -> int:
+        """Interpolated between the anchors: piece k is spoken from its anchor to the next one."""
+        ends = [*self._anchors[1:], (self.audio_ms, len(self.text))]
+        for (start_ms, start), (end_ms, end) in zip(self._anchors, ends, strict=True):
+            if heard_ms < end_ms:
+                share = max(0.0, heard_ms - start_ms) / (end_ms - start_ms)
+                return start + int((end - start) * share)
+        return len(self.text)
+
+    def heard_text(self, heard_ms: float) -> str:
+        """The text up to the last word that was heard to its end."""
+        chars = self.heard_chars(heard_ms)
+        end = 0
+        for word in _WORD.finditer(self.text):
+            if word.end() > chars:
+                break
+            end = word.end()
+        return self.text[:end]
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One item while it grows."""
+
+    item: Item
+    spoken: Spoken | None = None
+    truncated: bool = False
+
+
+class Conversation:
+    """Items in order. Ids are unique; an unknown id is a KeyError of the caller's making unless said otherwise."""
+
+    __slots__ = ("_aligned", "_entries", "_order")
+
+    def __init__(self, *, aligned: bool = False) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self._order: list[str] = []
+        self._aligned = aligned
+
+    def set_alignment(self, aligned: bool) -> None:
+        """Whether the words of items from now on come right before their audio (`Profile.aligns_transcript`)."""
+        self._aligned = aligned
+
+    def __contains__(self, item_id: str) -> bool:
+        return item_id in self._entries
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def add(self, item: Item, previous_item_id: str | None = None) -> str | None:
+        """Put the item after `previous_item_id` (null or unknown: at the end, `root`: first); a known id is replaced.
+
+        Returns the id of the item before it.
+        """
+        if item.id in self._entries:
+            self._entries[item.id].item = item
+        else:
+            self._entries[item.id] = _Entry(item)
+            if previous_item_id == "root":
+                self._order.insert(0, item.id)
+            elif previous_item_id in self._entries:
+                self._order.insert(self._order.index(previous_item_id) + 1, item.id)
+            else:
+                self._order.append(item.id)
+        place = self._order.index(item.id) if self._order[-1] != item.id else len(self._order) - 1
+        return self._order[place - 1] if place else None
+
+    def get(self, item_id: str) -> Item | None:
+        """The item as it is now, or None."""
+        entry = self._entries.get(item_id)
+        return None if entry is None else entry.item
+
+    def items(self) -> tuple[Item, ...]:
+        """All items in order: the transcript of the call as it was heard."""
+        return tuple(self._entries[item_id].item for item_id in self._order)
+
+    def delete(self, item_id: str) -> bool:
+        """Remove the item; False where there is none."""
+        if self._entries.pop(item_id, None) is None:
+            return False
+        self._order.remove(item_id)
+        return True
+
+    def update(self, item_id: str, **changes: Any) -> Item:
+        """Replace fields of the item."""
+        entry = self._entries[item_id]
+        entry.item = msgspec.structs.replace(entry.item, **changes)
+        return entry.item
+
+    def set_transcript(self, item_id: str, transcript: str) -> None:
+        """What a user item's audio says."""
+        self.update(item_id, content=(ContentPart(type="audio", transcript=transcript),))
+
+    def set_text(self, item_id: str, text: str) -> None:
+        """The text of a text-only answer."""
+        self.update(item_id, content=(ContentPart(type="text", text=text),))
+
+    def hear_text(self, item_id: str, delta: str) -> None:
+        """More words of a spoken answer. Words after a truncation are not added."""
+        entry = self._entries[item_id]
+        if not entry.truncated:
+            self._spoken(entry).add_text(delta)
+
+    def hear_audio(self, item_id: str, audio_ms: float) -> None:
+        """More audio of a spoken answer."""
+        spoken = self._spoken(self._entries[item_id])
+        spoken.audio_ms += audio_ms
+
+    def audio_complete(self, item_id: str) -> None:
+        """The answer's audio has arrived whole."""
+        self._spoken(self._entries[item_id]).audio_complete = True
+
+    def audio_ms(self, item_id: str) -> float:
+        """How much audio of the item has arrived; 0 for an unknown item."""
+        entry = self._entries.get(item_id)
+        return entry.spoken.audio_ms if entry is not None and entry.spoken is not None else 0.0
+
+    def spoken_text(self, item_id: str) -> str:
+        """The words of a spoken answer that count: all so far, or those heard if it was cut."""
+        entry = self._entries[item_id]
+        if entry.truncated or entry.spoken is None:
+            return entry.item.text
+        return entry.spoken.text
+
+    def complete(self, item_id: str, status: ItemStatus = "completed") -> Item:
+        """The item will not grow any more; a spoken answer gets its transcript."""
+        entry = self._entries[item_id]
+        if entry.spoken is not None and not entry.truncated:
+            entry.item = msgspec.structs.replace(
+                entry.item, status=status, content=(ContentPart(type="audio", transcript=entry.spoken.text),)
+            )
+        elif not entry.truncated:
+            entry.item = msgspec.structs.replace(entry.item, status=status)
+        return entry.item
+
+    def truncate(self, item_id: str, heard_ms: float) -> Cut:
+        """Cut the answer after what was heard: the transcript ends with the last word heard to its end.
+
+        `heard_ms` is clamped to the audio that arrived. Cutting twice can only shorten.
+        """
+        entry = self._entries[item_id]
+        spoken = self._spoken(entry)
+        heard_ms = min(max(0.0, heard_ms), spoken.audio_ms)
+        transcript = spoken.heard_text(heard_ms)
+        if entry.truncated and len(entry.item.text) < len(transcript):
+            transcript = entry.item.text
+        entry.truncated = True
+        entry.item = msgspec.structs.replace(
+            entry.item, status="incomplete", content=(ContentPart(type="audio", transcript=transcript),)
+        )
+        return Cut(transcript=transcript, audio_end_ms=int(heard_ms))
+
+    def add_tool_call(self, item_id: str, call: ToolCallBlock) -> None:
+        """The model asks for a tool."""
+        self.add(Item(id=item_id, type="tool_call", tool_call=call))
+
+    def add_tool_result(self, item_id: str, result: ToolResultBlock) -> str | None:
+        """What the tool returned. Returns the id of the item before it."""
+        return self.add(Item(id=item_id, type="tool_result", tool_result=result))
+
+    def _spoken(self, entry: _Entry) -> Spoken:
+        if entry.spoken is None:
+            entry.spoken = Spoken(aligned=self._aligned)
+        return entry.spoken

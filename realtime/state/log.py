@@ -1,0 +1,121 @@
+"""The event log of a call: each thing that happens gets one place, a rising `seq` and a time in ms since the beginning.
+
+Whoever acts appends; whoever shows, stores or sends reads. Audio payload is handed to the live readers but not kept: an
+audio entry is (seq, ts_ms, item_id, offset, bytes), and neighbouring entries of one item are kept as one run.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+
+from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_MAX_ENTRIES = 1_024
+"""At 5 transcript deltas and 25 audio deltas a second this is more than a minute of talk in about 200 kB."""
+
+Reader = Callable[[ServerEvent], None]
+_AUDIO_ITEMS_AT_ONCE = 16
+"""Items whose audio may be interleaved; the position in older ones is forgotten."""
+_stamp = msgspec.structs.force_setattr
+
+
+class AudioRun(msgspec.Struct, gc=False):
+    """Audio of one item, logged without its payload: `seq..last_seq` at `ts_ms..last_ts_ms`.
+
+    `offset_bytes` is where the run begins in the item's pcm16 audio, `n_bytes` how long it is.
+    """
+
+    seq: int
+    last_seq: int
+    ts_ms: int
+    last_ts_ms: int
+    item_id: str
+    offset_bytes: int
+    n_bytes: int
+
+
+Entry = ServerEvent | AudioRun
+
+
+class Log:
+    """An append-only, bounded list of server events in memory, with live readers.
+
+    `now` is monotonic seconds. Past `max_entries` the oldest entries are dropped and counted in `dropped`.
+    """
+
+    __slots__ = ("_entries", "_item_bytes", "_max_entries", "_now", "_readers", "_run", "_start", "dropped", "last_seq")
+
+    def __init__(self, now: Callable[[], float], *, max_entries: int = DEFAULT_MAX_ENTRIES) -> None:
+        self._now = now
+        self._start = now()
+        self._max_entries = max_entries
+        self._entries: deque[Entry] = deque()
+        self._readers: tuple[Reader, ...] = ()
+        self._run: AudioRun | None = None
+        self._item_bytes: dict[str, int] = {}
+        self.last_seq = 0
+        self.dropped = 0
+
+    def now_ms(self) -> int:
+        """Milliseconds since the call began."""
+        return int((self._now() - self._start) * 1000)
+
+    def append(self, event: ServerEvent) -> None:
+        """Give the event its `seq` and `ts_ms`, keep it, and hand it to every live reader, in order of subscription.
+
+        A reader that raises is logged and does not keep the others from reading.
+        """
+        self.last_seq = seq = self.last_seq + 1
+        ts_ms = int((self._now() - self._start) * 1000)
+        _stamp(event, "seq", seq)
+        _stamp(event, "ts_ms", ts_ms)
+        if isinstance(event, AgentResponseAudioDeltaEvent):
+            self._append_audio(seq, ts_ms, event.item_id, len(event.delta))
+        else:
+            self._run = None
+            self._entries.append(event)
+        if len(self._entries) > self._max_entries:
+            self._entries.popleft()
+            self.dropped += 1
+        for reader in self._readers:
+            try:
+                reader(event)
+            except Exception:
+                logger.exception("a reader of the log failed at seq %d", seq)
+
+    def _append_audio(self, seq: int, ts_ms: int, item_id: str, n_bytes: int) -> None:
+        offset_bytes = self._item_bytes.get(item_id, 0)
+        if not offset_bytes and len(self._item_bytes) >= _AUDIO_ITEMS_AT_ONCE:
+            del self._item_bytes[next(iter(self._item_bytes))]
+        self._item_bytes[item_id] = offset_bytes + n_bytes
+        run = self._run
+        if run is not None and run.item_id == item_id:
+            run.last_seq, run.last_ts_ms = seq, ts_ms
+            run.n_bytes += n_bytes
+            return
+        self._run = AudioRun(seq, seq, ts_ms, ts_ms, item_id, offset_bytes, n_bytes)
+        self._entries.append(self._run)
+
+    def read(self, after_seq: int = 0) -> list[Entry]:
+        """Every kept entry with something later than `after_seq`. A reader that is too far behind sees the first kept
+        entry's `seq` beyond `after_seq + 1` and knows what it missed."""
+        return [entry for entry in self._entries if _last_seq(entry) > after_seq]
+
+    def subscribe(self, reader: Reader) -> Callable[[], None]:
+        """Have `reader` called with each event from now on; the returned function ends that."""
+        self._readers = (*self._readers, reader)
+
+        def unsubscribe() -> None:
+            self._readers = tuple(one for one in self._readers if one is not reader)
+
+        return unsubscribe
+
+
+def _last_seq(entry: Entry) -> int:
+    return entry.last_seq if isinstance(entry, AudioRun) else entry.seq
