@@ -1,0 +1,1087 @@
+// Generated from realtime/event by `python -m realtime.event.schema`. Never edit by hand.
+
+/** Bytes as base64 text. */
+export type Base64 = string;
+
+/**
+ * Audio is pcm16, little endian, mono; only the rate varies.
+ *
+ * Both printed spellings are read (`{type, rate}` and `{encoding, sample_rate}`, also mixed); what we send carries
+ * all four keys. Rates are in Hz.
+ */
+export interface AudioFormat {
+  type: string | null;
+  rate: number | null;
+  encoding: string | null;
+  sample_rate: number | null;
+}
+
+/** A piece of text. `id` is empty where nothing refers to the block. */
+export interface TextBlock {
+  type: "text";
+  text: string;
+  id: string;
+}
+
+/** Binary content inside the message: `data` is base64 text in JSON and bytes in Python. */
+export interface Base64Source {
+  type: "base64";
+  data: Base64;
+  media_type: string;
+}
+
+/** Binary content elsewhere: `url` is an RFC 3986 URI. */
+export interface URLSource {
+  type: "url";
+  url: string;
+  media_type: string;
+}
+
+/** Image, audio, video or other binary content. */
+export interface DataBlock {
+  type: "data";
+  source: Base64Source | URLSource;
+  id: string;
+  name: string | null;
+}
+
+/** The outcome of the tool call with the same `id`. */
+export interface ToolResultBlock {
+  type: "tool_result";
+  id: string;
+  name: string;
+  output: string | (TextBlock | DataBlock)[];
+  state: "denied" | "error" | "interrupted" | "running" | "success";
+}
+
+/** Tokens by kind. A count the provider does not report is null. */
+export interface UsageDetail {
+  input_text_tokens: number | null;
+  input_audio_tokens: number | null;
+  input_image_tokens: number | null;
+  input_cached_tokens: number | null;
+  output_text_tokens: number | null;
+  output_audio_tokens: number | null;
+  output_reasoning_tokens: number | null;
+}
+
+/** A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received. */
+export interface ToolCallBlock {
+  type: "tool_call";
+  id: string;
+  name: string;
+  input: string;
+  state: "allowed" | "asking" | "finished" | "pending" | "submitted";
+}
+
+/**
+ * One part of a message item.
+ *
+ * `text` for typed text, `transcript` for what was spoken in an audio part (after a barge-in: what was heard),
+ * `image` as bytes (base64 in JSON) with its `media_type`.
+ */
+export interface ContentPart {
+  type: "audio" | "image" | "text";
+  text?: string | null;
+  transcript?: string | null;
+  image?: Base64 | null;
+  media_type?: string | null;
+}
+
+/** One entry of the conversation: a message, a tool call or its result. */
+export interface Item {
+  id: string;
+  type: "message" | "tool_call" | "tool_result";
+  role: "assistant" | "system" | "user" | null;
+  status: "completed" | "in_progress" | "incomplete";
+  content: ContentPart[];
+  tool_call: ToolCallBlock | null;
+  tool_result: ToolResultBlock | null;
+}
+
+/**
+ * How the end of a turn is found.
+ *
+ * `authority`: who decides: the provider's own detector, the server's (`realtime.audio.endpoint`), or the client by
+ * commits (push-to-talk). Null: the provider where its profile has one, else the server.
+ * `type`: the provider's detector, e.g. `server_vad` or `semantic_vad`. `threshold` 0..1; the two times in ms.
+ */
+export interface TurnDetection {
+  authority?: "client" | "provider" | "server" | null;
+  type?: string | null;
+  threshold?: number | null;
+  silence_duration_ms?: number | null;
+  prefix_padding_ms?: number | null;
+  eagerness?: "auto" | "high" | "low" | "medium" | null;
+}
+
+/** A tool as a model sees it. `parameters` is a JSON Schema object. */
+export interface ToolDeclaration {
+  name: string;
+  description?: string;
+  parameters?: Record<string, unknown>;
+}
+
+/**
+ * Audio is pcm16, little endian, mono; only the rate varies.
+ *
+ * Both printed spellings are read (`{type, rate}` and `{encoding, sample_rate}`, also mixed); what we send carries
+ * all four keys. Rates are in Hz.
+ */
+export interface AudioFormatInput {
+  type?: string | null;
+  rate?: number | null;
+  encoding?: string | null;
+  sample_rate?: number | null;
+}
+
+/**
+ * Settings of a call. Null means "not said": the agent's own value holds.
+ *
+ * `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
+ * `client_tool_result`). `model_provider` and `model` choose the model behind, where the server offers a choice.
+ * `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats say the rate
+ * of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
+ * `temperature`, `max_output_tokens` and `extra` go to the provider as they are. Unknown keys are ignored.
+ */
+export interface SessionConfig {
+  instructions?: string | null;
+  user_name?: string | null;
+  agent_name?: string | null;
+  model_provider?: string | null;
+  model?: string | null;
+  voice?: string | null;
+  output_modalities?: ("audio" | "image" | "text")[] | null;
+  turn_detection?: TurnDetection | "none" | null;
+  text_auto_response?: boolean | null;
+  auto_response?: boolean | null;
+  input_audio_transcription?: boolean | null;
+  tools?: ToolDeclaration[] | null;
+  audio_frames?: "binary" | "json" | null;
+  input_audio_format?: AudioFormatInput | null;
+  output_audio_format?: AudioFormatInput | null;
+  temperature?: number | null;
+  max_output_tokens?: number | null;
+  extra?: Record<string, unknown> | null;
+}
+
+/** A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received. */
+export interface ToolCallBlockInput {
+  type: "tool_call";
+  id: string;
+  name: string;
+  input?: string;
+  state?: "allowed" | "asking" | "finished" | "pending" | "submitted";
+}
+
+/** A piece of text. `id` is empty where nothing refers to the block. */
+export interface TextBlockInput {
+  type: "text";
+  text: string;
+  id?: string;
+}
+
+/** Image, audio, video or other binary content. */
+export interface DataBlockInput {
+  type: "data";
+  source: Base64Source | URLSource;
+  id?: string;
+  name?: string | null;
+}
+
+/** The outcome of the tool call with the same `id`. */
+export interface ToolResultBlockInput {
+  type: "tool_result";
+  id: string;
+  name: string;
+  output?: string | (TextBlockInput | DataBlockInput)[];
+  state?: "denied" | "error" | "interrupted" | "running" | "success";
+}
+
+/** One entry of the conversation: a message, a tool call or its result. */
+export interface ItemInput {
+  id: string;
+  type?: "message" | "tool_call" | "tool_result";
+  role?: "assistant" | "system" | "user" | null;
+  status?: "completed" | "in_progress" | "incomplete";
+  content?: ContentPart[];
+  tool_call?: ToolCallBlockInput | null;
+  tool_result?: ToolResultBlockInput | null;
+}
+
+/**
+ * What one response does differently from the session. A missing field keeps the session's value.
+ *
+ * `conversation="none"` makes an out-of-band response that is not written to the history. `input`, where given,
+ * replaces the context of this response.
+ */
+export interface ResponseOverrides {
+  instructions?: string | null;
+  output_modalities?: ("audio" | "image" | "text")[] | null;
+  voice?: string | null;
+  tools?: Record<string, unknown>[] | null;
+  tool_choice?: string | Record<string, unknown> | null;
+  temperature?: number | null;
+  max_output_tokens?: number | null;
+  conversation?: "auto" | "none";
+  input?: ItemInput[] | null;
+  metadata?: Record<string, string> | null;
+}
+
+/** How an image is encoded, e.g. `image/jpeg`. Pages in the field send either key or both. */
+export interface ImageFormat {
+  type?: string | null;
+  mime_type?: string | null;
+}
+
+/** Create the call. `config` is read by `realtime.event.config.SessionConfig`. */
+export interface ClientSessionCreateEvent {
+  type: "client_session_create";
+  session_id?: string | null;
+  event_id?: string | null;
+  config?: SessionConfig;
+}
+
+/** Change settings of the running call; missing keys keep their value. */
+export interface ClientSessionUpdateEvent {
+  type: "client_session_update";
+  session_id?: string | null;
+  event_id?: string | null;
+  config?: SessionConfig;
+}
+
+/** Come back to a call: `token` from the server, `last_seq` the last event seen. */
+export interface ClientSessionResumeEvent {
+  type: "client_session_resume";
+  session_id?: string | null;
+  event_id?: string | null;
+  token: string;
+  last_seq: number;
+}
+
+/** End the call. */
+export interface ClientSessionEndEvent {
+  type: "client_session_end";
+  session_id?: string | null;
+  event_id?: string | null;
+}
+
+/** Ask for a response now, with overrides for this one. */
+export interface ClientResponseCreateEvent {
+  type: "client_response_create";
+  session_id?: string | null;
+  event_id?: string | null;
+  response?: ResponseOverrides | null;
+}
+
+/** Interrupt the current response (or the one named). */
+export interface ClientResponseCancelEvent {
+  type: "client_response_cancel";
+  session_id?: string | null;
+  event_id?: string | null;
+  response_id?: string | null;
+}
+
+/** A typed turn of the user; answered unless `text_auto_response` is off. */
+export interface ClientTextAppendEvent {
+  type: "client_text_append";
+  session_id?: string | null;
+  event_id?: string | null;
+  text: string;
+}
+
+/**
+ * Speech of the user: pcm16 mono bytes (base64 in JSON; base64 text is accepted in Python too).
+ *
+ * `offset` counts samples since the call began, for re-sending after a drop; null appends.
+ */
+export interface ClientAudioAppendEvent {
+  type: "client_audio_append";
+  session_id?: string | null;
+  event_id?: string | null;
+  audio: Base64;
+  format?: AudioFormatInput;
+  offset?: number | null;
+}
+
+/** End of the user's turn (push-to-talk), or close the current input early. */
+export interface ClientAudioCommitEvent {
+  type: "client_audio_commit";
+  session_id?: string | null;
+  event_id?: string | null;
+}
+
+/** Forget the input audio that is not committed yet. */
+export interface ClientAudioClearEvent {
+  type: "client_audio_clear";
+  session_id?: string | null;
+  event_id?: string | null;
+}
+
+/** An image for the model to see: bytes (base64 in JSON). */
+export interface ClientImageAppendEvent {
+  type: "client_image_append";
+  session_id?: string | null;
+  event_id?: string | null;
+  image: Base64;
+  format?: ImageFormat;
+}
+
+/** The result of a tool that runs in the client. */
+export interface ClientToolResultEvent {
+  type: "client_tool_result";
+  session_id?: string | null;
+  event_id?: string | null;
+  id: string;
+  name: string;
+  output: string | (TextBlockInput | DataBlockInput)[];
+}
+
+/**
+ * How much of an item the user has heard: `played_ms` of its audio since the item began, never falling.
+ *
+ * `flushed` is true in the acknowledgement that answers a flush: nothing more of the item will be played.
+ */
+export interface ClientPlaybackAckEvent {
+  type: "client_playback_ack";
+  session_id?: string | null;
+  event_id?: string | null;
+  item_id: string;
+  played_ms: number;
+  flushed?: boolean;
+}
+
+/** Put an item into the conversation after `previous_item_id` (null: at the end, `root`: first). */
+export interface ClientItemCreateEvent {
+  type: "client_item_create";
+  session_id?: string | null;
+  event_id?: string | null;
+  item: ItemInput;
+  previous_item_id?: string | null;
+}
+
+/** Remove an item. */
+export interface ClientItemDeleteEvent {
+  type: "client_item_delete";
+  session_id?: string | null;
+  event_id?: string | null;
+  item_id: string;
+}
+
+/** Ask for an item; answered by `agent_item_retrieved`. */
+export interface ClientItemRetrieveEvent {
+  type: "client_item_retrieve";
+  session_id?: string | null;
+  event_id?: string | null;
+  item_id: string;
+}
+
+/** Cut an assistant item after `audio_end_ms` of its audio. */
+export interface ClientItemTruncateEvent {
+  type: "client_item_truncate";
+  session_id?: string | null;
+  event_id?: string | null;
+  item_id: string;
+  audio_end_ms: number;
+  content_index?: number;
+}
+
+/** The call exists. `session_id` is the client's own label, `call_id` the server's unguessable name of the call. */
+export interface ServerSessionCreatedEvent {
+  type: "server_session_created";
+  session_id: string;
+  call_id: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The new settings are in force. */
+export interface ServerSessionUpdatedEvent {
+  type: "server_session_updated";
+  session_id: string;
+  config: Record<string, unknown> | null;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The call is over; nothing follows. `reason` is a stable word. */
+export interface ServerSessionEndedEvent {
+  type: "server_session_ended";
+  session_id: string;
+  reason: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** A listener is back: everything after `last_seq` follows. `token` is good for the next resume. */
+export interface ServerSessionResumedEvent {
+  type: "server_session_resumed";
+  session_id: string;
+  call_id: string;
+  last_seq: number;
+  token: string | null;
+  seq: number;
+  ts_ms: number;
+}
+
+/** Silence the voice at once: drop all audio of `item_id` that was not played yet (null: of every item). */
+export interface ServerAudioFlushEvent {
+  type: "server_audio_flush";
+  item_id: string | null;
+  reason: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** Binary frames with `item_index` are audio of this part of a response. Only for listeners with binary audio. */
+export interface ServerAudioItemEvent {
+  type: "server_audio_item";
+  item_index: number;
+  response_id: string;
+  item_id: string;
+  format: AudioFormat;
+  output_index: number;
+  content_index: number;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** Client audio up to sample `offset` of its stream has arrived; earlier samples need not be kept. */
+export interface ServerAudioReceivedEvent {
+  type: "server_audio_received";
+  offset: number;
+  seq: number;
+  ts_ms: number;
+}
+
+/** This socket is about to close. With a token the call can be resumed elsewhere after `retry_after_ms`. */
+export interface ServerGoodbyeEvent {
+  type: "server_goodbye";
+  reason: string;
+  resume_token: string | null;
+  retry_after_ms: number | null;
+  seq: number;
+  ts_ms: number;
+}
+
+/** Where the time between the end of a turn and the first sound of the answer went, in ms by stage. */
+export interface ServerLatencyEvent {
+  type: "server_latency";
+  response_id: string;
+  turn_end_to_audio_ms: number;
+  stages_ms: Record<string, number>;
+  seq: number;
+  ts_ms: number;
+}
+
+/** Somebody entered the room. */
+export interface ServerRoomJoinedEvent {
+  type: "server_room_joined";
+  participant_id: string;
+  name: string;
+  kind: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** Somebody left the room. */
+export interface ServerRoomLeftEvent {
+  type: "server_room_left";
+  participant_id: string;
+  name: string;
+  reason: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** Who may speak now (null: nobody in particular) and by which rule. */
+export interface ServerRoomFloorEvent {
+  type: "server_room_floor";
+  participant_id: string | null;
+  reason: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The agent is ready to receive input. `model` says which provider and model speak and what they can. */
+export interface AgentReadyEvent {
+  type: "agent_ready";
+  model: Record<string, unknown> | null;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The agent is gone. */
+export interface AgentEndedEvent {
+  type: "agent_ended";
+  reason: string;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** What a tool returned; its `id` is that of the call. */
+export interface AgentResponseToolResultEvent {
+  type: "agent_response_tool_result";
+  tool_result: ToolResultBlock;
+  response_id: string | null;
+  item_id: string | null;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** A response begins. `status` is `in_progress`. */
+export interface AgentResponseCreatedEvent {
+  type: "agent_response_created";
+  response_id: string;
+  status: "cancelled" | "completed" | "failed" | "in_progress" | "incomplete";
+  status_details: Record<string, unknown> | null;
+  output_modalities: ("audio" | "image" | "text")[] | null;
+  conversation: "auto" | "none";
+  metadata: Record<string, unknown> | null;
+  usage_detail: UsageDetail | null;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** A response is over, exactly once, also when cancelled or failed (`status` tells). */
+export interface AgentResponseDoneEvent {
+  type: "agent_response_done";
+  response_id: string;
+  input_tokens: number;
+  output_tokens: number;
+  metadata: Record<string, unknown> | null;
+  status: "cancelled" | "completed" | "failed" | "in_progress" | "incomplete";
+  status_details: Record<string, unknown> | null;
+  output_modalities: ("audio" | "image" | "text")[] | null;
+  conversation: "auto" | "none";
+  usage_detail: UsageDetail | null;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** A chunk of speech: `delta` is pcm16 bytes (base64 in JSON), any even length, at the rate that `format` says. */
+export interface AgentResponseAudioDeltaEvent {
+  type: "agent_response_audio_delta";
+  response_id: string;
+  item_id: string;
+  output_index: number;
+  content_index: number;
+  delta: Base64;
+  format: AudioFormat;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The speech of this part is complete. */
+export interface AgentResponseAudioDoneEvent {
+  type: "agent_response_audio_done";
+  response_id: string;
+  item_id: string;
+  output_index: number;
+  content_index: number;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The next piece of the words being spoken. */
+export interface AgentResponseAudioTranscriptDeltaEvent {
+  type: "agent_response_audio_transcript_delta";
+  response_id: string;
+  item_id: string;
+  output_index: number;
+  content_index: number;
+  delta: string;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The words are complete: `transcript` is the full text (after a barge-in: what was heard). */
+export interface AgentResponseAudioTranscriptDoneEvent {
+  type: "agent_response_audio_transcript_done";
+  response_id: string;
+  item_id: string;
+  output_index: number;
+  content_index: number;
+  transcript: string;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The next piece of a text-only answer. */
+export interface AgentResponseTextDeltaEvent {
+  type: "agent_response_text_delta";
+  response_id: string;
+  item_id: string;
+  output_index: number;
+  content_index: number;
+  delta: string;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The text-only answer is complete. */
+export interface AgentResponseTextDoneEvent {
+  type: "agent_response_text_done";
+  response_id: string;
+  item_id: string;
+  output_index: number;
+  content_index: number;
+  text: string;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** Arguments of a tool call arriving: `delta` is the new fragment, `tool_use.input` all of it so far. */
+export interface AgentResponseToolUseDeltaEvent {
+  type: "agent_response_tool_use_delta";
+  response_id: string;
+  item_id: string;
+  output_index: number;
+  content_index: number;
+  tool_use: ToolCallBlock;
+  delta: string;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The tool call is complete; `tool_use.input` is the whole JSON text. */
+export interface AgentResponseToolUseDoneEvent {
+  type: "agent_response_tool_use_done";
+  response_id: string;
+  item_id: string;
+  output_index: number;
+  content_index: number;
+  tool_use: ToolCallBlock;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The next piece of what the user said. */
+export interface AgentInputTranscriptionDeltaEvent {
+  type: "agent_input_transcription_delta";
+  item_id: string;
+  delta: string;
+  content_index: number;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** What the user said in this item, complete. */
+export interface AgentInputTranscriptionDoneEvent {
+  type: "agent_input_transcription_done";
+  item_id: string;
+  transcript: string;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  content_index: number;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The user's speech could not be transcribed; the model may have understood it all the same. */
+export interface AgentInputTranscriptionFailedEvent {
+  type: "agent_input_transcription_failed";
+  item_id: string;
+  code: string;
+  message: string;
+  content_index: number;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The user began to speak at `audio_start_ms` of the client's audio stream (start of voice, no padding). */
+export interface AgentInputStartedEvent {
+  type: "agent_input_started";
+  item_id: string;
+  audio_start_ms: number;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The user stopped at `audio_end_ms` of the client's audio stream (end of voice, without the silence). */
+export interface AgentInputDoneEvent {
+  type: "agent_input_done";
+  item_id: string;
+  audio_end_ms: number;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The input audio so far became the user item `item_id`. */
+export interface AgentInputCommittedEvent {
+  type: "agent_input_committed";
+  item_id: string;
+  previous_item_id: string | null;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The input audio not yet committed was dropped. */
+export interface AgentInputClearedEvent {
+  type: "agent_input_cleared";
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** An item entered the conversation after `previous_item_id` (null: at the front, or unknown). */
+export interface AgentItemAddedEvent {
+  type: "agent_item_added";
+  item: Item;
+  previous_item_id: string | null;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The item will not change any more. */
+export interface AgentItemDoneEvent {
+  type: "agent_item_done";
+  item: Item;
+  previous_item_id: string | null;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The item is gone from the conversation. */
+export interface AgentItemDeletedEvent {
+  type: "agent_item_deleted";
+  item_id: string;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The item was cut after `audio_end_ms` of its audio; `transcript` is what was heard, null where unknown. */
+export interface AgentItemTruncatedEvent {
+  type: "agent_item_truncated";
+  item_id: string;
+  content_index: number;
+  audio_end_ms: number;
+  transcript: string | null;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The answer to a request for one item. */
+export interface AgentItemRetrievedEvent {
+  type: "agent_item_retrieved";
+  item: Item;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The effective settings of the model's session after a change. Holds no secrets. */
+export interface AgentSessionUpdatedEvent {
+  type: "agent_session_updated";
+  settings: Record<string, unknown>;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The link to the model was lost; try number `attempt` starts in `retry_after_ms`. */
+export interface AgentReconnectingEvent {
+  type: "agent_reconnecting";
+  attempt: number;
+  retry_after_ms: number;
+  reason: string;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** The link to the model is back with its context restored; `gap_ms` is how long it was away. */
+export interface AgentReconnectedEvent {
+  type: "agent_reconnected";
+  gap_ms: number;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/**
+ * Something went wrong; the call goes on unless an ended event follows.
+ *
+ * `error_type` is whose fault it is (`client_error`, `provider_error`, `server_error`, `tool_error`), `code` a stable
+ * word for programs, `message` a sentence for people. `client_event_id` is the `event_id` of the frame it answers.
+ */
+export interface AgentErrorEvent {
+  type: "agent_error";
+  error_type: string;
+  code: string;
+  message: string;
+  retryable: boolean;
+  client_event_id: string | null;
+  agent_id: string;
+  agent_name: string;
+  seq: number;
+  ts_ms: number;
+}
+
+/** What a client sends. */
+export type ClientEvent =
+  | ClientSessionCreateEvent
+  | ClientSessionUpdateEvent
+  | ClientSessionResumeEvent
+  | ClientSessionEndEvent
+  | ClientResponseCreateEvent
+  | ClientResponseCancelEvent
+  | ClientTextAppendEvent
+  | ClientAudioAppendEvent
+  | ClientAudioCommitEvent
+  | ClientAudioClearEvent
+  | ClientImageAppendEvent
+  | ClientToolResultEvent
+  | ClientPlaybackAckEvent
+  | ClientItemCreateEvent
+  | ClientItemDeleteEvent
+  | ClientItemRetrieveEvent
+  | ClientItemTruncateEvent;
+
+/** What a client gets. */
+export type ServerEvent =
+  | ServerSessionCreatedEvent
+  | ServerSessionUpdatedEvent
+  | ServerSessionEndedEvent
+  | ServerSessionResumedEvent
+  | ServerAudioFlushEvent
+  | ServerAudioItemEvent
+  | ServerAudioReceivedEvent
+  | ServerGoodbyeEvent
+  | ServerLatencyEvent
+  | ServerRoomJoinedEvent
+  | ServerRoomLeftEvent
+  | ServerRoomFloorEvent
+  | AgentReadyEvent
+  | AgentEndedEvent
+  | AgentResponseToolResultEvent
+  | AgentResponseCreatedEvent
+  | AgentResponseDoneEvent
+  | AgentResponseAudioDeltaEvent
+  | AgentResponseAudioDoneEvent
+  | AgentResponseAudioTranscriptDeltaEvent
+  | AgentResponseAudioTranscriptDoneEvent
+  | AgentResponseTextDeltaEvent
+  | AgentResponseTextDoneEvent
+  | AgentResponseToolUseDeltaEvent
+  | AgentResponseToolUseDoneEvent
+  | AgentInputTranscriptionDeltaEvent
+  | AgentInputTranscriptionDoneEvent
+  | AgentInputTranscriptionFailedEvent
+  | AgentInputStartedEvent
+  | AgentInputDoneEvent
+  | AgentInputCommittedEvent
+  | AgentInputClearedEvent
+  | AgentItemAddedEvent
+  | AgentItemDoneEvent
+  | AgentItemDeletedEvent
+  | AgentItemTruncatedEvent
+  | AgentItemRetrievedEvent
+  | AgentSessionUpdatedEvent
+  | AgentReconnectingEvent
+  | AgentReconnectedEvent
+  | AgentErrorEvent;
+
+/** The server event with this `type`. */
+export type ServerEventOf<Type extends ServerEvent["type"]> = Extract<ServerEvent, { type: Type }>;
+
+export const CLIENT_EVENT_TYPES = [
+  "client_session_create",
+  "client_session_update",
+  "client_session_resume",
+  "client_session_end",
+  "client_response_create",
+  "client_response_cancel",
+  "client_text_append",
+  "client_audio_append",
+  "client_audio_commit",
+  "client_audio_clear",
+  "client_image_append",
+  "client_tool_result",
+  "client_playback_ack",
+  "client_item_create",
+  "client_item_delete",
+  "client_item_retrieve",
+  "client_item_truncate",
+] as const satisfies readonly ClientEvent["type"][];
+
+export const SERVER_EVENT_TYPES = [
+  "server_session_created",
+  "server_session_updated",
+  "server_session_ended",
+  "server_session_resumed",
+  "server_audio_flush",
+  "server_audio_item",
+  "server_audio_received",
+  "server_goodbye",
+  "server_latency",
+  "server_room_joined",
+  "server_room_left",
+  "server_room_floor",
+  "agent_ready",
+  "agent_ended",
+  "agent_response_tool_result",
+  "agent_response_created",
+  "agent_response_done",
+  "agent_response_audio_delta",
+  "agent_response_audio_done",
+  "agent_response_audio_transcript_delta",
+  "agent_response_audio_transcript_done",
+  "agent_response_text_delta",
+  "agent_response_text_done",
+  "agent_response_tool_use_delta",
+  "agent_response_tool_use_done",
+  "agent_input_transcription_delta",
+  "agent_input_transcription_done",
+  "agent_input_transcription_failed",
+  "agent_input_started",
+  "agent_input_done",
+  "agent_input_committed",
+  "agent_input_cleared",
+  "agent_item_added",
+  "agent_item_done",
+  "agent_item_deleted",
+  "agent_item_truncated",
+  "agent_item_retrieved",
+  "agent_session_updated",
+  "agent_reconnecting",
+  "agent_reconnected",
+  "agent_error",
+] as const satisfies readonly ServerEvent["type"][];
+
+type Check = (value: unknown) => boolean;
+
+const isString: Check = (value) => typeof value === "string";
+const isInteger: Check = (value) => Number.isInteger(value);
+const isBoolean: Check = (value) => typeof value === "boolean";
+const isNull: Check = (value) => value === null;
+const isAnything: Check = () => true;
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const oneOf = (...literals: unknown[]): Check => (value) => literals.includes(value);
+const either = (...checks: Check[]): Check => (value) => checks.some((check) => check(value));
+const listOf = (check: Check): Check => (value) => Array.isArray(value) && value.every((entry) => check(entry));
+const recordOf = (check: Check): Check => (value) =>
+  isRecord(value) && Object.values(value).every((entry) => check(entry));
+const struct = (always: Record<string, Check>, maybe: Record<string, Check> = {}): Check => (value) =>
+  isRecord(value) &&
+  Object.entries(always).every(([name, check]) => check(value[name])) &&
+  Object.entries(maybe).every(([name, check]) => value[name] === undefined || check(value[name]));
+
+const isAudioFormat: Check = struct({ type: either(isString, isNull), rate: either(isInteger, isNull), encoding: either(isString, isNull), sample_rate: either(isInteger, isNull) });
+const isTextBlock: Check = struct({ type: oneOf("text"), text: isString, id: isString });
+const isBase64Source: Check = struct({ type: oneOf("base64"), data: isString, media_type: isString });
+const isURLSource: Check = struct({ type: oneOf("url"), url: isString, media_type: isString });
+const isDataBlock: Check = struct({ type: oneOf("data"), source: either(isBase64Source, isURLSource), id: isString, name: either(isString, isNull) });
+const isToolResultBlock: Check = struct({ type: oneOf("tool_result"), id: isString, name: isString, output: either(isString, listOf(either(isTextBlock, isDataBlock))), state: oneOf("denied", "error", "interrupted", "running", "success") });
+const isUsageDetail: Check = struct({ input_text_tokens: either(isInteger, isNull), input_audio_tokens: either(isInteger, isNull), input_image_tokens: either(isInteger, isNull), input_cached_tokens: either(isInteger, isNull), output_text_tokens: either(isInteger, isNull), output_audio_tokens: either(isInteger, isNull), output_reasoning_tokens: either(isInteger, isNull) });
+const isToolCallBlock: Check = struct({ type: oneOf("tool_call"), id: isString, name: isString, input: isString, state: oneOf("allowed", "asking", "finished", "pending", "submitted") });
+const isContentPart: Check = struct({ type: oneOf("audio", "image", "text") }, { text: either(isString, isNull), transcript: either(isString, isNull), image: either(isString, isNull), media_type: either(isString, isNull) });
+const isItem: Check = struct({ id: isString, type: oneOf("message", "tool_call", "tool_result"), role: either(oneOf("assistant", "system", "user"), isNull), status: oneOf("completed", "in_progress", "incomplete"), content: listOf(isContentPart), tool_call: either(isToolCallBlock, isNull), tool_result: either(isToolResultBlock, isNull) });
+
+const SERVER_EVENT_CHECKS = new Map<string, Check>([
+  ["server_session_created", struct({ type: oneOf("server_session_created"), session_id: isString, call_id: isString, seq: isInteger, ts_ms: isInteger })],
+  ["server_session_updated", struct({ type: oneOf("server_session_updated"), session_id: isString, config: either(recordOf(isAnything), isNull), seq: isInteger, ts_ms: isInteger })],
+  ["server_session_ended", struct({ type: oneOf("server_session_ended"), session_id: isString, reason: isString, seq: isInteger, ts_ms: isInteger })],
+  ["server_session_resumed", struct({ type: oneOf("server_session_resumed"), session_id: isString, call_id: isString, last_seq: isInteger, token: either(isString, isNull), seq: isInteger, ts_ms: isInteger })],
+  ["server_audio_flush", struct({ type: oneOf("server_audio_flush"), item_id: either(isString, isNull), reason: isString, seq: isInteger, ts_ms: isInteger })],
+  ["server_audio_item", struct({ type: oneOf("server_audio_item"), item_index: isInteger, response_id: isString, item_id: isString, format: isAudioFormat, output_index: isInteger, content_index: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["server_audio_received", struct({ type: oneOf("server_audio_received"), offset: isInteger, seq: isInteger, ts_ms: isInteger })],
+  ["server_goodbye", struct({ type: oneOf("server_goodbye"), reason: isString, resume_token: either(isString, isNull), retry_after_ms: either(isInteger, isNull), seq: isInteger, ts_ms: isInteger })],
+  ["server_latency", struct({ type: oneOf("server_latency"), response_id: isString, turn_end_to_audio_ms: isInteger, stages_ms: recordOf(isInteger), seq: isInteger, ts_ms: isInteger })],
+  ["server_room_joined", struct({ type: oneOf("server_room_joined"), participant_id: isString, name: isString, kind: isString, seq: isInteger, ts_ms: isInteger })],
+  ["server_room_left", struct({ type: oneOf("server_room_left"), participant_id: isString, name: isString, reason: isString, seq: isInteger, ts_ms: isInteger })],
+  ["server_room_floor", struct({ type: oneOf("server_room_floor"), participant_id: either(isString, isNull), reason: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_ready", struct({ type: oneOf("agent_ready"), model: either(recordOf(isAnything), isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_ended", struct({ type: oneOf("agent_ended"), reason: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_response_tool_result", struct({ type: oneOf("agent_response_tool_result"), tool_result: isToolResultBlock, response_id: either(isString, isNull), item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_response_created", struct({ type: oneOf("agent_response_created"), response_id: isString, status: oneOf("cancelled", "completed", "failed", "in_progress", "incomplete"), status_details: either(recordOf(isAnything), isNull), output_modalities: either(listOf(oneOf("audio", "image", "text")), isNull), conversation: oneOf("auto", "none"), metadata: either(recordOf(isAnything), isNull), usage_detail: either(isUsageDetail, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_response_done", struct({ type: oneOf("agent_response_done"), response_id: isString, input_tokens: isInteger, output_tokens: isInteger, metadata: either(recordOf(isAnything), isNull), status: oneOf("cancelled", "completed", "failed", "in_progress", "incomplete"), status_details: either(recordOf(isAnything), isNull), output_modalities: either(listOf(oneOf("audio", "image", "text")), isNull), conversation: oneOf("auto", "none"), usage_detail: either(isUsageDetail, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_response_audio_delta", struct({ type: oneOf("agent_response_audio_delta"), response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, format: isAudioFormat, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_response_audio_done", struct({ type: oneOf("agent_response_audio_done"), response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_response_audio_transcript_delta", struct({ type: oneOf("agent_response_audio_transcript_delta"), response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_response_audio_transcript_done", struct({ type: oneOf("agent_response_audio_transcript_done"), response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, transcript: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_response_text_delta", struct({ type: oneOf("agent_response_text_delta"), response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_response_text_done", struct({ type: oneOf("agent_response_text_done"), response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, text: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_response_tool_use_delta", struct({ type: oneOf("agent_response_tool_use_delta"), response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, tool_use: isToolCallBlock, delta: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_response_tool_use_done", struct({ type: oneOf("agent_response_tool_use_done"), response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, tool_use: isToolCallBlock, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_input_transcription_delta", struct({ type: oneOf("agent_input_transcription_delta"), item_id: isString, delta: isString, content_index: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_input_transcription_done", struct({ type: oneOf("agent_input_transcription_done"), item_id: isString, transcript: isString, input_tokens: either(isInteger, isNull), output_tokens: either(isInteger, isNull), content_index: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_input_transcription_failed", struct({ type: oneOf("agent_input_transcription_failed"), item_id: isString, code: isString, message: isString, content_index: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_input_started", struct({ type: oneOf("agent_input_started"), item_id: isString, audio_start_ms: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_input_done", struct({ type: oneOf("agent_input_done"), item_id: isString, audio_end_ms: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_input_committed", struct({ type: oneOf("agent_input_committed"), item_id: isString, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_input_cleared", struct({ type: oneOf("agent_input_cleared"), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_item_added", struct({ type: oneOf("agent_item_added"), item: isItem, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_item_done", struct({ type: oneOf("agent_item_done"), item: isItem, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_item_deleted", struct({ type: oneOf("agent_item_deleted"), item_id: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_item_truncated", struct({ type: oneOf("agent_item_truncated"), item_id: isString, content_index: isInteger, audio_end_ms: isInteger, transcript: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_item_retrieved", struct({ type: oneOf("agent_item_retrieved"), item: isItem, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_session_updated", struct({ type: oneOf("agent_session_updated"), settings: recordOf(isAnything), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_reconnecting", struct({ type: oneOf("agent_reconnecting"), attempt: isInteger, retry_after_ms: isInteger, reason: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_reconnected", struct({ type: oneOf("agent_reconnected"), gap_ms: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_error", struct({ type: oneOf("agent_error"), error_type: isString, code: isString, message: isString, retryable: isBoolean, client_event_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+]);
+
+/**
+ * Whether `value` (as parsed from JSON) is a server event with all its fields. Fields that are not known here are
+ * ignored, so a newer server may send more.
+ */
+export function isServerEvent(value: unknown): value is ServerEvent {
+  if (!isRecord(value) || typeof value["type"] !== "string") return false;
+  return SERVER_EVENT_CHECKS.get(value["type"])?.(value) ?? false;
+}
