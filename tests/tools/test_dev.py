@@ -1,0 +1,177 @@
+"""tools/dev.py: what it says about a machine that lacks something, and when it leaves well alone."""
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def dev() -> ModuleType:
+    """A fresh copy of the module, free to be patched."""
+    spec = importlib.util.spec_from_file_location("dev_under_test", ROOT / "tools" / "dev.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Commands:
+    """Stands in for `subprocess.run`: notes each command and fails those that hold a given word."""
+
+    def __init__(self, failing: str = "\0") -> None:
+        self.failing = failing
+        self.ran: list[list[str]] = []
+
+    def __call__(self, command: list[str], *, check: bool = False, **_: object) -> subprocess.CompletedProcess[bytes]:
+        self.ran.append(command)
+        code = int(any(self.failing in word for word in command))
+        if check and code:
+            raise subprocess.CalledProcessError(code, command)
+        return subprocess.CompletedProcess(command, code)
+
+
+@pytest.fixture
+def project(dev: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small project with a lock for this platform and an empty `.venv`."""
+    locks = tmp_path / "requirements" / dev.lock_platform()
+    locks.mkdir(parents=True)
+    for part in dev.PARTS:
+        (locks / f"{part}.txt").write_text(f"{part}==1\n")
+    (tmp_path / "pyproject.toml").write_text("[project]\n")
+    (tmp_path / ".venv").mkdir()
+    monkeypatch.setattr(dev, "ROOT", tmp_path)
+    monkeypatch.setattr(dev, "VENV", tmp_path / ".venv")
+    return tmp_path
+
+
+def test_an_old_python_can_read_the_script() -> None:
+    source = (ROOT / "tools" / "dev.py").read_text(encoding="utf-8")
+    tree = ast.parse(source, feature_version=(3, 8))
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert imported <= set(sys.stdlib_module_names) - {"tomllib"}
+
+
+@pytest.mark.parametrize(
+    ("system", "manager", "line"),
+    [
+        ("linux", "apt-get", "apt-get install python3.11 python3.11-venv"),
+        ("linux", "dnf", "dnf install python3.12"),
+        ("darwin", "brew", "brew install python@3.13"),
+    ],
+)
+def test_a_missing_python_is_named_with_the_line_that_installs_it(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, system: str, manager: str, line: str
+) -> None:
+    monkeypatch.setattr(dev, "version_of", lambda command, probe=dev.PROBE: (3, 9, 2))
+    monkeypatch.setattr(dev.sys, "platform", system)
+    monkeypatch.setattr(dev.shutil, "which", lambda name: f"/bin/{name}" if name == manager else None)
+    with pytest.raises(dev.Missing) as missing:
+        dev.find_python()
+    assert "Python 3.11 or newer" in str(missing.value)
+    assert line in str(missing.value)
+
+
+def test_a_python_without_venv_is_named_with_its_package(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {dev.PROBE: None, dev.PROBE_VERSION: (3, 12, 4)}
+    monkeypatch.setattr(dev, "version_of", lambda command, probe=dev.PROBE: answers[probe])
+    with pytest.raises(dev.Missing, match=r"apt-get install python3\.12-venv"):
+        dev.find_python()
+
+
+def test_a_newer_python_on_the_path_is_found_by_an_old_one(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = {sys.executable: (3, 8, 18), "/bin/python3.12": (3, 12, 1)}
+    monkeypatch.setattr(dev.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(dev, "version_of", lambda command, probe=dev.PROBE: versions.get(command[0]))
+    assert dev.find_python() == (["/bin/python3.12"], (3, 12, 1))
+
+
+def test_a_part_is_installed_from_its_lock_by_hash(
+    dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = Commands()
+    monkeypatch.setattr(dev.subprocess, "run", commands)
+    dev.install("test", (3, 11, 7))
+    locked, linked = commands.ran
+    assert {"--require-hashes", "--no-deps", str(dev.lock_file("test"))} <= set(locked)
+    assert linked[-2:] == ["--editable", f"{project}[openai,test]"]
+
+
+def test_the_second_run_installs_nothing(dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = Commands()
+    monkeypatch.setattr(dev.subprocess, "run", commands)
+    dev.install("core", (3, 11, 7))
+    first = len(commands.ran)
+    dev.install("core", (3, 11, 7))
+    assert len(commands.ran) == first
+
+
+@pytest.mark.parametrize("changed", ["lock", "pyproject", "python"])
+def test_a_change_installs_again(dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
+    commands = Commands()
+    monkeypatch.setattr(dev.subprocess, "run", commands)
+    dev.install("core", (3, 11, 7))
+    first = len(commands.ran)
+    if changed == "lock":
+        dev.lock_file("core").write_text("core==2\n")
+    elif changed == "pyproject":
+        (project / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    dev.install("core", (3, 12, 1) if changed == "python" else (3, 11, 7))
+    assert len(commands.ran) == 2 * first
+
+
+def test_a_platform_without_a_lock_takes_the_lower_bounds(
+    dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands = Commands()
+    monkeypatch.setattr(dev.subprocess, "run", commands)
+    monkeypatch.setattr(dev, "lock_platform", lambda: "plan9-vax")
+    dev.install("speech", (3, 11, 7))
+    (command,) = commands.ran
+    assert command[-2:] == ["--editable", f"{project}[local]"]
+    assert "no lock for plan9-vax" in capsys.readouterr().out
+
+
+def test_failing_speech_models_are_told_survived_and_tried_again(
+    dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands = Commands(failing="speech.txt")
+    monkeypatch.setattr(dev.subprocess, "run", commands)
+    dev.install_speech((3, 11, 7))
+    assert "going on without them" in capsys.readouterr().out
+    commands.failing = "\0"
+    dev.install_speech((3, 11, 7))
+    assert commands.ran[-1][-1] == f"{project}[local]"
+
+
+def test_an_absent_browser_is_named_where_it_cannot_be_installed(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dev, "has_tool", lambda name: name != "chromium")
+    monkeypatch.setattr(dev, "is_root", lambda: False)
+    monkeypatch.setattr(dev.sys, "platform", "linux")
+    dev.system_tools()
+    assert "apt-get install chromium" in capsys.readouterr().out
+
+
+def test_failed_checks_are_all_run_and_named(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dev, "tool_env", dict)
+    python = sys.executable
+    checks = [("bad", [python, "-c", "raise SystemExit(3)"], ROOT), ("good", [python, "-c", ""], ROOT)]
+    assert dev.run_checks(checks) == ["bad"]
+    assert "good: ok" in capsys.readouterr().out
+
+
+def test_an_unknown_target_explains_the_script(capfd: pytest.CaptureFixture[str]) -> None:
+    code = subprocess.run([sys.executable, str(ROOT / "tools" / "dev.py"), "fly"], check=False).returncode
+    assert code == 2
+    assert "serve|test|spec|bench|lint" in capfd.readouterr().out
