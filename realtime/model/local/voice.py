@@ -1,0 +1,180 @@
+"""Text to speech, one sentence at a time.
+
+`Voice` is two methods; what fulfils it is hibari in this process, or the command espeak-ng as the last resort (a
+command, so that its licence, the GPL, stays outside this process).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import subprocess
+import threading
+import unicodedata
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import soundfile
+import soxr
+
+from realtime.model.local.weights import SpeechPartMissing, hibari_file
+
+SAMPLE_RATE_HZ = 24_000
+DEFAULT_VOICE = "heart"
+
+Floats = npt.NDArray[np.float32]
+
+# The same sentence must be the same bytes every time; which noise it breathes with does not matter.
+_SEED = 7
+# hibari peaks near 0.3 of full scale; this brings it to the level of other realtime models.
+_GAIN = 1.8
+# Pitch and formants of `heart-low` as a share of those of `heart`.
+_LOW_RATIO = 0.8
+
+# hibari puts 300 ms of silence before a sentence and 450 ms after: the listener would wait for the first for nothing.
+_SILENCE_LEVEL = 0.006
+_LEAD_MS = 30
+_TAIL_MS = 220
+
+_ESPEAK_TIMEOUT_S = 10.0
+
+
+class Voice(Protocol):
+    """Speaks one sentence. Thread-safe and deterministic; never touches the network."""
+
+    def synthesize(self, text: str) -> bytes:
+        """The sentence as pcm16 mono at 24 kHz; b"" where it holds nothing that can be read aloud (emoji, Chinese)."""
+        ...
+
+    def warm_up(self) -> None:
+        """Pay the first sentence's extra cost (0.3 s and 99 MB with hibari) before anyone waits for it."""
+        ...
+
+
+class HibariVoice:
+    """hibari-tts (Apache-2.0): about 20 ms for a sentence, one thread, English.
+
+    `ratio` below 1 makes another, deeper speaker: the sentence is synthesised faster by 1/ratio and stretched back,
+    which lowers pitch and formants by the ratio and keeps the pace.
+    """
+
+    def __init__(self, engine: HibariEngine, ratio: float = 1.0) -> None:
+        self._engine = engine
+        self._ratio = ratio
+
+    def synthesize(self, text: str) -> bytes:
+        readable = readable_text(text)
+        if not readable:
+            return b""
+        audio = self._engine.speak(readable, speed=1.0 / self._ratio)
+        if self._ratio != 1.0 and len(audio):
+            audio = soxr.resample(audio, SAMPLE_RATE_HZ * self._ratio, SAMPLE_RATE_HZ)
+        return _pcm16(trim_silence(audio) * _GAIN)
+
+    def warm_up(self) -> None:
+        self.synthesize("Ready when you are.")
+
+
+class HibariEngine:
+    """The loaded network, shared by every voice made from it. Raises SpeechPartMissing."""
+
+    def __init__(self) -> None:
+        path = hibari_file()
+        try:
+            import hibari
+        except ImportError as error:
+            raise SpeechPartMissing(f"hibari-tts cannot be imported: {error}") from None
+        # Named by path, so that no name of a voice can ever start a download.
+        self._hibari: Any = hibari.Hibari(model=str(path), threads=1)
+        self._loading = threading.Lock()
+
+    def speak(self, text: str, speed: float) -> Floats:
+        """Float samples (-1..1) at 24 kHz, the same for the same text; empty where hibari can read nothing."""
+        with self._loading:
+            # Its dictionary is loaded at first use, which two threads must not do at once.
+            _ = self._hibari.g2p
+        return np.asarray(self._hibari(text, speed=speed, seed=_SEED), np.float32)
+
+
+class EspeakVoice:
+    """The command espeak-ng: robotic, but it speaks where hibari cannot be installed.
+
+    `pitch` is espeak's own scale, 0 to 99. Raises SpeechPartMissing where the command is not on the PATH.
+    """
+
+    def __init__(self, pitch: int = 60) -> None:
+        command = shutil.which("espeak-ng")
+        if command is None:
+            raise SpeechPartMissing("the command espeak-ng is not on the PATH")
+        self._command = [command, "--stdin", "--stdout", "-b", "1", "-v", "en-us", "-s", "165", "-p", str(pitch)]
+
+    def synthesize(self, text: str) -> bytes:
+        readable = readable_text(text)
+        if not readable:
+            return b""
+        done = subprocess.run(
+            self._command, input=readable.encode(), capture_output=True, timeout=_ESPEAK_TIMEOUT_S, check=True
+        )
+        audio, rate_hz = soundfile.read(io.BytesIO(done.stdout), dtype="float32")
+        return _pcm16(trim_silence(soxr.resample(audio, rate_hz, SAMPLE_RATE_HZ)))
+
+    def warm_up(self) -> None:
+        self.synthesize("Ready.")
+
+
+def load_voices() -> dict[str, Voice]:
+    """The voices of this machine by name, the default first: hibari's, else espeak-ng's, else none (0.5 s)."""
+    try:
+        engine = HibariEngine()
+    except SpeechPartMissing:
+        return _espeak_voices()
+    return {DEFAULT_VOICE: HibariVoice(engine), "heart-low": HibariVoice(engine, _LOW_RATIO)}
+
+
+def _espeak_voices() -> dict[str, Voice]:
+    try:
+        return {"espeak": EspeakVoice(), "espeak-low": EspeakVoice(pitch=20)}
+    except SpeechPartMissing:
+        return {}
+
+
+_CODE_FENCE = re.compile(r"```.*?(?:```|$)", re.DOTALL)
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_URL = re.compile(r"(?:https?://|www\.)\S+")
+_TAG = re.compile(r"</?[a-zA-Z][^>]*>")
+_LINE_MARK = re.compile(r"^\s*(?:#{1,6}|[-*+>])\s+", re.MULTILINE)
+_MARKS = re.compile(r"[*`~|\\^{}\[\]<>]|(?<!\w)_+|_+(?!\w)")
+# Signs that are read aloud and are neither ASCII nor Latin letters.
+_READ_SIGNS = frozenset("°£€×÷–—…’‘“”½¼¾")
+
+
+def readable_text(text: str) -> str:
+    """What of `text` is to be read aloud: no markup, addresses, emoji or foreign scripts; "" where no word is left."""
+    text = _CODE_FENCE.sub(" ", text)
+    text = _LINK.sub(r"\1", text)
+    text = _URL.sub("a link", text)
+    text = _TAG.sub(" ", text)
+    text = _LINE_MARK.sub("", text)
+    text = _MARKS.sub(" ", text)
+    text = unicodedata.normalize("NFC", text)
+    text = " ".join("".join(char if _is_read(char) else " " for char in text).split())
+    return text if any(char.isalnum() for char in text) else ""
+
+
+def _is_read(char: str) -> bool:
+    return char.isascii() or char in _READ_SIGNS or unicodedata.name(char, "").startswith("LATIN ")
+
+
+def trim_silence(audio: Floats) -> Floats:
+    """Leave 30 ms of silence before the first sound and 220 ms after the last one; all silent gives nothing."""
+    loud = np.flatnonzero(np.abs(audio) > _SILENCE_LEVEL)
+    if not len(loud):
+        return audio[:0]
+    start = max(0, int(loud[0]) - _LEAD_MS * SAMPLE_RATE_HZ // 1000)
+    return audio[start : int(loud[-1]) + _TAIL_MS * SAMPLE_RATE_HZ // 1000]
+
+
+def _pcm16(audio: Floats) -> bytes:
+    return (np.clip(audio, -1.0, 1.0) * 32767.0).astype("<i2").tobytes()
