@@ -1,7 +1,6 @@
 """tools/dev.py: what it says about a machine that lacks something, and when it leaves well alone."""
 
 import ast
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -10,17 +9,6 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def dev() -> ModuleType:
-    """A fresh copy of the module, free to be patched."""
-    spec = importlib.util.spec_from_file_location("dev_under_test", ROOT / "tools" / "dev.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Commands:

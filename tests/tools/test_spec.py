@@ -1,7 +1,6 @@
 """tools/spec.py: what counts as a test of an item, and that no required item is forgotten."""
 
-import importlib.util
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -17,15 +16,9 @@ ABC-04 = "comes with the alphabet"
 """
 
 
-@pytest.fixture(scope="module")
-def spec() -> ModuleType:
-    found = importlib.util.spec_from_file_location("spec_under_test", ROOT / "tools" / "spec.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    sys.modules[module.__name__] = module
-    found.loader.exec_module(module)
-    return module
+@pytest.fixture
+def spec(load_tool: Callable[[str], ModuleType]) -> ModuleType:
+    return load_tool("spec")
 
 
 @pytest.fixture
