@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from realtime.event.base import AudioFormat, Event, ImageFormat, Item, ResponseOverrides
-from realtime.event.decode import decode_base64, read_event
+from realtime.event.decode import classes_by_type, decode_base64, read_event
 from realtime.message import ToolOutput
 
 
@@ -25,13 +25,13 @@ class ClientEventBase(Event, frozen=True, kw_only=True):
 class ClientSessionCreateEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_session_create"):
     """Create the call. `config` is read by `realtime.event.config.SessionConfig`."""
 
-    config: dict[str, Any] = {}
+    config: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class ClientSessionUpdateEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_session_update"):
     """Change settings of the running call; missing keys keep their value."""
 
-    config: dict[str, Any] = {}
+    config: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class ClientSessionResumeEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_session_resume"):
@@ -160,8 +160,10 @@ ClientEvent = (
     | ClientItemTruncateEvent
 )
 
+_CLASSES = classes_by_type(ClientEvent)
+
 
 def from_json(frame: dict[str, Any]) -> ClientEvent:
     """The event that a JSON object holds. Raises ValueError for a non-dict, an unknown type or a wrong field."""
-    event: ClientEvent = read_event(frame, ClientEvent)
+    event: ClientEvent = read_event(frame, _CLASSES)
     return event

@@ -9,7 +9,7 @@ from typing import Any
 
 from realtime.event import meaning
 from realtime.event.base import Event
-from realtime.event.decode import read_event
+from realtime.event.decode import classes_by_type, read_event
 
 
 class ModelSessionCreatedEvent(Event, frozen=True, kw_only=True, tag="model_session_created"):
@@ -180,8 +180,10 @@ ModelEvent = (
     | ModelErrorEvent
 )
 
+_CLASSES = classes_by_type(ModelEvent)
+
 
 def from_json(frame: dict[str, Any]) -> ModelEvent:
     """The event that a JSON object holds. Raises ValueError for anything that is not a model event."""
-    event: ModelEvent = read_event(frame, ModelEvent)
+    event: ModelEvent = read_event(frame, _CLASSES)
     return event

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from realtime.event import meaning
 from realtime.event.base import AudioFormat, Event
-from realtime.event.decode import read_event
+from realtime.event.decode import classes_by_type, read_event
 from realtime.message import ToolResultBlock
 
 
@@ -99,7 +101,7 @@ class ServerLatencyEvent(Event, frozen=True, kw_only=True, tag="server_latency")
 
     response_id: str
     turn_end_to_audio_ms: int
-    stages_ms: dict[str, int] = {}
+    stages_ms: dict[str, int] = msgspec.field(default_factory=dict)
     seq: int = 0
     ts_ms: int = 0
 
@@ -411,8 +413,10 @@ ServerEvent = (
     | AgentErrorEvent
 )
 
+_CLASSES = classes_by_type(ServerEvent)
+
 
 def from_json(frame: dict[str, Any]) -> ServerEvent:
     """The event that a JSON object holds. Raises ValueError for anything that is not a server event."""
-    event: ServerEvent = read_event(frame, ServerEvent)
+    event: ServerEvent = read_event(frame, _CLASSES)
     return event
