@@ -1,0 +1,242 @@
+"""Where speech begins and ends, and when a turn is over: hysteresis over voice activity, plus a silence timer.
+
+Positions are ms of audio pushed since the endpoint was made: start of voice without padding, end of voice without the
+silence behind it. Time is counted in audio, not by a clock: a client that stops sending stops the timer too.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from realtime.audio.vad import FRAME_BYTES, FRAME_MS, RATE_HZ, Vad
+
+_RECENT_FRAMES = 1024 // FRAME_MS
+_HOP_MS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointConfig:
+    """Settings of an :class:`Endpoint`. Probabilities are 0.0 to 1.0. Raises ValueError where they contradict."""
+
+    threshold: float = 0.5
+    """A frame from this probability on may be voice."""
+    stop_threshold: float = 0.35
+    """Voice lasts until the probability falls below this."""
+    sure_threshold: float = 0.9
+    """Voice begins only with a frame this sure: the abrupt start of music stays at 0.5 to 0.85 for up to 10 frames."""
+    unsure_ms: int = 384
+    """Or when frames over `threshold` have gone on for this long: some soft voices take 0.3 s to be sure of."""
+    min_speech_ms: int = 64
+    """Frames over `threshold` in a row before voice begins: a click is over after one."""
+    silence_ms: int = 500
+    """Silence after which the turn is over."""
+    speculative_ms: int = 200
+    """Silence after which recognition may start, in the hope that the turn is over."""
+    pre_roll_ms: int = 300
+    """Audio kept from before the start of voice: weak first consonants are heard late."""
+    max_utterance_ms: int = 60_000
+    """A turn this long is ended while the voice goes on, so that memory is bounded (2 MB)."""
+    onset_lag_ms: int = 12
+    """By how much the first frame over `threshold` begins after the voice (median, Silero 6 on labelled speech)."""
+    keep_audio: bool = True
+    """Whether events carry the audio of the utterance; without it an endpoint keeps about a second."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.stop_threshold <= self.threshold <= self.sure_threshold <= 1:
+            raise ValueError("Thresholds have to rise from stop_threshold over threshold to sure_threshold.")
+        if self.silence_ms <= 0 or self.min_speech_ms <= 0 or self.max_utterance_ms <= 0:
+            raise ValueError("silence_ms, min_speech_ms and max_utterance_ms have to be positive.")
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    """Someone speaks; the moment to interrupt."""
+
+    start_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechPaused:
+    """Silence for `speculative_ms`. *pcm* is the utterance so far, at 16 kHz with pre-roll and the silence."""
+
+    end_ms: int
+    pcm: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechResumed:
+    """The turn was not over: what :class:`SpeechPaused` began is to be thrown away."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """Silence for `silence_ms`, or voice for `max_utterance_ms`. *pcm* as in :class:`SpeechPaused`, the whole turn."""
+
+    start_ms: int
+    end_ms: int
+    pcm: bytes = field(repr=False)
+
+
+EndpointEvent: TypeAlias = SpeechStarted | SpeechPaused | SpeechResumed | TurnEnded
+
+
+class Endpoint:
+    """Turns of one stream of 16 kHz pcm. Per turn: SpeechStarted, any SpeechPaused and SpeechResumed, TurnEnded."""
+
+    __slots__ = (
+        "_config",
+        "_end_ms",
+        "_in_turn",
+        "_min_run",
+        "_paused",
+        "_position_ms",
+        "_pre_roll_frames",
+        "_recent",
+        "_rest",
+        "_run",
+        "_run_sure",
+        "_start_ms",
+        "_unsure_run",
+        "_utterance",
+        "_vad",
+        "_voiced",
+    )
+
+    def __init__(self, vad: Vad, config: EndpointConfig | None = None) -> None:
+        config = config or EndpointConfig()
+        self._vad = vad
+        self._config = config
+        self._min_run = -(-config.min_speech_ms // FRAME_MS)
+        self._unsure_run = max(self._min_run, -(-config.unsure_ms // FRAME_MS))
+        self._pre_roll_frames = -(-config.pre_roll_ms // FRAME_MS)
+        self._rest = bytearray()
+        self._position_ms = 0
+        # The newest frames: enough to find the end of voice in, and for the pre-roll of a start slow to be sure.
+        self._recent: deque[bytes] = deque(maxlen=max(_RECENT_FRAMES, self._pre_roll_frames + self._unsure_run))
+        self._utterance: list[bytes] = []
+        self._in_turn = False
+        self._voiced = False
+        self._paused = False
+        # Frames over the threshold in a row, not yet taken for voice, and whether one of them was sure.
+        self._run = 0
+        self._run_sure = False
+        self._start_ms = 0
+        self._end_ms = 0
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether a turn has begun and not ended."""
+        return self._in_turn
+
+    @property
+    def position_ms(self) -> int:
+        """Audio judged so far; up to one frame less than was pushed."""
+        return self._position_ms
+
+    def push(self, pcm: bytes) -> list[EndpointEvent]:
+        """What the audio, of any length, brought about, in order. Costs 0.1 ms per 32 ms of audio with Silero."""
+        events: list[EndpointEvent] = []
+        rest = self._rest
+        rest += pcm
+        start = 0
+        while len(rest) - start >= FRAME_BYTES:
+            frame = bytes(rest[start : start + FRAME_BYTES])
+            start += FRAME_BYTES
+            self._judge(frame, self._vad.probability(frame), events)
+        del rest[:start]
+        return events
+
+    def reset(self) -> None:
+        """Forget the turn, the audio kept and the detector's state; positions go on."""
+        self._rest.clear()
+        self._vad.reset()
+        self._forget_turn()
+
+    def _judge(self, frame: bytes, probability: float, events: list[EndpointEvent]) -> None:
+        config = self._config
+        frame_start_ms = self._position_ms
+        self._position_ms = now_ms = frame_start_ms + FRAME_MS
+        self._recent.append(frame)
+        if self._in_turn and config.keep_audio:
+            self._utterance.append(frame)
+        if self._voiced:
+            if probability < config.stop_threshold:
+                self._voiced = False
+                self._end_ms = max(self._start_ms, now_ms - _silence_ms(self._recent))
+        elif probability < config.threshold:
+            self._run = 0
+            self._run_sure = False
+        else:
+            self._run += 1
+            self._run_sure = self._run_sure or probability >= config.sure_threshold
+            if self._run >= self._min_run and (self._run_sure or self._run >= self._unsure_run):
+                self._voice_began(now_ms, events)
+        if not self._in_turn:
+            return
+        if self._voiced:
+            if now_ms - self._start_ms >= config.max_utterance_ms:
+                self._end_ms = now_ms
+                self._turn_ended(events)
+        elif not self._run:
+            # Voice that began in the last few ms does not show yet.
+            silence_ms = now_ms - config.onset_lag_ms - self._end_ms
+            if silence_ms >= config.silence_ms:
+                self._turn_ended(events)
+            elif silence_ms >= config.speculative_ms and not self._paused:
+                self._paused = True
+                events.append(SpeechPaused(self._end_ms, b"".join(self._utterance)))
+
+    def _voice_began(self, now_ms: int, events: list[EndpointEvent]) -> None:
+        if self._in_turn:
+            if self._paused:
+                events.append(SpeechResumed())
+        else:
+            self._in_turn = True
+            self._start_ms = max(0, now_ms - self._run * FRAME_MS - self._config.onset_lag_ms)
+            if self._config.keep_audio:
+                self._utterance = list(self._recent)[-(self._run + self._pre_roll_frames) :]
+            events.append(SpeechStarted(self._start_ms))
+        self._voiced = True
+        self._paused = False
+        self._run = 0
+        self._run_sure = False
+
+    def _turn_ended(self, events: list[EndpointEvent]) -> None:
+        events.append(TurnEnded(self._start_ms, self._end_ms, b"".join(self._utterance)))
+        self._forget_turn()
+
+    def _forget_turn(self) -> None:
+        self._in_turn = False
+        self._voiced = False
+        self._paused = False
+        self._run = 0
+        self._run_sure = False
+        self._utterance = []
+        # The next turn's pre-roll does not reach into this one.
+        self._recent.clear()
+
+
+def _silence_ms(frames: Iterable[bytes]) -> int:
+    """How long before the end of *frames*, the last of them the first judged to be silence, the voice ended.
+
+    The detector lets go 20 to 320 ms after the voice, more in an echoing room, so the end is looked for in the energy
+    of 10 ms steps: the step behind the last one over 35 % of the way, in dB, from the quietest of the last half second
+    to the loudest of the last second. A median over 50 ms takes out the pops of lips and breath. The result stays near
+    what the detector says, which alone knows voice from noise.
+    """
+    samples = np.frombuffer(b"".join(frames), "<i2").astype(np.float32)
+    hop = _HOP_MS * RATE_HZ // 1000
+    steps = samples[len(samples) % hop :].reshape(-1, hop)
+    power = np.einsum("ij,ij->i", steps, steps) / hop
+    smooth = np.median(sliding_window_view(np.pad(power, 2, "edge"), 5), axis=1)
+    level_db = 10 * np.log10(smooth + 1)
+    quiet = np.sort(level_db[-512 // _HOP_MS :])
+    loud = np.sort(level_db)
+    floor_db, voice_db = quiet[len(quiet) // 10], loud[len(loud) * 9 // 10]
+    over = np.flatnonzero(level_db >= floor_db + 0.35 * (voice_db - floor_db))
+    silent_steps = len(level_db) - 2 - int(over[-1])
+    return min(max(silent_steps * _HOP_MS, 2 * FRAME_MS), 250 + FRAME_MS)
