@@ -1,0 +1,347 @@
+"""Load clients: N calls that talk and listen without a break, and judge what they hear.
+
+Each sends a 40 ms chunk of 16 kHz pcm16 every 40 ms. What comes down is checked for loss, order and crossed sessions
+by the provider's stamps, and timed from the provider's write to our read. Ways to talk:
+
+- `floor`: the provider's own frames, through a relay;
+- `json`: no subprotocol, `client_audio_append` with base64, as existing pages do; no acknowledgements;
+- `native`: subprotocol `realtime.v1`, JSON both ways, playback acknowledged every 50 ms as the page does;
+- `binary`: the same with binary audio frames both ways.
+
+Run by `bench.run`; commands on stdin: `begin` (forget what was counted), `end` (answer it), `quit`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import json
+import struct
+import time
+from array import array
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import uvloop
+
+from bench.process import say, serve_commands
+from bench.wire import BINARY, TEXT, ClientPeer, frame_header
+from bench.work import (
+    DOWN_BYTES,
+    DOWN_HZ,
+    GAP_MS,
+    LEVELS,
+    MAGIC,
+    STAMP,
+    STAMP_BASE64,
+    UP_SAMPLES,
+    Ticker,
+    encoded,
+    up_chunks,
+)
+
+Mode = Literal["floor", "json", "native", "binary"]
+
+ACK_MS = 50
+"""How often the page says what it has played."""
+AUDIO_FRAME_BYTES = 1500
+"""A message longer than this is audio."""
+BINARY_HEAD = struct.Struct("<BBHIQ")
+"""kind, flags, stream, item index, sample offset."""
+CLIENT_AUDIO, AGENT_AUDIO = 1, 2
+
+
+@dataclass
+class Tally:
+    """What all calls of this process saw since `begin`."""
+
+    delays_us: array[int] = field(default_factory=lambda: array("I"))
+    deltas: int = 0
+    lost: int = 0
+    reordered: int = 0
+    crossed: int = 0
+    chunks_sent: int = 0
+    acks_sent: int = 0
+    messages_in: int = 0
+    flushes: int = 0
+    errors: list[str] = field(default_factory=list)
+
+    def report(self) -> dict[str, Any]:
+        delays = sorted(self.delays_us)
+        return {
+            "deltas": self.deltas,
+            "lost": self.lost,
+            "reordered": self.reordered,
+            "crossed": self.crossed,
+            "chunks_sent": self.chunks_sent,
+            "acks_sent": self.acks_sent,
+            "messages_in": self.messages_in,
+            "flushes": self.flushes,
+            "errors": self.errors[:5],
+            **{f"p{share}_ms": percentile(delays, share) / 1000 for share in (50, 99)},
+            "max_ms": (delays[-1] if delays else 0) / 1000,
+        }
+
+
+def percentile(ordered: list[int], share: int) -> int:
+    """The value that `share` percent of the ordered values do not exceed; 0 for none."""
+    return ordered[min(len(ordered) - 1, len(ordered) * share // 100)] if ordered else 0
+
+
+class Load:
+    """What the calls share: settings, timers, upstream audio, the tally."""
+
+    def __init__(self, wanted: int, mode: Mode, authority: str | None) -> None:
+        self.wanted = wanted
+        self.mode = mode
+        self.authority = authority
+        self.chunks = Ticker()
+        self.acks = Ticker(ACK_MS)
+        self.tally = Tally()
+        pcm = up_chunks()
+        self.audio = pcm if mode == "binary" else [encoded(chunk) for chunk in pcm]
+        self.calls: set[Call] = set()
+        self.ended: list[str] = []
+        self.talking = asyncio.Event()
+
+    def check_talking(self) -> None:
+        if sum(call.session > 0 for call in self.calls) == self.wanted:
+            self.talking.set()
+
+
+class Call(ClientPeer):
+    """One call: sends chunks by the shared timer, checks each delta, acknowledges what a page would have played."""
+
+    def __init__(self, load: Load, number: int) -> None:
+        self.name = f"bench{number:05d}"
+        native = load.mode in ("native", "binary")
+        super().__init__(f"/ws/load/{self.name}", "realtime.v1" if native else None)
+        self.load = load
+        self.number = number
+        self.native = native
+        self.session = 0
+        """The provider's number of the session behind, from the first stamp; 0 before."""
+        self.last_delta = 0
+        self.chunk = 0
+        self.joined = b""
+        # What is being played, as a page would: from its arrival on, in real time.
+        self.item_id: str | None = None
+        self.item_bytes = 0
+        self.item_start = 0.0
+        self.item_done = False
+        self.acked_ms = 0
+        self.items: dict[int, str] = {}
+        self.leaving = False
+        head = b'{"type":"client_audio_append","session_id":"' + self.name.encode() + b'","audio":"'
+        tail = b'","format":{"encoding":"pcm16","sample_rate":16000}}'
+        if load.mode == "floor":
+            head, tail = b'{"type":"input_audio_buffer.append","audio":"', b'"}'
+        self.up_head = frame_header(len(head) + len(load.audio[0]) + len(tail), masked=True) + head
+        self.up_tail = tail
+        self.up_binary_head = frame_header(BINARY_HEAD.size + UP_SAMPLES * 2, opcode=BINARY, masked=True)
+
+    # Socket
+
+    def opened(self, path: str) -> None:
+        self.load.calls.add(self)
+        if self.load.mode == "floor":
+            self.say({"type": "session.update", "session": {"type": "realtime", "instructions": "Be brief."}})
+            return
+        config: dict[str, Any] = {"instructions": "Be brief."}
+        if self.native:
+            config["audio_frames"] = "binary" if self.load.mode == "binary" else "json"
+            config["input_audio_format"] = {"type": "audio/pcm", "rate": 16000}
+            config["output_audio_format"] = {"type": "audio/pcm", "rate": DOWN_HZ}
+        if self.load.authority:
+            config["turn_detection"] = {"authority": self.load.authority}
+        self.say({"type": "client_session_create", "session_id": self.name, "config": config})
+
+    def lost(self) -> None:
+        self.load.chunks.remove(self.number * 11, self)
+        self.load.acks.remove(self.number * 7, self)
+        if not self.leaving:
+            self.load.ended.append(f"{self.name} closed with {self.close_code}")
+
+    def say(self, event: dict[str, Any]) -> None:
+        self.send(json.dumps(event, separators=(",", ":")).encode())
+
+    def talk(self) -> None:
+        """The call is ready: talk, and have the first response made where we decide about turns."""
+        self.load.chunks.add(self.number * 11, self, self.send_chunk)
+        if self.native:
+            self.load.acks.add(self.number * 7, self, self.acknowledge)
+        if self.load.authority == "server":
+            self.ask()
+
+    def ask(self) -> None:
+        if not self.leaving and self.open:
+            self.say({"type": "client_response_create", "session_id": self.name})
+
+    def send_chunk(self) -> None:
+        if self.transport.is_closing():
+            return
+        self.load.tally.chunks_sent += 1
+        audio = self.load.audio[self.chunk % LEVELS]
+        if self.load.mode == "binary":
+            head = BINARY_HEAD.pack(CLIENT_AUDIO, 0, 0, 0, self.chunk * UP_SAMPLES)
+            self.transport.write(b"".join((self.up_binary_head, head, audio)))
+        else:
+            self.transport.write(b"".join((self.up_head, audio, self.up_tail)))
+        self.chunk += 1
+
+    # Down
+
+    def received(self, opcode: int, payload: bytes) -> None:
+        self.load.tally.messages_in += 1
+        if opcode == BINARY:
+            kind, _, _, index, _ = BINARY_HEAD.unpack_from(payload)
+            if kind == AGENT_AUDIO:
+                self.play(self.items[index])
+                self.hear(payload[BINARY_HEAD.size :])
+        elif len(payload) > AUDIO_FRAME_BYTES and payload.find(b"audio") > 0:
+            self.hear_json(payload)
+        else:
+            self.take(json.loads(payload))
+
+    def hear_json(self, payload: bytes) -> None:
+        start = payload.find(b'"delta":"') + 9
+        if start < 9:
+            self.take(json.loads(payload))
+            return
+        if self.native:
+            item_start = payload.find(b'"item_id":"') + 11
+            self.play(payload[item_start : payload.find(b'"', item_start)].decode())
+        end = payload.find(b'"', start)
+        if end - start == DOWN_BYTES // 3 * 4 and not self.joined:
+            self.item_bytes += DOWN_BYTES
+            self.check(base64.b64decode(payload[start : start + STAMP_BASE64]))
+        else:
+            self.hear(base64.b64decode(payload[start:end]))
+
+    def hear(self, pcm: bytes) -> None:
+        """Audio in whatever pieces the server cuts it: each delta of the provider is found again."""
+        self.item_bytes += len(pcm)
+        if self.joined:
+            pcm = self.joined + pcm
+        start = 0
+        while len(pcm) - start >= DOWN_BYTES:
+            self.check(pcm[start : start + STAMP.size])
+            start += DOWN_BYTES
+        self.joined = pcm[start:]
+
+    def check(self, stamp: bytes) -> None:
+        now_ns = time.monotonic_ns()
+        magic, session, delta, sent_ns = STAMP.unpack(stamp)
+        tally = self.load.tally
+        if magic != MAGIC:
+            tally.crossed += 1
+            return
+        if not self.session:
+            self.session = session
+            self.load.check_talking()
+        elif session != self.session:
+            tally.crossed += 1
+        if delta > self.last_delta:
+            tally.lost += delta - self.last_delta - 1
+            self.last_delta = delta
+        else:
+            tally.reordered += 1
+        tally.deltas += 1
+        tally.delays_us.append((now_ns - sent_ns) // 1000)
+
+    def take(self, event: dict[str, Any]) -> None:
+        match event["type"]:
+            case "agent_ready":
+                self.talk()
+            case "session.updated" if self.load.mode == "floor":
+                self.talk()
+            case "agent_response_audio_delta":
+                self.hear(base64.b64decode(event["delta"]))
+            case "server_audio_item":
+                self.items[event["item_index"]] = event["item_id"]
+            case "agent_response_done":
+                self.item_done = True
+                if self.load.authority == "server":
+                    asyncio.get_running_loop().call_later(GAP_MS / 1000, self.ask)
+            case "server_audio_flush":
+                self.load.tally.flushes += 1
+            case "agent_error" | "error":
+                self.load.tally.errors.append(str(event.get("code") or event.get("error", {}).get("code")))
+
+    # Playback
+
+    def play(self, item_id: str) -> None:
+        if item_id != self.item_id:
+            self.item_id = item_id
+            self.item_bytes = self.acked_ms = 0
+            self.item_start = time.monotonic()
+            self.item_done = False
+
+    def acknowledge(self) -> None:
+        """Every 50 ms while something plays, and once at its end."""
+        if self.item_id is None or self.transport.is_closing():
+            return
+        received_ms = self.item_bytes * 500 // DOWN_HZ
+        played_ms = min(received_ms, int((time.monotonic() - self.item_start) * 1000))
+        if played_ms == self.acked_ms:
+            return
+        self.acked_ms = played_ms
+        self.load.tally.acks_sent += 1
+        self.send(
+            b'{"type":"client_playback_ack","item_id":"%b","played_ms":%d}' % (self.item_id.encode(), played_ms), TEXT
+        )
+
+    def leave(self) -> None:
+        self.leaving = True
+        self.close()
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--calls", type=int, required=True)
+    parser.add_argument("--mode", choices=["floor", "json", "native", "binary"], required=True)
+    parser.add_argument("--authority", choices=["provider", "server"])
+    options = parser.parse_args()
+    load = Load(options.calls, options.mode, options.authority)
+    quitting = asyncio.Event()
+
+    def command(word: str) -> None:
+        if word == "begin":
+            load.tally = Tally()
+            load.chunks.worst_late_ms = 0.0
+            say({})
+        elif word == "end":
+            late = {"worst_late_ms": round(load.chunks.worst_late_ms, 2), "ended": load.ended[:5]}
+            say({**load.tally.report(), **late})
+        elif word == "quit":
+            quitting.set()
+
+    ended = serve_commands(command)
+    loop = asyncio.get_running_loop()
+    for number in range(1, options.calls + 1):
+        await loop.create_connection(lambda number=number: Call(load, number), "127.0.0.1", options.port)  # type: ignore[misc]
+        await asyncio.sleep(0.01)
+    try:
+        await asyncio.wait_for(load.talking.wait(), 30)
+    except TimeoutError:
+        load.ended.append(f"{sum(not call.session for call in load.calls)} calls hear nothing")
+    say(
+        {
+            "talking": sum(call.session > 0 for call in load.calls),
+            "ended": load.ended[:5],
+            "errors": load.tally.errors[:5],
+        }
+    )
+    waits = {asyncio.create_task(ended.wait()), asyncio.create_task(quitting.wait())}
+    _, waiting = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
+    for call in load.calls:
+        call.leave()
+    await asyncio.sleep(0.2)
+
+
+if __name__ == "__main__":
+    uvloop.run(main())
