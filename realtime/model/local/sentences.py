@@ -11,7 +11,7 @@ _MIN_PIECE_CHARS = 60
 
 _END = re.compile(r"""[.!?…]+["'”’)\]]*(?=\s)|\n""")
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s(\"'“‘])(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|Gen|Capt|Lt|Col|Rev|Hon|vs|etc|approx|No|Fig|e\.g|i\.e|[A-Z])\.$"
+    r"(?:^|[\s(\"'“‘])(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|Gen|Capt|Lt|Col|Rev|Hon|vs|etc|approx|No|Fig|e\.g|i\.e|[A-HJ-Z])\.$"
 )
 _CLAUSE = re.compile(r"[,;:—–](?=\s)")
 
