@@ -1,0 +1,64 @@
+"""The settings of a call: what a client may say, and what it changes."""
+
+import re
+from typing import Any
+
+import pytest
+
+from realtime.event import AudioFormat, SessionConfig, ToolDeclaration, TurnDetection
+
+
+def test_everything_not_said_is_null() -> None:
+    config = SessionConfig.from_dict({})
+    assert all(getattr(config, name) is None for name in config.__struct_fields__)
+
+
+def test_settings_are_read_into_their_types() -> None:
+    config = SessionConfig.from_dict(
+        {
+            "instructions": "Be brief.",
+            "turn_detection": {"authority": "server", "silence_duration_ms": 400},
+            "output_modalities": ["audio", "text"],
+            "input_audio_format": {"type": "audio/pcm", "rate": 16_000},
+            "tools": [{"name": "weather", "parameters": {"type": "object"}}],
+        }
+    )
+    assert config == SessionConfig(
+        instructions="Be brief.",
+        turn_detection=TurnDetection(authority="server", silence_duration_ms=400),
+        output_modalities=("audio", "text"),
+        input_audio_format=AudioFormat(type="audio/pcm", rate=16_000),
+        tools=(ToolDeclaration(name="weather", parameters={"type": "object"}),),
+    )
+
+
+def test_push_to_talk_is_said_by_a_word() -> None:
+    assert SessionConfig.from_dict({"turn_detection": "none"}).turn_detection == "none"
+
+
+def test_unknown_settings_are_ignored() -> None:
+    assert SessionConfig.from_dict({"colour": "blue"}) == SessionConfig()
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ({"voice": 3}, "config: Expected `str | null`, got `int` at `voice`"),
+        ({"turn_detection": "vad"}, "config: Invalid enum value 'vad' at `turn_detection`"),
+        (
+            {"turn_detection": {"silence_ms": 3}},
+            "config: Object contains unknown field `silence_ms` at `turn_detection`",
+        ),
+        ({"tools": [{}]}, "config: Object missing required field `name` at `tools[0]`"),
+        ({"audio_frames": "opus"}, "config: Invalid enum value 'opus' at `audio_frames`"),
+    ],
+)
+def test_a_wrong_setting_is_named(config: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        SessionConfig.from_dict(config)
+
+
+def test_a_change_keeps_what_it_does_not_mention() -> None:
+    before = SessionConfig(instructions="Be brief.", voice="heart", text_auto_response=True)
+    after = before.merged(SessionConfig(voice="puck", text_auto_response=False))
+    assert after == SessionConfig(instructions="Be brief.", voice="puck", text_auto_response=False)

@@ -1,0 +1,78 @@
+"""The golden frames of fixtures/protocol: one per event, as they stand on the wire, read by the page's tests too."""
+
+import json
+import struct
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import pytest
+
+from realtime.event import ClientEvent, ClientEvents, ModelEvent, ModelEvents, ServerEvent, ServerEvents
+from realtime.event.schema import event_classes, event_type
+
+PROTOCOL = Path(__file__).resolve().parents[2] / "fixtures" / "protocol"
+UNIONS = [
+    pytest.param("client", ClientEvents, ClientEvent, id="client"),
+    pytest.param("model", ModelEvents, ModelEvent, id="model"),
+    pytest.param("server", ServerEvents, ServerEvent, id="server"),
+]
+
+
+def read(name: str) -> list[dict[str, Any]]:
+    frames: list[dict[str, Any]] = json.loads((PROTOCOL / f"{name}.json").read_text(encoding="utf-8"))
+    return frames
+
+
+@pytest.mark.parametrize(("name", "events", "union"), UNIONS)
+def test_every_event_has_one_golden_frame_in_the_order_of_its_union(name: str, events: ModuleType, union: Any) -> None:
+    assert [frame["type"] for frame in read(name)] == [event_type(event) for event in event_classes(union)]
+
+
+@pytest.mark.parametrize(("name", "events", "union"), UNIONS)
+def test_golden_frames_are_read_as_their_class_and_written_back_to_the_byte(
+    name: str, events: ModuleType, union: Any
+) -> None:
+    read_back = [events.from_json(frame) for frame in read(name)]
+
+    assert [type(event) for event in read_back] == list(event_classes(union))
+    written = json.dumps([event.model_dump() for event in read_back], indent=2, ensure_ascii=False) + "\n"
+    assert written == (PROTOCOL / f"{name}.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "events", "union"), UNIONS)
+def test_the_fast_encoder_and_model_dump_write_the_same_frame(name: str, events: ModuleType, union: Any) -> None:
+    for frame in read(name):
+        event = events.from_json(frame)
+        assert json.loads(msgspec.json.encode(event)) == json.loads(json.dumps(event.model_dump())) == frame
+
+
+def test_every_server_event_prints_its_type_and_dumps_json_safe_builtins() -> None:
+    """RTA-09: `.type` and `json.dumps(ev.model_dump())` for all."""
+    for frame in read("server"):
+        event = ServerEvents.from_json(frame)
+        assert f"{event.type}" == frame["type"]
+        assert json.loads(json.dumps(event.model_dump())) == frame
+
+
+def test_frames_of_one_side_are_refused_by_the_others() -> None:
+    for name, stranger in (("client", ServerEvents), ("server", ModelEvents), ("model", ClientEvents)):
+        for frame in read(name):
+            with pytest.raises(ValueError, match=f"unknown event type '{frame['type']}'"):
+                stranger.from_json(frame)
+
+
+def test_golden_binary_frames_are_a_16_byte_little_endian_header_and_pcm() -> None:
+    for frame in read("binary"):
+        raw = bytes.fromhex(frame["frame_hex"])
+        header = struct.unpack("<BBHIQ", raw[:16])
+        assert header == tuple(frame[key] for key in ("kind", "flags", "stream", "item_index", "sample_offset"))
+        assert raw[16:] == bytes.fromhex(frame["pcm_hex"])
+
+
+def test_golden_binary_frames_need_every_width_of_the_header() -> None:
+    frames = read("binary")
+    assert {frame["kind"] for frame in frames} == {1, 2}
+    assert max(frame["sample_offset"] for frame in frames) > 2**32
+    assert max(frame["item_index"] for frame in frames) > 2**16

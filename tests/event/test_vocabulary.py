@@ -1,0 +1,195 @@
+"""The rules that the classes of the vocabulary keep: names, types, shared fields, what can be built in Python."""
+
+import base64
+import inspect
+import re
+from types import ModuleType
+
+import msgspec
+import pytest
+
+from realtime.event import (
+    AudioFormat,
+    ClientEvent,
+    ClientEvents,
+    Event,
+    ModelEvent,
+    ModelEvents,
+    ServerEvent,
+    ServerEvents,
+)
+from realtime.event.schema import event_classes, event_type
+
+CLIENT, MODEL, SERVER = (event_classes(union) for union in (ClientEvent, ModelEvent, ServerEvent))
+SPEAKER_AND_PLACE = ("agent_id", "agent_name", "seq", "ts_ms")
+
+# The thirteen that the documentation lists as model events and, renamed, as server events.
+DIRECT = [
+    "ResponseCreated",
+    "ResponseDone",
+    "ResponseAudioDelta",
+    "ResponseAudioDone",
+    "ResponseAudioTranscriptDelta",
+    "ResponseAudioTranscriptDone",
+    "ResponseToolUseDelta",
+    "ResponseToolUseDone",
+    "InputTranscriptionDelta",
+    "InputTranscriptionDone",
+    "InputStarted",
+    "InputDone",
+    "Error",
+]
+
+
+def of_agent(model_class: type[Event]) -> type[Event]:
+    found: type[Event] = getattr(ServerEvents, model_class.__name__.replace("Model", "Agent", 1))
+    return found
+
+
+@pytest.mark.parametrize("meaning", DIRECT)
+def test_an_agent_event_is_the_model_event_with_its_speaker_and_its_place(meaning: str) -> None:
+    """SEV-20: ModelX -> AgentX, `model_` -> `agent_`, plus agent_id and agent_name, for the thirteen direct ones."""
+    model = getattr(ModelEvents, f"Model{meaning}Event")
+    agent = getattr(ServerEvents, f"Agent{meaning}Event")
+    assert event_type(agent) == event_type(model).replace("model_", "agent_", 1)
+    assert agent.__struct_fields__ == (*model.__struct_fields__, *SPEAKER_AND_PLACE)
+
+
+def test_every_model_event_but_those_of_the_connection_has_its_agent_event() -> None:
+    for model in MODEL:
+        if model in (ModelEvents.ModelSessionCreatedEvent, ModelEvents.ModelSessionEndedEvent):
+            continue
+        agent = of_agent(model)
+        assert agent in SERVER
+        assert agent.__struct_fields__ == (*model.__struct_fields__, *SPEAKER_AND_PLACE)
+        assert agent.__struct_defaults__[: len(model.__struct_defaults__)] == model.__struct_defaults__
+
+
+def test_every_agent_event_says_who_spoke() -> None:
+    """RTA-14: agent_id and agent_name on each agent event."""
+    agent_events = [event for event in SERVER if event_type(event).startswith("agent_")]
+    assert len(agent_events) == 29
+    for event in agent_events:
+        assert {"agent_id", "agent_name"} <= set(event.__struct_fields__)
+
+
+def test_every_server_event_says_where_it_stands_in_the_log() -> None:
+    for event in SERVER:
+        assert event.__struct_fields__[-2:] == ("seq", "ts_ms")
+
+
+def test_every_client_event_may_name_its_session_and_itself() -> None:
+    for event in CLIENT:
+        assert event.__struct_fields__[:2] == ("session_id", "event_id")
+
+
+def test_every_event_of_a_response_names_the_response() -> None:
+    for event in (*MODEL, *SERVER):
+        if re.match(r"(model|agent)_response_", event_type(event)):
+            assert "response_id" in event.__struct_fields__
+
+
+def test_a_type_string_is_the_class_name_in_snake_case_with_its_sender_in_front() -> None:
+    for event in (*CLIENT, *MODEL, *SERVER):
+        name = event.__name__.removesuffix("Event")
+        assert event_type(event) == re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    for events, senders in ((CLIENT, ("client_",)), (MODEL, ("model_",)), (SERVER, ("server_", "agent_"))):
+        assert all(event_type(event).startswith(senders) for event in events)
+
+
+@pytest.mark.parametrize("module", [ClientEvents, ModelEvents, ServerEvents])
+def test_a_union_holds_every_event_class_of_its_module(module: ModuleType) -> None:
+    union = next(value for name, value in vars(module).items() if re.fullmatch("(Client|Model|Server)Event", name))
+    defined = {
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value) and issubclass(value, Event) and value.__struct_config__.tag is not None
+    }
+    assert {
+        event for event in defined if event.__module__ == module.__name__ and event.__name__ != "ClientEventBase"
+    } == {*event_classes(union)}
+
+
+def test_every_event_is_explained() -> None:
+    for event in (*CLIENT, *MODEL, *SERVER):
+        assert (inspect.getdoc(event) or "").endswith(".")
+
+
+def test_client_events_are_built_in_python_as_the_documented_room_sample_builds_one() -> None:
+    """CEV-12: `ClientEvents.<Name>(...)`."""
+    event = ClientEvents.ClientTextAppendEvent(session_id="session1", text="Hello everyone!")
+    assert event.type == "client_text_append"
+    assert event.model_dump() == {
+        "type": "client_text_append",
+        "session_id": "session1",
+        "event_id": None,
+        "text": "Hello everyone!",
+    }
+
+
+def test_audio_is_given_as_bytes_or_as_base64_text_in_python() -> None:
+    pcm = b"\x01\x00\xff\x7f"
+    from_text = ClientEvents.ClientAudioAppendEvent(audio=base64.b64encode(pcm).decode())  # type: ignore[arg-type]
+    assert from_text.audio == pcm
+    assert from_text == ClientEvents.ClientAudioAppendEvent(audio=pcm)
+    with pytest.raises(ValueError, match="not valid base64"):
+        ClientEvents.ClientAudioAppendEvent(audio="%")  # type: ignore[arg-type]
+
+
+def test_events_cannot_be_changed() -> None:
+    event = ClientEvents.ClientTextAppendEvent(text="Hello")
+    with pytest.raises(AttributeError):
+        event.text = "Bye"  # type: ignore[misc]
+
+
+def test_the_end_of_a_spoken_answer_carries_its_full_text() -> None:
+    for events in (
+        ModelEvents.ModelResponseAudioTranscriptDoneEvent,
+        ServerEvents.AgentResponseAudioTranscriptDoneEvent,
+    ):
+        done = events(response_id="resp_1", item_id="item_1", transcript="Twelve degrees.")
+        assert done.model_dump()["transcript"] == "Twelve degrees."
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        {"type": "audio/pcm", "rate": 16000},
+        {"encoding": "pcm16", "sample_rate": 16000},
+        {"type": "audio/pcm", "sample_rate": 16000},
+        {"encoding": "PCM16", "rate": 16000},
+        {"type": "audio/pcm", "rate": 16000, "encoding": "pcm16", "sample_rate": 16000},
+        {"rate": 16000},
+    ],
+)
+def test_both_spellings_of_an_audio_format_and_mixtures_mean_the_same(spelling: dict[str, object]) -> None:
+    assert msgspec.convert(spelling, AudioFormat).rate_hz(default_hz=24_000) == 16_000
+
+
+def test_a_format_that_names_no_rate_means_the_default() -> None:
+    assert AudioFormat().rate_hz(default_hz=24_000) == 24_000
+
+
+def test_an_outgoing_format_carries_all_four_keys() -> None:
+    assert msgspec.to_builtins(AudioFormat.pcm16(24_000)) == {
+        "type": "audio/pcm",
+        "rate": 24_000,
+        "encoding": "pcm16",
+        "sample_rate": 24_000,
+    }
+
+
+@pytest.mark.parametrize(
+    ("audio_format", "reason"),
+    [
+        (AudioFormat(encoding="opus"), "'opus' is not supported"),
+        (AudioFormat(type="audio/mpeg"), "'audio/mpeg' is not supported"),
+        (AudioFormat(rate=16_000, sample_rate=24_000), "rate 16000 and sample_rate 24000"),
+        (AudioFormat(rate=7_999), "outside 8000..96000"),
+        (AudioFormat(sample_rate=96_001), "outside 8000..96000"),
+        (AudioFormat(rate=0), "outside 8000..96000"),
+    ],
+)
+def test_an_audio_format_that_cannot_be_is_refused(audio_format: AudioFormat, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        audio_format.rate_hz(default_hz=16_000)
