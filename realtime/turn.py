@@ -1,8 +1,8 @@
 """The turn machine: who is speaking, and what must be done when that changes. A table, no I/O; time is an argument.
 
-Everything that moves the state of a turn is in `TRANSITIONS`; the diagram in `docs/lifecycle.md` is drawn from it. The
-only decisions in code are the three that a table cannot say: whether a reply still has something to interrupt, whether
-a turn end was hasty, and what the authority of the call permits.
+Everything that moves the state of a turn is in `TRANSITIONS` and `ONLY_FOR`; the diagram in `docs/lifecycle.md` is
+drawn from them. The only decisions in code are the three that a table cannot say: whether there is a reply to interrupt
+or to wait for, whether a turn end was hasty, and what speech may cause under the authority of the call.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Signal(StrEnum):
     TEXT = "text"
     """A typed turn that wants an answer."""
     REQUEST = "request"
-    """An answer is wanted now."""
+    """An answer is wanted now. One that is on its way and not heard yet is that answer."""
     CANCEL = "cancel"
     RESPONSE_CREATED = "response_created"
     RESPONSE_AUDIO = "response_audio"
@@ -55,65 +55,88 @@ class Action(StrEnum):
     CANCEL = "cancel"
     """Tell the model to stop its response."""
     DROP = "drop"
-    """Ignore what still arrives of the response."""
+    """Ignore what still arrives of the response, also of one that was asked for and has not begun. The turn hears no
+    more of it either: neither its signals nor `responding`."""
     TRUNCATE = "truncate"
     """Cut the answer, here and at the model, to what was heard."""
     WITHDRAW = "withdraw"
-    """Undo the answer without trace, here and at the model; the user's turn goes on."""
+    """Undo the answer, if there is one yet, without trace, here and at the model; the user's turn goes on, and what was
+    committed of it and what follows become one."""
     COMMIT = "commit"
     CREATE = "create"
 
 
-_INTERRUPT = (Action.FLUSH, Action.CANCEL, Action.DROP, Action.TRUNCATE)
-_ANSWER = (Action.COMMIT, Action.CREATE)
+INTERRUPT = (Action.FLUSH, Action.CANCEL, Action.DROP, Action.TRUNCATE)
+"""Done only where a reply is on its way or not heard to its end."""
+ANSWER = (Action.COMMIT, Action.CREATE)
 
 _S, _E = State, Signal
 
 TRANSITIONS: dict[tuple[State, Signal], tuple[State, tuple[Action, ...]]] = {
     (_S.LISTENING, _E.SPEECH_STARTED): (_S.USER_SPEAKING, ()),
-    (_S.LISTENING, _E.COMMIT): (_S.THINKING, _ANSWER),
+    (_S.LISTENING, _E.COMMIT): (_S.THINKING, ANSWER),
     (_S.LISTENING, _E.TEXT): (_S.THINKING, (Action.CREATE,)),
     (_S.LISTENING, _E.REQUEST): (_S.THINKING, (Action.CREATE,)),
     (_S.LISTENING, _E.RESPONSE_CREATED): (_S.THINKING, ()),
     (_S.LISTENING, _E.RESPONSE_AUDIO): (_S.AGENT_SPEAKING, ()),
-    (_S.USER_SPEAKING, _E.SPEECH_STOPPED): (_S.THINKING, _ANSWER),
-    (_S.USER_SPEAKING, _E.COMMIT): (_S.THINKING, _ANSWER),
-    (_S.USER_SPEAKING, _E.TEXT): (_S.THINKING, (Action.CREATE,)),
-    (_S.USER_SPEAKING, _E.REQUEST): (_S.THINKING, (Action.CREATE,)),
+    (_S.USER_SPEAKING, _E.SPEECH_STOPPED): (_S.THINKING, (*INTERRUPT, *ANSWER)),
+    (_S.USER_SPEAKING, _E.COMMIT): (_S.THINKING, (*INTERRUPT, *ANSWER)),
+    (_S.USER_SPEAKING, _E.TEXT): (_S.USER_SPEAKING, (*INTERRUPT, Action.CREATE)),
+    (_S.USER_SPEAKING, _E.REQUEST): (_S.USER_SPEAKING, (*INTERRUPT, Action.CREATE)),
+    (_S.USER_SPEAKING, _E.CANCEL): (_S.USER_SPEAKING, INTERRUPT),
     (_S.USER_SPEAKING, _E.RESPONSE_CREATED): (_S.THINKING, ()),
     (_S.USER_SPEAKING, _E.RESPONSE_AUDIO): (_S.AGENT_SPEAKING, ()),
-    (_S.THINKING, _E.SPEECH_STARTED): (_S.USER_SPEAKING, _INTERRUPT),
-    (_S.THINKING, _E.COMMIT): (_S.THINKING, (*_INTERRUPT, *_ANSWER)),
-    (_S.THINKING, _E.TEXT): (_S.THINKING, (*_INTERRUPT, Action.CREATE)),
-    (_S.THINKING, _E.REQUEST): (_S.THINKING, (*_INTERRUPT, Action.CREATE)),
-    (_S.THINKING, _E.CANCEL): (_S.LISTENING, _INTERRUPT),
+    (_S.THINKING, _E.SPEECH_STARTED): (_S.USER_SPEAKING, INTERRUPT),
+    (_S.THINKING, _E.COMMIT): (_S.THINKING, (*INTERRUPT, *ANSWER)),
+    (_S.THINKING, _E.TEXT): (_S.THINKING, (*INTERRUPT, Action.CREATE)),
+    (_S.THINKING, _E.REQUEST): (_S.THINKING, (*INTERRUPT, Action.CREATE)),
+    (_S.THINKING, _E.CANCEL): (_S.LISTENING, INTERRUPT),
     (_S.THINKING, _E.RESPONSE_AUDIO): (_S.AGENT_SPEAKING, ()),
     (_S.THINKING, _E.RESPONSE_DONE): (_S.LISTENING, ()),
-    (_S.AGENT_SPEAKING, _E.SPEECH_STARTED): (_S.USER_SPEAKING, _INTERRUPT),
-    (_S.AGENT_SPEAKING, _E.COMMIT): (_S.THINKING, (*_INTERRUPT, *_ANSWER)),
-    (_S.AGENT_SPEAKING, _E.TEXT): (_S.THINKING, (*_INTERRUPT, Action.CREATE)),
-    (_S.AGENT_SPEAKING, _E.REQUEST): (_S.THINKING, (*_INTERRUPT, Action.CREATE)),
-    (_S.AGENT_SPEAKING, _E.CANCEL): (_S.LISTENING, _INTERRUPT),
+    (_S.AGENT_SPEAKING, _E.SPEECH_STARTED): (_S.USER_SPEAKING, INTERRUPT),
+    (_S.AGENT_SPEAKING, _E.COMMIT): (_S.THINKING, (*INTERRUPT, *ANSWER)),
+    (_S.AGENT_SPEAKING, _E.TEXT): (_S.THINKING, (*INTERRUPT, Action.CREATE)),
+    (_S.AGENT_SPEAKING, _E.REQUEST): (_S.THINKING, (*INTERRUPT, Action.CREATE)),
+    (_S.AGENT_SPEAKING, _E.CANCEL): (_S.LISTENING, INTERRUPT),
     (_S.AGENT_SPEAKING, _E.PLAYED_OUT): (_S.LISTENING, ()),
 }
 """Every pair that is not listed changes nothing and asks for nothing."""
 
-SPEECH_SIGNALS = frozenset({Signal.SPEECH_STARTED, Signal.SPEECH_STOPPED})
-WITHHELD_FROM_SPEECH: dict[TurnAuthority, frozenset[Action]] = {
-    # The provider's detector has already done these; doing them twice is an error there.
-    "provider": frozenset({Action.CANCEL, Action.COMMIT, Action.CREATE}),
-    "server": frozenset(),
-    "client": frozenset(_INTERRUPT + _ANSWER),
+ONLY_FOR: dict[tuple[State, Signal], TurnAuthority] = {
+    # A commit that no speech came before closes nothing where a detector finds the turns (a page that commits when its
+    # microphone is switched off must not cut the reply); in push-to-talk nobody else knows of speech.
+    (_S.LISTENING, _E.COMMIT): "client",
+    (_S.THINKING, _E.COMMIT): "client",
+    (_S.AGENT_SPEAKING, _E.COMMIT): "client",
+    # A provider that answers has ended the turn, also one that does not report it. Where we decide, an answer to typed
+    # text does not end the speech that goes on.
+    (_S.USER_SPEAKING, _E.RESPONSE_CREATED): "provider",
+    (_S.USER_SPEAKING, _E.RESPONSE_AUDIO): "provider",
 }
-"""What speech does not cause by itself, by who decides about turns."""
+"""Rows of `TRANSITIONS` that hold under one authority only."""
+
+SPEECH_SIGNALS = frozenset({Signal.SPEECH_STARTED, Signal.SPEECH_STOPPED})
+"""In push-to-talk these change nothing and cause nothing."""
+DONE_BY_PROVIDER: dict[Signal, frozenset[Action]] = {
+    Signal.SPEECH_STARTED: frozenset({Action.CANCEL}),
+    # It answers if it can; a reply that runs already is then the only one there will be.
+    Signal.SPEECH_STOPPED: frozenset((*INTERRUPT, *ANSWER)),
+}
+"""What speech does not cause by our hand where the provider decides: doing it twice is an error there."""
+
+_TURN_TAKEN = frozenset(
+    {Signal.SPEECH_STARTED, Signal.COMMIT, Signal.TEXT, Signal.REQUEST, Signal.CANCEL, Signal.PLAYED_OUT}
+)
+"""After these the turn that ended last is settled and cannot have ended in haste."""
 
 
 @dataclass(slots=True)
 class Turn:
     """The state of one call's turn.
 
-    `now` is monotonic seconds. `receive` gets, beside the signal, what the shell knows: whether a response is running
-    at the model, how much of the reply was heard and how much was sent but not heard yet, in ms.
+    `now` is monotonic seconds. `receive` gets, beside the signal, what the shell knows once it has taken note of it:
+    `responding`, whether a reply is on its way: asked for, running at the model or waiting for its tools, and not
+    dropped; and how much of the reply was heard and how much was sent but not heard yet, in ms.
     """
 
     authority: TurnAuthority = "provider"
@@ -122,34 +145,45 @@ class Turn:
     """How many hasty turn ends were undone."""
     turn_ended_at: float | None = None
     withdrawable: bool = False
-    """The reply to the turn that ended last can still be undone: it has had no effect on the world."""
+    """The reply to the turn that ended last can still be undone: not heard whole, and without effect on the world."""
 
     def receive(
         self, signal: Signal, now: float, *, responding: bool = False, heard_ms: int = 0, unheard_ms: int = 0
     ) -> tuple[Action, ...]:
-        """Move to the next state and return what must be done, in order."""
-        if (
-            self.state is State.AGENT_SPEAKING
-            and not responding
-            and unheard_ms <= 0
-            and signal is not Signal.PLAYED_OUT
-        ):
-            self.receive(Signal.PLAYED_OUT, now)
-        transition = TRANSITIONS.get((self.state, signal))
-        if transition is None:
+        """Move to the next state and return what must be done, in order. No actions: nothing was decided."""
+        if self.authority == "client" and signal in SPEECH_SIGNALS:
             return ()
-        self.state, actions = transition
-        if not responding and unheard_ms <= 0:
-            actions = tuple(action for action in actions if action not in _INTERRUPT)
-        elif Action.TRUNCATE in actions and signal is Signal.SPEECH_STARTED and self._was_hasty(now, heard_ms):
-            self.hasty_turns += 1
-            actions = tuple(Action.WITHDRAW if action is Action.TRUNCATE else action for action in actions)
-        if signal in SPEECH_SIGNALS:
-            withheld = WITHHELD_FROM_SPEECH[self.authority]
-            actions = tuple(action for action in actions if action not in withheld)
+        if responding and (signal is Signal.RESPONSE_DONE or (signal is Signal.REQUEST and heard_ms <= 0)):
+            return ()
+        replying = responding or unheard_ms > 0
+        if self.state is State.AGENT_SPEAKING and not replying:
+            self._move(Signal.PLAYED_OUT)
+        elif signal is Signal.PLAYED_OUT:
+            return ()
+        hasty = signal is Signal.SPEECH_STARTED and self._was_hasty(now, heard_ms)
+        actions = self._move(signal)
+        if actions is None:
+            return ()
         if signal is Signal.SPEECH_STOPPED:
             self.turn_ended_at, self.withdrawable = now, True
-        elif signal in (Signal.TEXT, Signal.REQUEST, Signal.COMMIT, Signal.CANCEL, Signal.SPEECH_STARTED):
+        if not replying:
+            actions = tuple(action for action in actions if action not in INTERRUPT)
+        if hasty:
+            # Also where nothing is left to interrupt, or not yet: the two parts are one turn all the same.
+            self.hasty_turns += 1
+            actions = (*(action for action in actions if action is not Action.TRUNCATE), Action.WITHDRAW)
+        if self.authority == "provider":
+            done_there = DONE_BY_PROVIDER.get(signal, frozenset())
+            actions = tuple(action for action in actions if action not in done_there)
+        return actions
+
+    def _move(self, signal: Signal) -> tuple[Action, ...] | None:
+        """Take the row of the table; None where there is none."""
+        row = (self.state, signal)
+        if row not in TRANSITIONS or ONLY_FOR.get(row, self.authority) != self.authority:
+            return None
+        self.state, actions = TRANSITIONS[row]
+        if signal in _TURN_TAKEN:
             self.turn_ended_at, self.withdrawable = None, False
         return actions
 
@@ -157,6 +191,7 @@ class Turn:
         return (
             self.withdrawable
             and self.turn_ended_at is not None
-            and (now - self.turn_ended_at) * 1000 <= HASTY_WINDOW_MS
+            # Rounded, since 10.8 s - 10.0 s is a little more than 0.8 s in floats.
+            and round((now - self.turn_ended_at) * 1000, 3) <= HASTY_WINDOW_MS
             and heard_ms < HASTY_HEARD_MS
         )
