@@ -1,0 +1,41 @@
+"""Names in speech: how the user is called, and how the agent is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+DEFAULT_OWN_NAME = "Heart"
+
+_WORD = r"[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'’-]*"
+_CALLED = re.compile(rf"\b(?:my name(?:'s|’s| is)|call me|i am called|i'm called)\s+({_WORD})", re.IGNORECASE)
+# After a bare "I'm", only a capital tells a name from a state ("I'm fine"), and nothing may follow that makes it one.
+_I_AM = re.compile(
+    r"\b(?:I'm|I’m|I am|[Tt]his is)\s+([A-ZÀ-Ý][A-Za-zÀ-ÿ'’-]+)"
+    r"(?=\s*(?:$|[.,!?;])|\s+(?:and|from|here|speaking|by)\b)"
+)
+_NO_NAME = re.compile(
+    r"a|an|the|not|so|very|just|really|back|later|when|if|in|on|at|it|you|me|what|whatever|again|maybe"
+    r"|fine|good|great|okay|ok|sorry|sure|here|there|ready|done|happy|hungry|tired|going|gonna"
+    r"|american|british|english|german|french|spanish|italian|chinese|japanese|indian|russian",
+    re.IGNORECASE,
+)
+_OWN_NAME = re.compile(r"\b(?:your name is|you are called|you're called)\s+[\"'“]?(\w+)", re.IGNORECASE)
+_OWN_YOU_ARE = re.compile(r"\b[Yy]ou are ([A-Z][a-z]+)\b(?=[,.]|\s+the\b)")
+
+
+def learned_name(said: Sequence[str]) -> str | None:
+    """The name the user gave last in what was said (oldest first), with a capital; None where none was given."""
+    for text in reversed(said):
+        for match in (*_CALLED.finditer(text), *_I_AM.finditer(text)):
+            if not _NO_NAME.fullmatch(match[1]):
+                return match[1][0].upper() + match[1][1:]
+    return None
+
+
+def own_name(instructions: str) -> str:
+    """The name that the instructions give to the agent ("Your name is Friday", "You are Friday, ..."), else its own."""
+    match = _OWN_NAME.search(instructions) or _OWN_YOU_ARE.search(instructions)
+    if match and not _NO_NAME.fullmatch(match[1]):
+        return match[1][0].upper() + match[1][1:]
+    return DEFAULT_OWN_NAME

@@ -1,0 +1,58 @@
+"""The mind behind the embedded voice: given the conversation, what to say or which tool to call.
+
+The recogniser and the voice know nothing about it. The built-in one is `conversationalist.Conversationalist`; one that
+asks a language model implements the same method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from realtime.event.base import Item
+from realtime.event.config import ToolDeclaration
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a responder answers to.
+
+    `history` is the conversation so far, oldest first; its last item is what to answer: a message of the user, or the
+    results of the tools that were called. It is empty where the agent speaks first. Instructions given for one response
+    stand in `instructions` in place of the session's.
+    """
+
+    instructions: str = ""
+    history: Sequence[Item] = ()
+    tools: Sequence[ToolDeclaration] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyText:
+    """The next piece of the answer, of any length; pieces are joined as they are."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyToolCall:
+    """Call a tool; `arguments` is a JSON object as text. The responder is asked again once the results are known."""
+
+    name: str
+    arguments: str
+
+
+Reply = ReplyText | ReplyToolCall
+
+
+class Responder(Protocol):
+    """Answers. One responder serves every call of the process, so it keeps no state between answers."""
+
+    def respond(self, prompt: Prompt) -> AsyncIterator[Reply]:
+        """The answer in pieces, text before tool calls; yields nothing where silence is the answer.
+
+        Runs on the event loop and never blocks it. Cancelling the iteration (the user interrupts) releases everything.
+        Raises ProviderError where no answer can be had.
+        """
+        ...
