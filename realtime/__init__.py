@@ -1,0 +1,50 @@
+"""Voice conversations with agents over WebSockets.
+
+Public names are loaded on first use: importing the package loads no provider SDK, no web framework, no speech model.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from realtime.agent import RealtimeAgent as RealtimeAgent
+    from realtime.event import ClientEvents as ClientEvents
+    from realtime.event import ModelEvents as ModelEvents
+    from realtime.event import ServerEvents as ServerEvents
+    from realtime.event import SessionConfig as SessionConfig
+    from realtime.event import TurnDetection as TurnDetection
+    from realtime.model.choose import open_model as open_model
+    from realtime.model.local.connection import LocalRealtimeModel as LocalRealtimeModel
+    from realtime.model.openai import OpenAIRealtimeModel as OpenAIRealtimeModel
+    from realtime.model.scripted import ScriptedModel as ScriptedModel
+    from realtime.server.app import create_app as create_app
+    from realtime.server.router import voice_router as voice_router
+    from realtime.tool import Toolkit as Toolkit
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "ClientEvents": "realtime.event",
+    "LocalRealtimeModel": "realtime.model.local.connection",
+    "ModelEvents": "realtime.event",
+    "OpenAIRealtimeModel": "realtime.model.openai",
+    "RealtimeAgent": "realtime.agent",
+    "ScriptedModel": "realtime.model.scripted",
+    "ServerEvents": "realtime.event",
+    "SessionConfig": "realtime.event",
+    "Toolkit": "realtime.tool",
+    "TurnDetection": "realtime.event",
+    "create_app": "realtime.server.app",
+    "open_model": "realtime.model.choose",
+    "voice_router": "realtime.server.router",
+}
+
+__all__ = [*_WHERE, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), name)

@@ -1,0 +1,325 @@
+"""`RealtimeAgent`: a name, instructions, a model and tools, bridged to a call."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from realtime.agent.audio_input import Detector
+from realtime.agent.conductor import Conductor
+from realtime.agent.host import Host
+from realtime.agent.tools import DEFAULT_TOOL_TIMEOUT_S, ToolRunner
+from realtime.errors import ClientError, ProviderError, UsageError
+from realtime.event import client as c
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.config import SessionConfig, TurnAuthority, TurnDetection
+from realtime.model.base import Connection, RealtimeModel, SessionUpdate, Settings
+from realtime.runtime import Runtime
+from realtime.tool import Toolkit
+
+if TYPE_CHECKING:
+    from realtime.session import Session
+
+logger = logging.getLogger(__name__)
+
+Outlet = Callable[[s.ServerEvent], None] | asyncio.Queue[Any]
+DetectorFactory = Callable[[TurnDetection], Detector]
+
+
+class RealtimeAgent:
+    """An agent that talks. One object serves one call; make a new one for each.
+
+    `toolkit` holds the functions that the model may call. `turn_detection` says who decides about turns (null: the
+    provider where its profile has a detector, else this server). `voice` overrides the model's own. `make_detector`
+    makes the detector that this server uses where it decides; the default is Silero VAD.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        sys_prompt: str,
+        model: RealtimeModel,
+        *,
+        toolkit: Toolkit | None = None,
+        turn_detection: TurnDetection | None = None,
+        voice: str | None = None,
+        agent_id: str | None = None,
+        tool_timeout_s: float = DEFAULT_TOOL_TIMEOUT_S,
+        make_detector: DetectorFactory | None = None,
+    ) -> None:
+        self.name = name
+        self.sys_prompt = sys_prompt
+        self.model = model
+        self.toolkit = toolkit or Toolkit()
+        self.agent_id = agent_id
+        self._config = SessionConfig(turn_detection=turn_detection, voice=voice)
+        self._tool_timeout_s = tool_timeout_s
+        self._make_detector = make_detector or _silero_detector
+        self._host: Host | None = None
+        self._conductor: Conductor | None = None
+        self._connection: Connection | None = None
+        self._tools: ToolRunner | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+        self._ended = False
+        self._leave_reason: str | None = None
+        self._own_session: Session | None = None
+        self._early: list[m.ModelEvent] | None = []
+
+    # -- used alone ------------------------------------------------------------------------------------------------
+
+    async def start(self, outgoing_queue: Outlet, *, config: SessionConfig | None = None) -> None:
+        """Connect and begin to emit events into `outgoing_queue`, a queue of any bound or a callable.
+
+        The agent makes a private call around itself; speech is handed out at most 350 ms ahead of real time. An unread
+        or bounded queue never stalls the agent. Raises ProviderError when the model cannot be had, UsageError when it
+        runs already. Cancelling leaves nothing running.
+        """
+        # The one import upwards: used alone, an agent needs a call around it (docs/decisions.md).
+        from realtime.session import Session, queue_listener
+
+        if self._own_session is not None or self._host is not None:
+            raise UsageError("this agent runs already; make one agent per call", code="agent_running")
+        runtime = Runtime.of_loop(asyncio.get_running_loop())
+        session = Session(agent=self, runtime=runtime, session_id=runtime.new_id("session"), private=True)
+        session.attach(queue_listener(outgoing_queue, runtime))
+        self._own_session = session
+        try:
+            await session.start(config or SessionConfig())
+        except BaseException:
+            self._own_session = None
+            raise
+
+    async def stop(self) -> None:
+        """End it: the model's session is closed, no task is left, `agent_ended` is the last event. Idempotent."""
+        if self._own_session is not None:
+            session, self._own_session = self._own_session, None
+            await session.end("stopped")
+        else:
+            await self.leave("stopped")
+
+    async def handle_input(self, event: c.ClientEvent) -> None:
+        """Take a client event. What cannot be done is answered by an `agent_error` event, never by an exception.
+
+        Raises UsageError before `start`.
+        """
+        if self._own_session is not None:
+            self._own_session.receive(event)
+        else:
+            self.receive(event)
+
+    # -- used by a call --------------------------------------------------------------------------------------------
+
+    async def join(self, host: Host, config: SessionConfig) -> None:
+        """Connect the model and become part of the call. Raises ProviderError or ClientError; leaves nothing behind."""
+        if self._host is not None:
+            raise UsageError("this agent runs already; make one agent per call", code="agent_running")
+        self._host = host
+        self.agent_id = self.agent_id or host.runtime.new_id("agent")
+        if config.agent_name:
+            self.name = config.agent_name
+        self._config = self._config.merged(config)
+        started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._live(started), name=f"agent {self.agent_id}")
+        try:
+            await started
+        except asyncio.CancelledError:
+            await self.leave("cancelled")
+            raise
+        except BaseException:
+            await asyncio.wait([self._task])
+            self._task = self._host = None
+            raise
+
+    async def leave(self, reason: str) -> None:
+        """Stop everything and say `agent_ended`. Idempotent, and safe before `join`."""
+        if self._task is None:
+            return
+        self._leave_reason = reason
+        self._stopping.set()
+        task, self._task = self._task, None
+        task.cancel()
+        await asyncio.wait([task])
+        self._say_ended(reason)
+
+    def receive(self, event: c.ClientEvent) -> None:
+        """Take a client event at once; a ClientError becomes an `agent_error` event. Raises UsageError before `join`."""
+        if self._conductor is None or self._host is None:
+            raise UsageError("the agent is not running: call start() first", code="agent_not_running")
+        try:
+            self._conductor.on_client(event)
+        except ClientError as error:
+            self._host.emit(
+                s.AgentErrorEvent(
+                    error_type="client_error",
+                    code=error.code,
+                    message=error.message,
+                    retryable=error.retryable,
+                    client_event_id=event.event_id,
+                    agent_id=self.agent_id or "",
+                    agent_name=self.name,
+                )
+            )
+
+    def configure(self, change: SessionConfig) -> SessionConfig:
+        """Apply new settings to the running agent; returns the effective ones."""
+        self._config = self._config.merged(change)
+        if self._conductor is not None and self._connection is not None and self._tools is not None:
+            self._apply(self._conductor, self._tools)
+            self._connection.send(SessionUpdate(self._settings()))
+        return self._config
+
+    @property
+    def received_samples(self) -> int:
+        """How many samples of the client's audio have arrived, at the client's rate."""
+        return self._conductor.received_samples if self._conductor is not None else 0
+
+    @property
+    def hasty_turns(self) -> int:
+        """How many hasty turn ends were undone in this call."""
+        return self._conductor.turn.hasty_turns if self._conductor is not None else 0
+
+    def describe(self) -> dict[str, Any]:
+        """Which model speaks and what it can, for people and pages. Holds no secrets."""
+        profile = self.model.profile
+        return {
+            "provider": profile.provider,
+            "model": profile.model,
+            "voice": self._config.voice or self.model.voice,
+            "voices": list(profile.voices),
+            "languages": list(profile.languages),
+            "input_modalities": sorted(profile.input_modalities),
+            "output_modalities": sorted(profile.output_modalities),
+            "supports_tools": profile.supports_tools,
+            "turn_authority": self._authority(),
+        }
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    async def _live(self, started: asyncio.Future[None]) -> None:
+        """The agent's whole life: one task group, inside it the model's connection."""
+        assert self._host is not None
+        host = self._host
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._tools = tools = ToolRunner(group, self.toolkit, self._tool_done, timeout_s=self._tool_timeout_s)
+                connection = await self.model.connect(
+                    settings=self._settings(),
+                    on_event=self._on_model_event,
+                    history=host.conversation.items,
+                    runtime=host.runtime,
+                )
+                self._connection = connection
+                try:
+                    self._conductor = self._make_conductor(host, connection, tools)
+                    self._apply(self._conductor, tools)
+                    self._say_ready()
+                    if not started.done():
+                        started.set_result(None)
+                    early, self._early = self._early or [], None
+                    for event in early:
+                        self._on_model_event(event)
+                    await self._stopping.wait()
+                finally:
+                    await connection.close()
+        except* (ProviderError, UsageError, ClientError) as errors:
+            if started.done():
+                raise
+            started.set_exception(errors.exceptions[0])
+        except* Exception as errors:
+            logger.exception("agent %s failed", self.agent_id)
+            error = ProviderError(
+                f"the model could not be started: {type(errors.exceptions[0]).__name__}", code="internal"
+            )
+            if not started.done():
+                started.set_exception(error)
+
+    def _make_conductor(self, host: Host, connection: Connection, tools: ToolRunner) -> Conductor:
+        authority = self._authority()
+        return Conductor(
+            host=host,
+            agent_id=self.agent_id or "",
+            agent_name=self.name,
+            profile=connection.profile,
+            send=connection.send,
+            tools=tools,
+            authority=authority,
+            detector=self._make_detector(self._turn_detection()) if authority == "server" else None,
+        )
+
+    def _apply(self, conductor: Conductor, tools: ToolRunner) -> None:
+        config = self._config
+        tools.set_client_tools(config.tools or ())
+        conductor.auto_response = config.auto_response is not False
+        conductor.text_auto_response = config.text_auto_response is not False
+
+    def _turn_detection(self) -> TurnDetection:
+        wanted = self._config.turn_detection
+        if wanted == "none":
+            return TurnDetection(authority="client")
+        return wanted if wanted is not None else TurnDetection()
+
+    def _authority(self) -> TurnAuthority:
+        wanted = self._turn_detection().authority
+        if wanted is not None:
+            return wanted
+        return "provider" if self.model.profile.emits_speech_events else "server"
+
+    def _settings(self) -> Settings:
+        config = self._config
+        authority = self._authority()
+        declared = {tool.name: tool for tool in (*(config.tools or ()), *self.toolkit.declarations())}
+        return Settings(
+            instructions=config.instructions if config.instructions is not None else self.sys_prompt,
+            voice=config.voice or self.model.voice,
+            tools=tuple(declared.values()) if self.model.profile.supports_tools else (),
+            output_modalities=config.output_modalities or ("audio",),
+            turn_detection=self._turn_detection() if authority == "provider" else "none",
+            input_audio_transcription=config.input_audio_transcription is not False,
+            temperature=config.temperature,
+            max_output_tokens=config.max_output_tokens,
+            extra=config.extra or {},
+        )
+
+    def _on_model_event(self, event: m.ModelEvent) -> None:
+        if isinstance(event, m.ModelSessionEndedEvent):
+            self._say_ended(self._leave_reason or event.reason)
+            self._stopping.set()
+        elif self._conductor is not None:
+            self._conductor.on_model(event)
+        elif self._early is not None:
+            self._early.append(event)
+
+    def _tool_done(self, result: Any) -> None:
+        if self._conductor is not None and not self._stopping.is_set():
+            self._conductor.tool_done(result)
+
+    def _say_ready(self) -> None:
+        assert self._host is not None
+        self._host.emit(s.AgentReadyEvent(model=self.describe(), agent_id=self.agent_id or "", agent_name=self.name))
+
+    def _say_ended(self, reason: str) -> None:
+        if self._host is not None and not self._ended and self._conductor is not None:
+            self._ended = True
+            self._host.emit(s.AgentEndedEvent(reason=reason, agent_id=self.agent_id or "", agent_name=self.name))
+
+    def __repr__(self) -> str:
+        return f"RealtimeAgent(name={self.name!r}, model={self.model.profile.model!r})"
+
+
+def _silero_detector(wanted: TurnDetection) -> Detector:
+    """The server's own detector. Raises UsageError where its parts are not installed."""
+    from realtime.audio.endpoint import Endpoint, EndpointConfig
+    from realtime.audio.vad import VadUnavailable, shared_silero
+
+    config = EndpointConfig(keep_audio=False)
+    if wanted.silence_duration_ms is not None:
+        config = dataclasses.replace(config, silence_ms=wanted.silence_duration_ms)
+    try:
+        return Endpoint(shared_silero().stream(), config)
+    except VadUnavailable as error:
+        raise UsageError(str(error), code="vad_unavailable") from error

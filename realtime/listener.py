@@ -1,0 +1,342 @@
+"""A listener: one client's view of a call. It reads the log, speaks the client's dialect and knows what was heard.
+
+Nothing here waits: what the client cannot take now goes into a bounded buffer that one drainer task empties. A listener
+that overflows is closed with a reason; the call and all other listeners live on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from realtime.audio.playback import AHEAD_MS, EstimatedPlayback, PlaybackClock, PlayoutBuffer
+from realtime.audio.resample import Resampler
+from realtime.event import server as s
+from realtime.event.base import AudioFormat
+from realtime.runtime import Runtime
+
+logger = logging.getLogger(__name__)
+
+MAX_AUDIO_BYTES = 4_000_000
+"""Speech that may wait for a client that does not read: 83 s at 24 kHz."""
+MAX_CONTROL_EVENTS = 10_000
+DEFAULT_OUTPUT_RATE_HZ = 24_000
+
+Frame = Any
+"""What a sink takes: text or bytes for a socket, events for a queue."""
+
+
+class Sink(Protocol):
+    """Where frames go."""
+
+    def write(self, frame: Frame) -> bool:
+        """Hand over one frame. False: it is taken, but nothing more may be written until `finish` has returned."""
+        ...
+
+    async def finish(self) -> None:
+        """Wait until the frame in flight is out. Raises ConnectionError when the other side is gone."""
+        ...
+
+    def close(self, code: int, reason: str) -> None:
+        """Tell the other side that this listener is over (a WebSocket close code and a short reason)."""
+        ...
+
+
+class Dialect(Protocol):
+    """How server events look to this client. Pure."""
+
+    def encode(self, event: s.ServerEvent) -> list[Frame]:
+        """The frames that say it; empty where this client has no words for it."""
+        ...
+
+
+class Listener:
+    """One client of a call.
+
+    `clock` is the truth about what it heard. `ahead_ms`, where given, paces speech to at most that far ahead of real
+    time; else it is sent as it comes. `output_rate_hz` is the rate that the client plays.
+    """
+
+    def __init__(
+        self,
+        *,
+        sink: Sink,
+        dialect: Dialect,
+        runtime: Runtime,
+        clock: PlaybackClock | None = None,
+        ahead_ms: int | None = None,
+        output_rate_hz: int = DEFAULT_OUTPUT_RATE_HZ,
+        tells_received_audio: bool = False,
+    ) -> None:
+        self._sink = sink
+        self._dialect = dialect
+        self._now = runtime.now
+        self.clock = clock or EstimatedPlayback(output_rate_hz)
+        self._pacer = Pacer(output_rate_hz, ahead_ms, self._send, self._overflow) if ahead_ms is not None else None
+        self._rate_hz = output_rate_hz
+        self._resampler: Resampler | None = None
+        self._model_rate_hz = output_rate_hz
+        self._waiting: deque[s.ServerEvent] = deque()
+        self._waiting_audio_bytes = 0
+        self._in_flight: list[Frame] = []
+        self._drainer: asyncio.Task[None] | None = None
+        self.tells_received_audio = tells_received_audio
+        self.told_received = 0
+        self.closed = False
+        self.frames_dropped = 0
+
+    def unheard_ms(self, now: float) -> int:
+        """Speech that this client will still hear: what it was sent, and what waits for it."""
+        waiting_bytes = self._waiting_audio_bytes + (self._pacer.waiting_bytes if self._pacer is not None else 0)
+        return self.clock.unheard_ms(now) + waiting_bytes * 500 // self._rate_hz
+
+    # -- reading the log -------------------------------------------------------------------------------------------
+
+    def deliver(self, event: s.ServerEvent) -> None:
+        """The next event of the call."""
+        if self.closed:
+            return
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            if event.format.rate != self._rate_hz:
+                event = self._resampled(event)
+                if not event.delta:
+                    return
+            if self._pacer is not None:
+                self._pacer.push(event, self._now())
+            else:
+                self._send(event)
+            return
+        if type(event) is s.ServerAudioFlushEvent:
+            self._flush()
+        elif type(event) is s.AgentResponseAudioDoneEvent and self._resampler is not None:
+            self._finish_resampling(event)
+        if self._pacer is not None and self._pacer.holds(event):
+            return
+        self._send(event)
+
+    def _resampled(self, event: s.AgentResponseAudioDeltaEvent) -> s.AgentResponseAudioDeltaEvent:
+        rate_hz = event.format.rate or self._rate_hz
+        if self._resampler is None or self._model_rate_hz != rate_hz:
+            self._resampler = Resampler(rate_hz, self._rate_hz)
+            self._model_rate_hz = rate_hz
+        delta = self._resampler.push(event.delta)
+        return msgspec.structs.replace(event, delta=delta, format=AudioFormat.pcm16(self._rate_hz))
+
+    def _finish_resampling(self, done: s.AgentResponseAudioDoneEvent) -> None:
+        """The filter's tail is the last sound of the item."""
+        assert self._resampler is not None
+        tail = self._resampler.flush()
+        if tail:
+            fields = {name: getattr(done, name) for name in done.__struct_fields__}
+            event = s.AgentResponseAudioDeltaEvent(delta=tail, format=AudioFormat.pcm16(self._rate_hz), **fields)
+            self.deliver(event)
+
+    def _flush(self) -> None:
+        now = self._now()
+        self.clock.flush(now)
+        if self._resampler is not None:
+            self._resampler.clear()
+        if self._pacer is not None:
+            self._pacer.flush()
+        if self._waiting_audio_bytes:
+            self._waiting = deque(e for e in self._waiting if type(e) is not s.AgentResponseAudioDeltaEvent)
+            self._waiting_audio_bytes = 0
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def _send(self, event: s.ServerEvent) -> None:
+        """Out at once where the client takes it, else into the buffer."""
+        if self._drainer is None:
+            self._write(event)
+            return
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            self._waiting_audio_bytes += len(event.delta)
+        self._waiting.append(event)
+        if self._waiting_audio_bytes > MAX_AUDIO_BYTES or len(self._waiting) > MAX_CONTROL_EVENTS:
+            self._overflow()
+
+    def _write(self, event: s.ServerEvent) -> bool:
+        """Encode and write. False when the client takes no more for now; the drainer is then at work."""
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            self.clock.sent(event.item_id, len(event.delta), self._now())
+        frames = self._dialect.encode(event)
+        for place, frame in enumerate(frames):
+            if not self._sink.write(frame):
+                self._in_flight = frames[place + 1 :]
+                if self._drainer is None:
+                    self._drainer = asyncio.create_task(self._drain(), name="listener drainer")
+                return False
+        return True
+
+    async def _drain(self) -> None:
+        """Empty the buffer as the client takes it. Ends with an empty buffer or a client that is gone."""
+        try:
+            while True:
+                await self._sink.finish()
+                if self._in_flight:
+                    frame = self._in_flight.pop(0)
+                    if not self._sink.write(frame):
+                        continue
+                    if self._in_flight:
+                        continue
+                while self._waiting:
+                    event = self._waiting.popleft()
+                    if type(event) is s.AgentResponseAudioDeltaEvent:
+                        self._waiting_audio_bytes -= len(event.delta)
+                    if not self._write(event):
+                        break
+                else:
+                    return
+        except ConnectionError:
+            self.closed = True
+        finally:
+            self._drainer = None
+
+    def _overflow(self) -> None:
+        self.frames_dropped += len(self._waiting)
+        self.close(1013, "the client does not read what it is sent")
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        """No more events; the client is told why. Idempotent."""
+        if self.closed:
+            return
+        self.release()
+        self._sink.close(code, reason)
+
+    def release(self) -> None:
+        """Forget everything that waits and stop writing, without a word to the client. Idempotent."""
+        self.closed = True
+        self._waiting.clear()
+        self._waiting_audio_bytes = 0
+        if self._pacer is not None:
+            self._pacer.stop()
+        if self._drainer is not None:
+            self._drainer.cancel()
+            self._drainer = None
+
+
+class Pacer:
+    """Hands speech out in real time, a little ahead, and keeps what belongs behind the speech behind it."""
+
+    def __init__(
+        self, rate_hz: int, ahead_ms: int, send: Callable[[s.ServerEvent], None], overflow: Callable[[], None]
+    ) -> None:
+        self._rate_hz = rate_hz
+        self._ahead_ms = ahead_ms
+        self._send = send
+        self._overflow = overflow
+        self._buffer = PlayoutBuffer(rate_hz, MAX_AUDIO_BYTES)
+        self._models: dict[str, s.AgentResponseAudioDeltaEvent] = {}
+        self._held: deque[tuple[int, s.ServerEvent]] = deque()
+        self._pushed_bytes = 0
+        self._popped_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Speech that was not sent yet."""
+        return self._buffer.size_bytes
+
+    def push(self, event: s.AgentResponseAudioDeltaEvent, now: float) -> None:
+        """More speech."""
+        if event.item_id not in self._models:
+            self._models[event.item_id] = msgspec.structs.replace(event, delta=b"")
+        if not self._buffer.push(event.item_id, event.delta):
+            self._overflow()
+            return
+        self._pushed_bytes += len(event.delta)
+        if self._timer is None:
+            self._release(now)
+
+    def holds(self, event: s.ServerEvent) -> bool:
+        """Whether the event has to wait for the speech before it; it is then sent in its place."""
+        if not self._buffer and not self._held:
+            return False
+        if not event.type.startswith("agent_response_"):
+            return False
+        self._held.append((self._pushed_bytes, event))
+        return True
+
+    def flush(self) -> None:
+        """Drop the speech that was not sent; what waited behind it goes out, but for words that were not heard."""
+        self._pushed_bytes -= self._buffer.clear()
+        self._models.clear()
+        self.stop()
+        held, self._held = self._held, deque()
+        for _, event in held:
+            if type(event) is not s.AgentResponseAudioTranscriptDeltaEvent:
+                self._send(event)
+
+    def stop(self) -> None:
+        """Send nothing more by the clock."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._release(asyncio.get_running_loop().time())
+
+    def _release(self, now: float) -> None:
+        for item_id, pcm in self._buffer.pop_due(now, self._ahead_ms):
+            self._popped_bytes += len(pcm)
+            self._send(msgspec.structs.replace(self._models[item_id], delta=pcm))
+            while self._held and self._held[0][0] <= self._popped_bytes:
+                self._send(self._held.popleft()[1])
+        due = self._buffer.next_due(self._ahead_ms)
+        if due is not None:
+            self._timer = asyncio.get_running_loop().call_at(max(due, now), self._tick)
+        elif len(self._models) > 1:
+            self._models.clear()
+
+
+class EventDialect:
+    """For queues and callables: events as they are."""
+
+    def encode(self, event: s.ServerEvent) -> list[Frame]:
+        """The event itself. What concerns sockets and their calls is left out."""
+        if isinstance(event, s.ServerSessionCreatedEvent | s.ServerSessionEndedEvent):
+            return []
+        return [event]
+
+
+class QueueSink:
+    """Frames into an `asyncio.Queue` of any bound, or a callable."""
+
+    def __init__(self, out: Callable[[Any], None] | asyncio.Queue[Any]) -> None:
+        self._out = out
+        self._blocked: Frame | None = None
+
+    def write(self, frame: Frame) -> bool:
+        """See `Sink`."""
+        if not isinstance(self._out, asyncio.Queue):
+            self._out(frame)
+            return True
+        try:
+            self._out.put_nowait(frame)
+        except asyncio.QueueFull:
+            self._blocked = frame
+            return False
+        return True
+
+    async def finish(self) -> None:
+        """See `Sink`. Cancelling it keeps the frame for the next call."""
+        if self._blocked is not None and isinstance(self._out, asyncio.Queue):
+            await self._out.put(self._blocked)
+            self._blocked = None
+
+    def close(self, code: int, reason: str) -> None:
+        """A queue has no way to say it."""
+        logger.info("a queue listener was closed: %s", reason)
+
+
+def queue_listener(out: Callable[[Any], None] | asyncio.Queue[Any], runtime: Runtime) -> Listener:
+    """A listener for `agent.start(queue)`: events as objects, speech at most 350 ms ahead of real time."""
+    return Listener(sink=QueueSink(out), dialect=EventDialect(), runtime=runtime, ahead_ms=AHEAD_MS)

@@ -1,0 +1,265 @@
+"""A call: one event log, one conversation, one agent, and whoever listens.
+
+Sockets are only views (listeners): they come and go. The call lives on for `Limits.grace_s` after the last of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from realtime.agent.host import Host
+from realtime.agent.realtime import RealtimeAgent
+from realtime.errors import ClientError, RealtimeError
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.listener import Listener, queue_listener
+from realtime.runtime import Runtime
+from realtime.state.conversation import Conversation
+from realtime.state.log import Log
+
+__all__ = ["Limits", "Session", "queue_listener"]
+
+logger = logging.getLogger(__name__)
+
+RECEIVED_EVERY_MS = 1_000
+"""How often a client that counts its audio is told how much has arrived."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long a call may last. All in seconds."""
+
+    grace_s: float = 0.0
+    """How long a call outlives its last listener."""
+    idle_s: float = 300.0
+    """A call in which nobody speaks or types for this long is ended."""
+    call_s: float = 3_600.0
+    """No call lasts longer."""
+
+
+class Session:
+    """One call. `private` is the call around an agent that is used alone: it says nothing about itself."""
+
+    def __init__(
+        self,
+        *,
+        agent: RealtimeAgent,
+        runtime: Runtime,
+        session_id: str,
+        call_id: str | None = None,
+        limits: Limits | None = None,
+        private: bool = False,
+        on_ended: Callable[[Session], None] | None = None,
+    ) -> None:
+        self.agent = agent
+        self.runtime = runtime
+        self.session_id = session_id
+        self.call_id = call_id or runtime.new_id("call")
+        self.limits = limits or Limits()
+        self.log = Log(runtime.now)
+        self.conversation = Conversation()
+        self.listeners: list[Listener] = []
+        self.ended = asyncio.Event()
+        self._private = private
+        self._on_ended = on_ended
+        self._ear: Listener | None = None
+        self._active_at = runtime.now()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._ending: asyncio.Task[None] | None = None
+        self._over = False
+        self.log.subscribe(self._follow)
+
+    async def start(self, config: SessionConfig) -> None:
+        """Bring the agent in. Raises what `RealtimeAgent.join` raises, after the call has ended itself."""
+        if not self._private:
+            self.log.append(s.ServerSessionCreatedEvent(session_id=self.session_id, call_id=self.call_id))
+        host = Host(emit=self.log.append, conversation=self.conversation, ears=self, runtime=self.runtime)
+        try:
+            await self.agent.join(host, config)
+        except BaseException:
+            self._close("agent_failed")
+            raise
+        if not self._private:
+            self._after("idle", self.limits.idle_s, self._check_idle)
+            self._after("call", self.limits.call_s, lambda: self.end_soon("call_limit"))
+
+    # -- listeners -------------------------------------------------------------------------------------------------
+
+    def attach(self, listener: Listener) -> None:
+        """Let a client listen from now on."""
+        self.listeners.append(listener)
+        self._cancel("grace")
+
+    def detach(self, listener: Listener) -> None:
+        """A client is gone. After the last one the call ends, at once or after the grace time."""
+        listener.release()
+        if listener in self.listeners:
+            self.listeners.remove(listener)
+        if self._ear is listener:
+            self._ear = None
+        if not self.listeners and not self._over:
+            if self.limits.grace_s > 0:
+                self._after("grace", self.limits.grace_s, lambda: self.end_soon("listener_gone"))
+            else:
+                self.end_soon("listener_gone")
+
+    def heard_ms(self, item_id: str) -> int:
+        """See `realtime.agent.host.Ears`."""
+        now = self.runtime.now()
+        if self._ear is not None:
+            return self._ear.clock.heard_ms(item_id, now)
+        return max((one.clock.heard_ms(item_id, now) for one in self.listeners), default=0)
+
+    def unheard_ms(self) -> int:
+        """See `realtime.agent.host.Ears`."""
+        now = self.runtime.now()
+        return max((one.unheard_ms(now) for one in self.listeners), default=0)
+
+    # -- from a client ---------------------------------------------------------------------------------------------
+
+    def receive(self, event: c.ClientEvent, listener: Listener | None = None) -> None:
+        """Take a client event at once. What cannot be done is answered by an `agent_error` event."""
+        try:
+            self._receive(event, listener)
+        except ClientError as error:
+            error.client_event_id = error.client_event_id or event.event_id
+            self.complain(error)
+
+    def _receive(self, event: c.ClientEvent, listener: Listener | None) -> None:
+        if self._over:
+            raise ClientError("the call is over; create a new one", code="session_ended")
+        if event.session_id is not None and event.session_id != self.session_id and not self._private:
+            raise ClientError(
+                f"this socket's session is {self.session_id!r}, the event names {event.session_id!r}",
+                code="session_mismatch",
+            )
+        match event:
+            case c.ClientAudioAppendEvent():
+                self._ear = listener
+                self.agent.receive(event)
+                if listener is not None and listener.tells_received_audio:
+                    self._tell_received(listener, event)
+            case c.ClientPlaybackAckEvent():
+                if listener is not None:
+                    listener.clock.ack(event.item_id, event.played_ms, self.runtime.now())
+            case c.ClientItemTruncateEvent():
+                if listener is not None:
+                    listener.clock.truncate(event.item_id, event.audio_end_ms, self.runtime.now())
+                self.agent.receive(event)
+            case c.ClientSessionUpdateEvent():
+                self._configure(event.config)
+            case c.ClientSessionCreateEvent():
+                if not self._private:
+                    raise ClientError(
+                        "the call exists already; send client_session_update to change it", code="session_exists"
+                    )
+                self._configure(event.config)
+            case c.ClientSessionResumeEvent():
+                raise ClientError("this server cannot resume a call", code="resume_unavailable")
+            case c.ClientSessionEndEvent():
+                self.end_soon("client_end")
+            case _:
+                self._ear = listener
+                self._active_at = self.runtime.now()
+                self.agent.receive(event)
+
+    def complain(self, error: RealtimeError) -> None:
+        """Say what went wrong as an event of the call. A fault of ours is told without its details."""
+        self.log.append(error_event(error))
+
+    def _configure(self, config: dict[str, Any]) -> None:
+        try:
+            change = SessionConfig.from_dict(config)
+        except ValueError as error:
+            raise ClientError(str(error), code="invalid_config") from error
+        self.agent.configure(change)
+        self.log.append(s.ServerSessionUpdatedEvent(session_id=self.session_id, config=config))
+
+    def _tell_received(self, listener: Listener, event: c.ClientAudioAppendEvent) -> None:
+        received = self.agent.received_samples
+        every = RECEIVED_EVERY_MS * event.format.rate_hz(16_000) // 1000
+        if received - listener.told_received >= every:
+            listener.told_received = received
+            # Told to this listener alone, so it takes no place of its own in the log.
+            listener.deliver(
+                s.ServerAudioReceivedEvent(offset=received, seq=self.log.last_seq, ts_ms=self.log.now_ms())
+            )
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def end_soon(self, reason: str) -> None:
+        """End the call from where nobody can wait."""
+        if self._ending is None and not self._over:
+            self._ending = asyncio.create_task(self._end(reason), name=f"ending {self.call_id}")
+
+    async def end(self, reason: str) -> None:
+        """End the call: the agent leaves, `server_session_ended` is the last event. Idempotent.
+
+        Cancelling it does not keep the call from ending.
+        """
+        self.end_soon(reason)
+        if self._ending is not None:
+            await asyncio.shield(self._ending)
+
+    async def _end(self, reason: str) -> None:
+        if reason in ("idle", "call_limit", "shutdown"):
+            self.log.append(s.ServerGoodbyeEvent(reason=reason))
+        try:
+            await self.agent.leave(reason)
+        finally:
+            self._close(reason)
+
+    def _close(self, reason: str) -> None:
+        if self._over:
+            return
+        self._over = True
+        for name in [*self._timers]:
+            self._cancel(name)
+        if not self._private:
+            self.log.append(s.ServerSessionEndedEvent(session_id=self.session_id, reason=reason))
+        logger.info("call %s ended: %s after %d ms", self.call_id, reason, self.log.now_ms())
+        self.ended.set()
+        if self._on_ended is not None:
+            self._on_ended(self)
+
+    # -- following the log -----------------------------------------------------------------------------------------
+
+    def _follow(self, event: s.ServerEvent) -> None:
+        for listener in self.listeners:
+            listener.deliver(event)
+        if isinstance(event, s.AgentInputStartedEvent | s.AgentResponseCreatedEvent):
+            self._active_at = self.runtime.now()
+        elif isinstance(event, s.AgentEndedEvent):
+            self.end_soon("agent_ended")
+
+    def _check_idle(self) -> None:
+        left_s = self._active_at + self.limits.idle_s - self.runtime.now()
+        if left_s > 0 or self.unheard_ms() > 0:
+            self._after("idle", max(left_s, 1.0), self._check_idle)
+        else:
+            self.end_soon("idle")
+
+    def _after(self, name: str, delay_s: float, act: Callable[[], None]) -> None:
+        self._cancel(name)
+        self._timers[name] = asyncio.get_running_loop().call_later(delay_s, act)
+
+    def _cancel(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+
+def error_event(error: RealtimeError) -> s.AgentErrorEvent:
+    """The event that tells a client of an error."""
+    return s.AgentErrorEvent(
+        error_type=f"{error.fault}_error",
+        code=error.code,
+        message=error.message,
+        retryable=error.retryable,
+        client_event_id=getattr(error, "client_event_id", None),
+    )
