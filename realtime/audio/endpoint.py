@@ -152,14 +152,12 @@ class Endpoint:
 
     def reset(self) -> None:
         """Forget the turn, the audio kept and the detector's state; positions go on."""
-        self._rest.clear()
         self._vad.reset()
         self._forget_turn()
 
     def _judge(self, frame: bytes, probability: float, events: list[EndpointEvent]) -> None:
         config = self._config
-        frame_start_ms = self._position_ms
-        self._position_ms = now_ms = frame_start_ms + FRAME_MS
+        self._position_ms = now_ms = self._position_ms + FRAME_MS
         self._recent.append(frame)
         if self._in_turn and config.keep_audio:
             self._utterance.append(frame)
@@ -196,7 +194,8 @@ class Endpoint:
                 events.append(SpeechResumed())
         else:
             self._in_turn = True
-            self._start_ms = max(0, now_ms - self._run * FRAME_MS - self._config.onset_lag_ms)
+            # Never before the end of the turn before, nor before the beginning.
+            self._start_ms = max(self._end_ms, now_ms - self._run * FRAME_MS - self._config.onset_lag_ms)
             if self._config.keep_audio:
                 self._utterance = list(self._recent)[-(self._run + self._pre_roll_frames) :]
             events.append(SpeechStarted(self._start_ms))

@@ -1,0 +1,42 @@
+"""WAV and FLAC files to and from pcm."""
+
+import os
+
+import numpy as np
+import soundfile
+import soxr
+
+from realtime.audio.pcm import from_float32
+
+
+def read_pcm16(path: str | os.PathLike[str], rate_hz: int) -> bytes:
+    """Whole file as pcm at *rate_hz*: channels averaged, resampled at the highest quality where rates differ.
+
+    Reads what libsndfile reads: WAV, FLAC, OGG, MP3. A 16-bit mono file of that rate comes back bit for bit. Raises
+    OSError where the file cannot be opened and ValueError where it is not audio.
+    """
+    with open(path, "rb") as file:
+        try:
+            samples, file_hz = soundfile.read(file, dtype="float32", always_2d=True)
+        except soundfile.LibsndfileError as error:
+            raise ValueError(f"{os.fspath(path)} is not a readable audio file: {error.error_string}") from None
+    mono = samples.mean(axis=1, dtype=np.float32)
+    if file_hz != rate_hz:
+        mono = soxr.resample(mono, file_hz, rate_hz, "VHQ")
+    return from_float32(mono)
+
+
+def write_wav(path: str | os.PathLike[str], pcm: bytes, rate_hz: int) -> None:
+    """Write *pcm* as 16-bit mono WAV, replacing the file. Raises OSError where it cannot be written."""
+    _write(path, pcm, rate_hz, "WAV")
+
+
+def write_flac(path: str | os.PathLike[str], pcm: bytes, rate_hz: int) -> None:
+    """Write *pcm* as 16-bit mono FLAC: lossless, about half the size. Otherwise as :func:`write_wav`."""
+    _write(path, pcm, rate_hz, "FLAC")
+
+
+def _write(path: str | os.PathLike[str], pcm: bytes, rate_hz: int, kind: str) -> None:
+    samples = np.frombuffer(pcm, "<i2")
+    with open(path, "wb") as file:
+        soundfile.write(file, samples, rate_hz, subtype="PCM_16", format=kind)
