@@ -17,7 +17,12 @@ from realtime.message import ToolCallBlock, ToolResultBlock
 SPEECH_CHARS_PER_S = 15.0
 """How fast a voice speaks while the length of its audio is not known yet (English, about 160 words a minute)."""
 
-_WORD = re.compile(r"\S+")
+MAX_SPEECH_CHARS_PER_S = 30.0
+"""Faster than any voice: bounds what was said of a piece of text whose audio has begun to arrive."""
+
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Kana and Han, written without spaces: each character is taken as a word."""
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class Spoken:
 
     def add_text(self, delta: str) -> None:
         """The next words. They are spoken at or after the audio so far."""
-        if self.aligned:
+        if self.aligned and (not self._anchors or self._anchors[-1][0] < self.audio_ms):
             self._anchors.append((self.audio_ms, len(self.text)))
         self.text += delta
 
@@ -52,24 +57,29 @@ class Spoken:
         """How many characters of the text were spoken within the first `heard_ms`."""
         if heard_ms <= 0:
             return 0
-        if self.audio_complete and heard_ms >= self.audio_ms:
+        if self.audio_complete and heard_ms > self.audio_ms - 1:
+            # What was heard is told in whole ms, rounded down.
             return len(self.text)
         if self.aligned:
-            return self._aligned_chars(heard_ms)
+            return self._aligned_chars(min(heard_ms, self.audio_ms))
         if self.audio_complete:
-            return int(len(self.text) * heard_ms / self.audio_ms)
+            return int(len(self.text) * (heard_ms / self.audio_ms))
         by_rate = heard_ms / 1000 * SPEECH_CHARS_PER_S
         by_share = len(self.text) * heard_ms / max(self.audio_ms, heard_ms)
         return int(min(by_rate, by_share))
 
     def _aligned_chars(self, heard_ms: float) -> int:
         """Interpolated between the anchors: piece k is spoken from its anchor to the next one."""
-        ends = [*self._anchors[1:], (self.audio_ms, len(self.text))]
-        for (start_ms, start), (end_ms, end) in zip(self._anchors, ends, strict=True):
-            if heard_ms < end_ms:
-                share = max(0.0, heard_ms - start_ms) / (end_ms - start_ms)
-                return start + int((end - start) * share)
-        return len(self.text)
+        end_ms, end = self.audio_ms, len(self.text)
+        growing = not self.audio_complete
+        for start_ms, start in reversed(self._anchors):
+            if start_ms < heard_ms:
+                chars = (end - start) * ((heard_ms - start_ms) / (end_ms - start_ms))
+                if growing:
+                    chars = min(chars, (heard_ms - start_ms) / 1000 * MAX_SPEECH_CHARS_PER_S)
+                return start + int(chars)
+            end_ms, end, growing = start_ms, start, False
+        return 0
 
     def heard_text(self, heard_ms: float) -> str:
         """The text up to the last word that was heard to its end."""
@@ -88,7 +98,13 @@ class _Entry:
 
     item: Item
     spoken: Spoken | None = None
-    truncated: bool = False
+    cut: Cut | None = None
+
+    def put(self, item: Item) -> None:
+        """Take the new version of the item; what was cut off does not come back."""
+        if self.cut is not None:
+            item = msgspec.structs.replace(item, status=self.item.status, content=self.item.content)
+        self.item = item
 
 
 class Conversation:
@@ -112,12 +128,13 @@ class Conversation:
         return len(self._order)
 
     def add(self, item: Item, previous_item_id: str | None = None) -> str | None:
-        """Put the item after `previous_item_id` (null or unknown: at the end, `root`: first); a known id is replaced.
+        """Put the item after `previous_item_id` (null or unknown: at the end, `root`: first); a known id is replaced
+        where it stands.
 
         Returns the id of the item before it.
         """
         if item.id in self._entries:
-            self._entries[item.id].item = item
+            self._entries[item.id].put(item)
         else:
             self._entries[item.id] = _Entry(item)
             if previous_item_id == "root":
@@ -146,9 +163,9 @@ class Conversation:
         return True
 
     def update(self, item_id: str, **changes: Any) -> Item:
-        """Replace fields of the item."""
+        """Replace fields of the item. Content and status of an item that was cut stay."""
         entry = self._entries[item_id]
-        entry.item = msgspec.structs.replace(entry.item, **changes)
+        entry.put(msgspec.structs.replace(entry.item, **changes))
         return entry.item
 
     def set_transcript(self, item_id: str, transcript: str) -> None:
@@ -160,15 +177,16 @@ class Conversation:
         self.update(item_id, content=(ContentPart(type="text", text=text),))
 
     def hear_text(self, item_id: str, delta: str) -> None:
-        """More words of a spoken answer. Words after a truncation are not added."""
+        """More words of an answer. Words after a truncation are not added."""
         entry = self._entries[item_id]
-        if not entry.truncated:
+        if entry.cut is None:
             self._spoken(entry).add_text(delta)
 
     def hear_audio(self, item_id: str, audio_ms: float) -> None:
-        """More audio of a spoken answer."""
-        spoken = self._spoken(self._entries[item_id])
-        spoken.audio_ms += audio_ms
+        """More audio of a spoken answer. Audio after a truncation does not count."""
+        entry = self._entries[item_id]
+        if entry.cut is None:
+            self._spoken(entry).audio_ms += audio_ms
 
     def audio_complete(self, item_id: str) -> None:
         """The answer's audio has arrived whole."""
@@ -182,37 +200,43 @@ class Conversation:
     def spoken_text(self, item_id: str) -> str:
         """The words of a spoken answer that count: all so far, or those heard if it was cut."""
         entry = self._entries[item_id]
-        if entry.truncated or entry.spoken is None:
-            return entry.item.text
-        return entry.spoken.text
+        if entry.cut is not None:
+            return entry.cut.transcript
+        return entry.spoken.text if entry.spoken is not None and entry.spoken.text else entry.item.text
 
     def complete(self, item_id: str, status: ItemStatus = "completed") -> Item:
-        """The item will not grow any more; a spoken answer gets its transcript."""
+        """The item will not grow any more; a spoken answer gets its transcript, words without audio are text."""
         entry = self._entries[item_id]
-        if entry.spoken is not None and not entry.truncated:
-            entry.item = msgspec.structs.replace(
-                entry.item, status=status, content=(ContentPart(type="audio", transcript=entry.spoken.text),)
-            )
-        elif not entry.truncated:
-            entry.item = msgspec.structs.replace(entry.item, status=status)
+        content, spoken = entry.item.content, entry.spoken
+        if spoken is not None and spoken.audio_ms:
+            content = (ContentPart(type="audio", transcript=spoken.text),)
+        elif spoken is not None and spoken.text and not content:
+            content = (ContentPart(type="text", text=spoken.text),)
+        entry.put(msgspec.structs.replace(entry.item, status=status, content=content))
         return entry.item
 
     def truncate(self, item_id: str, heard_ms: float) -> Cut:
         """Cut the answer after what was heard: the transcript ends with the last word heard to its end.
 
-        `heard_ms` is clamped to the audio that arrived. Cutting twice can only shorten.
+        `heard_ms` is clamped to the audio that arrived. Cutting twice can only shorten. A text has no audio to cut and
+        stays as it is.
         """
         entry = self._entries[item_id]
         spoken = self._spoken(entry)
+        if not spoken.audio_ms and entry.item.content and entry.cut is None:
+            return Cut(transcript=entry.item.text, audio_end_ms=0)
         heard_ms = min(max(0.0, heard_ms), spoken.audio_ms)
-        transcript = spoken.heard_text(heard_ms)
-        if entry.truncated and len(entry.item.text) < len(transcript):
-            transcript = entry.item.text
-        entry.truncated = True
+        cut = Cut(transcript=spoken.heard_text(heard_ms), audio_end_ms=int(heard_ms))
+        if entry.cut is not None:
+            cut = Cut(
+                transcript=min(cut.transcript, entry.cut.transcript, key=len),
+                audio_end_ms=min(cut.audio_end_ms, entry.cut.audio_end_ms),
+            )
+        entry.cut = cut
         entry.item = msgspec.structs.replace(
-            entry.item, status="incomplete", content=(ContentPart(type="audio", transcript=transcript),)
+            entry.item, status="incomplete", content=(ContentPart(type="audio", transcript=cut.transcript),)
         )
-        return Cut(transcript=transcript, audio_end_ms=int(heard_ms))
+        return cut
 
     def add_tool_call(self, item_id: str, call: ToolCallBlock) -> None:
         """The model asks for a tool."""

@@ -6,6 +6,7 @@ audio entry is (seq, ts_ms, item_id, offset, bytes), and neighbouring entries of
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections import deque
 from collections.abc import Callable
@@ -21,7 +22,7 @@ DEFAULT_MAX_ENTRIES = 1_024
 
 Reader = Callable[[ServerEvent], None]
 _AUDIO_ITEMS_AT_ONCE = 16
-"""Items whose audio may be interleaved; the position in older ones is forgotten."""
+"""Items whose audio may be interleaved; the position in those that spoke longest ago is forgotten."""
 _stamp = msgspec.structs.force_setattr
 
 
@@ -49,7 +50,19 @@ class Log:
     `now` is monotonic seconds. Past `max_entries` the oldest entries are dropped and counted in `dropped`.
     """
 
-    __slots__ = ("_entries", "_item_bytes", "_max_entries", "_now", "_readers", "_run", "_start", "dropped", "last_seq")
+    __slots__ = (
+        "_delivering",
+        "_entries",
+        "_item_bytes",
+        "_max_entries",
+        "_now",
+        "_readers",
+        "_run",
+        "_start",
+        "_undelivered",
+        "dropped",
+        "last_seq",
+    )
 
     def __init__(self, now: Callable[[], float], *, max_entries: int = DEFAULT_MAX_ENTRIES) -> None:
         self._now = now
@@ -59,6 +72,8 @@ class Log:
         self._readers: tuple[Reader, ...] = ()
         self._run: AudioRun | None = None
         self._item_bytes: dict[str, int] = {}
+        self._undelivered: deque[tuple[ServerEvent, tuple[Reader, ...]]] = deque()
+        self._delivering = False
         self.last_seq = 0
         self.dropped = 0
 
@@ -69,7 +84,8 @@ class Log:
     def append(self, event: ServerEvent) -> None:
         """Give the event its `seq` and `ts_ms`, keep it, and hand it to every live reader, in order of subscription.
 
-        A reader that raises is logged and does not keep the others from reading.
+        A reader that raises is logged and does not keep the others from reading. What a reader appends is delivered
+        once every reader has got the present event, so that all see the same order.
         """
         self.last_seq = seq = self.last_seq + 1
         ts_ms = int((self._now() - self._start) * 1000)
@@ -83,17 +99,30 @@ class Log:
         if len(self._entries) > self._max_entries:
             self._entries.popleft()
             self.dropped += 1
-        for reader in self._readers:
+        self._undelivered.append((event, self._readers))
+        if not self._delivering:
+            self._delivering = True
             try:
-                reader(event)
-            except Exception:
-                logger.exception("a reader of the log failed at seq %d", seq)
+                self._deliver()
+            finally:
+                self._delivering = False
+
+    def _deliver(self) -> None:
+        while self._undelivered:
+            event, readers = self._undelivered.popleft()
+            for reader in readers:
+                if reader not in self._readers:
+                    continue
+                try:
+                    reader(event)
+                except Exception:
+                    logger.exception("a reader of the log failed at seq %d", event.seq)
 
     def _append_audio(self, seq: int, ts_ms: int, item_id: str, n_bytes: int) -> None:
-        offset_bytes = self._item_bytes.get(item_id, 0)
-        if not offset_bytes and len(self._item_bytes) >= _AUDIO_ITEMS_AT_ONCE:
-            del self._item_bytes[next(iter(self._item_bytes))]
+        offset_bytes = self._item_bytes.pop(item_id, 0)
         self._item_bytes[item_id] = offset_bytes + n_bytes
+        if len(self._item_bytes) > _AUDIO_ITEMS_AT_ONCE:
+            del self._item_bytes[next(iter(self._item_bytes))]
         run = self._run
         if run is not None and run.item_id == item_id:
             run.last_seq, run.last_ts_ms = seq, ts_ms
@@ -104,11 +133,16 @@ class Log:
 
     def read(self, after_seq: int = 0) -> list[Entry]:
         """Every kept entry with something later than `after_seq`. A reader that is too far behind sees the first kept
-        entry's `seq` beyond `after_seq + 1` and knows what it missed."""
-        return [entry for entry in self._entries if _last_seq(entry) > after_seq]
+        entry's `seq` beyond `after_seq + 1` and knows what it missed. A run that began before and grew is read again
+        whole."""
+        entries = [entry for entry in self._entries if _last_seq(entry) > after_seq]
+        if entries and entries[-1] is self._run:
+            # It still grows; what was read does not change.
+            entries[-1] = copy.copy(self._run)
+        return entries
 
     def subscribe(self, reader: Reader) -> Callable[[], None]:
-        """Have `reader` called with each event from now on; the returned function ends that."""
+        """Have `reader` called with each event from now on; the returned function ends that at once."""
         self._readers = (*self._readers, reader)
 
         def unsubscribe() -> None:
