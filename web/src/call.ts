@@ -1,0 +1,164 @@
+/** One call: socket, speaker and microphone together, and what the page shows of it. No DOM. */
+
+import { type Captions, NO_CAPTIONS, foldCaptions } from "./captions.ts";
+import { type Closing, RealtimeClient, type SessionSettings } from "./client.ts";
+import { Emitter } from "./emitter.ts";
+import { Microphone } from "./microphone.ts";
+import type { ServerEvent } from "./protocol.generated.ts";
+import { Speaker } from "./speaker.ts";
+import { type Activity, type CallState, INITIAL_ACTIVITY, type LocalSignal, callState, foldActivity } from "./state.ts";
+import { OUTPUT_RATE_HZ, SilentOutput, type VoiceOutput, attachVoice } from "./voice-output.ts";
+
+export const INPUT_RATE_HZ = 16_000;
+
+export interface CallEvents {
+  /** State or captions are new. */
+  change: undefined;
+  /** Loudness (RMS, 0..1) of one side. */
+  level: { side: "user" | "agent"; rms: number };
+  microphoneLost: undefined;
+  closed: Closing;
+}
+
+export interface CallOptions {
+  url: string;
+  settings: Omit<SessionSettings, "input_audio_format" | "output_audio_format">;
+  worklets: { capture: string; playback: string };
+}
+
+export class Call extends Emitter<CallEvents> {
+  readonly client: RealtimeClient;
+  readonly output: VoiceOutput;
+  readonly #captureUrl: string;
+  #activity: Activity = INITIAL_ACTIVITY;
+  #captions: Captions = NO_CAPTIONS;
+  #microphone: Microphone | null = null;
+  #microphoneSamples = 0;
+  /** Typed before the agent was ready. */
+  #unsent: string[] = [];
+
+  /** Opens speaker and socket. Call it in a click or key handler, else the browser keeps the voice silent. */
+  static async start({ url, settings, worklets }: CallOptions): Promise<Call> {
+    const output = await openOutput(worklets.playback);
+    const client = RealtimeClient.connect(url, {
+      ...settings,
+      input_audio_format: { type: "audio/pcm", rate: INPUT_RATE_HZ },
+      output_audio_format: { type: "audio/pcm", rate: OUTPUT_RATE_HZ },
+    });
+    return new Call(client, output, worklets.capture);
+  }
+
+  private constructor(client: RealtimeClient, output: VoiceOutput, captureUrl: string) {
+    super();
+    this.client = client;
+    this.output = output;
+    this.#captureUrl = captureUrl;
+    attachVoice(client, output);
+    client.on("event", (event) => this.#receive(event));
+    client.on("closed", (closing) => void this.#closed(closing));
+    output.on("started", () => this.#signal({ type: "voice_started" }));
+    output.on("idle", () => this.#signal({ type: "voice_idle" }));
+    output.on("level", (rms) => this.emit("level", { side: "agent", rms }));
+  }
+
+  get state(): CallState {
+    return callState(this.#activity);
+  }
+
+  get captions(): Captions {
+    return this.#captions;
+  }
+
+  get hasVoice(): boolean {
+    return this.output instanceof Speaker;
+  }
+
+  get hasMicrophone(): boolean {
+    return this.#microphone !== null;
+  }
+
+  /** Samples that the microphone gave, at 16 kHz. */
+  get microphoneSamples(): number {
+    return this.#microphoneSamples;
+  }
+
+  get muted(): boolean {
+    return this.#microphone?.muted ?? false;
+  }
+
+  set muted(muted: boolean) {
+    if (this.#microphone) this.#microphone.muted = muted;
+    this.emit("change", undefined);
+  }
+
+  /** Asks for the microphone and lets it into the call. Throws MicrophoneError. */
+  async startMicrophone(): Promise<void> {
+    if (this.#microphone) return;
+    const microphone = await Microphone.create(this.#captureUrl, INPUT_RATE_HZ);
+    if (this.state === "ended") return microphone.close();
+    this.#microphone = microphone;
+    microphone.on("frame", ({ pcm, rms }) => {
+      this.#microphoneSamples += pcm.length;
+      this.client.sendAudio(pcm);
+      this.emit("level", { side: "user", rms });
+    });
+    microphone.on("lost", () => {
+      void this.#closeMicrophone();
+      this.emit("microphoneLost", undefined);
+    });
+    this.emit("change", undefined);
+  }
+
+  /** A typed turn. Before the agent is ready it waits for that. */
+  sendText(text: string): void {
+    if (this.state === "connecting") {
+      this.#unsent.push(text);
+      return;
+    }
+    this.client.send({ type: "client_text_append", text });
+    this.#signal({ type: "text_sent" });
+  }
+
+  /** Asks the agent to stop speaking. */
+  interrupt(): void {
+    this.client.send({ type: "client_response_cancel" });
+  }
+
+  end(): void {
+    this.client.close();
+  }
+
+  #receive(event: ServerEvent): void {
+    this.#captions = foldCaptions(this.#captions, event);
+    this.#signal(event);
+    if (event.type !== "agent_ready") return;
+    for (const text of this.#unsent.splice(0)) this.sendText(text);
+  }
+
+  #signal(signal: ServerEvent | LocalSignal): void {
+    this.#activity = foldActivity(this.#activity, signal);
+    this.emit("change", undefined);
+  }
+
+  async #closed(closing: Closing): Promise<void> {
+    this.#signal({ type: "closed" });
+    this.emit("closed", closing);
+    await Promise.all([this.#closeMicrophone(), this.output.close()]);
+  }
+
+  async #closeMicrophone(): Promise<void> {
+    const microphone = this.#microphone;
+    this.#microphone = null;
+    this.emit("level", { side: "user", rms: 0 });
+    this.emit("change", undefined);
+    await microphone?.close();
+  }
+}
+
+async function openOutput(workletUrl: string): Promise<VoiceOutput> {
+  try {
+    return await Speaker.create(workletUrl, OUTPUT_RATE_HZ);
+  } catch {
+    return new SilentOutput();
+  }
+}

@@ -1,0 +1,145 @@
+/** What was said, as bubbles in the order of the conversation, folded from the events. Pure. */
+
+import type { ServerEvent } from "./protocol.generated.ts";
+
+export interface Bubble {
+  readonly id: string;
+  readonly side: "user" | "agent" | "tool";
+  /** The agent's or the tool's name. */
+  readonly name: string;
+  readonly text: string;
+  /**
+   * live: still growing; done; cut: the user interrupted, `text` is what was heard; failed: could not be transcribed;
+   * deleted: kept so that nothing late brings it back.
+   */
+  readonly status: "live" | "done" | "cut" | "failed" | "deleted";
+  readonly responseId: string | null;
+}
+
+export interface Latency {
+  readonly totalMs: number;
+  readonly stages: readonly (readonly [name: string, ms: number])[];
+}
+
+export interface Captions {
+  readonly bubbles: readonly Bubble[];
+  /** By response id. */
+  readonly latencies: Readonly<Record<string, Latency>>;
+}
+
+export const NO_CAPTIONS: Captions = { bubbles: [], latencies: {} };
+
+/** The bubbles to show: those of the user's speech before its first word too, but nothing that ended without words. */
+export function visibleBubbles(captions: Captions): readonly Bubble[] {
+  return captions.bubbles.filter(
+    ({ status, text, side }) => status !== "deleted" && (text !== "" || status === "failed" || (status === "live" && side === "user")),
+  );
+}
+
+export function foldCaptions(captions: Captions, event: ServerEvent): Captions {
+  if (event.type === "server_latency") {
+    const latency = { totalMs: event.turn_end_to_audio_ms, stages: Object.entries(event.stages_ms) };
+    return { ...captions, latencies: { ...captions.latencies, [event.response_id]: latency } };
+  }
+  const bubbles = foldBubbles(captions.bubbles, event);
+  return bubbles === captions.bubbles ? captions : { ...captions, bubbles };
+}
+
+function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent): readonly Bubble[] {
+  switch (event.type) {
+    case "agent_input_started":
+      // The same item again: a hasty end of turn was undone, and the user goes on.
+      return reopen(bubbles, user(event.item_id));
+    case "agent_input_transcription_delta":
+      return grow(bubbles, user(event.item_id), event.delta);
+    case "agent_input_transcription_done":
+      return settle(bubbles, user(event.item_id), event.transcript);
+    case "agent_input_transcription_failed":
+      return change(bubbles, user(event.item_id), () => ({ status: "failed" }));
+    case "agent_response_audio_transcript_delta":
+    case "agent_response_text_delta":
+      return grow(bubbles, agent(event), event.delta);
+    case "agent_response_audio_transcript_done":
+      return settle(bubbles, agent(event), event.transcript);
+    case "agent_response_text_done":
+      return settle(bubbles, agent(event), event.text);
+    case "agent_response_tool_use_done": {
+      const { id, name, input } = event.tool_use;
+      const bubble: Bubble = { id: `tool:${id}`, side: "tool", name, text: input, status: "live", responseId: event.response_id };
+      return change(bubbles, bubble, () => ({ text: input }));
+    }
+    case "agent_response_tool_result": {
+      const { id, name, output } = event.tool_result;
+      const bubble: Bubble = { id: `tool:${id}`, side: "tool", name, text: "", status: "done", responseId: event.response_id };
+      const result = typeof output === "string" ? output : JSON.stringify(output);
+      return change(bubbles, bubble, (old) => ({ text: `${old.text} → ${result}`, status: "done" }));
+    }
+    case "agent_response_done":
+      return bubbles.map((bubble) =>
+        bubble.responseId === event.response_id && bubble.side === "agent" && bubble.status === "live"
+          ? { ...bubble, status: "done" }
+          : bubble,
+      );
+    case "agent_item_added": {
+      const { item, previous_item_id: previous } = event;
+      if (item.role !== "user") return bubbles;
+      const text = item.content.map((part) => part.text ?? part.transcript ?? "").join(" ").trim();
+      return place(bubbles, { ...user(item.id), text, status: text === "" ? "live" : "done" }, previous);
+    }
+    case "agent_item_truncated":
+      if (event.transcript === null) return change(bubbles, known(bubbles, event.item_id), () => ({ status: "cut" }));
+      return change(bubbles, known(bubbles, event.item_id), () => ({ text: event.transcript ?? "", status: "cut" }));
+    case "agent_item_deleted":
+      return change(bubbles, known(bubbles, event.item_id), () => ({ status: "deleted" }));
+    default:
+      return bubbles;
+  }
+}
+
+function user(id: string): Bubble {
+  return { id, side: "user", name: "", text: "", status: "live", responseId: null };
+}
+
+function agent(event: { item_id: string; agent_name: string; response_id: string }): Bubble {
+  const { item_id: id, agent_name: name, response_id: responseId } = event;
+  return { id, side: "agent", name, text: "", status: "live", responseId };
+}
+
+/** The bubble with this id, or an empty one of the agent's, so that what comes late for it meets its end. */
+function known(bubbles: readonly Bubble[], id: string): Bubble {
+  return bubbles.find((bubble) => bubble.id === id) ?? { ...user(id), side: "agent" };
+}
+
+function isClosed({ status }: Bubble): boolean {
+  return status === "cut" || status === "deleted";
+}
+
+function grow(bubbles: readonly Bubble[], bubble: Bubble, delta: string): readonly Bubble[] {
+  return change(bubbles, bubble, (old) => (isClosed(old) ? {} : { text: old.text + delta, status: "live" }));
+}
+
+function settle(bubbles: readonly Bubble[], bubble: Bubble, text: string): readonly Bubble[] {
+  return change(bubbles, bubble, (old) => (isClosed(old) ? {} : { text, status: "done" }));
+}
+
+/** Changes the bubble with this id; where there is none, adds `bubble`, changed, at the end. */
+function change(
+  bubbles: readonly Bubble[],
+  bubble: Bubble,
+  how: (old: Bubble) => Partial<Bubble>,
+): readonly Bubble[] {
+  if (!bubbles.some(({ id }) => id === bubble.id)) return [...bubbles, { ...bubble, ...how(bubble) }];
+  return bubbles.map((old) => (old.id === bubble.id ? { ...old, ...how(old) } : old));
+}
+
+/** Adds an empty bubble, or opens the one that is there again, keeping its words. */
+function reopen(bubbles: readonly Bubble[], bubble: Bubble): readonly Bubble[] {
+  return change(bubbles, bubble, (old) => ({ status: "live", text: old.status === "deleted" ? "" : old.text }));
+}
+
+/** Puts `bubble` behind `previousId`, else at the end. One that is there keeps its place, and its words if it has some. */
+function place(bubbles: readonly Bubble[], bubble: Bubble, previousId: string | null): readonly Bubble[] {
+  if (bubbles.some(({ id }) => id === bubble.id)) return bubble.text === "" ? bubbles : change(bubbles, bubble, () => bubble);
+  const at = bubbles.findIndex(({ id }) => id === previousId) + 1;
+  return at === 0 ? [...bubbles, bubble] : bubbles.toSpliced(at, 0, bubble);
+}

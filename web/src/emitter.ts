@@ -1,0 +1,20 @@
+/** Typed events: `on()` returns the function that takes the listener off again. */
+
+export class Emitter<Events extends object> {
+  readonly #listeners = new Map<keyof Events, Set<(payload: never) => void>>();
+
+  on<Name extends keyof Events>(name: Name, listener: (payload: Events[Name]) => void): () => void {
+    let listeners = this.#listeners.get(name);
+    if (!listeners) this.#listeners.set(name, (listeners = new Set()));
+    // A wrapper per registration: the same function registered twice is called twice and undone one by one.
+    const entry = (payload: Events[Name]): void => listener(payload);
+    listeners.add(entry);
+    return () => listeners.delete(entry);
+  }
+
+  emit<Name extends keyof Events>(name: Name, payload: Events[Name]): void {
+    for (const listener of [...(this.#listeners.get(name) ?? [])]) {
+      (listener as (payload: Events[Name]) => void)(payload);
+    }
+  }
+}

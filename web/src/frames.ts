@@ -1,0 +1,57 @@
+/**
+ * Binary audio frames of the subprotocol `realtime.v1`: a 16-byte little-endian header, then pcm16 mono.
+ *
+ *     0 kind u8 | 1 flags u8 | 2 stream u16 | 4 item index u32 | 8 sample offset u64
+ */
+
+export const HEADER_BYTES = 16;
+export const KIND_CLIENT_AUDIO = 1;
+export const KIND_AGENT_AUDIO = 2;
+export const FLAG_LAST = 1;
+
+export interface AudioFrame {
+  kind: number;
+  flags: number;
+  /** 0 for the client; the agent's number for agent audio. */
+  stream: number;
+  /** Told before by `server_audio_item`; 0 for client audio. */
+  itemIndex: number;
+  /** Samples before this frame: since the call began (client) or since the item began (agent). */
+  sampleOffset: number;
+  pcm: Int16Array<ArrayBuffer>;
+}
+
+/** The bytes of one frame. Throws RangeError for an offset that is not a whole number from 0 to 2^53 - 1. */
+export function encodeAudioFrame(frame: AudioFrame): ArrayBuffer {
+  if (!Number.isSafeInteger(frame.sampleOffset) || frame.sampleOffset < 0) {
+    throw new RangeError(`sample offset ${frame.sampleOffset} is not a whole number from 0`);
+  }
+  const bytes = new ArrayBuffer(HEADER_BYTES + frame.pcm.length * 2);
+  const view = new DataView(bytes);
+  view.setUint8(0, frame.kind);
+  view.setUint8(1, frame.flags);
+  view.setUint16(2, frame.stream, true);
+  view.setUint32(4, frame.itemIndex, true);
+  view.setBigUint64(8, BigInt(frame.sampleOffset), true);
+  // Every platform with a browser is little endian, so the samples are copied as they lie in memory.
+  new Int16Array(bytes, HEADER_BYTES).set(frame.pcm);
+  return bytes;
+}
+
+/** The frame in `bytes`; null where it is too short, of an unknown kind or holds half a sample. Its pcm is a view. */
+export function decodeAudioFrame(bytes: ArrayBuffer): AudioFrame | null {
+  if (bytes.byteLength < HEADER_BYTES || bytes.byteLength % 2 !== 0) return null;
+  const view = new DataView(bytes);
+  const kind = view.getUint8(0);
+  if (kind !== KIND_CLIENT_AUDIO && kind !== KIND_AGENT_AUDIO) return null;
+  const offset = view.getBigUint64(8, true);
+  if (offset > BigInt(Number.MAX_SAFE_INTEGER)) return null;
+  return {
+    kind,
+    flags: view.getUint8(1),
+    stream: view.getUint16(2, true),
+    itemIndex: view.getUint32(4, true),
+    sampleOffset: Number(offset),
+    pcm: new Int16Array(bytes, HEADER_BYTES),
+  };
+}

@@ -1,0 +1,210 @@
+/** The page: buttons, captions, meters and words around one call at a time. */
+
+import "./style.css";
+import { Call } from "./call.ts";
+import { type Bubble, NO_CAPTIONS, visibleBubbles } from "./captions.ts";
+import type { Closing } from "./client.ts";
+import { InspectorLog } from "./inspector-log.ts";
+import { MicrophoneError } from "./microphone.ts";
+import { meterLevel } from "./pcm.ts";
+import { callUrl, fetchServerInfo } from "./server-info.ts";
+import type { SpeakerCounters } from "./speaker.ts";
+import { CaptionsView } from "./view/captions-view.ts";
+import { byId, setText } from "./view/elements.ts";
+import { InspectorView } from "./view/inspector-view.ts";
+import { NoticesView } from "./view/notices-view.ts";
+import * as words from "./words.ts";
+
+const MAX_LOGGED_EVENTS = 1000;
+/** In development the worklets are served from their sources. */
+const WORKLETS = import.meta.env.DEV
+  ? { capture: "./src/worklets/capture.ts", playback: "./src/worklets/playback.ts" }
+  : { capture: "./worklets/capture.js", playback: "./worklets/playback.js" };
+
+const stage = byId("stage", HTMLElement);
+const talk = byId("talk", HTMLButtonElement);
+const mute = byId("mute", HTMLButtonElement);
+const interrupt = byId("interrupt", HTMLButtonElement);
+const end = byId("end", HTMLButtonElement);
+const voice = byId("voice", HTMLSelectElement);
+const text = byId("text", HTMLInputElement);
+
+const log = new InspectorLog(MAX_LOGGED_EVENTS);
+const captions = new CaptionsView(byId("captions", HTMLElement), byId("empty", HTMLElement));
+const inspector = new InspectorView(log);
+const notices = new NoticesView(byId("notices", HTMLElement));
+
+let call: Call | null = null;
+let opening: Promise<Call> | null = null;
+let drawing = false;
+
+/** The call that goes on, or a new one. */
+async function ensureCall(): Promise<Call> {
+  if (call && call.state !== "ended") return call;
+  opening ??= openCall().finally(() => {
+    opening = null;
+  });
+  return opening;
+}
+
+async function openCall(): Promise<Call> {
+  for (const key of ["closed", "microphone", "goodbye", "agent"]) notices.remove(key);
+  inspector.clear();
+  const settings = voice.value === "" ? {} : { voice: voice.value };
+  const url = callUrl(document.baseURI, "guest", `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`);
+  const opened = await Call.start({ url, settings, worklets: WORKLETS });
+  const startedAt = performance.now();
+  const since = (): number => performance.now() - startedAt;
+  call = opened;
+  if (!opened.hasVoice) notices.show("voice", window.isSecureContext ? words.NO_VOICE : words.microphoneNotice("insecure"));
+  opened.client.on("sent", (event) => log.addEvent("out", event, since()));
+  opened.client.on("audio", ({ pcm, sampleOffset }) => log.addAudio("in", pcm.length, sampleOffset, since()));
+  opened.client.on("event", (event) => {
+    log.addEvent("in", event, since());
+    if (event.type === "agent_ready") showModel(words.readModelInfo(event.model), event.agent_name);
+    if (event.type === "agent_error") notices.show("agent", { what: event.message, todo: "" });
+    if (event.type === "server_goodbye") notices.show("goodbye", words.goodbyeNotice(event.reason));
+    if (event.type === "agent_reconnecting") {
+      notices.show("model", { what: "The link to the model was lost.", todo: "Trying to get it back…" }, "hint");
+    }
+    if (event.type === "agent_reconnected") notices.remove("model");
+  });
+  opened.on("change", draw);
+  opened.on("level", ({ side, rms }) => showLevel(side, rms));
+  opened.on("microphoneLost", () => notices.show("microphone", words.MICROPHONE_LOST));
+  opened.on("closed", (closing) => void showClosing(closing));
+  draw();
+  return opened;
+}
+
+async function startTalking(): Promise<void> {
+  notices.remove("microphone");
+  const current = await ensureCall();
+  try {
+    await current.startMicrophone();
+  } catch (error) {
+    const problem = error instanceof MicrophoneError ? error.problem : "failed";
+    notices.show("microphone", words.microphoneNotice(problem));
+  }
+}
+
+async function showClosing(closing: Closing): Promise<void> {
+  for (const side of ["user", "agent"] as const) showLevel(side, 0);
+  if (closing.expected) return;
+  const reachable = (await fetchServerInfo(document.baseURI)) !== null;
+  const notice = words.closeNotice(closing, reachable);
+  if (notice) notices.show("closed", notice);
+}
+
+function showModel(info: words.ModelInfo | null, agentName: string): void {
+  if (agentName) setText(byId("agent-label", HTMLSpanElement), agentName);
+  if (!info) return;
+  setText(byId("model", HTMLParagraphElement), words.modelWords(info));
+  byId("voice-choice", HTMLLabelElement).hidden = info.voices.length < 2;
+  if (voice.options.length > 0 || info.voices.length < 2) return;
+  voice.append(...info.voices.map((name) => new Option(name, name, name === info.voice, name === info.voice)));
+}
+
+function showLevel(side: "user" | "agent", rms: number): void {
+  const level = meterLevel(rms);
+  byId(`meter-${side}`, HTMLElement).style.transform = `scaleX(${level.toFixed(3)})`;
+  // The ring around the button moves with whoever speaks.
+  if ((call?.state === "speaking") === (side === "agent")) {
+    byId("ring", HTMLElement).style.transform = `scale(${(1 + level * 0.45).toFixed(3)})`;
+  }
+}
+
+/** Draws with the next frame, once for all that changed until then. */
+function draw(): void {
+  if (drawing) return;
+  drawing = true;
+  requestAnimationFrame(() => {
+    drawing = false;
+    const state = call?.state ?? null;
+    const running = state !== null && state !== "ended";
+    const talking = running && call?.hasMicrophone === true;
+    stage.dataset["state"] = state ?? "idle";
+    stage.dataset["talking"] = String(talking);
+    setText(byId("state", HTMLElement), stateWords(state, talking));
+    setText(byId("talk-label", HTMLElement), talking ? "End call" : "Start talking");
+    mute.hidden = !talking;
+    mute.setAttribute("aria-pressed", String(call?.muted ?? false));
+    setText(mute, call?.muted ? "Unmute" : "Mute");
+    interrupt.hidden = state !== "speaking";
+    end.hidden = !running || talking;
+    voice.disabled = running;
+    captions.render(call?.captions ?? NO_CAPTIONS);
+    inspector.render();
+  });
+}
+
+function stateWords(state: Call["state"] | null, talking: boolean): string {
+  if (state === null) return "Press to talk";
+  if (state === "listening" && call?.muted) return "Muted";
+  if (state === "listening" && !talking) return "Ready for your message";
+  return words.STATE_WORDS[state];
+}
+
+talk.addEventListener("click", () => {
+  if (call?.hasMicrophone && call.state !== "ended") call.end();
+  else void startTalking();
+});
+mute.addEventListener("click", () => {
+  if (call) call.muted = !call.muted;
+});
+interrupt.addEventListener("click", () => call?.interrupt());
+end.addEventListener("click", () => call?.end());
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && call?.state === "speaking") call.interrupt();
+});
+byId("typed", HTMLFormElement).addEventListener("submit", (event) => {
+  event.preventDefault();
+  const typed = text.value.trim();
+  if (typed === "") return;
+  text.value = "";
+  void ensureCall().then((current) => current.sendText(typed));
+});
+
+async function showServer(): Promise<void> {
+  if (!window.isSecureContext) notices.show("microphone", words.microphoneNotice("insecure"));
+  const info = await fetchServerInfo(document.baseURI);
+  if (!info) {
+    setText(byId("model", HTMLParagraphElement), "The server does not answer.");
+    return;
+  }
+  if (info.model) showModel(info.model, "");
+  else setText(byId("model", HTMLParagraphElement), "");
+  for (const [index, what] of info.notices.entries()) notices.show(`server-${index}`, { what, todo: "" }, "hint");
+}
+
+/** What tests and the curious can read from the console. */
+export interface Snapshot {
+  state: string;
+  bubbles: readonly Bubble[];
+  /** Of the voice that was played; null before the first call. */
+  playback: SpeakerCounters | null;
+  microphoneSamples: number;
+  sent: { samples: number; droppedFrames: number; receivedOffset: number } | null;
+  notices: string[];
+  events: string[];
+}
+
+declare global {
+  interface Window {
+    realtime: { snapshot(): Snapshot };
+  }
+}
+
+window.realtime = {
+  snapshot: () => ({
+    state: call?.state ?? "idle",
+    bubbles: visibleBubbles(call?.captions ?? NO_CAPTIONS),
+    playback: call?.output.counters ?? null,
+    microphoneSamples: call?.microphoneSamples ?? 0,
+    sent: call?.client.audioSent ?? null,
+    notices: notices.texts,
+    events: log.entries.map(({ type }) => type),
+  }),
+};
+
+void showServer();

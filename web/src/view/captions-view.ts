@@ -1,0 +1,87 @@
+/** Draws the captions as bubbles; an element is kept for each bubble and only its differences are written. */
+
+import { type Bubble, type Captions, type Latency, visibleBubbles } from "../captions.ts";
+import { keepAtEnd, make, setText } from "./elements.ts";
+
+const WAITING = "…";
+
+interface Row {
+  readonly root: HTMLElement;
+  readonly who: HTMLElement;
+  readonly text: HTMLElement;
+  readonly mark: HTMLElement;
+  latency: HTMLElement | null;
+}
+
+export class CaptionsView {
+  readonly #box: HTMLElement;
+  readonly #empty: HTMLElement;
+  readonly #rows = new Map<string, Row>();
+
+  /** `empty` is shown inside `box` while there is nothing to read. */
+  constructor(box: HTMLElement, empty: HTMLElement) {
+    this.#box = box;
+    this.#empty = empty;
+  }
+
+  render(captions: Captions): void {
+    const bubbles = visibleBubbles(captions);
+    keepAtEnd(this.#box, () => {
+      this.#empty.hidden = bubbles.length > 0;
+      const shown = new Set(bubbles.map(({ id }) => id));
+      for (const [id, row] of this.#rows) {
+        if (shown.has(id)) continue;
+        row.root.remove();
+        this.#rows.delete(id);
+      }
+      let before: Element = this.#empty;
+      for (const bubble of bubbles) {
+        const row = this.#row(bubble);
+        fill(row, bubble, bubble.responseId === null ? undefined : captions.latencies[bubble.responseId]);
+        if (before.nextElementSibling !== row.root) before.after(row.root);
+        before = row.root;
+      }
+    });
+  }
+
+  #row({ id, side }: Bubble): Row {
+    const known = this.#rows.get(id);
+    if (known) return known;
+    const root = make("article", `bubble ${side}`);
+    const row: Row = { root, who: make("h2", "who"), text: make("p", "words"), mark: make("p", "mark"), latency: null };
+    root.append(row.who, row.text, row.mark);
+    this.#rows.set(id, row);
+    return row;
+  }
+}
+
+function fill(row: Row, bubble: Bubble, latency: Latency | undefined): void {
+  row.root.dataset["status"] = bubble.status;
+  row.root.setAttribute("aria-busy", String(bubble.status === "live"));
+  setText(row.who, bubble.side === "user" ? "You" : bubble.side === "tool" ? `Tool ${bubble.name}` : bubble.name || "Agent");
+  setText(row.text, bubble.text || (bubble.status === "live" ? WAITING : ""));
+  setText(row.mark, markOf(bubble));
+  row.mark.hidden = row.mark.textContent === "";
+  if (latency && !row.latency && bubble.side === "agent") row.root.append((row.latency = latencyBar(latency)));
+}
+
+function markOf({ status }: Bubble): string {
+  if (status === "cut") return "Interrupted here";
+  return status === "failed" ? "These words could not be written down." : "";
+}
+
+/** The stages between the end of the turn and the first sound, side by side, as wide as they took. */
+function latencyBar({ totalMs, stages }: Latency): HTMLElement {
+  const root = make("div", "latency");
+  const bar = make("div", "bar");
+  bar.setAttribute("aria-hidden", "true");
+  for (const [name, ms] of stages) {
+    const stage = make("span", "stage");
+    stage.style.flexGrow = String(Math.max(ms, 1));
+    stage.title = `${name} ${ms} ms`;
+    bar.append(stage);
+  }
+  const parts = stages.map(([name, ms]) => `${name.replaceAll("_", " ")} ${ms}`).join(" · ");
+  root.append(bar, make("p", "total", `${totalMs} ms to the first sound${parts === "" ? "" : ` · ${parts}`}`));
+  return root;
+}
