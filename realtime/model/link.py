@@ -1,0 +1,292 @@
+"""One WebSocket to a provider, without a task, a queue or a wake-up per message.
+
+`dial_websocket` opens it with the `websockets` client (proxies, TLS, redirects, keepalive and the closing handshake are
+its own). A complete message is handed to the `Receiver` inside the socket's read callback; a frame is written inside
+`write`. Uses only what websockets 15, 16 and 17 share.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import socket
+import ssl
+from asyncio import timeout
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+from urllib.parse import urlsplit
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.client import ClientProtocol
+from websockets.exceptions import (
+    InvalidHandshake,
+    InvalidMessage,
+    InvalidStatus,
+    InvalidURI,
+    ProxyError,
+    SecurityError,
+    WebSocketException,
+)
+from websockets.frames import Frame as WebSocketFrame
+from websockets.frames import Opcode
+from websockets.http11 import Request, Response
+from websockets.protocol import State
+from websockets.typing import Subprotocol
+
+from realtime.errors import ProviderError
+from realtime.model.base import Address, Frame
+
+# websockets logs headers (the key) and frames (speech) at DEBUG: this logger never goes below INFO.
+_LOGGER = logging.getLogger("realtime.model.link.websockets")
+_LOGGER.setLevel(logging.INFO)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireLimits:
+    """Every bound of a provider's connection; times in seconds.
+
+    A lost link is dialled again up to `attempts` times, waiting `first_delay_s` doubled each time up to `max_delay_s`,
+    less up to half by chance. A link that held for `settled_s` starts the count anew. Meanwhile, and while the provider
+    does not read, the last `kept_audio_s` of input audio are kept and up to `max_waiting_messages` of everything else;
+    beyond that the session ends with an error, since control messages are never dropped.
+    """
+
+    open_timeout_s: float = 10.0
+    session_timeout_s: float = 10.0
+    close_timeout_s: float = 2.0
+    ping_interval_s: float = 20.0
+    ping_timeout_s: float = 20.0
+    max_message_bytes: int = 16 * 1024 * 1024
+    write_buffer_bytes: int = 32 * 1024
+    kept_audio_s: float = 10.0
+    max_waiting_messages: int = 1000
+    attempts: int = 6
+    first_delay_s: float = 0.25
+    max_delay_s: float = 8.0
+    settled_s: float = 10.0
+
+
+class Receiver(Protocol):
+    """Who is told what happens on a link, inside the socket's callbacks. None of these may raise."""
+
+    def received(self, data: bytes, is_text: bool) -> None:
+        """A complete message; text as UTF-8 bytes that nobody has validated."""
+        ...
+
+    def writable(self) -> None:
+        """The socket takes data again."""
+        ...
+
+    def lost(self, code: int, reason: str) -> None:
+        """The link is gone; 1006 where the other side sent no close frame. Comes once, also after `close`."""
+        ...
+
+
+class Link(Protocol):
+    """An open link."""
+
+    @property
+    def can_write(self) -> bool:
+        """False while the other side does not read fast enough, and from the closing handshake on."""
+        ...
+
+    def write(self, frame: Frame) -> None:
+        """Send at once: str as a text frame, bytes as a binary one. Does nothing on a closing link."""
+        ...
+
+    def pause_reading(self) -> None:
+        """Stop reading, so that the other side has to wait."""
+        ...
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        ...
+
+    async def close(self) -> None:
+        """The closing handshake within its time limit, then nothing is open any more. Cancelling it aborts."""
+        ...
+
+    def abort(self) -> None:
+        """Drop the socket at once."""
+        ...
+
+
+Dial = Callable[[Address, Receiver, WireLimits], Awaitable[Link]]
+
+
+async def dial_websocket(address: Address, receiver: Receiver, limits: WireLimits) -> Link:
+    """An open link to `address`. Raises ProviderError with a code and a sentence; cancelling leaves nothing open.
+
+    Codes: `provider_refused`, `provider_dns`, `provider_timeout`, `provider_tls`, `provider_unreachable`,
+    `provider_unavailable`, `provider_proxy`, `provider_handshake`, `provider_address`, `rate_limit_exceeded`,
+    `invalid_api_key`, `model_not_found`.
+    """
+    options: dict[str, Any] = {"ssl": _tls()} if address.url.startswith("wss:") else {}
+    try:
+        connection = await _Connect(
+            address.url,
+            additional_headers=list(address.headers),
+            subprotocols=[Subprotocol(name) for name in address.subprotocols] or None,
+            compression=None,
+            open_timeout=limits.open_timeout_s,
+            close_timeout=limits.close_timeout_s,
+            ping_interval=limits.ping_interval_s,
+            ping_timeout=limits.ping_timeout_s,
+            max_size=limits.max_message_bytes,
+            write_limit=limits.write_buffer_bytes,
+            logger=_LOGGER,
+            create_connection=cast(
+                type[ClientConnection],
+                functools.partial(_Socket, receiver=receiver, close_within_s=limits.close_timeout_s),
+            ),
+            **options,
+        )
+    except (InvalidURI, ValueError):
+        # Without its cause, which quotes the address: some providers take the key in the query.
+        raise ProviderError("the provider's address is not a ws:// or wss:// URL", code="provider_address") from None
+    except (OSError, WebSocketException) as error:
+        raise _explain(error, urlsplit(address.url).hostname or "?") from error
+    return cast(_Socket, connection)
+
+
+@functools.cache
+def _tls() -> ssl.SSLContext:
+    """One context for all links: each loads the system's certificates, some 10 ms and 1 MB."""
+    return ssl.create_default_context()
+
+
+class _Connect(connect):
+    """A dial that follows redirects within one origin only: elsewhere the key would go with it."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        target = super().process_redirect(exc)
+        if isinstance(target, str) and urlsplit(target)[:2] != urlsplit(self.uri)[:2]:
+            return SecurityError("redirect to another origin refused")
+        return target
+
+
+class _Socket(ClientConnection):
+    """A client connection that hands messages over inside the read callback. Also the `Link`."""
+
+    def __init__(self, protocol: ClientProtocol, *, receiver: Receiver, close_within_s: float, **options: Any) -> None:
+        super().__init__(protocol, **options)
+        self._receiver = receiver
+        self._close_within_s = close_within_s
+        self._full = False
+        self._reading = True
+        self._fragments = bytearray()
+        self._fragments_are_text = False
+
+    @property
+    def can_write(self) -> bool:
+        return not self._full and self.protocol.state is State.OPEN
+
+    def write(self, frame: Frame) -> None:
+        if self.protocol.state is not State.OPEN:
+            return
+        if isinstance(frame, str):
+            self.protocol.send_text(frame.encode())
+        else:
+            self.protocol.send_binary(frame)
+        self.send_data()
+
+    def pause_reading(self) -> None:
+        if self._reading and not self.transport.is_closing():
+            self._reading = False
+            self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if not self._reading and not self.transport.is_closing():
+            self._reading = True
+            self.transport.resume_reading()
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        self.resume_reading()  # the other side's close frame has to be read
+        try:
+            # The limit of `websockets` begins only when everything before the close frame has been written.
+            async with timeout(self._close_within_s):
+                await super().close(code, reason)
+        except TimeoutError:
+            pass
+        finally:
+            self.abort()
+        await self.wait_closed()
+
+    def abort(self) -> None:
+        self.transport.abort()
+
+    def process_event(self, event: Request | Response | WebSocketFrame) -> None:
+        if not isinstance(event, WebSocketFrame):
+            super().process_event(event)
+            return
+        opcode = event.opcode
+        if opcode is Opcode.TEXT or opcode is Opcode.BINARY:
+            if event.fin:
+                self._receiver.received(cast(bytes, event.data), opcode is Opcode.TEXT)
+            else:
+                self._fragments_are_text = opcode is Opcode.TEXT
+                self._fragments = bytearray(event.data)
+        elif opcode is Opcode.CONT:
+            self._fragments += event.data
+            if event.fin:
+                message, self._fragments = bytes(self._fragments), bytearray()
+                self._receiver.received(message, self._fragments_are_text)
+        else:
+            super().process_event(event)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._full = True
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._full = False
+        self._receiver.writable()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._receiver.lost(self.close_code or 1006, self.close_reason or "")
+
+
+def _explain(error: Exception, host: str) -> ProviderError:
+    """The failed dial as an error for people. Never repeats the address or an answer's body: they may hold keys."""
+
+    def failure(code: str, message: str, *, retryable: bool = False) -> ProviderError:
+        return ProviderError(message, code=code, retryable=retryable)
+
+    match error:
+        case TimeoutError():
+            return failure("provider_timeout", f"{host} did not answer in time", retryable=True)
+        case socket.gaierror():
+            return failure("provider_dns", f"the name {host} cannot be resolved", retryable=True)
+        case ConnectionRefusedError():
+            return failure("provider_refused", f"{host} refused the connection", retryable=True)
+        case ssl.SSLError():
+            return failure("provider_tls", f"{host} cannot be trusted or speaks no TLS ({error.reason})")
+        case OSError():
+            return failure("provider_unreachable", f"{host} cannot be reached ({type(error).__name__})", retryable=True)
+        case InvalidStatus():
+            return _explain_status(error.response.status_code, host, failure)
+        case ProxyError():
+            return failure("provider_proxy", f"the proxy did not connect to {host}", retryable=True)
+        case InvalidMessage():
+            return failure("provider_handshake", f"{host} broke off the handshake", retryable=True)
+        case SecurityError():
+            return failure("provider_handshake", f"{host} redirects to another place, which is not followed")
+        case InvalidHandshake():
+            return failure("provider_handshake", f"{host} does not speak WebSocket ({type(error).__name__})")
+        case _:
+            return failure("provider_handshake", f"{host} cannot be dialled ({type(error).__name__})")
+
+
+def _explain_status(status: int, host: str, failure: Callable[..., ProviderError]) -> ProviderError:
+    if status in (401, 403):
+        return failure("invalid_api_key", f"{host} refused the API key (HTTP {status})")
+    if status == 404:
+        return failure("model_not_found", f"{host} knows no such model or address (HTTP 404)")
+    if status == 429:
+        return failure("rate_limit_exceeded", f"{host} takes no more sessions now (HTTP 429)", retryable=True)
+    if status >= 500:
+        return failure("provider_unavailable", f"{host} is not available (HTTP {status})", retryable=True)
+    return failure("provider_handshake", f"{host} refused the handshake (HTTP {status})")

@@ -1,0 +1,497 @@
+"""The one asyncio shell of every provider over a socket: dial, pump, dial again with the context restored, close.
+
+A codec says what goes over the wire, a link carries it (`realtime.model.link`); this module holds the session together
+while links come and go. In a healthy session it has no task: events are reported inside the socket's read callback,
+messages written inside `send`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+from realtime.errors import ProviderError, RealtimeError
+from realtime.event.base import Item
+from realtime.event.model import (
+    ModelErrorEvent,
+    ModelEvent,
+    ModelInputDoneEvent,
+    ModelInputStartedEvent,
+    ModelReconnectedEvent,
+    ModelReconnectingEvent,
+    ModelResponseAudioDeltaEvent,
+    ModelResponseCreatedEvent,
+    ModelResponseDoneEvent,
+    ModelSessionCreatedEvent,
+    ModelSessionEndedEvent,
+)
+from realtime.model.base import (
+    AudioAppend,
+    CloseVerdict,
+    Codec,
+    Frame,
+    History,
+    ItemCreate,
+    ItemDelete,
+    ItemTruncate,
+    ModelInput,
+    OnEvent,
+    Profile,
+    ResponseCancel,
+    SessionUpdate,
+    Settings,
+    ToolResult,
+)
+from realtime.model.link import Dial, Link, Receiver, WireLimits, dial_websocket
+from realtime.runtime import Runtime
+
+__all__ = ["Dial", "Link", "Receiver", "Tap", "Wire", "WireLimits", "dial_websocket", "open_wire"]
+
+logger = logging.getLogger(__name__)
+
+Direction = Literal["sent", "received"]
+Tap = Callable[[Direction, Frame, int], None]
+"""Sees every frame as it passes, with the ms since the session was opened. Frames hold no keys."""
+
+_NORMAL_CLOSURE = 1000
+
+
+async def open_wire(
+    make_codec: Callable[[], Codec],
+    settings: Settings,
+    *,
+    on_event: OnEvent,
+    history: History,
+    runtime: Runtime,
+    dial: Dial = dial_websocket,
+    tap: Tap | None = None,
+    limits: WireLimits | None = None,
+) -> Wire:
+    """A session over one provider socket; returns once `ModelSessionCreatedEvent` has been reported.
+
+    `make_codec` gives a fresh codec for each link. Raises ProviderError when the first dial fails: only a session
+    that once stood is dialled again. Cancelling leaves nothing open.
+    """
+    wire = Wire(make_codec, settings, on_event, history, runtime, dial, tap, limits or WireLimits())
+    await wire._open_leg()
+    return wire
+
+
+class Wire:
+    """A `Connection` over links that come and go. Made by `open_wire`.
+
+    The provider's session id changes with each link; `ModelSessionCreatedEvent` is reported for the first one only,
+    `ModelReconnectedEvent` for those after it. A response that was running on a lost link is reported as done, with
+    status `failed`. `audio_start_ms` and `audio_end_ms` count from the first audio sent here, over all links.
+    """
+
+    def __init__(
+        self,
+        make_codec: Callable[[], Codec],
+        settings: Settings,
+        on_event: OnEvent,
+        history: History,
+        runtime: Runtime,
+        dial: Dial,
+        tap: Tap | None,
+        limits: WireLimits,
+    ) -> None:
+        self._make_codec = make_codec
+        self._settings = settings
+        self._on_event = on_event
+        self._history = history
+        self._runtime = runtime
+        self._dial = dial
+        self._tap = tap
+        self._limits = limits
+        self._began_s = runtime.now()
+        self._profile = make_codec().profile
+        self._leg: _Leg | None = None
+        self._closing: _Leg | None = None
+        self._redial: asyncio.Task[None] | None = None
+        self._attempt = 0
+        self._lost_s: float | None = None
+        self._done = False
+        self._ended = False
+        self._session_id = ""
+        self._reading = True
+        self._waiting: deque[ModelInput] = deque()
+        self._waiting_audio_bytes = 0
+        self._accepted_bytes = 0
+        self._skipped_bytes = 0
+        self.dropped_audio_bytes = 0
+        """Input audio that had to be given up, oldest first."""
+        self.faults = 0
+        """Exceptions raised by a codec or by `on_event`: each cost one frame or event."""
+
+    @property
+    def profile(self) -> Profile:
+        """What the model can do."""
+        return self._profile
+
+    def send(self, message: ModelInput) -> None:
+        """See `Connection.send`."""
+        if self._done:
+            return
+        if type(message) is AudioAppend:
+            self._accepted_bytes += len(message.pcm)
+        elif type(message) is SessionUpdate:
+            self._settings = message.settings
+        leg = self._leg
+        if leg is not None and leg.is_open and not self._waiting and leg.can_write:
+            leg.send(message)
+        else:
+            self._keep(message)
+
+    def pause_reading(self) -> None:
+        """Stop reading from the provider: the last resort against a listener that takes nothing."""
+        self._reading = False
+        if self._leg is not None and self._leg.is_open:
+            self._leg.set_reading(False)
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        self._reading = True
+        if self._leg is not None:
+            self._leg.set_reading(True)
+
+    async def close(self) -> None:
+        """See `Connection.close`."""
+        self._done = True
+        if self._leg is not None:
+            self._closing, self._leg = self._leg, None
+        try:
+            if self._redial is not None and not self._redial.done():
+                self._redial.cancel()
+                await asyncio.wait([self._redial])
+            if self._closing is not None:
+                await self._closing.close()
+        finally:
+            if self._closing is not None:
+                self._closing.abort()
+            self._finish("closed")
+
+    # What a leg reports.
+
+    def _deliver(self, leg: _Leg, event: ModelEvent) -> None:
+        if leg is not self._leg:
+            return
+        kind = type(event)
+        if kind is ModelResponseAudioDeltaEvent:
+            self._emit(event)
+            return
+        match event:
+            case ModelSessionCreatedEvent():
+                self._opened(leg, event)
+                return
+            case ModelErrorEvent():
+                leg.error = event
+                if not leg.is_open:
+                    return  # becomes the reason why the session cannot be had
+            case ModelResponseCreatedEvent():
+                leg.responses.add(event.response_id)
+            case ModelResponseDoneEvent():
+                leg.responses.discard(event.response_id)
+            case ModelInputStartedEvent() if self._skipped_bytes:
+                start_ms = event.audio_start_ms + self._skipped_ms
+                event = msgspec.structs.replace(event, audio_start_ms=start_ms)
+            case ModelInputDoneEvent() if self._skipped_bytes:
+                end_ms = event.audio_end_ms + self._skipped_ms
+                event = msgspec.structs.replace(event, audio_end_ms=end_ms)
+            case _:
+                pass
+        self._emit(event)
+
+    def _opened(self, leg: _Leg, event: ModelSessionCreatedEvent) -> None:
+        leg.opened(self._runtime.now())
+        self._session_id = event.session_id
+        self._forget_restored(leg.restored)
+        self._skipped_bytes = self._accepted_bytes - self._waiting_audio_bytes
+        leg.set_reading(self._reading)
+        if self._lost_s is None:
+            self._emit(event)
+        else:
+            gap_ms = round((self._runtime.now() - self._lost_s) * 1000)
+            self._lost_s = None
+            logger.info("provider link back: session=%s gap_ms=%d", self._session_id, gap_ms)
+            self._emit(ModelReconnectedEvent(gap_ms=gap_ms))
+        self._drain(leg)
+
+    def _drain(self, leg: _Leg) -> None:
+        while self._waiting and leg is self._leg and leg.is_open and leg.can_write:
+            message = self._waiting.popleft()
+            if type(message) is AudioAppend:
+                self._waiting_audio_bytes -= len(message.pcm)
+            leg.send(message)
+
+    def _leg_lost(self, leg: _Leg, verdict: CloseVerdict, code: int) -> None:
+        if leg is not self._leg:
+            return
+        self._leg = None
+        now_s = self._runtime.now()
+        self._close_responses(leg, "failed", "link_lost")
+        logger.info("provider link lost: session=%s close=%d code=%s", self._session_id, code, verdict.code)
+        if verdict.reconnect:
+            if now_s - leg.opened_s >= self._limits.settled_s:
+                self._attempt = 0
+            self._lost_s = now_s
+            self._redial = asyncio.get_running_loop().create_task(self._dial_again(verdict.code))
+            return
+        if code != _NORMAL_CLOSURE and (leg.error is None or leg.error.code != verdict.code):
+            self._emit(ModelErrorEvent(error_type="provider_error", code=verdict.code, message=verdict.message))
+        self._finish(verdict.code)
+
+    # Links.
+
+    async def _open_leg(self) -> None:
+        """Dial and wait until the session stands. Raises ProviderError."""
+        codec = self._make_codec()
+        leg = self._leg = _Leg(self, codec)
+        try:
+            leg.link = await self._dial(codec.address(self._settings), leg, self._limits)
+            items = self._history()
+            leg.restored = items
+            for frame in codec.opening(self._settings, items):
+                leg.write(frame)
+            async with asyncio.timeout(self._limits.session_timeout_s):
+                await leg.created
+        except BaseException as error:
+            self._leg = None
+            leg.abort()
+            if isinstance(error, TimeoutError):
+                raise ProviderError(
+                    "the provider took the connection but opened no session in time",
+                    code="provider_timeout",
+                    retryable=True,
+                ) from error
+            raise
+
+    async def _dial_again(self, reason: str) -> None:
+        """The owner of this task is the wire; `close` cancels it and waits for it."""
+        limits = self._limits
+        while self._attempt < limits.attempts:
+            self._attempt += 1
+            delay_s = min(limits.max_delay_s, limits.first_delay_s * 2.0 ** (self._attempt - 1))
+            delay_s *= self._runtime.random.uniform(0.5, 1.0)
+            self._emit(
+                ModelReconnectingEvent(attempt=self._attempt, retry_after_ms=round(delay_s * 1000), reason=reason)
+            )
+            await asyncio.sleep(delay_s)
+            try:
+                await self._open_leg()
+                return
+            except RealtimeError as error:
+                reason = error.code
+                logger.info("provider dial failed: attempt=%d code=%s", self._attempt, reason)
+                if not error.retryable:
+                    break
+            except Exception as error:
+                self._fault("reopening", error)
+                reason = "internal_error"
+                break
+        self._give_up(reason, f"the link to the model was lost and could not be restored ({reason})")
+
+    def _give_up(self, code: str, message: str) -> None:
+        self._done = True
+        self._emit(ModelErrorEvent(error_type="provider_error", code=code, message=message))
+        self._finish(code)
+
+    def _finish(self, reason: str) -> None:
+        """Report the end, once."""
+        if self._ended:
+            return
+        self._ended = self._done = True
+        if self._closing is not None:
+            self._close_responses(self._closing, "cancelled", "session_closed")
+        self._waiting.clear()
+        logger.info(
+            "provider session ended: session=%s reason=%s duration_s=%.1f dropped_audio_bytes=%d faults=%d",
+            self._session_id,
+            reason,
+            self._runtime.now() - self._began_s,
+            self.dropped_audio_bytes,
+            self.faults,
+        )
+        self._emit(ModelSessionEndedEvent(session_id=self._session_id, reason=reason))
+
+    def _close_responses(self, leg: _Leg, status: Literal["failed", "cancelled"], reason: str) -> None:
+        for response_id in sorted(leg.responses):
+            details = {"type": status, "reason": reason}
+            self._emit(ModelResponseDoneEvent(response_id=response_id, status=status, status_details=details))
+        leg.responses.clear()
+
+    # Messages that have to wait.
+
+    def _keep(self, message: ModelInput) -> None:
+        self._waiting.append(message)
+        if type(message) is AudioAppend:
+            self._waiting_audio_bytes += len(message.pcm)
+            bound_bytes = int(self._limits.kept_audio_s * self._profile.input_rate_hz) * 2
+            while self._waiting_audio_bytes > bound_bytes:
+                self._drop_oldest_audio()
+        elif len(self._waiting) > self._limits.max_waiting_messages:
+            controls = sum(type(message) is not AudioAppend for message in self._waiting)
+            if controls > self._limits.max_waiting_messages:
+                self._overflow()
+
+    def _drop_oldest_audio(self) -> None:
+        for index, message in enumerate(self._waiting):
+            if type(message) is AudioAppend:
+                del self._waiting[index]
+                self._waiting_audio_bytes -= len(message.pcm)
+                self.dropped_audio_bytes += len(message.pcm)
+                self._skipped_bytes += len(message.pcm)
+                return
+
+    def _overflow(self) -> None:
+        self._done = True
+        if self._leg is not None:
+            self._closing, self._leg = self._leg, None
+            self._closing.abort()
+        if self._redial is not None:
+            self._redial.cancel()
+        self._give_up("overflow", "the model takes no more messages")
+
+    def _forget_restored(self, items: Sequence[Item]) -> None:
+        """Take out of the waiting messages what the restored context already holds or makes void."""
+        item_ids = {item.id for item in items}
+        results = {item.tool_result.id for item in items if item.tool_result is not None}
+
+        def still_needed(message: ModelInput) -> bool:
+            match message:
+                case ItemCreate(item=item):
+                    return item.id not in item_ids
+                case ToolResult(result=result):
+                    return result.id not in results
+                case ItemDelete(item_id=item_id):
+                    return item_id in item_ids
+                case ItemTruncate() | ResponseCancel() | SessionUpdate():
+                    return self._lost_s is None  # of responses that died with the link; the settings were sent anew
+                case _:
+                    return True
+
+        self._waiting = deque(message for message in self._waiting if still_needed(message))
+
+    @property
+    def _skipped_ms(self) -> int:
+        """Audio of this session that the provider behind the present link never got, in ms."""
+        return self._skipped_bytes * 1000 // (self._profile.input_rate_hz * 2)
+
+    # Nothing that others raise may end the link.
+
+    def _emit(self, event: ModelEvent) -> None:
+        try:
+            self._on_event(event)
+        except Exception as error:
+            self._fault("on_event", error)
+
+    def _fault(self, where: str, error: Exception) -> None:
+        """Count and log by type and place only: an exception's text may quote what was said."""
+        self.faults += 1
+        place = error.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        at = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place is not None else "?"
+        logger.error("%s raised %s at %s: session=%s", where, type(error).__name__, at, self._session_id)
+
+    def _now_ms(self) -> int:
+        return int((self._runtime.now() - self._began_s) * 1000)
+
+
+class _Leg:
+    """One link and its codec: the `Receiver` of that link. Events of a leg that is no longer current are ignored."""
+
+    def __init__(self, wire: Wire, codec: Codec) -> None:
+        self._wire = wire
+        self._codec = codec
+        self.link: Link | None = None
+        self.created: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.is_open = False
+        self.opened_s = 0.0
+        self.restored: Sequence[Item] = ()
+        self.responses: set[str] = set()
+        self.error: ModelErrorEvent | None = None
+
+    @property
+    def can_write(self) -> bool:
+        return self.link is not None and self.link.can_write
+
+    def opened(self, now_s: float) -> None:
+        self.is_open = True
+        self.opened_s = now_s
+        if not self.created.done():
+            self.created.set_result(None)
+
+    def send(self, message: ModelInput) -> None:
+        try:
+            frames = self._codec.encode(message)
+        except Exception as error:
+            self._wire._fault("encode", error)
+            return
+        for frame in frames:
+            self.write(frame)
+
+    def write(self, frame: Frame) -> None:
+        if self._wire._tap is not None:
+            self._show("sent", frame)
+        if self.link is not None:
+            self.link.write(frame)
+
+    def set_reading(self, reading: bool) -> None:
+        if self.link is not None:
+            if reading:
+                self.link.resume_reading()
+            else:
+                self.link.pause_reading()
+
+    async def close(self) -> None:
+        if self.link is not None:
+            await self.link.close()
+
+    def abort(self) -> None:
+        self.created.cancel()
+        if self.link is not None:
+            self.link.abort()
+
+    def received(self, data: bytes, is_text: bool) -> None:
+        wire = self._wire
+        if wire._leg is not self:
+            return
+        if wire._tap is not None:
+            self._show("received", data.decode(errors="replace") if is_text else data)
+        try:
+            events = self._codec.decode(data)
+        except Exception as error:
+            wire._fault("decode", error)
+            return
+        for event in events:
+            wire._deliver(self, event)
+
+    def writable(self) -> None:
+        self._wire._drain(self)
+
+    def lost(self, code: int, reason: str) -> None:
+        verdict = self._codec.closed(code, reason)
+        if self.is_open:
+            self._wire._leg_lost(self, verdict, code)
+        elif not self.created.done():
+            known = self.error
+            failure = ProviderError(
+                known.message if known else verdict.message,
+                code=known.code if known else verdict.code,
+                retryable=verdict.reconnect,
+            )
+            self.created.set_exception(failure)
+            self.created.exception()  # seen: the dial itself may have failed first, and nobody waits then
+
+    def _show(self, direction: Direction, frame: Frame) -> None:
+        assert self._wire._tap is not None
+        try:
+            self._wire._tap(direction, frame, self._wire._now_ms())
+        except Exception as error:
+            self._wire._fault("tap", error)
