@@ -147,7 +147,7 @@ class RealtimeAgent:
         self._say_ended(reason)
 
     def receive(self, event: c.ClientEvent) -> None:
-        """Take a client event at once; a ClientError becomes an `agent_error` event. Raises UsageError before `join`."""
+        """Take a client event at once; a ClientError becomes an `agent_error`. Raises UsageError before `join`."""
         if self._conductor is None or self._host is None:
             raise UsageError("the agent is not running: call start() first", code="agent_not_running")
         try:

@@ -1,0 +1,106 @@
+"""What a dialect is, and what the JSON dialects share."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+import pybase64
+
+from realtime.errors import ClientError
+from realtime.event.client import ClientEvent
+from realtime.event.config import SessionConfig
+from realtime.event.decode import explain
+from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
+from realtime.listener import Listener, Sink
+from realtime.runtime import Runtime
+
+Frame = str | bytes
+
+DEFAULT_INPUT_RATE_HZ = 16_000
+DEFAULT_OUTPUT_RATE_HZ = 24_000
+
+
+class ClientDialect(Protocol):
+    """One client's way to talk. Holds id maps and ordering of one socket, never I/O."""
+
+    @property
+    def subprotocol(self) -> str | None:
+        """The WebSocket subprotocol to accept with."""
+        ...
+
+    def decode(self, frame: Frame) -> ClientEvent:
+        """The event that a frame says. Raises ClientError, with the frame's `event_id` where it has one."""
+        ...
+
+    def encode(self, event: ServerEvent) -> list[Frame]:
+        """The frames that say the event; empty where this client has no words for it."""
+        ...
+
+    def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
+        """A listener for a call with this config: how it is paced and how it is known what was heard."""
+        ...
+
+
+_decoder: msgspec.json.Decoder[ClientEvent] = msgspec.json.Decoder(ClientEvent)
+
+
+class _Loose(msgspec.Struct):
+    type: str | None = None
+    event_id: str | None = None
+
+
+def decode_json(frame: str | bytes) -> ClientEvent:
+    """The client event in a JSON text frame. Raises ClientError that says what is wrong with it."""
+    try:
+        return _decoder.decode(frame)
+    except msgspec.ValidationError as error:
+        raise _wrong_event(frame, error) from error
+    except msgspec.DecodeError as error:
+        raise ClientError(f"the frame is not JSON: {error}", code="malformed_json") from error
+    except (ValueError, RecursionError) as error:
+        raise ClientError(f"the event cannot be read: {error}", code="invalid_event") from error
+
+
+def _wrong_event(frame: str | bytes, error: msgspec.ValidationError) -> ClientError:
+    try:
+        loose = msgspec.json.decode(frame, type=_Loose)
+    except (msgspec.DecodeError, RecursionError):
+        return ClientError("an event is a JSON object with a `type`", code="invalid_event")
+    if loose.type is None:
+        return ClientError("the event has no `type`", code="invalid_event", client_event_id=loose.event_id)
+    text = explain(error)
+    code = "unknown_event" if text.startswith("unknown event type") else "invalid_event"
+    return ClientError(text, code=code, client_event_id=loose.event_id)
+
+
+def encode_json(event: ServerEvent) -> str:
+    """The event as a JSON text frame, in canonical form."""
+    return msgspec.json.encode(event).decode()
+
+
+class AudioDeltaWriter:
+    """Audio deltas as JSON text. What stays the same within an item is encoded once: this is the hottest frame."""
+
+    __slots__ = ("_head", "_key", "_tail", "_type")
+
+    def __init__(self, type_name: str = "agent_response_audio_delta") -> None:
+        self._type = type_name
+        self._key: tuple[str, str, int] | None = None
+        self._head = ""
+        self._tail = ""
+
+    def encode(self, event: AgentResponseAudioDeltaEvent) -> str:
+        """The same text as `encode_json`, but for the type's name."""
+        key = (event.item_id, event.response_id, event.content_index)
+        if key != self._key:
+            self._remember(event)
+            self._key = key
+        delta = pybase64.b64encode_as_string(event.delta)
+        return f'{self._head}{delta}{self._tail}{event.seq},"ts_ms":{event.ts_ms}}}'
+
+    def _remember(self, event: AgentResponseAudioDeltaEvent) -> None:
+        frame = encode_json(msgspec.structs.replace(event, delta=b"", seq=0, ts_ms=0))
+        head, tail = frame.split('"delta":"', 1)
+        self._head = head.replace('"type":"agent_response_audio_delta"', f'"type":"{self._type}"', 1) + '"delta":"'
+        self._tail = tail.removesuffix('0,"ts_ms":0}')

@@ -1,0 +1,100 @@
+"""The native dialect, subprotocol `realtime.v1`: our events as they are, and speech as binary frames on request."""
+
+from __future__ import annotations
+
+from realtime.audio.playback import AcknowledgedPlayback
+from realtime.dialects import frames
+from realtime.dialects.base import (
+    DEFAULT_INPUT_RATE_HZ,
+    DEFAULT_OUTPUT_RATE_HZ,
+    AudioDeltaWriter,
+    Frame,
+    decode_json,
+    encode_json,
+)
+from realtime.errors import ClientError
+from realtime.event import server as s
+from realtime.event.base import AudioFormat
+from realtime.event.client import ClientAudioAppendEvent, ClientEvent
+from realtime.event.config import SessionConfig
+from realtime.listener import Listener, Sink
+from realtime.runtime import Runtime
+
+SUBPROTOCOL = "realtime.v1"
+
+
+class NativeDialect:
+    """One native client. It acknowledges what it played, so speech is not paced."""
+
+    def __init__(self, subprotocol: str | None = SUBPROTOCOL) -> None:
+        self._subprotocol = subprotocol
+        self._binary = False
+        self._input_format = AudioFormat.pcm16(DEFAULT_INPUT_RATE_HZ)
+        self._delta = AudioDeltaWriter()
+        self._items = 0
+        self._item: tuple[str, str, int] | None = None
+        self._offset_samples = 0
+
+    @property
+    def subprotocol(self) -> str | None:
+        """See `ClientDialect`."""
+        return self._subprotocol
+
+    def decode(self, frame: Frame) -> ClientEvent:
+        """See `ClientDialect`. A binary frame is speech."""
+        if isinstance(frame, str):
+            return decode_json(frame)
+        try:
+            kind, _, _, offset_samples, pcm = frames.unpack(frame)
+        except ValueError as error:
+            raise ClientError(str(error), code="invalid_frame") from error
+        if kind != frames.CLIENT_AUDIO:
+            raise ClientError(f"binary frames of kind {kind} are not for the server", code="invalid_frame")
+        return ClientAudioAppendEvent(audio=pcm, format=self._input_format, offset=offset_samples)
+
+    def encode(self, event: s.ServerEvent) -> list[Frame]:
+        """See `ClientDialect`."""
+        if type(event) is not s.AgentResponseAudioDeltaEvent:
+            return [encode_json(event)]
+        if not self._binary:
+            return [self._delta.encode(event)]
+        key = (event.item_id, event.response_id, event.content_index)
+        out: list[Frame] = []
+        if key != self._item:
+            self._item, self._items, self._offset_samples = key, self._items + 1, 0
+            out.append(encode_json(self._introduce(event)))
+        out.append(frames.pack(frames.AGENT_AUDIO, 0, self._items, self._offset_samples, event.delta))
+        self._offset_samples += len(event.delta) // 2
+        return out
+
+    def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
+        """See `ClientDialect`. Raises ClientError for a rate outside 8..96 kHz."""
+        try:
+            input_hz = (config.input_audio_format or AudioFormat()).rate_hz(DEFAULT_INPUT_RATE_HZ)
+            output_hz = (config.output_audio_format or AudioFormat()).rate_hz(DEFAULT_OUTPUT_RATE_HZ)
+        except ValueError as error:
+            raise ClientError(str(error), code="unsupported_audio_format") from error
+        self._binary = config.audio_frames == "binary"
+        self._input_format = AudioFormat.pcm16(input_hz)
+        return Listener(
+            sink=sink,
+            dialect=self,
+            runtime=runtime,
+            clock=AcknowledgedPlayback(output_hz),
+            output_rate_hz=output_hz,
+            tells_received_audio=True,
+        )
+
+    def _introduce(self, event: s.AgentResponseAudioDeltaEvent) -> s.ServerAudioItemEvent:
+        return s.ServerAudioItemEvent(
+            item_index=self._items,
+            response_id=event.response_id,
+            item_id=event.item_id,
+            output_index=event.output_index,
+            content_index=event.content_index,
+            format=event.format,
+            agent_id=event.agent_id,
+            agent_name=event.agent_name,
+            seq=event.seq,
+            ts_ms=event.ts_ms,
+        )
