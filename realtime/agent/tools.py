@@ -71,7 +71,8 @@ class ToolRunner:
         self._on_result(result)
 
     async def _ask_client(self, call: ToolCallBlock) -> ToolResultBlock:
-        asked = self._asked[call.id] = asyncio.get_running_loop().create_future()
+        asked: asyncio.Future[ToolResultBlock] = asyncio.get_running_loop().create_future()
+        self._asked[call.id] = asked
         try:
             async with asyncio.timeout(self._client_timeout_s):
                 return await asked
