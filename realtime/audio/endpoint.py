@@ -74,7 +74,10 @@ class SpeechResumed:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """Silence for `silence_ms`, or voice for `max_utterance_ms`. *pcm* as in :class:`SpeechPaused`, the whole turn."""
+    """Silence for `silence_ms`, or voice for `max_utterance_ms`.
+
+    *pcm* is that of the turn's last :class:`SpeechPaused`, so that what was recognised then holds; the rest is silence.
+    """
 
     start_ms: int
     end_ms: int
@@ -93,6 +96,7 @@ class Endpoint:
         "_in_turn",
         "_min_run",
         "_paused",
+        "_paused_pcm",
         "_position_ms",
         "_pre_roll_frames",
         "_recent",
@@ -121,6 +125,7 @@ class Endpoint:
         self._in_turn = False
         self._voiced = False
         self._paused = False
+        self._paused_pcm = b""
         # Frames over the threshold in a row, not yet taken for voice, and whether one of them was sure.
         self._run = 0
         self._run_sure = False
@@ -186,7 +191,8 @@ class Endpoint:
                 self._turn_ended(events)
             elif silence_ms >= config.speculative_ms and not self._paused:
                 self._paused = True
-                events.append(SpeechPaused(self._end_ms, b"".join(self._utterance)))
+                self._paused_pcm = b"".join(self._utterance)
+                events.append(SpeechPaused(self._end_ms, self._paused_pcm))
 
     def _voice_began(self, now_ms: int, events: list[EndpointEvent]) -> None:
         if self._in_turn:
@@ -205,7 +211,8 @@ class Endpoint:
         self._run_sure = False
 
     def _turn_ended(self, events: list[EndpointEvent]) -> None:
-        events.append(TurnEnded(self._start_ms, self._end_ms, b"".join(self._utterance)))
+        pcm = self._paused_pcm if self._paused else b"".join(self._utterance)
+        events.append(TurnEnded(self._start_ms, self._end_ms, pcm))
         self._forget_turn()
 
     def _forget_turn(self) -> None:
@@ -215,6 +222,7 @@ class Endpoint:
         self._run = 0
         self._run_sure = False
         self._utterance = []
+        self._paused_pcm = b""
         # The next turn's pre-roll does not reach into this one.
         self._recent.clear()
 

@@ -143,7 +143,7 @@ def test_a_turn_without_end_is_ended() -> None:
     assert len(first.pcm) == FRAME_BYTES * (first.end_ms // FRAME_MS)
 
 
-def test_the_audio_of_a_turn_begins_with_the_pre_roll_and_ends_with_the_silence() -> None:
+def test_the_audio_of_a_turn_begins_with_the_pre_roll_and_ends_where_recognition_could_start() -> None:
     script = [QUIET] * 40 + [MAYBE] * 6 + [VOICE] * 20 + [QUIET] * 40
     pcm = sound(script)
     paused, ended = run(script)[1:]
@@ -151,8 +151,17 @@ def test_the_audio_of_a_turn_begins_with_the_pre_roll_and_ends_with_the_silence(
     assert isinstance(ended, TurnEnded)
     start = pcm.index(ended.pcm)
     assert start == (40 - 10) * FRAME_BYTES
-    assert ended.pcm.startswith(paused.pcm)
-    assert len(paused.pcm) < len(ended.pcm) <= len(pcm) - start
+    assert ended.pcm == paused.pcm
+    assert len(ended.pcm) // FRAME_BYTES in range(36 + 200 // FRAME_MS, 36 + 300 // FRAME_MS)
+
+
+def test_the_audio_of_a_resumed_turn_holds_all_of_it() -> None:
+    script = [VOICE] * 20 + [QUIET] * 12 + [VOICE] * 20 + [QUIET] * 30
+    pcm = sound(script)
+    ended = run(script)[-1]
+    assert isinstance(ended, TurnEnded)
+    assert pcm.startswith(ended.pcm)
+    assert len(ended.pcm) > 52 * FRAME_BYTES
 
 
 def test_the_pre_roll_does_not_reach_into_the_turn_before() -> None:
