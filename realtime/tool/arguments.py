@@ -1,0 +1,153 @@
+"""From a function's signature to a JSON Schema for the model, and from the model's JSON back to arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from realtime.errors import UsageError
+from realtime.event.decode import explain
+
+
+class Arguments:
+    """The parameters of one function: `schema` for the model, `read` for what the model sends.
+
+    Types are those that msgspec knows (`str`, `int`, `float`, `bool`, `Literal`, `Enum`, `list`, `dict`, `Optional`,
+    dataclasses, `TypedDict`, Structs, `Annotated[..., msgspec.Meta(...)]`, dates, ...) and pydantic models. A parameter
+    without a type takes anything. Schemas are written out in place, since not every provider follows `$ref`.
+
+    Raises UsageError for a function whose arguments cannot be described: `*args`, `**kwargs`, positional-only
+    parameters, types without a JSON form or that contain themselves.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> None:
+        parameters = _parameters(function, name)
+        self.schema: dict[str, Any] = {"type": "object", "properties": {}}
+        for parameter in parameters:
+            self.schema["properties"][parameter.name] = _property(
+                parameter, f"parameter `{parameter.name}` of tool {name!r}", descriptions.get(parameter.name)
+            )
+        required = [parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty]
+        if required:
+            self.schema["required"] = required
+        fields: list[Any] = [
+            (parameter.name, _annotation(parameter))
+            if parameter.default is inspect.Parameter.empty
+            else (parameter.name, _annotation(parameter) | msgspec.UnsetType, msgspec.UNSET)
+            for parameter in parameters
+        ]
+        struct = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+        # Not strict: some models write 3.0 or "3" where 3 is meant.
+        self._decoder = msgspec.json.Decoder(struct, strict=False, dec_hook=_read_foreign)
+
+    def read(self, text: str) -> dict[str, Any]:
+        """The keyword arguments that the model's JSON text holds; those not given are left to the function's defaults.
+
+        An empty text means no arguments. Raises ValueError with a sentence that the model can act on.
+        """
+        try:
+            given = self._decoder.decode(text.strip() or "{}")
+        except msgspec.ValidationError as error:
+            raise ValueError(explain(error)) from error
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+            raise ValueError(f"not valid JSON: {error}") from error
+        return {name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not msgspec.UNSET}
+
+
+def write_foreign(value: Any) -> Any:
+    """What msgspec does not know, as something it knows: the `enc_hook` for pydantic models. Raises TypeError."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
+
+
+def _read_foreign(wanted: type, value: Any) -> Any:
+    if hasattr(wanted, "model_validate"):
+        return wanted.model_validate(value)
+    raise TypeError(f"type {wanted.__name__} has no JSON form")
+
+
+def _describe_foreign(wanted: type) -> dict[str, Any]:
+    if hasattr(wanted, "model_json_schema"):
+        schema: dict[str, Any] = wanted.model_json_schema()
+        return schema
+    raise NotImplementedError
+
+
+def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except (NameError, TypeError, ValueError) as error:
+        raise UsageError(f"the signature of tool {name!r} cannot be read: {error}", code="bad_tool") from error
+    # What a partial has filled in is the program's business: the model neither sees nor changes it.
+    bound = function.keywords if isinstance(function, partial) else {}
+    parameters = [parameter for parameter in signature.parameters.values() if parameter.name not in bound]
+    for parameter in parameters:
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            kind = parameter.kind.description
+            raise UsageError(
+                f"parameter `{parameter}` of tool {name!r} is {kind}: a model gives arguments by name", code="bad_tool"
+            )
+    return parameters
+
+
+def _annotation(parameter: inspect.Parameter) -> Any:
+    if parameter.annotation is inspect.Parameter.empty:
+        return Any
+    return parameter.annotation | None if parameter.default is None else parameter.annotation
+
+
+def _property(parameter: inspect.Parameter, place: str, description: str | None) -> dict[str, Any]:
+    try:
+        (schema,), definitions = msgspec.json.schema_components(
+            [_annotation(parameter)], schema_hook=_describe_foreign, ref_template="#/$defs/{name}"
+        )
+    except TypeError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise UsageError(f"{place} cannot be described in JSON Schema: {reason}", code="bad_tool") from error
+    described: dict[str, Any] = _written_out(schema, definitions, (), place)
+    if description:
+        described["description"] = description
+    if parameter.default is not inspect.Parameter.empty:
+        try:
+            described["default"] = msgspec.to_builtins(parameter.default, enc_hook=write_foreign)
+        except TypeError:
+            pass  # a default without a JSON form works all the same, the model just is not told
+    return described
+
+
+def _written_out(schema: Any, definitions: Mapping[str, Any], inside: tuple[str, ...], place: str) -> Any:
+    """The schema with its references replaced by what they point to, without titles and discriminators."""
+    if isinstance(schema, list):
+        return [_written_out(entry, definitions, inside, place) for entry in schema]
+    if not isinstance(schema, dict):
+        return schema
+    definitions = {**definitions, **schema.get("$defs", {})}
+    result: dict[str, Any] = {}
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        if name in inside:
+            raise UsageError(f"{place} contains itself ({name}), which no provider accepts", code="bad_tool")
+        result = _written_out(definitions[name], definitions, (*inside, name), place)
+    for key, value in schema.items():
+        if key in ("$ref", "$defs", "title", "discriminator"):
+            continue
+        if key == "properties":
+            result[key] = {name: _written_out(entry, definitions, inside, place) for name, entry in value.items()}
+        elif key in ("default", "enum", "const", "examples"):
+            result[key] = value
+        else:
+            result[key] = _written_out(value, definitions, inside, place)
+    if "enum" in result and "type" not in result:
+        kinds = {type(value) for value in result["enum"]}
+        if len(kinds) == 1 and (kind := kinds.pop()) in _ENUM_TYPES:
+            result["type"] = _ENUM_TYPES[kind]
+    return result
+
+
+_ENUM_TYPES = {str: "string", int: "integer"}
+"""Some providers want the type beside the values."""

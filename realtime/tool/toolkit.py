@@ -1,0 +1,176 @@
+"""Functions as tools: declared to the model, called with what it sends, answered whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import re
+import traceback
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from contextvars import Context, copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from realtime.errors import UsageError
+from realtime.event import ToolDeclaration
+from realtime.message import DataBlock, TextBlock, ToolCallBlock, ToolOutput, ToolResultBlock
+from realtime.tool.arguments import Arguments, write_foreign
+from realtime.tool.docstring import parse_docstring
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_TIMEOUT_S = 30.0
+
+ERROR_TEXT_CHARS = 1_000
+"""How much of an exception's message the model gets."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    declaration: ToolDeclaration
+    function: Callable[..., Any]
+    arguments: Arguments
+    is_async: bool
+
+
+class Toolkit:
+    """The tools of an agent.
+
+    A tool is a plain function, `async` or not, whose signature and docstring (Google, numpy or reST) say all there is
+    to say. Plain functions run in `executor` (None: the loop's own), so they may block. What a function returns becomes
+    the result: a text as it is, content blocks as they are, None as "done", anything else as JSON text.
+    """
+
+    def __init__(self, functions: Iterable[Callable[..., Any]] = (), *, executor: Executor | None = None) -> None:
+        self._executor = executor
+        self._tools: dict[str, _Tool] = {}
+        for function in functions:
+            self.register(function)
+
+    def register(self, function: Function, *, name: str | None = None, description: str | None = None) -> Function:
+        """Add a function, under its own name and with its docstring's description unless others are given.
+
+        Returns the function, so it serves as a decorator. Raises UsageError (`bad_tool`) for a name that is taken or
+        that providers refuse, and for a function whose arguments cannot be described.
+        """
+        plain = _unbound(function)
+        name = name or str(getattr(plain, "__name__", type(plain).__name__))
+        if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", name):
+            raise UsageError(
+                f"{name!r} cannot name a tool: use 1 to 64 letters, digits, `_` and `-`; give a lambda a `name`",
+                code="bad_tool",
+            )
+        if name in self._tools:
+            raise UsageError(f"there is a tool named {name!r} already", code="bad_tool")
+        body = plain if inspect.isroutine(plain) else type(plain).__call__
+        if inspect.isgeneratorfunction(body) or inspect.isasyncgenfunction(body):
+            raise UsageError(f"tool {name!r} is a generator: a tool returns its result once", code="bad_tool")
+        said, descriptions = parse_docstring(plain.__doc__ or "")
+        arguments = Arguments(function, name, descriptions)
+        declaration = ToolDeclaration(
+            name=name, description=said if description is None else description, parameters=arguments.schema
+        )
+        self._tools[name] = _Tool(declaration, function, arguments, inspect.iscoroutinefunction(body))
+        return function
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def declarations(self) -> tuple[ToolDeclaration, ...]:
+        """What the model is told about each tool, in the order of registration."""
+        return tuple(tool.declaration for tool in self._tools.values())
+
+    async def run(self, call: ToolCallBlock, *, timeout_s: float | None = DEFAULT_TIMEOUT_S) -> ToolResultBlock:
+        """Run one call; calls may run at the same time. `timeout_s=None` waits for ever.
+
+        Whatever goes wrong (no such tool, wrong arguments, an exception, the time is up) is a result with state
+        `error` that tells the model what happened. Raises nothing but CancelledError: cancelling ends an `async`
+        function; a plain one runs on in its thread and its result is dropped, and so after a timeout.
+        """
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return _failed(
+                call, f"There is no tool named {call.name!r}. There are: {', '.join(self._tools) or 'none'}."
+            )
+        try:
+            arguments = tool.arguments.read(call.input)
+        except ValueError as wrong:
+            logger.info("tool %s (call %s): wrong arguments", call.name, call.id)
+            return _failed(call, f"The arguments of {call.name} are wrong: {wrong}")
+        time_limit = asyncio.timeout(timeout_s)
+        try:
+            async with time_limit:
+                returned, error = await self._call(tool, arguments)
+            if error is None:
+                return ToolResultBlock(id=call.id, name=call.name, output=_output(returned))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return _failed(call, f"{call.name} was cancelled from within")
+        except (Exception, SystemExit) as raised:
+            if time_limit.expired() and isinstance(raised, TimeoutError):
+                logger.warning("tool %s (call %s): no result within %g s", call.name, call.id, timeout_s)
+                return _failed(call, f"{call.name} gave no result within {timeout_s:g} s")
+            error = raised
+        # Where it failed, without the message: that may quote the arguments.
+        place = "".join(traceback.format_tb(error.__traceback__))
+        logger.warning("tool %s (call %s): %s\n%s", call.name, call.id, type(error).__name__, place)
+        return _failed(call, f"{call.name} failed: {type(error).__name__}: {error}"[:ERROR_TEXT_CHARS])
+
+    async def _call(self, tool: _Tool, arguments: dict[str, Any]) -> _Outcome:
+        if tool.is_async:
+            return await tool.function(**arguments), None
+        loop = asyncio.get_running_loop()
+        returned, error = await loop.run_in_executor(self._executor, _outcome, copy_context(), tool.function, arguments)
+        return (await returned if inspect.isawaitable(returned) else returned), error
+
+
+def _unbound(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function inside a partial, which has the name and the docstring."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+_Outcome = tuple[Any, Exception | SystemExit | None]
+
+
+def _outcome(context: Context, function: Callable[..., Any], arguments: dict[str, Any]) -> _Outcome:
+    """What the function returns or raises, as a value: a future cannot carry every exception (StopIteration)."""
+    try:
+        return context.run(partial(function, **arguments)), None
+    except (Exception, SystemExit) as error:
+        return None, error
+
+
+def _output(returned: Any) -> ToolOutput:
+    """What a tool returned as a result's output. Raises TypeError where it has no JSON form."""
+    if returned is None:
+        return "done"
+    if isinstance(returned, str):
+        return _printable(returned)
+    if isinstance(returned, TextBlock | DataBlock):
+        return [returned]
+    if isinstance(returned, list | tuple) and returned and all(isinstance(b, TextBlock | DataBlock) for b in returned):
+        return [*returned]
+    return msgspec.json.encode(returned, enc_hook=write_foreign).decode()
+
+
+def _failed(call: ToolCallBlock, text: str) -> ToolResultBlock:
+    return ToolResultBlock(id=call.id, name=call.name, output=_printable(text), state="error")
+
+
+def _printable(text: str) -> str:
+    """The text without half surrogate pairs (as in undecodable file names), which no event could carry."""
+    return text.encode("utf-8", "replace").decode()
