@@ -67,16 +67,18 @@ class Action(StrEnum):
 
 
 INTERRUPT = (Action.FLUSH, Action.CANCEL, Action.DROP, Action.TRUNCATE)
-"""Done only where a reply is on its way or not heard to its end."""
+"""Done only where a reply is on its way or not heard to its end, which can be in any state: one that follows a tool is
+asked for long after the voice that announced it."""
 ANSWER = (Action.COMMIT, Action.CREATE)
 
 _S, _E = State, Signal
 
 TRANSITIONS: dict[tuple[State, Signal], tuple[State, tuple[Action, ...]]] = {
-    (_S.LISTENING, _E.SPEECH_STARTED): (_S.USER_SPEAKING, ()),
-    (_S.LISTENING, _E.COMMIT): (_S.THINKING, ANSWER),
-    (_S.LISTENING, _E.TEXT): (_S.THINKING, (Action.CREATE,)),
-    (_S.LISTENING, _E.REQUEST): (_S.THINKING, (Action.CREATE,)),
+    (_S.LISTENING, _E.SPEECH_STARTED): (_S.USER_SPEAKING, INTERRUPT),
+    (_S.LISTENING, _E.COMMIT): (_S.THINKING, (*INTERRUPT, *ANSWER)),
+    (_S.LISTENING, _E.TEXT): (_S.THINKING, (*INTERRUPT, Action.CREATE)),
+    (_S.LISTENING, _E.REQUEST): (_S.THINKING, (*INTERRUPT, Action.CREATE)),
+    (_S.LISTENING, _E.CANCEL): (_S.LISTENING, INTERRUPT),
     (_S.LISTENING, _E.RESPONSE_CREATED): (_S.THINKING, ()),
     (_S.LISTENING, _E.RESPONSE_AUDIO): (_S.AGENT_SPEAKING, ()),
     (_S.USER_SPEAKING, _E.SPEECH_STOPPED): (_S.THINKING, (*INTERRUPT, *ANSWER)),
