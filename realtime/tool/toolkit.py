@@ -126,7 +126,8 @@ class Toolkit:
         # Where it failed, without the message: that may quote the arguments.
         place = "".join(traceback.format_tb(error.__traceback__))
         logger.warning("tool %s (call %s): %s\n%s", call.name, call.id, type(error).__name__, place)
-        return _failed(call, f"{call.name} failed: {type(error).__name__}: {error}"[:ERROR_TEXT_CHARS])
+        said = "".join(traceback.format_exception_only(error)).strip()
+        return _failed(call, f"{call.name} failed: {said}"[:ERROR_TEXT_CHARS])
 
     async def _call(self, tool: _Tool, arguments: dict[str, Any]) -> _Outcome:
         if tool.is_async:

@@ -236,6 +236,19 @@ async def test_an_exception_is_an_error_that_says_what_happened(
     assert await run(toolkit, "tool") == result("tool", text, "error")
 
 
+async def test_an_exception_that_cannot_say_what_it_is_is_still_an_error() -> None:
+    class Unspeakable(Exception):
+        def __str__(self) -> str:
+            raise ValueError("never mind")
+
+    def tool() -> None:
+        raise Unspeakable
+
+    answer = await run(Toolkit([tool]), "tool")
+    assert answer.state == "error"
+    assert "Unspeakable" in answer.output_text()
+
+
 async def test_a_long_error_is_cut() -> None:
     def tool() -> None:
         raise ValueError("x" * 1_000_000)
@@ -254,7 +267,7 @@ async def test_a_timeout_within_the_tool_is_not_taken_for_ours() -> None:
         async with asyncio.timeout(1):
             await asyncio.sleep(2)
 
-    assert (await run(Toolkit([tool]), "tool", timeout_s=60)).output == "tool failed: TimeoutError: "
+    assert (await run(Toolkit([tool]), "tool", timeout_s=60)).output == "tool failed: TimeoutError"
 
 
 async def test_without_a_limit_a_tool_may_take_for_ever() -> None:
