@@ -70,7 +70,9 @@ class Session:
 
     async def send(self, kind: str, **fields: Any) -> None:
         self._count += 1
-        await self.socket.send(json.dumps({"type": kind, "event_id": f"event_{self._count}"} | fields, separators=(",", ":")))
+        await self.socket.send(
+            json.dumps({"type": kind, "event_id": f"event_{self._count}"} | fields, separators=(",", ":"))
+        )
 
     async def greet(self) -> None:
         await self.send("session.created", session=self._session(TURN_DETECTION))
@@ -102,9 +104,7 @@ class Session:
         where = {"item_id": item_id, "content_index": 0}
         item = {"id": item_id, "type": "message", "status": "completed", "role": "user"}
         item["content"] = [{"type": "input_audio", "transcript": None}]  # type: ignore[assignment]
-        await self.send(
-            "input_audio_buffer.speech_started", audio_start_ms=max(0, start_ms - 300), item_id=item_id
-        )
+        await self.send("input_audio_buffer.speech_started", audio_start_ms=max(0, start_ms - 300), item_id=item_id)
         await self.send("input_audio_buffer.speech_stopped", audio_end_ms=end_ms + 200, item_id=item_id)
         await self.send("input_audio_buffer.committed", previous_item_id=None, item_id=item_id)
         await self.send("conversation.item.added", previous_item_id=None, item=item)

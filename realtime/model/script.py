@@ -1,0 +1,118 @@
+"""The steps of a script for `realtime.model.scripted`: what the model waits for, hears and says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from realtime.audio.pcm import bytes_of, from_float32
+from realtime.event.model import ModelEvent
+from realtime.model.base import ModelInput, ResponseCreate
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """Wait for the next input: of this kind, and such that `where` is true. Audio passes unless it is asked for."""
+
+    kind: type[Any] | tuple[type[Any], ...]
+    where: Callable[[Any], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectAudio:
+    """Wait until `at_ms` of audio have come since the session began."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Let `ms` pass on the loop's clock."""
+
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Report this event as it is."""
+
+    event: ModelEvent
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStart:
+    """The detector hears the user begin at `at_ms`; a running response ends where the profile interrupts itself."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEnd:
+    """The detector hears the user stop at `at_ms`; the turn is committed and `transcript` follows, word by word."""
+
+    at_ms: int
+    transcript: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transcribe:
+    """The words of the user item committed last."""
+
+    transcript: str
+
+
+@dataclass(frozen=True, slots=True)
+class Speak:
+    """A spoken answer. `audio` is pcm16 at the profile's output rate, or seconds of a tone.
+
+    `pace` is times real time, null all at once. `wait=False` lets the script go on while it speaks.
+    """
+
+    text: str
+    audio: bytes | float = 1.0
+    chunk_ms: int = 400
+    pace: float | None = None
+    wait: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A text-only answer, word by word."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallTools:
+    """A response that calls tools: each a name and its arguments."""
+
+    calls: tuple[tuple[str, dict[str, Any]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hangup:
+    """The provider ends the session."""
+
+    reason: str = "provider_closed"
+
+
+Step = Expect | ExpectAudio | Wait | Emit | SpeechStart | SpeechEnd | Transcribe | Speak | Write | CallTools | Hangup
+React = Callable[[ModelInput], Iterable[Step]]
+
+
+def echo_bot(sentence: str = "I heard you.", *, seconds: float = 1.0, pace: float | None = None) -> React:
+    """Answers each request for a response with the same spoken sentence and a tone. For demonstrations and benches."""
+
+    def react(message: ModelInput) -> list[Step]:
+        return [Speak(sentence, seconds, pace=pace)] if isinstance(message, ResponseCreate) else []
+
+    return react
+
+
+def tone(seconds: float, rate_hz: int, frequency_hz: float = 440.0) -> bytes:
+    """A sine at a fifth of full scale, as pcm16."""
+    n_samples = bytes_of(seconds * 1000, rate_hz) // 2
+    return from_float32(np.float32(0.2) * np.sin(2 * np.pi * frequency_hz / rate_hz * np.arange(n_samples)))

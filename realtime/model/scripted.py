@@ -1,0 +1,537 @@
+"""A model that follows a script: what to expect, what to say, with what delays. No network, no weights, no chance.
+
+A script is a list of steps (`realtime.model.script`). `Expect` and `ExpectAudio` wait for what the agent sends, `Wait`
+for time to pass, all other steps make the model hear or say something. Where the agent sends what the script did not
+expect, or the script does not come to its end, `ScriptedModel.assert_finished` fails and says what was missing.
+
+A function in place of the list makes a model that reacts: it is called with each input and returns steps (`echo_bot`).
+
+What every provider does by itself needs no script: items and settings are acknowledged, a commit becomes a user item, a
+cancel ends the response that runs, and speech ends it where the profile says `interrupts_itself`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+import msgspec
+
+from realtime.audio.pcm import bytes_of, ms_of
+from realtime.event.base import AudioFormat, ContentPart, Item, ItemStatus, ResponseStatus
+from realtime.event.model import (
+    ModelErrorEvent,
+    ModelEvent,
+    ModelInputClearedEvent,
+    ModelInputCommittedEvent,
+    ModelInputDoneEvent,
+    ModelInputStartedEvent,
+    ModelInputTranscriptionDeltaEvent,
+    ModelInputTranscriptionDoneEvent,
+    ModelItemAddedEvent,
+    ModelItemDeletedEvent,
+    ModelItemDoneEvent,
+    ModelItemRetrievedEvent,
+    ModelItemTruncatedEvent,
+    ModelResponseAudioDeltaEvent,
+    ModelResponseAudioDoneEvent,
+    ModelResponseAudioTranscriptDeltaEvent,
+    ModelResponseAudioTranscriptDoneEvent,
+    ModelResponseCreatedEvent,
+    ModelResponseDoneEvent,
+    ModelResponseTextDeltaEvent,
+    ModelResponseTextDoneEvent,
+    ModelResponseToolUseDeltaEvent,
+    ModelResponseToolUseDoneEvent,
+    ModelSessionCreatedEvent,
+    ModelSessionEndedEvent,
+    ModelSessionUpdatedEvent,
+)
+from realtime.message import ToolCallBlock
+from realtime.model.base import (
+    AudioAppend,
+    AudioClear,
+    AudioCommit,
+    Connection,
+    History,
+    ItemCreate,
+    ItemDelete,
+    ItemRetrieve,
+    ItemTruncate,
+    ModelInput,
+    OnEvent,
+    Profile,
+    RealtimeModel,
+    ResponseCancel,
+    ResponseCreate,
+    SessionUpdate,
+    Settings,
+    ToolResult,
+)
+from realtime.model.script import (
+    CallTools,
+    Emit,
+    Expect,
+    ExpectAudio,
+    Hangup,
+    React,
+    Speak,
+    SpeechEnd,
+    SpeechStart,
+    Step,
+    Transcribe,
+    Wait,
+    Write,
+    echo_bot,
+    tone,
+)
+from realtime.runtime import Runtime
+
+__all__ = [
+    "MANUAL_PROFILE",
+    "PROFILE",
+    "CallTools",
+    "Emit",
+    "Expect",
+    "ExpectAudio",
+    "Hangup",
+    "React",
+    "ScriptedConnection",
+    "ScriptedModel",
+    "Speak",
+    "SpeechEnd",
+    "SpeechStart",
+    "Step",
+    "Transcribe",
+    "Wait",
+    "Write",
+    "echo_bot",
+    "tone",
+]
+
+PROFILE = Profile(
+    provider="scripted",
+    model="scripted",
+    input_rate_hz=16_000,
+    output_rate_hz=24_000,
+    input_modalities=frozenset({"text", "audio", "image"}),
+)
+"""Like a provider with a detector of its own."""
+
+MANUAL_PROFILE = msgspec.structs.replace(PROFILE, emits_speech_events=False, interrupts_itself=False)
+"""Like a model without one: turns are decided by the server or the client."""
+
+
+class ScriptedModel(RealtimeModel):
+    """Follows `script` once per connection. Ids count up per connection: `resp_1`, `item_1`, `call_1`.
+
+    `strict` (lists only): every input but audio has to be expected.
+    """
+
+    def __init__(
+        self,
+        script: Sequence[Step] | React,
+        *,
+        profile: Profile = PROFILE,
+        voice: str | None = None,
+        strict: bool = True,
+    ) -> None:
+        self.voice = voice
+        self.connections: list[ScriptedConnection] = []
+        """Those that follow a list, in order of connecting."""
+        self._script = script
+        self._profile = profile
+        self._strict = strict
+        self._count = 0
+
+    @property
+    def profile(self) -> Profile:
+        """See `RealtimeModel.profile`."""
+        return self._profile
+
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        """See `RealtimeModel.connect`. The script begins when the loop gets control back."""
+        self._count += 1
+        connection = ScriptedConnection(
+            self._script, self._profile, f"scripted_{self._count}", settings, on_event, history(), strict=self._strict
+        )
+        if not callable(self._script):
+            self.connections.append(connection)
+        return connection
+
+    def assert_finished(self) -> None:
+        """Raises AssertionError unless each connection's script came to its end and met nothing unexpected."""
+        assert self.connections, "nobody connected"
+        for connection in self.connections:
+            connection.assert_finished()
+
+
+class ScriptedConnection:
+    """A `Connection` to a script. Reports events from the loop's callbacks only, never inside `send`."""
+
+    def __init__(
+        self,
+        script: Sequence[Step] | React,
+        profile: Profile,
+        session_id: str,
+        settings: Settings,
+        on_event: OnEvent,
+        history: Sequence[Item],
+        *,
+        strict: bool,
+    ) -> None:
+        self.settings = settings
+        """The settings in force."""
+        self.history = list(history)
+        """The context it was given."""
+        self.received: list[ModelInput] = []
+        """What came, but audio. Empty where the script is a function."""
+        self.audio = bytearray()
+        """The audio that came. Empty where the script is a function."""
+        self._react: React | None = script if callable(script) else None
+        self._todo: deque[Step] = deque() if callable(script) else deque(script)
+        self._profile = profile
+        self._session_id = session_id
+        self._on_event = on_event
+        self._strict = strict
+        self._loop = asyncio.get_running_loop()
+        self._inbox: deque[ModelInput] = deque()
+        self._unexpected: list[ModelInput] = []
+        self._items: dict[str, Item] = {item.id: item for item in history}
+        self._last_item_id: str | None = None
+        self._turn_item_id: str | None = None
+        self._counts: dict[str, int] = {}
+        self._audio_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._voice: _Voice | None = None
+        self._held = False
+        self._ended = False
+        self._emit(ModelSessionCreatedEvent(session_id=session_id))
+        self._loop.call_soon(self._run)
+
+    @property
+    def profile(self) -> Profile:
+        """See `Connection.profile`."""
+        return self._profile
+
+    @property
+    def audio_ms(self) -> int:
+        """How much audio has come, in ms."""
+        return ms_of(self._audio_bytes, self._profile.input_rate_hz)
+
+    def send(self, message: ModelInput) -> None:
+        """See `Connection.send`."""
+        if self._ended:
+            return
+        if isinstance(message, AudioAppend):
+            self._audio_bytes += len(message.pcm)
+            if self._react is None:
+                self.audio += message.pcm
+        elif self._react is None:
+            self.received.append(message)
+        self._loop.call_soon(self._take, message)
+
+    async def close(self) -> None:
+        """See `Connection.close`."""
+        self._end("closed")
+
+    def assert_finished(self) -> None:
+        """Raises AssertionError where something was not expected or is left over."""
+        unexpected = [*self._unexpected, *(self._inbox if self._strict else ())]
+        assert not unexpected, f"the script did not expect {', '.join(_brief(message) for message in unexpected)}"
+        assert not self._todo, f"the script stopped before {self._todo[0]}, {len(self._todo)} steps from its end"
+        assert self._voice is None, "the script's last response is still being spoken"
+
+    # The pump: runs steps until one has to wait.
+
+    def _take(self, message: ModelInput) -> None:
+        if self._ended:
+            return
+        self._acknowledge(message)
+        if self._react is not None:
+            self._todo.extend(self._react(message))
+        elif not isinstance(message, AudioAppend) or self._wants_audio():
+            self._inbox.append(message)
+        self._run()
+
+    def _wants_audio(self) -> bool:
+        step = self._todo[0] if self._todo else None
+        return isinstance(step, Expect) and _is_kind(step, AudioAppend(b""))
+
+    def _run(self) -> None:
+        while self._todo and not self._ended and self._timer is None and not self._held:
+            step = self._todo[0]
+            match step:
+                case Expect():
+                    if not self._met(step):
+                        return
+                case ExpectAudio(at_ms=at_ms):
+                    if self.audio_ms < at_ms:
+                        return
+                case Speak() | Write() | CallTools() if self._voice is not None:
+                    return
+                case _:
+                    pass
+            self._todo.popleft()
+            self._do(step)
+
+    def _met(self, step: Expect) -> bool:
+        while self._inbox:
+            message = self._inbox.popleft()
+            if _is_kind(step, message) and (step.where is None or step.where(message)):
+                return True
+            if self._strict:
+                self._unexpected.append(message)
+        return False
+
+    def _do(self, step: Step) -> None:
+        match step:
+            case Expect() | ExpectAudio():
+                pass
+            case Wait(ms=ms):
+                self._timer = self._loop.call_later(ms / 1000, self._wake)
+            case Emit(event=event):
+                self._emit(event)
+            case SpeechStart(at_ms=at_ms):
+                self._turn_item_id = self._new_id("item")
+                if self._voice is not None and self._profile.interrupts_itself:
+                    self._voice.stop("turn_detected")
+                self._emit(ModelInputStartedEvent(item_id=self._turn_item_id, audio_start_ms=at_ms))
+            case SpeechEnd(at_ms=at_ms, transcript=transcript):
+                item_id = self._turn_item_id or self._new_id("item")
+                self._emit(ModelInputDoneEvent(item_id=item_id, audio_end_ms=at_ms))
+                self._commit(item_id)
+                if transcript is not None:
+                    self._transcribe(item_id, transcript)
+            case Transcribe(transcript=transcript):
+                self._transcribe(self._turn_item_id or self._new_id("item"), transcript)
+            case Speak():
+                self._held = step.wait
+                self._voice = _Voice(self, step)
+                self._voice.go_on()
+            case Write(text=text):
+                self._write(text)
+            case CallTools(calls=calls):
+                self._call_tools(calls)
+            case Hangup(reason=reason):
+                self._end(reason)
+            case _:
+                assert_never(step)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self._run()
+
+    def _voice_done(self) -> None:
+        self._voice = None
+        self._held = False
+        if not self._ended:
+            self._loop.call_soon(self._run)
+
+    def _end(self, reason: str) -> None:
+        if self._ended:
+            return
+        if self._voice is not None:
+            self._voice.stop("session_closed")
+        self._ended = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._emit(ModelSessionEndedEvent(session_id=self._session_id, reason=reason))
+
+    # What every provider does by itself.
+
+    def _acknowledge(self, message: ModelInput) -> None:
+        match message:
+            case AudioAppend() | ResponseCreate():
+                pass
+            case AudioCommit():
+                self._turn_item_id = self._new_id("item")
+                self._commit(self._turn_item_id)
+            case AudioClear():
+                self._emit(ModelInputClearedEvent())
+            case ItemCreate(item=item, previous_item_id=previous):
+                self._add(item, previous)
+                self._emit(ModelItemDoneEvent(item=item, previous_item_id=previous))
+            case ToolResult(result=result):
+                item = Item(id=self._new_id("item"), type="tool_result", tool_result=result)
+                before = self._last_item_id
+                self._add(item, before)
+                self._emit(ModelItemDoneEvent(item=item, previous_item_id=before))
+            case ItemDelete(item_id=item_id):
+                self._items.pop(item_id, None)
+                self._emit(ModelItemDeletedEvent(item_id=item_id))
+            case ItemRetrieve(item_id=item_id):
+                held = self._items.get(item_id)
+                self._emit(_no_such_item(item_id) if held is None else ModelItemRetrievedEvent(item=held))
+            case ItemTruncate(item_id=item_id, audio_end_ms=end_ms, heard_text=heard, content_index=index):
+                self._emit(
+                    ModelItemTruncatedEvent(item_id=item_id, content_index=index, audio_end_ms=end_ms, transcript=heard)
+                )
+            case ResponseCancel():
+                if self._voice is not None:
+                    self._voice.stop("client_cancelled")
+            case SessionUpdate(settings=settings):
+                self.settings = settings
+                self._emit(ModelSessionUpdatedEvent(settings=msgspec.to_builtins(settings)))
+            case _:
+                assert_never(message)
+
+    def _commit(self, item_id: str) -> None:
+        before = self._last_item_id
+        item = Item(id=item_id, role="user", content=(ContentPart(type="audio"),))
+        self._emit(ModelInputCommittedEvent(item_id=item_id, previous_item_id=before))
+        self._add(item, before)
+        self._emit(ModelItemDoneEvent(item=item, previous_item_id=before))
+
+    def _transcribe(self, item_id: str, transcript: str) -> None:
+        for piece in _pieces(transcript):
+            self._emit(ModelInputTranscriptionDeltaEvent(item_id=item_id, delta=piece))
+        self._emit(ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=transcript))
+
+    def _add(self, item: Item, previous_item_id: str | None) -> None:
+        if self._react is None:
+            self._items[item.id] = item
+        self._last_item_id = item.id
+        self._emit(ModelItemAddedEvent(item=item, previous_item_id=previous_item_id))
+
+    # Responses.
+
+    def _begin(self) -> str:
+        response_id = self._new_id("resp")
+        self._emit(ModelResponseCreatedEvent(response_id=response_id))
+        return response_id
+
+    def _finish(self, response_id: str, status: ResponseStatus, reason: str | None, n_tokens: int) -> None:
+        self._emit(
+            ModelResponseDoneEvent(
+                response_id=response_id,
+                input_tokens=self.audio_ms // 100,
+                output_tokens=n_tokens,
+                status=status,
+                status_details=None if reason is None else {"type": status, "reason": reason},
+            )
+        )
+
+    def _write(self, text: str) -> None:
+        response_id, item_id, before = self._begin(), self._new_id("item"), self._last_item_id
+        self._add(Item(id=item_id, role="assistant", status="in_progress"), before)
+        for piece in _pieces(text):
+            self._emit(ModelResponseTextDeltaEvent(response_id=response_id, item_id=item_id, delta=piece))
+        self._emit(ModelResponseTextDoneEvent(response_id=response_id, item_id=item_id, text=text))
+        item = Item(id=item_id, role="assistant", content=(ContentPart(type="text", text=text),))
+        self._emit(ModelItemDoneEvent(item=item, previous_item_id=before))
+        self._finish(response_id, "completed", None, len(text.split()))
+
+    def _call_tools(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> None:
+        response_id = self._begin()
+        for index, (name, arguments) in enumerate(calls):
+            item_id, before, call_id = self._new_id("item"), self._last_item_id, self._new_id("call")
+            whole = json.dumps(arguments)
+            call = ToolCallBlock(id=call_id, name=name)
+            self._add(Item(id=item_id, type="tool_call", status="in_progress", tool_call=call), before)
+            for piece in _pieces(whole):
+                call = msgspec.structs.replace(call, input=call.input + piece)
+                self._emit(
+                    ModelResponseToolUseDeltaEvent(
+                        response_id=response_id, item_id=item_id, output_index=index, tool_use=call, delta=piece
+                    )
+                )
+            item = Item(id=item_id, type="tool_call", tool_call=call)
+            self._emit(ModelItemDoneEvent(item=item, previous_item_id=before))
+            self._emit(
+                ModelResponseToolUseDoneEvent(
+                    response_id=response_id, item_id=item_id, output_index=index, tool_use=call
+                )
+            )
+        self._finish(response_id, "completed", None, len(calls))
+
+    def _new_id(self, kind: str) -> str:
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        return f"{kind}_{self._counts[kind]}"
+
+    def _emit(self, event: ModelEvent) -> None:
+        if not self._ended or isinstance(event, ModelSessionEndedEvent):
+            self._on_event(event)
+
+
+class _Voice:
+    """One spoken response, chunk by chunk."""
+
+    def __init__(self, connection: ScriptedConnection, step: Speak) -> None:
+        self._connection = connection
+        self._step = step
+        profile = connection.profile
+        pcm = step.audio if isinstance(step.audio, bytes) else tone(step.audio, profile.output_rate_hz)
+        size = max(2, bytes_of(step.chunk_ms, profile.output_rate_hz))
+        self._chunks = deque(pcm[at : at + size] for at in range(0, len(pcm), size))
+        self._pieces = deque(_pieces(step.text))
+        self._per_chunk = -(-len(self._pieces) // max(1, len(self._chunks)))
+        self._format = AudioFormat.pcm16(profile.output_rate_hz)
+        self._said = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._before = connection._last_item_id
+        self._response_id = connection._begin()
+        self._item_id = connection._new_id("item")
+        self._place: dict[str, Any] = {"response_id": self._response_id, "item_id": self._item_id}
+        connection._add(Item(id=self._item_id, role="assistant", status="in_progress"), self._before)
+
+    def go_on(self) -> None:
+        """Say the next chunk, or all that is left where no pace is set."""
+        emit, place = self._connection._emit, self._place
+        self._timer = None
+        while self._chunks or self._pieces:
+            for _ in range(min(self._per_chunk, len(self._pieces))):
+                piece = self._pieces.popleft()
+                self._said += piece
+                emit(ModelResponseAudioTranscriptDeltaEvent(**place, delta=piece))
+            if self._chunks:
+                emit(ModelResponseAudioDeltaEvent(**place, delta=self._chunks.popleft(), format=self._format))
+            if self._step.pace is not None:
+                delay_s = self._step.chunk_ms / 1000 / self._step.pace
+                self._timer = self._connection._loop.call_later(delay_s, self.go_on)
+                return
+        self._close("completed", None)
+
+    def stop(self, reason: str) -> None:
+        """End it as it stands."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._close("cancelled", reason)
+
+    def _close(self, status: ResponseStatus, reason: str | None) -> None:
+        emit, place = self._connection._emit, self._place
+        item_status: ItemStatus = "completed" if status == "completed" else "incomplete"
+        content = (ContentPart(type="audio", transcript=self._said),)
+        item = Item(id=self._item_id, role="assistant", status=item_status, content=content)
+        emit(ModelResponseAudioDoneEvent(**place))
+        emit(ModelResponseAudioTranscriptDoneEvent(**place, transcript=self._said))
+        emit(ModelItemDoneEvent(item=item, previous_item_id=self._before))
+        self._connection._finish(self._response_id, status, reason, len(self._said.split()))
+        self._connection._voice_done()
+
+
+def _pieces(text: str) -> list[str]:
+    """The words, each with the space before it, so that joining gives the text back."""
+    words = text.split(" ")
+    return [words[0], *(f" {word}" for word in words[1:])] if text else []
+
+
+def _is_kind(step: Expect, message: ModelInput) -> bool:
+    return isinstance(message, step.kind)
+
+
+def _brief(message: ModelInput) -> str:
+    text = repr(message)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def _no_such_item(item_id: str) -> ModelErrorEvent:
+    return ModelErrorEvent(
+        error_type="client_error",
+        code="item_retrieve_invalid_item_id",
+        message=f"the item with id '{item_id}' does not exist",
+    )
