@@ -1,0 +1,376 @@
+"""The agent's side of a call: the responses of the model, what of them is said, and the tools they ask for.
+
+Synchronous and complete: every stream that is opened on the wire is closed, whatever happens to the response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, assert_never
+
+import msgspec
+
+from realtime.agent.host import Host
+from realtime.agent.reporter import Reporter
+from realtime.agent.responses import Part, Response
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.base import Item, ResponseOverrides
+from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.model import base
+from realtime.turn import Action, Signal, State, Turn
+
+RESPONSE_REFUSED = frozenset({"conversation_already_has_active_response", "bad_response_create"})
+"""Errors that say: the response you asked for will not come."""
+
+PartEvent = (
+    m.ModelResponseAudioDoneEvent
+    | m.ModelResponseAudioTranscriptDeltaEvent
+    | m.ModelResponseAudioTranscriptDoneEvent
+    | m.ModelResponseTextDeltaEvent
+    | m.ModelResponseTextDoneEvent
+)
+ToolUseEvent = m.ModelResponseToolUseDeltaEvent | m.ModelResponseToolUseDoneEvent
+
+
+class Tools(Protocol):
+    """Who runs tools."""
+
+    def start_tool(self, call: ToolCallBlock) -> None:
+        """Run it; `Answers.tool_done` is called with the result, later."""
+        ...
+
+    def answer_tool(self, result: ToolResultBlock) -> bool:
+        """A client delivers the result of a tool that runs there; False if no such call is open."""
+        ...
+
+    def cancel_tools(self) -> None:
+        """Stop what runs; each call still gets a result, with state `interrupted`."""
+        ...
+
+
+class Answers:
+    """Follows the model's responses. `signal` tells the turn machine what happens to them."""
+
+    def __init__(
+        self,
+        *,
+        host: Host,
+        report: Reporter,
+        profile: base.Profile,
+        send: Callable[[base.ModelInput], None],
+        tools: Tools,
+        turn: Turn,
+        signal: Callable[[Signal], object],
+    ) -> None:
+        self._runtime = host.runtime
+        self._ears = host.ears
+        self._report = report
+        self._emit = report.emit
+        self._conversation = host.conversation
+        self._profile = profile
+        self._send = send
+        self._tools = tools
+        self._turn = turn
+        self._signal = signal
+        self._ms_per_byte = 1000 / (2 * profile.output_rate_hz)
+        self._responses: dict[str, Response] = {}
+        self._active: Response | None = None
+        # Responses asked for that have not begun: still wanted, and no longer wanted (they come first).
+        self._awaited = 0
+        self._unwanted = 0
+        self._reply_items: list[str] = []
+        self._turn_ended_at: float | None = None
+        self._created_at: float | None = None
+
+    @property
+    def responding(self) -> bool:
+        """Whether the model is answering, or was asked to."""
+        return self._active is not None or self._awaited > 0
+
+    @property
+    def active_id(self) -> str | None:
+        """The response that runs, if one does."""
+        return self._active.id if self._active is not None else None
+
+    def heard_ms(self) -> int:
+        """How much of the reply to the last turn was heard."""
+        return sum(self._ears.heard_ms(item_id) for item_id in self._reply_items)
+
+    def turn_ended(self, now: float) -> None:
+        """The user's turn is over: the time to the first sound of the answer counts from here."""
+        self._turn_ended_at = now
+
+    def new_turn(self) -> None:
+        """What is said from now on replies to something new."""
+        self._reply_items.clear()
+
+    # -- asking and interrupting -----------------------------------------------------------------------------------
+
+    def create(self, overrides: ResponseOverrides | None = None) -> None:
+        """Have the model answer."""
+        self._awaited += 1
+        self._send(base.ResponseCreate(overrides))
+
+    def interrupt(self, actions: tuple[Action, ...], reason: str) -> None:
+        """Silence first; then the model; then the truth about what was heard."""
+        heard_ms = {item_id: self._ears.heard_ms(item_id) for item_id in self._reply_items}
+        self._emit(s.ServerAudioFlushEvent(reason=reason))
+        active = self._active
+        if Action.CANCEL in actions and active is not None:
+            self._send(base.ResponseCancel(active.id))
+        if Action.DROP in actions:
+            if active is not None:
+                active.dropped = True
+                self._active = None
+            self._unwanted += self._awaited
+            self._awaited = 0
+        withdrawn = Action.WITHDRAW in actions
+        for item_id, item_heard_ms in heard_ms.items():
+            if withdrawn or item_heard_ms == 0:
+                self._withdraw(item_id)
+            elif item_heard_ms < int(self._conversation.audio_ms(item_id)):
+                self.cut(item_id, item_heard_ms)
+        if active is not None:
+            self._close_parts(active)
+
+    def cut(self, item_id: str, heard_ms: int) -> None:
+        """Only this much of the item was heard: here, at the model and for every listener."""
+        cut = self._conversation.truncate(item_id, heard_ms)
+        if self._profile.supports_truncation:
+            self._send(base.ItemTruncate(item_id, cut.audio_end_ms, cut.transcript))
+        self._emit(
+            s.AgentItemTruncatedEvent(
+                item_id=item_id, audio_end_ms=cut.audio_end_ms, transcript=cut.transcript, **self._report.who
+            )
+        )
+
+    def _withdraw(self, item_id: str) -> None:
+        """Nothing of the item counts: it leaves the conversation here and at the model."""
+        if item_id not in self._conversation:
+            return
+        if self._profile.supports_item_delete:
+            self._send(base.ItemDelete(item_id))
+        elif self._profile.supports_truncation:
+            self._send(base.ItemTruncate(item_id, 0, ""))
+        self._report.delete_item(item_id)
+
+    # -- following the model ---------------------------------------------------------------------------------------
+
+    def created(self, event: m.ModelResponseCreatedEvent) -> None:
+        """A response begins."""
+        response = Response(event.response_id, out_of_band=event.conversation == "none")
+        self._responses[response.id] = response
+        self._report.forward(event)
+        if response.out_of_band:
+            return
+        if self._unwanted:
+            self._unwanted -= 1
+            response.dropped = True
+            self._send(base.ResponseCancel(response.id))
+            return
+        self._awaited = max(0, self._awaited - 1)
+        self._active = response
+        self._created_at = self._runtime.now()
+        self._signal(Signal.RESPONSE_CREATED)
+
+    def refused(self, code: str) -> None:
+        """The model reports an error; some mean that an awaited response will not come."""
+        if code not in RESPONSE_REFUSED:
+            return
+        if self._unwanted:
+            self._unwanted -= 1
+        elif self._awaited:
+            self._awaited -= 1
+            if not self.responding:
+                self._signal(Signal.RESPONSE_DONE)
+
+    def speak(self, event: m.ModelResponseAudioDeltaEvent) -> None:
+        """A chunk of speech. The hottest path of the package."""
+        response = self._responses.get(event.response_id)
+        if response is None or response.dropped:
+            return
+        part = response.parts.get(event.item_id)
+        if part is None or not part.audio_open:
+            self._open_audio(response, event)
+        if not response.out_of_band:
+            self._conversation.hear_audio(event.item_id, len(event.delta) * self._ms_per_byte)
+        self._emit(
+            s.AgentResponseAudioDeltaEvent(
+                response_id=event.response_id,
+                item_id=event.item_id,
+                output_index=event.output_index,
+                content_index=event.content_index,
+                delta=event.delta,
+                format=event.format,
+                agent_id=self._report.agent_id,
+                agent_name=self._report.agent_name,
+            )
+        )
+
+    def part(self, event: PartEvent) -> None:
+        """Words, and the ends of words and sound."""
+        response = self._responses.get(event.response_id)
+        if response is None or response.dropped:
+            return
+        part = self._open(response, event.item_id, event.output_index, event.content_index)
+        told = not response.out_of_band
+        match event:
+            case m.ModelResponseAudioTranscriptDeltaEvent():
+                part.transcript_open = True
+                if told:
+                    self._conversation.hear_text(event.item_id, event.delta)
+            case m.ModelResponseTextDeltaEvent():
+                part.text_open = True
+                if told:
+                    self._conversation.hear_text(event.item_id, event.delta)
+            case m.ModelResponseAudioDoneEvent():
+                part.audio_open = False
+                if told:
+                    self._conversation.audio_complete(event.item_id)
+            case m.ModelResponseAudioTranscriptDoneEvent():
+                part.transcript_open = False
+                if told:
+                    self._complete_words(event.item_id, event.transcript)
+                    event = msgspec.structs.replace(event, transcript=self._conversation.spoken_text(event.item_id))
+            case m.ModelResponseTextDoneEvent():
+                part.text_open = False
+                if told:
+                    self._conversation.set_text(event.item_id, event.text)
+            case _:
+                assert_never(event)
+        self._report.forward(event)
+
+    def done(self, event: m.ModelResponseDoneEvent) -> None:
+        """A response is over."""
+        response = self._responses.get(event.response_id)
+        if response is None:
+            self._report.forward(event)
+            return
+        response.done = True
+        self._close_parts(response)
+        finished = event.status == "completed" and not response.dropped
+        if not response.out_of_band:
+            for item_id in response.parts:
+                if item_id in self._conversation:
+                    self._report.item_done(
+                        self._conversation.complete(item_id, "completed" if finished else "incomplete")
+                    )
+        self._report.forward(event)
+        if self._active is response:
+            self._active = None
+            if not response.calls:
+                self._signal(Signal.RESPONSE_DONE)
+        self._go_on_after_tools(response)
+
+    def link_lost(self) -> None:
+        """Every running response went with the link: close them, so that nobody waits for more."""
+        for response in [*self._responses.values()]:
+            if not response.done:
+                lost = {"reason": "connection_lost"}
+                self.done(m.ModelResponseDoneEvent(response_id=response.id, status="failed", status_details=lost))
+        self._awaited = self._unwanted = 0
+
+    def _open_audio(self, response: Response, event: m.ModelResponseAudioDeltaEvent) -> None:
+        self._open(response, event.item_id, event.output_index, event.content_index).audio_open = True
+        if response.out_of_band:
+            return
+        if event.item_id not in self._reply_items:
+            self._reply_items.append(event.item_id)
+        self._signal(Signal.RESPONSE_AUDIO)
+        ended_at, self._turn_ended_at = self._turn_ended_at, None
+        if ended_at is not None:
+            self._tell_latency(response.id, ended_at)
+
+    def _tell_latency(self, response_id: str, ended_at: float) -> None:
+        now = self._runtime.now()
+        created_at = max(ended_at, self._created_at or ended_at)
+        self._emit(
+            s.ServerLatencyEvent(
+                response_id=response_id,
+                turn_end_to_audio_ms=round((now - ended_at) * 1000),
+                stages_ms={
+                    "to_response": round((created_at - ended_at) * 1000),
+                    "to_audio": round((now - created_at) * 1000),
+                },
+            )
+        )
+
+    def _open(self, response: Response, item_id: str, output_index: int, content_index: int) -> Part:
+        if not response.out_of_band and item_id not in self._conversation:
+            self._report.add_item(Item(id=item_id, role="assistant", status="in_progress"))
+        return response.part(item_id, output_index, content_index)
+
+    def _complete_words(self, item_id: str, transcript: str) -> None:
+        """A provider may send the whole text only with its done event."""
+        so_far = self._conversation.spoken_text(item_id)
+        if transcript.startswith(so_far) and len(transcript) > len(so_far):
+            self._conversation.hear_text(item_id, transcript[len(so_far) :])
+
+    def _close_parts(self, response: Response) -> None:
+        """Close every stream that the model left open, with what counts as said."""
+        for part in response.parts.values():
+            where: dict[str, Any] = {
+                "response_id": part.response_id,
+                "item_id": part.item_id,
+                "output_index": part.output_index,
+                "content_index": part.content_index,
+                **self._report.who,
+            }
+            known = part.item_id in self._conversation
+            words = self._conversation.spoken_text(part.item_id) if known else ""
+            if part.audio_open:
+                part.audio_open = False
+                if known:
+                    self._conversation.audio_complete(part.item_id)
+                self._emit(s.AgentResponseAudioDoneEvent(**where))
+            if part.transcript_open:
+                part.transcript_open = False
+                self._emit(s.AgentResponseAudioTranscriptDoneEvent(transcript=words, **where))
+            if part.text_open:
+                part.text_open = False
+                self._emit(s.AgentResponseTextDoneEvent(text=words, **where))
+
+    # -- tools -----------------------------------------------------------------------------------------------------
+
+    def tool_use(self, event: ToolUseEvent) -> None:
+        """The model asks for a tool, or is about to."""
+        response = self._responses.get(event.response_id)
+        if response is None or response.dropped:
+            return
+        self._report.forward(event)
+        if isinstance(event, m.ModelResponseToolUseDeltaEvent):
+            return
+        call = event.tool_use
+        response.calls[call.id] = call
+        response.unanswered.add(call.id)
+        # A tool may change the world: what led to it can no longer be undone.
+        self._turn.withdrawable = False
+        self._conversation.add_tool_call(event.item_id, call)
+        self._tools.start_tool(call)
+
+    def tool_done(self, result: ToolResultBlock) -> None:
+        """A tool has returned, failed or was cancelled: tell everybody; after the last one the model goes on."""
+        response = next((one for one in self._responses.values() if result.id in one.unanswered), None)
+        item_id = self._runtime.new_id("item")
+        self._conversation.add_tool_result(item_id, result)
+        self._emit(
+            s.AgentResponseToolResultEvent(
+                tool_result=result,
+                response_id=response.id if response is not None else None,
+                item_id=item_id,
+                **self._report.who,
+            )
+        )
+        self._send(base.ToolResult(result))
+        if response is not None:
+            response.unanswered.discard(result.id)
+            self._go_on_after_tools(response)
+
+    def _go_on_after_tools(self, response: Response) -> None:
+        """When a response is over and its tools have answered, the model speaks on, unless the turn was taken."""
+        if not response.done or response.unanswered:
+            return
+        self._responses.pop(response.id, None)
+        if response.calls and not response.dropped and self._turn.state is not State.USER_SPEAKING:
+            self.create()

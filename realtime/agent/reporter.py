@@ -1,0 +1,73 @@
+"""What an agent says in the call: its events with its name on them, and the items it adds to the conversation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from realtime.agent.host import Host
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.base import Item
+
+AGENT_EVENTS: dict[type[Any], type[Any]] = {
+    m.ModelResponseAudioDeltaEvent: s.AgentResponseAudioDeltaEvent,
+    m.ModelResponseAudioDoneEvent: s.AgentResponseAudioDoneEvent,
+    m.ModelResponseAudioTranscriptDeltaEvent: s.AgentResponseAudioTranscriptDeltaEvent,
+    m.ModelResponseAudioTranscriptDoneEvent: s.AgentResponseAudioTranscriptDoneEvent,
+    m.ModelResponseTextDeltaEvent: s.AgentResponseTextDeltaEvent,
+    m.ModelResponseTextDoneEvent: s.AgentResponseTextDoneEvent,
+    m.ModelResponseToolUseDeltaEvent: s.AgentResponseToolUseDeltaEvent,
+    m.ModelResponseToolUseDoneEvent: s.AgentResponseToolUseDoneEvent,
+    m.ModelResponseCreatedEvent: s.AgentResponseCreatedEvent,
+    m.ModelResponseDoneEvent: s.AgentResponseDoneEvent,
+    m.ModelInputTranscriptionDeltaEvent: s.AgentInputTranscriptionDeltaEvent,
+    m.ModelInputTranscriptionDoneEvent: s.AgentInputTranscriptionDoneEvent,
+    m.ModelInputTranscriptionFailedEvent: s.AgentInputTranscriptionFailedEvent,
+    m.ModelInputStartedEvent: s.AgentInputStartedEvent,
+    m.ModelInputDoneEvent: s.AgentInputDoneEvent,
+    m.ModelInputCommittedEvent: s.AgentInputCommittedEvent,
+    m.ModelInputClearedEvent: s.AgentInputClearedEvent,
+    m.ModelItemAddedEvent: s.AgentItemAddedEvent,
+    m.ModelItemDoneEvent: s.AgentItemDoneEvent,
+    m.ModelItemDeletedEvent: s.AgentItemDeletedEvent,
+    m.ModelItemTruncatedEvent: s.AgentItemTruncatedEvent,
+    m.ModelItemRetrievedEvent: s.AgentItemRetrievedEvent,
+    m.ModelSessionUpdatedEvent: s.AgentSessionUpdatedEvent,
+    m.ModelReconnectingEvent: s.AgentReconnectingEvent,
+    m.ModelReconnectedEvent: s.AgentReconnectedEvent,
+    m.ModelErrorEvent: s.AgentErrorEvent,
+}
+"""The agent's event of each model event with the same meaning. Session created and ended become ready and ended."""
+
+
+class Reporter:
+    """Emits with the agent's identity and keeps the conversation in step with what it tells."""
+
+    __slots__ = ("agent_id", "agent_name", "conversation", "emit", "who")
+
+    def __init__(self, host: Host, agent_id: str, agent_name: str) -> None:
+        self.emit = host.emit
+        self.conversation = host.conversation
+        self.agent_id = agent_id
+        self.agent_name = agent_name
+        self.who: dict[str, Any] = {"agent_id": agent_id, "agent_name": agent_name}
+
+    def forward(self, event: m.ModelEvent) -> None:
+        """The agent's event with the same meaning."""
+        agent_event = AGENT_EVENTS[type(event)]
+        fields = {name: getattr(event, name) for name in event.__struct_fields__}
+        self.emit(agent_event(**fields, **self.who))
+
+    def add_item(self, item: Item, previous_item_id: str | None = None) -> None:
+        """A new item of the conversation."""
+        before = self.conversation.add(item, previous_item_id)
+        self.emit(s.AgentItemAddedEvent(item=item, previous_item_id=before, **self.who))
+
+    def item_done(self, item: Item) -> None:
+        """The item will not grow any more."""
+        self.emit(s.AgentItemDoneEvent(item=item, **self.who))
+
+    def delete_item(self, item_id: str) -> None:
+        """The item leaves the conversation; an unknown one is none."""
+        if self.conversation.delete(item_id):
+            self.emit(s.AgentItemDeletedEvent(item_id=item_id, **self.who))
