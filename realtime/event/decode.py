@@ -35,7 +35,7 @@ def read_event(frame: Any, classes: dict[str, type[Any]]) -> Any:
     # One class, not the union: msgspec would analyse the union again at every call, which takes nine times as long.
     event = classes.get(name)
     if event is None:
-        raise ValueError(f"unknown event type {name[:64]!r}")
+        raise ValueError(_unknown_type(name))
     try:
         msgspec.json.encode(frame)
         # `str` stands for bytes in JSON: everything that JSON cannot hold is converted from text.
@@ -51,5 +51,12 @@ def read_event(frame: Any, classes: dict[str, type[Any]]) -> Any:
 
 
 def explain(error: msgspec.ValidationError) -> str:
-    """The validation error as a sentence: msgspec's own, with the path in our words."""
-    return str(error).replace(" - at `$.", " at `").replace(" - at `$", " at `the event")
+    """The validation error as a sentence: msgspec's own, with the path and an unknown event type in our words."""
+    text = str(error)
+    if text.startswith("Invalid value '") and text.endswith("' - at `$.type`"):
+        return _unknown_type(text[len("Invalid value '") : -len("' - at `$.type`")])
+    return text.replace(" - at `$.", " at `").replace(" - at `$", " at `the event")
+
+
+def _unknown_type(name: str) -> str:
+    return f"unknown event type {name[:64]!r}"

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.event import AudioFormat, ClientEvents, ImageFormat, ModelEvents, ServerEvents
+from realtime.event import AudioFormat, ClientEvent, ClientEvents, ImageFormat, ModelEvents, ServerEvents
+from realtime.event.decode import explain
 from realtime.message import TextBlock
 
 PROTOCOL = Path(__file__).resolve().parents[2] / "fixtures" / "protocol"
@@ -146,6 +147,24 @@ def test_what_is_no_event_is_refused_with_a_sentence(frame: Any, sentence: str) 
 )
 def test_a_wrong_field_is_named(frame: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}"):
+        ClientEvents.from_json(frame)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"type": "client_text_apend", "text": "Hi"},
+        {"type": "x" * 1_000},
+        {"type": "client_text_append"},
+        {"type": "client_text_append", "text": 5},
+        {"type": "client_audio_append", "audio": "!"},
+        {"type": "client_tool_result", "id": "1", "name": "n", "output": [{"type": "smell"}]},
+    ],
+)
+def test_the_typed_decoder_of_the_union_is_explained_in_the_same_words(frame: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError) as error:
+        msgspec.json.decode(json.dumps(frame), type=ClientEvent)
+    with pytest.raises(ValueError, match=f"^{re.escape(explain(error.value))}$"):
         ClientEvents.from_json(frame)
 
 

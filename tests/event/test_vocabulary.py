@@ -136,6 +136,19 @@ def test_audio_is_given_as_bytes_or_as_base64_text_in_python() -> None:
         ClientEvents.ClientAudioAppendEvent(audio="%")  # type: ignore[arg-type]
 
 
+def test_the_three_vocabularies_are_imported_from_the_package_itself() -> None:
+    """CEV-13: `from ...realtime import ClientEvents`, ServerEvents and ModelEvents alike."""
+    from realtime import ClientEvents as ClientEventsOfPackage
+    from realtime import ModelEvents as ModelEventsOfPackage
+    from realtime import ServerEvents as ServerEventsOfPackage
+
+    assert (ClientEventsOfPackage, ModelEventsOfPackage, ServerEventsOfPackage) == (
+        ClientEvents,
+        ModelEvents,
+        ServerEvents,
+    )
+
+
 def test_events_cannot_be_changed() -> None:
     event = ClientEvents.ClientTextAppendEvent(text="Hello")
     with pytest.raises(AttributeError):
