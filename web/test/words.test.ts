@@ -1,0 +1,62 @@
+import { describe, expect, test } from "vitest";
+import { besidePage, callUrl } from "../src/server-info.ts";
+import { closeNotice, goodbyeNotice, microphoneNotice, modelWords, readModelInfo } from "../src/words.ts";
+
+const info = (fields: object) => readModelInfo(fields) as NonNullable<ReturnType<typeof readModelInfo>>;
+
+describe("which model speaks", () => {
+  test("the embedded one says that it understands English only", () => {
+    const words = modelWords(info({ provider: "local", model: "local", voice: "heart", languages: ["en"] }));
+    expect(words).toBe("The embedded model speaks, voice heart. It understands English only.");
+    expect(modelWords(info({ provider: "local" }))).toContain("English only");
+  });
+
+  test("another one is named by provider and model, without a limit it does not have", () => {
+    expect(modelWords(info({ provider: "openai", model: "gpt-realtime" }))).toBe("openai gpt-realtime speaks.");
+  });
+
+  test("odd fields become empty, and no object is no model", () => {
+    expect(readModelInfo({ provider: 3, voices: ["a", 4], voice: "" })).toEqual({
+      provider: "",
+      model: "",
+      voice: null,
+      voices: ["a"],
+      languages: [],
+    });
+    expect([readModelInfo(null), readModelInfo("local")]).toEqual([null, null]);
+  });
+});
+
+describe("what went wrong", () => {
+  const closing = { wasOpen: true, code: 1006, reason: "", expected: false };
+
+  test("every microphone problem has words and a way on", () => {
+    for (const problem of ["insecure", "refused", "missing", "busy", "failed"] as const) {
+      expect(microphoneNotice(problem).what.length).toBeGreaterThan(20);
+      expect(microphoneNotice(problem).todo).toContain("type");
+    }
+    expect(microphoneNotice("refused").what).toBe("The microphone was refused.");
+    expect(microphoneNotice("insecure").todo).toContain("https");
+  });
+
+  test("a server that is away, one that refuses and one that is gone are told apart", () => {
+    expect(closeNotice({ ...closing, wasOpen: false }, false)?.what).toBe("The server cannot be reached.");
+    expect(closeNotice({ ...closing, wasOpen: false }, true)?.what).toContain("refused the call");
+    expect(closeNotice(closing, false)?.todo).toContain("Start it");
+    expect(closeNotice(closing, true)?.what).toContain("gone (code 1006)");
+  });
+
+  test("a reason that the server gives is told, a wanted end is not a problem", () => {
+    expect(closeNotice({ ...closing, code: 1013, reason: "8 calls already" }, true)?.what).toContain("8 calls already");
+    expect(closeNotice({ ...closing, expected: true }, true)).toBeNull();
+    expect(goodbyeNotice("anything").what).toContain("anything");
+  });
+});
+
+describe("addresses", () => {
+  test("the call lives beside the page, under any prefix, with the page's token", () => {
+    expect(callUrl("http://localhost:8000/", "guest", "s1")).toBe("ws://localhost:8000/ws/guest/s1");
+    expect(callUrl("https://host/voice/?token=a%20b", "guest", "s/1")).toBe("wss://host/voice/ws/guest/s%2F1?token=a+b");
+    expect(besidePage("http://host/voice/index.html#x", "api/info").href).toBe("http://host/voice/api/info");
+  });
+});
