@@ -136,13 +136,13 @@ class Conversation:
         if item.id in self._entries:
             self._entries[item.id].put(item)
         else:
-            self._entries[item.id] = _Entry(item)
             if previous_item_id == "root":
                 self._order.insert(0, item.id)
             elif previous_item_id in self._entries:
                 self._order.insert(self._order.index(previous_item_id) + 1, item.id)
             else:
                 self._order.append(item.id)
+            self._entries[item.id] = _Entry(item)
         place = self._order.index(item.id) if self._order[-1] != item.id else len(self._order) - 1
         return self._order[place - 1] if place else None
 

@@ -1,0 +1,275 @@
+"""The log of a call: its order, its bound, its readers, and audio kept as runs."""
+
+import logging
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.event.base import AudioFormat
+from realtime.event.server import AgentInputClearedEvent, AgentResponseAudioDeltaEvent, ServerEvent
+from realtime.state.log import AudioRun, Entry, Log
+
+PCM = AudioFormat.pcm16(24_000)
+
+
+@dataclass
+class Clock:
+    """Monotonic seconds that a test moves by hand."""
+
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Seen:
+    """A reader that remembers."""
+
+    events: list[ServerEvent] = field(default_factory=list)
+
+    def read(self, event: ServerEvent) -> None:
+        self.events.append(event)
+
+    @property
+    def seqs(self) -> list[int]:
+        return [event.seq for event in self.events]
+
+
+def audio(item_id: str, n_bytes: int) -> AgentResponseAudioDeltaEvent:
+    return AgentResponseAudioDeltaEvent(response_id="response", item_id=item_id, delta=bytes(n_bytes), format=PCM)
+
+
+def other() -> AgentInputClearedEvent:
+    return AgentInputClearedEvent()
+
+
+def runs(entries: list[Entry]) -> list[AudioRun]:
+    return [entry for entry in entries if isinstance(entry, AudioRun)]
+
+
+def last_seq(entry: Entry) -> int:
+    return entry.last_seq if isinstance(entry, AudioRun) else entry.seq
+
+
+# -- order and time ----------------------------------------------------------------------------------------------------
+
+
+def test_events_are_numbered_from_one_and_timed_from_the_beginning_of_the_call() -> None:
+    clock = Clock()
+    log = Log(clock)
+    first, second = other(), other()
+    log.append(first)
+    clock.now += 1.25
+    log.append(second)
+    assert [(event.seq, event.ts_ms) for event in (first, second)] == [(1, 0), (2, 1250)]
+    assert log.now_ms() == 1250
+
+
+appends = st.lists(
+    st.tuples(
+        st.sampled_from(["item_a", "item_b", "item_c", None]),
+        st.integers(0, 5).map(lambda samples: 2 * samples),
+        st.floats(0, 2, allow_nan=False),
+    ),
+    max_size=60,
+)
+
+
+@given(appends)
+def test_seq_rises_by_one_and_ts_ms_never_falls(course: list[tuple[str | None, int, float]]) -> None:
+    clock, seen = Clock(), Seen()
+    log = Log(clock)
+    log.subscribe(seen.read)
+    for item_id, n_bytes, pause_s in course:
+        clock.now += pause_s
+        log.append(other() if item_id is None else audio(item_id, n_bytes))
+    assert seen.seqs == list(range(1, len(course) + 1))
+    times = [event.ts_ms for event in seen.events]
+    assert times == sorted(times)
+    assert log.last_seq == len(course)
+
+
+# -- audio -------------------------------------------------------------------------------------------------------------
+
+
+@given(appends)
+def test_audio_runs_cover_every_byte_of_every_item_once_and_in_order(
+    course: list[tuple[str | None, int, float]],
+) -> None:
+    clock, log_bytes = Clock(), Counter[str]()
+    log = Log(clock)
+    for item_id, n_bytes, pause_s in course:
+        clock.now += pause_s
+        log.append(other() if item_id is None else audio(item_id, n_bytes))
+        if item_id is not None:
+            log_bytes[item_id] += n_bytes
+    entries = log.read()
+    for item_id, total in log_bytes.items():
+        end = 0
+        for run in runs(entries):
+            if run.item_id == item_id:
+                assert run.offset_bytes == end
+                end += run.n_bytes
+        assert end == total
+    covered: list[int] = []
+    for entry in entries:
+        covered += range(entry.seq, last_seq(entry) + 1)
+    assert covered == list(range(1, len(course) + 1))
+
+
+def test_neighbouring_audio_of_one_item_is_one_entry_without_payload() -> None:
+    clock = Clock()
+    log = Log(clock)
+    for _ in range(3):
+        log.append(audio("item", 100))
+        clock.now += 0.5
+    assert log.read() == [AudioRun(1, 3, 0, 1000, "item", 0, 300)]
+
+
+def test_readers_get_the_payload() -> None:
+    log, seen = Log(Clock()), Seen()
+    log.subscribe(seen.read)
+    event = audio("item", 100)
+    log.append(event)
+    assert seen.events == [event]
+
+
+def test_the_place_of_an_item_that_goes_on_speaking_is_known_among_many_others() -> None:
+    log = Log(Clock())
+    for number in range(40):
+        log.append(audio("long", 10))
+        log.append(audio(f"item_{number}", 10))
+    assert [run.offset_bytes for run in runs(log.read()) if run.item_id == "long"] == list(range(0, 400, 10))
+
+
+def test_empty_audio_forgets_no_other_item() -> None:
+    log = Log(Clock())
+    for number in range(16):
+        log.append(audio(f"item_{number}", 10))
+    log.append(audio("item_15", 0))
+    log.append(audio("item_15", 0))
+    log.append(audio("item_0", 10))
+    assert runs(log.read())[-1].offset_bytes == 10
+
+
+def test_a_run_that_was_read_does_not_change_when_it_grows() -> None:
+    log = Log(Clock())
+    log.append(audio("item", 100))
+    before = log.read()
+    log.append(audio("item", 100))
+    assert [run.n_bytes for run in runs(before)] == [100]
+    assert [run.n_bytes for run in runs(log.read())] == [200]
+
+
+# -- bound and cursor --------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 10), st.integers(0, 40))
+def test_the_log_is_bounded_and_counts_what_it_dropped(max_entries: int, appended: int) -> None:
+    log = Log(Clock(), max_entries=max_entries)
+    for _ in range(appended):
+        log.append(other())
+    assert len(log.read()) == min(max_entries, appended)
+    assert log.dropped == max(0, appended - max_entries)
+    assert [entry.seq for entry in log.read()] == list(range(log.dropped + 1, appended + 1))
+
+
+@given(appends, st.integers(0, 60))
+def test_reading_on_from_a_place_gives_everything_later(
+    course: list[tuple[str | None, int, float]], after_seq: int
+) -> None:
+    log = Log(Clock())
+    for item_id, n_bytes, _ in course:
+        log.append(other() if item_id is None else audio(item_id, n_bytes))
+    later = log.read(after_seq)
+    assert later == [entry for entry in log.read() if last_seq(entry) > after_seq]
+    assert bool(later) == (after_seq < len(course))
+
+
+# -- readers -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_reader_that_fails_hurts_nobody_else_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log, seen = Log(Clock()), Seen()
+
+    def broken(event: ServerEvent) -> None:
+        raise RuntimeError("the socket is gone")
+
+    log.subscribe(broken)
+    log.subscribe(seen.read)
+    with caplog.at_level(logging.ERROR):
+        log.append(other())
+        log.append(other())
+    assert seen.seqs == [1, 2]
+    assert [record.getMessage() for record in caplog.records] == [
+        "a reader of the log failed at seq 1",
+        "a reader of the log failed at seq 2",
+    ]
+
+
+def test_a_reader_gets_what_comes_between_subscribing_and_unsubscribing() -> None:
+    log, seen = Log(Clock()), Seen()
+    log.append(other())
+    unsubscribe = log.subscribe(seen.read)
+    log.append(other())
+    unsubscribe()
+    unsubscribe()
+    log.append(other())
+    assert seen.seqs == [2]
+
+
+def test_readers_see_one_order_though_one_of_them_appends() -> None:
+    log, first, second = Log(Clock()), Seen(), Seen()
+
+    def answer(event: ServerEvent) -> None:
+        if event.seq < 4:
+            log.append(other())
+
+    log.subscribe(first.read)
+    log.subscribe(answer)
+    log.subscribe(second.read)
+    log.append(other())
+    assert first.seqs == second.seqs == [1, 2, 3, 4]
+
+
+def test_a_reader_that_another_one_removes_gets_no_more() -> None:
+    log, seen = Log(Clock()), Seen()
+    log.subscribe(lambda event: unsubscribe())
+    unsubscribe = log.subscribe(seen.read)
+    log.append(other())
+    assert seen.events == []
+
+
+def test_a_reader_that_subscribes_while_an_event_is_delivered_begins_with_the_next() -> None:
+    log, seen = Log(Clock()), Seen()
+
+    def invite(event: ServerEvent) -> None:
+        if event.seq == 1:
+            log.append(other())
+            log.subscribe(seen.read)
+
+    log.subscribe(invite)
+    log.append(other())
+    log.append(other())
+    assert seen.seqs == [3]
+
+
+def test_after_a_reader_was_torn_down_the_log_goes_on() -> None:
+    log, seen = Log(Clock()), Seen()
+
+    def torn(event: ServerEvent) -> None:
+        if event.seq == 1:
+            raise KeyboardInterrupt
+
+    log.subscribe(torn)
+    log.subscribe(seen.read)
+    with pytest.raises(KeyboardInterrupt):
+        log.append(other())
+    log.append(other())
+    assert seen.seqs == [2]
