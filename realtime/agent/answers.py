@@ -18,7 +18,7 @@ from realtime.event import server as s
 from realtime.event.base import Item, ResponseOverrides
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model import base
-from realtime.turn import Action, Signal, State, Turn
+from realtime.turn import Action, Signal, Turn
 
 RESPONSE_REFUSED = frozenset({"conversation_already_has_active_response", "bad_response_create"})
 """Errors that say: the response you asked for will not come."""
@@ -85,8 +85,12 @@ class Answers:
 
     @property
     def responding(self) -> bool:
-        """Whether the model is answering, or was asked to."""
-        return self._active is not None or self._awaited > 0
+        """Whether a reply is on its way: asked for, running, or waiting for its tools."""
+        return (
+            self._active is not None
+            or self._awaited > 0
+            or any(one.unanswered and not one.dropped for one in self._responses.values())
+        )
 
     @property
     def active_id(self) -> str | None:
@@ -120,9 +124,9 @@ class Answers:
         if Action.CANCEL in actions and active is not None:
             self._send(base.ResponseCancel(active.id))
         if Action.DROP in actions:
-            if active is not None:
-                active.dropped = True
-                self._active = None
+            for response in self._responses.values():
+                response.dropped = response.dropped or not response.out_of_band
+            self._active = None
             self._unwanted += self._awaited
             self._awaited = 0
         withdrawn = Action.WITHDRAW in actions
@@ -259,9 +263,9 @@ class Answers:
         self._report.forward(event)
         if self._active is response:
             self._active = None
-            if not response.calls:
-                self._signal(Signal.RESPONSE_DONE)
         self._go_on_after_tools(response)
+        if not response.dropped and not response.out_of_band:
+            self._signal(Signal.RESPONSE_DONE)
 
     def link_lost(self) -> None:
         """Every running response went with the link: close them, so that nobody waits for more."""
@@ -368,9 +372,9 @@ class Answers:
             self._go_on_after_tools(response)
 
     def _go_on_after_tools(self, response: Response) -> None:
-        """When a response is over and its tools have answered, the model speaks on, unless the turn was taken."""
+        """When a response is over and its tools have answered, the model speaks on, unless it was interrupted."""
         if not response.done or response.unanswered:
             return
         self._responses.pop(response.id, None)
-        if response.calls and not response.dropped and self._turn.state is not State.USER_SPEAKING:
+        if response.calls and not response.dropped:
             self.create()

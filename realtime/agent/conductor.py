@@ -39,8 +39,8 @@ MAX_DETECTION_LAG_MS = 500
 """More than this between a voice and its detection is not the detector's doing."""
 KEPT_USER_TURNS = 8
 """Turns whose transcripts may still be on their way."""
-NEW_REPLY = frozenset({Signal.TEXT, Signal.REQUEST, Signal.COMMIT, Signal.SPEECH_STARTED})
-"""After these, what the agent says replies to something new."""
+NEW_REPLY = frozenset({Signal.TEXT, Signal.REQUEST, Signal.COMMIT})
+"""Where these are answered, what the agent says from now on replies to something new."""
 
 
 class Conductor:
@@ -83,7 +83,6 @@ class Conductor:
             turn=self.turn,
             signal=self._signal,
         )
-        self._text_turn_answered = False
         self._user_turns: dict[str, UserTurn] = {}
         self._user_turn: UserTurn | None = None
         self._commits: deque[UserTurn | None] = deque()
@@ -177,15 +176,10 @@ class Conductor:
             self._create_item(item)
             return
         self._signal(Signal.TEXT, before_answer=lambda: self._create_item(item))
-        self._text_turn_answered = True
 
     def _respond(self, event: c.ClientResponseCreateEvent) -> None:
         if event.response is not None and event.response.conversation == "none":
             self._send(base.ResponseCreate(event.response))
-            return
-        if self._text_turn_answered and self._answers.responding and self.turn.state is State.THINKING:
-            # Clients of other servers ask for the answer to their text; it is on its way already.
-            self._text_turn_answered = False
             return
         self._signal(Signal.REQUEST, overrides=event.response)
 
@@ -234,14 +228,13 @@ class Conductor:
             self._answers.interrupt(actions, "hasty_turn" if Action.WITHDRAW in actions else signal.value)
         if before_answer is not None:
             before_answer()
-        if signal in NEW_REPLY:
+        if signal is Signal.SPEECH_STARTED or (actions and signal in NEW_REPLY):
             self._answers.new_turn()
-            self._text_turn_answered = False
         if Action.COMMIT in actions:
             self._send(base.AudioCommit())
             self._commits.append(self._user_turn if self.turn.authority == "server" else None)
             self._input.uncommitted_ms = 0.0
-        if signal in (Signal.COMMIT, Signal.TEXT, Signal.REQUEST, Signal.SPEECH_STOPPED):
+        if signal is Signal.SPEECH_STOPPED or (actions and signal in NEW_REPLY):
             self._answers.turn_ended(self._runtime.now())
         if Action.CREATE in actions and (self.auto_response or signal in (Signal.REQUEST, Signal.TEXT)):
             self._answers.create(overrides)
