@@ -27,7 +27,7 @@ from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import TurnAuthority
 from realtime.message import ToolResultBlock
 from realtime.model import base
-from realtime.turn import Action, Signal, State, Turn
+from realtime.turn import Action, Signal, Turn
 
 logger = logging.getLogger(__name__)
 
