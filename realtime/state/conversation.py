@@ -55,18 +55,18 @@ class Spoken:
 
     def heard_chars(self, heard_ms: float) -> int:
         """How many characters of the text were spoken within the first `heard_ms`."""
+        heard_ms = min(heard_ms, self.audio_ms)
         if heard_ms <= 0:
             return 0
         if self.audio_complete and heard_ms > self.audio_ms - 1:
             # What was heard is told in whole ms, rounded down.
             return len(self.text)
         if self.aligned:
-            return self._aligned_chars(min(heard_ms, self.audio_ms))
+            return self._aligned_chars(heard_ms)
+        by_share = len(self.text) * (heard_ms / self.audio_ms)
         if self.audio_complete:
-            return int(len(self.text) * (heard_ms / self.audio_ms))
-        by_rate = heard_ms / 1000 * SPEECH_CHARS_PER_S
-        by_share = len(self.text) * heard_ms / max(self.audio_ms, heard_ms)
-        return int(min(by_rate, by_share))
+            return int(by_share)
+        return int(min(by_share, heard_ms / 1000 * SPEECH_CHARS_PER_S))
 
     def _aligned_chars(self, heard_ms: float) -> int:
         """Interpolated between the anchors: piece k is spoken from its anchor to the next one."""
