@@ -115,6 +115,9 @@ class Listener:
             self._flush()
         elif type(event) is s.AgentResponseAudioDoneEvent and self._resampler is not None:
             self._finish_resampling(event)
+        elif type(event) is s.AgentEndedEvent and self._pacer is not None:
+            # Speech after the end would start a page playing again.
+            self._pacer.flush()
         if self._pacer is not None and self._pacer.holds(event):
             return
         self._send(event)
@@ -202,6 +205,13 @@ class Listener:
         self.close(1013, "the client does not read what it is sent")
 
     # -- the end ---------------------------------------------------------------------------------------------------
+
+    async def finish(self, timeout_s: float) -> None:
+        """The call is over: let the client take what waits for it, for `timeout_s` at most, then stop writing."""
+        if self._drainer is not None:
+            await asyncio.wait([self._drainer], timeout=timeout_s)
+        self.frames_dropped += len(self._waiting)
+        self.release()
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """No more events; the client is told why. Idempotent."""

@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 RECEIVED_EVERY_MS = 1_000
 """How often a client that counts its audio is told how much has arrived."""
+QUEUE_DRAIN_S = 1.0
+"""How long the end of an agent that is used alone waits for whoever reads its bounded queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,11 @@ class Session:
             await self.agent.leave(reason)
         finally:
             self._close(reason)
+        if self._private:
+            # Nobody else takes leave of a queue, and nothing may go on running behind it.
+            for listener in [*self.listeners]:
+                await listener.finish(QUEUE_DRAIN_S)
+                self.detach(listener)
 
     def _close(self, reason: str) -> None:
         if self._over:

@@ -97,8 +97,7 @@ class RealtimeAgent:
     async def stop(self) -> None:
         """End it: the model's session is closed, no task is left, `agent_ended` is the last event. Idempotent."""
         if self._own_session is not None:
-            session, self._own_session = self._own_session, None
-            await session.end("stopped")
+            await self._own_session.end("stopped")
         else:
             await self.leave("stopped")
 

@@ -1,0 +1,358 @@
+"""The agent used alone: start on a queue or a callable, handle input, stop, whatever happens at the other end."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from realtime import ClientEvents, RealtimeAgent, ServerEvents
+from realtime.errors import ProviderError, UsageError
+from realtime.event.config import SessionConfig
+from realtime.model import base
+from realtime.model.base import RealtimeModel
+from tests.agent.fakes import CHUNK_MS, FakeModel, speech, unreachable
+
+pytestmark = pytest.mark.virtual_time
+
+
+def agent_of(model: RealtimeModel, **options: Any) -> RealtimeAgent:
+    return RealtimeAgent("Friday", "Be nice.", model, **options)
+
+
+def drain(queue: "asyncio.Queue[Any]") -> list[Any]:
+    return [queue.get_nowait() for _ in range(queue.qsize())]
+
+
+async def test_the_documented_lines_make_an_agent_that_says_it_is_ready() -> None:
+    """RTA-04, RTA-05, RTA-07: the sample's imports and constructor; AgentReady arrives on a plain queue."""
+    queue: asyncio.Queue[Any] = asyncio.Queue()
+    agent = RealtimeAgent(name="Friday", sys_prompt="You are a helpful assistant.", model=FakeModel())
+
+    await agent.start(queue)
+
+    ready = await queue.get()
+    assert type(ready) is ServerEvents.AgentReadyEvent
+    assert (ready.agent_name, ready.agent_id != "") == ("Friday", True)
+    assert ready.model["provider"] == "fake"
+    await agent.handle_input(ClientEvents.ClientTextAppendEvent(session_id="session1", text="Hello"))
+    await agent.stop()
+
+
+async def test_the_model_gets_the_prompt_the_voice_and_the_settings_of_the_call() -> None:
+    model = FakeModel()
+    agent = agent_of(model, voice="heart")
+
+    await agent.start(lambda event: None, config=SessionConfig(temperature=0.5, extra={"seed": 1}))
+
+    settings = model.link.settings
+    assert (settings.instructions, settings.voice, settings.temperature) == ("Be nice.", "heart", 0.5)
+    assert settings.extra == {"seed": 1}
+    await agent.stop()
+
+
+async def test_stopping_closes_the_model_ends_the_events_and_leaves_nothing_running() -> None:
+    """RTA-08, SEV-05: provider closed, no task left, AgentEnded arrives."""
+    queue: asyncio.Queue[Any] = asyncio.Queue()
+    model = FakeModel()
+    agent = agent_of(model)
+    before = asyncio.all_tasks()
+    await agent.start(queue)
+
+    await agent.stop()
+
+    assert model.link.closed
+    assert asyncio.all_tasks() == before
+    events = drain(queue)
+    assert [event.type for event in events] == ["agent_ready", "agent_ended"]
+    assert events[-1].agent_name == "Friday"
+
+
+async def test_stopping_twice_stops_once() -> None:
+    """RTA-24: idempotent."""
+    queue: asyncio.Queue[Any] = asyncio.Queue()
+    agent = agent_of(FakeModel())
+    await agent.start(queue)
+
+    await agent.stop()
+    await agent.stop()
+    await asyncio.gather(agent.stop(), agent.stop())
+
+    assert [event.type for event in drain(queue)] == ["agent_ready", "agent_ended"]
+
+
+async def test_stopping_twice_at_once_stops_once() -> None:
+    """RTA-24: idempotent, also while the first is under way."""
+    queue: asyncio.Queue[Any] = asyncio.Queue()
+    agent = agent_of(FakeModel())
+    await agent.start(queue)
+
+    await asyncio.gather(agent.stop(), agent.stop())
+
+    assert [event.type for event in drain(queue)] == ["agent_ready", "agent_ended"]
+
+
+async def test_stopping_before_starting_does_nothing_and_prevents_nothing() -> None:
+    """RTA-24: safe before `start()`."""
+    queue: asyncio.Queue[Any] = asyncio.Queue()
+    agent = agent_of(FakeModel())
+
+    await agent.stop()
+    await agent.start(queue)
+
+    assert queue.get_nowait().type == "agent_ready"
+    await agent.stop()
+
+
+async def test_stopping_is_safe_when_the_provider_is_gone() -> None:
+    """RTA-24: safe when the provider is already gone."""
+    queue: asyncio.Queue[Any] = asyncio.Queue()
+    model = FakeModel()
+    agent = agent_of(model)
+    await agent.start(queue)
+
+    model.link.gone("provider_closed")
+    await asyncio.sleep(1)
+    await agent.stop()
+
+    events = drain(queue)
+    assert [event.type for event in events] == ["agent_ready", "agent_ended"]
+    assert events[-1].reason == "provider_closed"
+    assert model.link.closed
+
+
+async def test_a_stop_in_the_middle_of_speech_is_the_last_thing_heard() -> None:
+    queue: asyncio.Queue[Any] = asyncio.Queue()
+    model = FakeModel()
+    agent = agent_of(model)
+    await agent.start(queue)
+    model.link.reply(5_000)
+    await asyncio.sleep(1)
+
+    await agent.stop()
+    await asyncio.sleep(10)
+
+    types = [event.type for event in drain(queue)]
+    assert types[-1] == "agent_ended"
+    assert types.index("agent_response_audio_done") < types.index("agent_response_done") < len(types) - 1
+
+
+async def test_a_model_that_cannot_be_had_raises_and_leaves_nothing() -> None:
+    model = FakeModel(refuses=unreachable())
+    agent = agent_of(model)
+    before = asyncio.all_tasks()
+
+    with pytest.raises(ProviderError, match="did not answer"):
+        await agent.start(lambda event: None)
+
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
+    model.refuses = None
+    with pytest.raises(UsageError):
+        await agent.handle_input(ClientEvents.ClientTextAppendEvent(text="Hello"))
+    await agent.stop()
+
+
+async def test_a_fault_in_the_model_is_told_without_its_details(caplog: pytest.LogCaptureFixture) -> None:
+    agent = agent_of(FakeModel(refuses=RuntimeError("key sk-123 is wrong")))
+
+    with pytest.raises(ProviderError) as raised:
+        await agent.start(lambda event: None)
+
+    assert (raised.value.code, "sk-123" in raised.value.message) == ("internal", False)
+    assert "failed" in caplog.text
+    await agent.stop()
+
+
+async def test_cancelling_the_start_leaves_nothing_running() -> None:
+    model = FakeModel()
+    model.connecting = asyncio.Event()
+    agent = agent_of(model)
+    before = asyncio.all_tasks()
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await agent.start(lambda event: None)
+
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
+    assert model.connections == []
+
+
+async def test_an_agent_serves_one_call() -> None:
+    agent = agent_of(FakeModel())
+    await agent.start(lambda event: None)
+
+    with pytest.raises(UsageError, match="one agent per call"):
+        await agent.start(lambda event: None)
+
+    await agent.stop()
+
+
+async def test_input_before_start_is_the_callers_mistake() -> None:
+    with pytest.raises(UsageError, match="start"):
+        await agent_of(FakeModel()).handle_input(ClientEvents.ClientTextAppendEvent(text="Hello"))
+
+
+async def test_a_create_event_to_a_running_agent_applies_its_config() -> None:
+    """AMB-49: the sample server starts the agent first and hands the create event over."""
+    queue: asyncio.Queue[Any] = asyncio.Queue()
+    model = FakeModel()
+    agent = agent_of(model)
+    await agent.start(queue)
+
+    create = {"type": "client_session_create", "config": {"instructions": "Be brief.", "user_name": "User1"}}
+    await agent.handle_input(ClientEvents.from_json(create))
+
+    assert model.link.got(base.SessionUpdate)[-1].settings.instructions == "Be brief."
+    assert "server_session_updated" in [event.type for event in drain(queue)]
+    await agent.stop()
+
+
+async def test_what_cannot_be_done_is_an_event_never_an_exception() -> None:
+    events: list[Any] = []
+    agent = agent_of(FakeModel())
+    await agent.start(events.append)
+
+    await agent.handle_input(ClientEvents.ClientItemDeleteEvent(item_id="nothing", event_id="e1"))
+    await agent.handle_input(ClientEvents.ClientSessionCreateEvent(config={"temperature": "hot"}, event_id="e2"))
+    await agent.handle_input(ClientEvents.ClientSessionResumeEvent(token="t", last_seq=1, event_id="e3"))
+
+    errors = [event for event in events if event.type == "agent_error"]
+    assert [(error.code, error.client_event_id) for error in errors] == [
+        ("unknown_item", "e1"),
+        ("invalid_config", "e2"),
+        ("resume_unavailable", "e3"),
+    ]
+    await agent.stop()
+
+
+async def test_a_session_end_event_ends_the_agent() -> None:
+    queue: asyncio.Queue[Any] = asyncio.Queue()
+    model = FakeModel()
+    agent = agent_of(model)
+    await agent.start(queue)
+
+    await agent.handle_input(ClientEvents.ClientSessionEndEvent())
+    await asyncio.sleep(1)
+
+    assert drain(queue)[-1].type == "agent_ended"
+    assert model.link.closed
+    await agent.stop()
+
+
+# -- queues that are not read ------------------------------------------------------------------------------------------
+
+
+async def test_an_unread_unbounded_queue_never_stalls_the_agent() -> None:
+    queue: asyncio.Queue[Any] = asyncio.Queue()
+    model = FakeModel()
+    agent = agent_of(model)
+    await agent.start(queue)
+
+    for _ in range(20):
+        model.link.reply(1_000)
+        await agent.handle_input(ClientEvents.ClientTextAppendEvent(text="And then?"))
+    await asyncio.sleep(60)
+
+    assert len(model.link.got(base.ResponseCreate)) == 20
+    await agent.stop()
+
+
+async def test_a_full_queue_never_stalls_the_agent_and_gets_all_in_order_when_it_is_read() -> None:
+    queue: asyncio.Queue[Any] = asyncio.Queue(maxsize=1)
+    events: list[Any] = []
+    model = FakeModel()
+    agent = agent_of(model)
+    await agent.start(queue)
+
+    model.link.reply(2_000)
+    await asyncio.sleep(10)
+    await agent.handle_input(ClientEvents.ClientAudioAppendEvent(audio=speech(100)))
+    assert model.link.heard_bytes() == speech(100)
+
+    async def read() -> None:
+        while True:
+            events.append(await queue.get())
+
+    reader = asyncio.create_task(read())
+    await asyncio.sleep(10)
+    audio = [event for event in events if event.type == "agent_response_audio_delta"]
+    assert b"".join(event.delta for event in audio) == speech(CHUNK_MS, 24_000) * 20
+    await agent.stop()
+    await asyncio.sleep(0)
+    assert events[-1].type == "agent_ended"
+    reader.cancel()
+
+
+async def test_stopping_with_a_full_unread_queue_leaves_nothing_running() -> None:
+    queue: asyncio.Queue[Any] = asyncio.Queue(maxsize=1)
+    agent = agent_of(FakeModel())
+    before = asyncio.all_tasks()
+    await agent.start(queue)
+    await agent.handle_input(ClientEvents.ClientTextAppendEvent(text="Hello?"))
+
+    await agent.stop()
+
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
+
+
+async def test_a_callable_that_raises_does_not_hurt_the_call(caplog: pytest.LogCaptureFixture) -> None:
+    calls = 0
+
+    def out(event: Any) -> None:
+        nonlocal calls
+        calls += 1
+        raise RuntimeError("the application's own fault")
+
+    agent = agent_of(FakeModel())
+    await agent.start(out)
+    await agent.handle_input(ClientEvents.ClientTextAppendEvent(text="Hello?"))
+    await agent.stop()
+
+    assert calls >= 4
+    assert "failed" in caplog.text
+
+
+# -- what an event is --------------------------------------------------------------------------------------------------
+
+
+async def test_every_event_on_the_queue_prints_its_type_and_dumps_json_safe() -> None:
+    """RTA-09: `.type` and `json.dumps(ev.model_dump())` for every event of a call."""
+    queue: asyncio.Queue[Any] = asyncio.Queue()
+    model = FakeModel()
+    agent = agent_of(model)
+    await agent.start(queue)
+    await agent.handle_input(ClientEvents.ClientTextAppendEvent(text="Hello"))
+    model.link.reply()
+    model.link.hear_start("u1")
+    model.link.hear_end("u1", 500, "Stop.")
+    await asyncio.sleep(5)
+    await agent.stop()
+
+    events = drain(queue)
+    assert len({event.type for event in events}) >= 12
+    for event in events:
+        assert json.loads(json.dumps(event.model_dump()))["type"] == event.type
+
+
+async def test_every_event_of_an_agent_says_who_and_where() -> None:
+    """RTA-14: each agent event carries agent_id and agent_name; all carry seq and ts_ms."""
+    events: list[Any] = []
+    model = FakeModel()
+    agent = agent_of(model, agent_id="agent-7")
+    await agent.start(events.append)
+    await agent.handle_input(ClientEvents.ClientTextAppendEvent(text="Hello"))
+    await agent.handle_input(ClientEvents.ClientItemDeleteEvent(item_id="nothing"))
+    model.link.reply()
+    model.link.hear_start("u1")
+    model.link.hear_end("u1", 500, "Stop.")
+    await asyncio.sleep(2)
+    await agent.stop()
+
+    said = [event for event in events if event.type.startswith("agent_")]
+    assert {(event.agent_id, event.agent_name) for event in said} == {("agent-7", "Friday")}
+    assert len({event.seq for event in events if event.type != "agent_response_audio_delta"}) == len(
+        [event for event in events if event.type != "agent_response_audio_delta"]
+    )
