@@ -305,7 +305,7 @@ def test_of_aligned_text_no_piece_counts_before_its_audio(pieces: list[tuple[str
     for text, audio_ms in pieces:
         chars += len(text)
         # What is heard is known to the millisecond.
-        if start_ms < heard_ms + 1:
+        if start_ms <= heard_ms + 1.001:
             heard_chars = chars
         start_ms += audio_ms
     assert len(cut.transcript) <= heard_chars
