@@ -34,6 +34,7 @@ export class Call extends Emitter<CallEvents> {
   #captions: Captions = NO_CAPTIONS;
   #microphone: Microphone | null = null;
   #microphoneSamples = 0;
+  #created = false;
   /** Typed before the agent was ready. */
   #unsent: string[] = [];
 
@@ -131,8 +132,10 @@ export class Call extends Emitter<CallEvents> {
   #receive(event: ServerEvent): void {
     this.#captions = foldCaptions(this.#captions, event);
     this.#signal(event);
-    if (event.type !== "agent_ready") return;
-    for (const text of this.#unsent.splice(0)) this.sendText(text);
+    if (event.type === "server_session_created") this.#created = true;
+    if (event.type === "agent_ready") for (const text of this.#unsent.splice(0)) this.sendText(text);
+    // An error before the session is one that kept it from being made. One call per socket: it closes with the call.
+    if (event.type === "server_session_ended" || (event.type === "agent_error" && !this.#created)) this.client.close();
   }
 
   #signal(signal: ServerEvent | LocalSignal): void {

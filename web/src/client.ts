@@ -60,7 +60,9 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   readonly #sentAudio: SentAudio;
   #state: ClientState = "connecting";
   #wasOpen = false;
+  /** The server said that it will close; whether the session is over already. */
   #goodbye = false;
+  #sessionOver = false;
   #drainTimer: ReturnType<typeof setTimeout> | undefined;
 
   /** Opens the socket and, as soon as it is open, the session. Never throws for a server that is away: see `closed`. */
@@ -111,7 +113,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   /** Ends the call and closes the socket. */
   close(): void {
     if (this.#state === "open") {
-      this.send({ type: "client_session_end" });
+      if (!this.#sessionOver) this.send({ type: "client_session_end" });
       while (this.#outbox.length > 0) this.#transmit();
     }
     if (this.#state === "closed") return;
@@ -120,6 +122,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   }
 
   #receive(data: string | ArrayBuffer): void {
+    if (this.#state !== "open") return;
     if (data instanceof ArrayBuffer) {
       const frame = decodeAudioFrame(data);
       if (frame) this.emit("audio", frame);
@@ -129,7 +132,8 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     const event = parse(data);
     if (!isServerEvent(event)) return this.emit("unknown", typeOf(event));
     if (event.type === "server_audio_received") this.#sentAudio.acknowledge(event.offset);
-    if (event.type === "server_goodbye" || event.type === "server_session_ended") this.#goodbye = true;
+    if (event.type === "server_goodbye") this.#goodbye = true;
+    if (event.type === "server_session_ended") this.#sessionOver = true;
     this.emit("event", event);
   }
 
@@ -153,7 +157,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   }
 
   #closed(code: number, reason: string): void {
-    const expected = this.#goodbye || this.#state === "closing";
+    const expected = this.#goodbye || this.#sessionOver || this.#state === "closing";
     clearTimeout(this.#drainTimer);
     this.#outbox.clear();
     this.#setState("closed");

@@ -48,7 +48,7 @@ async function ensureCall(): Promise<Call> {
 }
 
 async function openCall(): Promise<Call> {
-  for (const key of ["closed", "microphone", "goodbye", "agent"]) notices.remove(key);
+  for (const key of ["closed", "microphone", "end", "agent", "model"]) notices.remove(key);
   inspector.clear();
   const settings = voice.value === "" ? {} : { voice: voice.value };
   const url = callUrl(document.baseURI, "guest", `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`);
@@ -63,7 +63,10 @@ async function openCall(): Promise<Call> {
     log.addEvent("in", event, since());
     if (event.type === "agent_ready") showModel(words.readModelInfo(event.model), event.agent_name);
     if (event.type === "agent_error") notices.show("agent", { what: event.message, todo: "" });
-    if (event.type === "server_goodbye") notices.show("goodbye", words.goodbyeNotice(event.reason));
+    if (event.type === "server_goodbye" || event.type === "server_session_ended") {
+      const notice = words.endNotice(event.reason);
+      if (notice) notices.show("end", notice);
+    }
     if (event.type === "agent_reconnecting") {
       notices.show("model", { what: "The link to the model was lost.", todo: "Trying to get it back…" }, "hint");
     }
@@ -172,6 +175,7 @@ async function showServer(): Promise<void> {
     setText(byId("model", HTMLParagraphElement), "The server does not answer.");
     return;
   }
+  if (info.refused) notices.show("closed", words.REFUSED);
   if (info.model) showModel(info.model, "");
   else setText(byId("model", HTMLParagraphElement), "");
   for (const [index, what] of info.notices.entries()) notices.show(`server-${index}`, { what, todo: "" }, "hint");

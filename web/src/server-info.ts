@@ -4,6 +4,8 @@ import { type ModelInfo, readModelInfo } from "./words.ts";
 
 export interface ServerInfo {
   readonly model: ModelInfo | null;
+  /** The server answers, but not to a page without its token. */
+  readonly refused: boolean;
   /** Sentences on what is missing on the server. */
   readonly notices: readonly string[];
 }
@@ -30,7 +32,11 @@ export async function fetchServerInfo(page: string): Promise<ServerInfo | null> 
     const body: unknown = response.ok ? await response.json() : {};
     const fields = typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
     const notices = Array.isArray(fields["notices"]) ? fields["notices"] : [];
-    return { model: readModelInfo(fields["model"]), notices: notices.filter((text) => typeof text === "string") };
+    return {
+      model: readModelInfo(fields["model"]),
+      refused: response.status === 401 || response.status === 403,
+      notices: notices.filter((text) => typeof text === "string"),
+    };
   } catch {
     return null;
   }

@@ -94,18 +94,29 @@ export function closeNotice(closing: Closing, reachable: boolean): Notice | null
   };
 }
 
-/** Why the server ended a call, for reasons it names by a word. */
-const REASONS: Record<string, Notice> = {
-  idle: { what: "The call ended because nobody spoke for a while.", todo: "Press the button to call again." },
-  idle_timeout: { what: "The call ended because nobody spoke for a while.", todo: "Press the button to call again." },
-  max_duration: { what: "The call reached its longest allowed time.", todo: "Press the button to call again." },
-  shutdown: { what: "The server is shutting down.", todo: "Press the button in a moment to call again." },
-  draining: { what: "The server is shutting down.", todo: "Press the button in a moment to call again." },
+const AGAIN = "Press the button to call again.";
+
+/** Why the server ends a call, by its words for it. */
+const END_REASONS: Record<string, Notice | null> = {
+  client_end: null,
+  idle: { what: "The call ended because nobody spoke for a while.", todo: AGAIN },
+  call_limit: { what: "The call reached its longest allowed time.", todo: AGAIN },
+  shutdown: { what: "The server is about to stop.", todo: "Start it again, then press the button." },
+  server_stopped: { what: "The server stopped.", todo: "Start it again, then press the button." },
+  agent_ended: { what: "The agent left the call.", todo: AGAIN },
+  agent_failed: { what: "The server could not make an agent for this call.", todo: "Its log says why." },
 };
 
-export function goodbyeNotice(reason: string): Notice {
-  return REASONS[reason] ?? { what: `The server ended the call (${reason}).`, todo: "Press the button to call again." };
+/** Words for a `server_goodbye` or `server_session_ended`; null where the end was wanted. */
+export function endNotice(reason: string): Notice | null {
+  const known = END_REASONS[reason];
+  return known === undefined ? { what: `The server ended the call (${reason}).`, todo: AGAIN } : known;
 }
+
+export const REFUSED: Notice = {
+  what: "The server asks for its token.",
+  todo: "Open the full address that it printed at its start.",
+};
 
 /** What `GET api/info` and `agent_ready` tell of the model, as far as the page shows it. */
 export interface ModelInfo {

@@ -161,6 +161,18 @@ describe("the end", () => {
     expect([politely[0]?.expected, brokenly[0]?.expected]).toEqual([true, false]);
   });
 
+  test("after the session's end nothing is sent, and nothing that comes late is told", () => {
+    const { client, socket } = connected();
+    const heard: string[] = [];
+    client.on("event", ({ type }) => heard.push(type));
+    socket.onmessage({ data: JSON.stringify(event("server_session_ended")) });
+    client.close();
+    socket.onmessage({ data: JSON.stringify(event("agent_error")) });
+    expect(heard).toEqual(["server_session_ended"]);
+    expect(socket.events.map(({ type }) => type)).toEqual(["client_session_create"]);
+    expect(socket.closedWith?.[0]).toBe(1000);
+  });
+
   test("a server that is away is told as a closing that never was open", () => {
     const client = RealtimeClient.connect("ws://host/ws/u/s", SETTINGS);
     const heard = closings(client);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { besidePage, callUrl } from "../src/server-info.ts";
-import { closeNotice, goodbyeNotice, microphoneNotice, modelWords, readModelInfo } from "../src/words.ts";
+import { closeNotice, endNotice, microphoneNotice, modelWords, readModelInfo } from "../src/words.ts";
 
 const info = (fields: object) => readModelInfo(fields) as NonNullable<ReturnType<typeof readModelInfo>>;
 
@@ -49,7 +49,9 @@ describe("what went wrong", () => {
   test("a reason that the server gives is told, a wanted end is not a problem", () => {
     expect(closeNotice({ ...closing, code: 1013, reason: "8 calls already" }, true)?.what).toContain("8 calls already");
     expect(closeNotice({ ...closing, expected: true }, true)).toBeNull();
-    expect(goodbyeNotice("anything").what).toContain("anything");
+    expect(endNotice("anything")?.what).toContain("anything");
+    expect(endNotice("idle")?.what).toContain("nobody spoke");
+    expect(endNotice("client_end")).toBeNull();
   });
 });
 

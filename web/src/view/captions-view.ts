@@ -14,34 +14,33 @@ interface Row {
 }
 
 export class CaptionsView {
-  readonly #box: HTMLElement;
   readonly #empty: HTMLElement;
+  readonly #toEnd: () => void;
   readonly #rows = new Map<string, Row>();
 
   /** `empty` is shown inside `box` while there is nothing to read. */
   constructor(box: HTMLElement, empty: HTMLElement) {
-    this.#box = box;
     this.#empty = empty;
+    this.#toEnd = keepAtEnd(box);
   }
 
   render(captions: Captions): void {
     const bubbles = visibleBubbles(captions);
-    keepAtEnd(this.#box, () => {
-      this.#empty.hidden = bubbles.length > 0;
-      const shown = new Set(bubbles.map(({ id }) => id));
-      for (const [id, row] of this.#rows) {
-        if (shown.has(id)) continue;
-        row.root.remove();
-        this.#rows.delete(id);
-      }
-      let before: Element = this.#empty;
-      for (const bubble of bubbles) {
-        const row = this.#row(bubble);
-        fill(row, bubble, bubble.responseId === null ? undefined : captions.latencies[bubble.responseId]);
-        if (before.nextElementSibling !== row.root) before.after(row.root);
-        before = row.root;
-      }
-    });
+    const shown = new Set(bubbles.map(({ id }) => id));
+    this.#empty.hidden = bubbles.length > 0;
+    for (const [id, row] of this.#rows) {
+      if (shown.has(id)) continue;
+      row.root.remove();
+      this.#rows.delete(id);
+    }
+    let before: Element = this.#empty;
+    for (const bubble of bubbles) {
+      const row = this.#row(bubble);
+      fill(row, bubble, bubble.responseId === null ? undefined : captions.latencies[bubble.responseId]);
+      if (before.nextElementSibling !== row.root) before.after(row.root);
+      before = row.root;
+    }
+    this.#toEnd();
   }
 
   #row({ id, side }: Bubble): Row {

@@ -23,9 +23,18 @@ export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Keeps the end of a scrolling box in view while `change` adds to it, unless its reader scrolled up. */
-export function keepAtEnd(box: Element, change: () => void): void {
-  const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
-  change();
-  if (atEnd) box.scrollTop = box.scrollHeight;
+/**
+ * Keeps the end of a scrolling box in view while things are added to it or its size changes, unless its reader
+ * scrolled up. Returns the function to call after a change.
+ */
+export function keepAtEnd(box: Element): () => void {
+  let pinned = true;
+  const toEnd = (): void => {
+    if (pinned) box.scrollTop = box.scrollHeight;
+  };
+  box.addEventListener("scroll", () => {
+    pinned = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
+  });
+  new ResizeObserver(toEnd).observe(box);
+  return toEnd;
 }

@@ -11,6 +11,7 @@ export class InspectorView {
   readonly #json = byId("event-json", HTMLPreElement);
   readonly #count = byId("event-count", HTMLSpanElement);
   readonly #audio = byId("show-audio", HTMLInputElement);
+  readonly #toEnd = keepAtEnd(this.#list);
   readonly #log: InspectorLog;
   #drawn = -1;
 
@@ -35,17 +36,15 @@ export class InspectorView {
     const fresh = entries.filter((entry) => entry.number > this.#drawn && (!entry.audio || this.#audio.checked));
     this.#drawn = entries.at(-1)?.number ?? this.#drawn;
     if (fresh.length === 0) return;
-    keepAtEnd(this.#list, () => {
-      this.#list.append(...fresh.map((entry) => this.#row(entry)));
-      while (this.#list.childElementCount > MAX_ROWS) this.#list.firstElementChild?.remove();
-    });
+    this.#list.append(...fresh.map((entry) => this.#row(entry)));
+    while (this.#list.childElementCount > MAX_ROWS) this.#list.firstElementChild?.remove();
+    this.#toEnd();
   }
 
   #redraw(): void {
     this.#list.replaceChildren();
     this.#drawn = -1;
     this.render();
-    this.#list.scrollTop = this.#list.scrollHeight;
   }
 
   #row(entry: LogEntry): HTMLElement {
