@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from realtime.agent.audio_input import Detector
 from realtime.agent.conductor import Conductor
@@ -21,13 +21,18 @@ from realtime.model.base import Connection, RealtimeModel, SessionUpdate, Settin
 from realtime.runtime import Runtime
 from realtime.tool import Toolkit
 
-if TYPE_CHECKING:
-    from realtime.session import Session
-
 logger = logging.getLogger(__name__)
 
 Outlet = Callable[[s.ServerEvent], None] | asyncio.Queue[Any]
 DetectorFactory = Callable[[TurnDetection], Detector]
+
+
+class _OwnCall(Protocol):
+    """The private call around an agent that is used alone (a `realtime.session.Session`)."""
+
+    def receive(self, event: c.ClientEvent) -> None: ...
+
+    async def end(self, reason: str) -> None: ...
 
 
 class RealtimeAgent:
@@ -67,7 +72,7 @@ class RealtimeAgent:
         self._stopping = asyncio.Event()
         self._ended = False
         self._leave_reason: str | None = None
-        self._own_session: Session | None = None
+        self._own_session: _OwnCall | None = None
         self._early: list[m.ModelEvent] | None = []
 
     # -- used alone ------------------------------------------------------------------------------------------------

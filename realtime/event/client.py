@@ -6,13 +6,17 @@ client's own label, echoed as `client_event_id` in errors that answer the event.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from realtime.event.base import AudioFormat, Event, ImageFormat, Item, ResponseOverrides
 from realtime.event.decode import classes_by_type, decode_base64, read_event
 from realtime.message import ToolOutput
+
+
+Position = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""A place in a stream: never negative, and exact in every client's numbers."""
 
 
 class ClientEventBase(Event, frozen=True, kw_only=True):
@@ -38,7 +42,7 @@ class ClientSessionResumeEvent(ClientEventBase, frozen=True, kw_only=True, tag="
     """Come back to a call: `token` from the server, `last_seq` the last event seen."""
 
     token: str
-    last_seq: int
+    last_seq: Position
 
 
 class ClientSessionEndEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_session_end"):
@@ -71,7 +75,7 @@ class ClientAudioAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="cl
 
     audio: bytes
     format: AudioFormat = AudioFormat()
-    offset: int | None = None
+    offset: Position | None = None
 
     def __post_init__(self) -> None:
         audio: bytes | str = self.audio
@@ -109,7 +113,7 @@ class ClientPlaybackAckEvent(ClientEventBase, frozen=True, kw_only=True, tag="cl
     """
 
     item_id: str
-    played_ms: int
+    played_ms: Position
     flushed: bool = False
 
 
@@ -136,7 +140,7 @@ class ClientItemTruncateEvent(ClientEventBase, frozen=True, kw_only=True, tag="c
     """Cut an assistant item after `audio_end_ms` of its audio."""
 
     item_id: str
-    audio_end_ms: int
+    audio_end_ms: Position
     content_index: int = 0
 
 
