@@ -170,8 +170,23 @@ class RealtimeAgent:
             )
 
     def configure(self, change: SessionConfig) -> SessionConfig:
-        """Apply new settings to the running agent; returns the effective ones."""
-        self._config = self._config.merged(change)
+        """Apply new settings to the running agent; returns the effective ones.
+
+        Raises ClientError, with nothing applied, where turns would pass to or from this server's own detector: what it
+        holds back of the audio belongs to the whole call.
+        """
+        settled, authority = self._config, self._authority()
+        self._config = settled.merged(change)
+        if (
+            self._conductor is not None
+            and self._authority() != authority
+            and "server" in (authority, self._authority())
+        ):
+            self._config = settled
+            raise ClientError(
+                "turns cannot pass to or from this server's detector during a call; create a new call",
+                code="unsupported_turn_detection",
+            )
         if self._conductor is not None and self._connection is not None and self._tools is not None:
             self._apply(self._conductor, self._tools)
             self._connection.send(SessionUpdate(self._settings()))
@@ -260,6 +275,7 @@ class RealtimeAgent:
         tools.set_client_tools(config.tools or ())
         conductor.auto_response = config.auto_response is not False
         conductor.text_auto_response = config.text_auto_response is not False
+        conductor.turn.authority = self._authority()
 
     def _turn_detection(self) -> TurnDetection:
         wanted = self._config.turn_detection
