@@ -1,0 +1,601 @@
+"""What each client event makes the model do."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from realtime.agent.audio_input import MAX_GAP_MS
+from realtime.event import ClientEvents
+from realtime.event import client as c
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.base import AudioFormat, ContentPart, ImageFormat, Item, ResponseOverrides
+from realtime.event.config import SessionConfig, ToolDeclaration, TurnDetection
+from realtime.message import ToolCallBlock
+from realtime.model import base
+from tests.agent.fakes import NO_DETECTOR, PROFILE, WORDS, Call, FakeDetector, call, speech
+
+pytestmark = pytest.mark.virtual_time
+
+MANUAL = SessionConfig(turn_detection="none")
+SEEING = msgspec.structs.replace(PROFILE, input_modalities=frozenset({"text", "audio", "image"}))
+DEAF = msgspec.structs.replace(PROFILE, input_modalities=frozenset({"text"}))
+MUTE_READER = msgspec.structs.replace(PROFILE, input_modalities=frozenset({"audio"}))
+
+
+def kinds(made: Call, start: int = 0) -> list[str]:
+    """What the model was sent, by class, without audio."""
+    return [type(message).__name__ for message in made.link.sent[start:] if not isinstance(message, base.AudioAppend)]
+
+
+def errors(made: Call) -> list[str]:
+    return [event.code for event in made.of(s.AgentErrorEvent)]
+
+
+# -- the nine ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nth", range(9))
+async def test_each_of_the_nine_documented_events_does_its_job(nth: int) -> None:
+    """RTA-10: `handle_input` takes each of the nine."""
+    config = SessionConfig(turn_detection="none", tools=(ToolDeclaration(name="where"),))
+    async with call(profile=SEEING, config=config) as made:
+        link = made.link
+
+        async def give(event: c.ClientEvent) -> None:
+            await made.agent.handle_input(event)
+
+        async def create() -> None:
+            made.receive(ClientEvents.ClientSessionCreateEvent(config={}))
+            assert errors(made) == ["session_exists"]
+
+        async def end() -> None:
+            made.receive(ClientEvents.ClientSessionEndEvent())
+            await made.session.ended.wait()
+            assert made.seen[-1].type == "agent_ended"
+            assert link.closed
+
+        async def respond() -> None:
+            await give(ClientEvents.ClientResponseCreateEvent())
+            assert kinds(made) == ["ResponseCreate"]
+
+        async def cancel() -> None:
+            response_id = link.begin()
+            await give(ClientEvents.ClientResponseCancelEvent())
+            assert link.got(base.ResponseCancel) == [base.ResponseCancel(response_id)]
+
+        async def text() -> None:
+            await give(ClientEvents.ClientTextAppendEvent(text="Hello"))
+            assert kinds(made) == ["ItemCreate", "ResponseCreate"]
+
+        async def audio() -> None:
+            await give(ClientEvents.ClientAudioAppendEvent(audio=speech(100)))
+            assert link.heard_bytes() == speech(100)
+
+        async def commit() -> None:
+            await give(ClientEvents.ClientAudioAppendEvent(audio=speech(500)))
+            await give(ClientEvents.ClientAudioCommitEvent())
+            assert kinds(made) == ["AudioCommit", "ResponseCreate"]
+
+        async def image() -> None:
+            await give(ClientEvents.ClientImageAppendEvent(image=b"jpeg", format=ImageFormat(type="image/png")))
+            assert link.got(base.ItemCreate)[0].item.content == (
+                ContentPart(type="image", image=b"jpeg", media_type="image/png"),
+            )
+
+        async def tool_result() -> None:
+            response_id = link.begin()
+            call_block = ToolCallBlock(id="call_1", name="where", input="{}")
+            link.say(
+                made_tool_use(response_id, call_block),
+            )
+            await asyncio.sleep(0)
+            await give(ClientEvents.ClientToolResultEvent(id="call_1", name="where", output="Paris"))
+            await asyncio.sleep(0.1)
+            assert [message.result.output for message in link.got(base.ToolResult)] == ["Paris"]
+
+        jobs = [create, end, respond, cancel, text, audio, commit, image, tool_result]
+        await jobs[nth]()
+
+
+def made_tool_use(response_id: str, call_block: ToolCallBlock) -> m.ModelEvent:
+    return m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use_1", tool_use=call_block)
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+async def test_typed_text_is_a_turn_of_the_user_and_is_answered() -> None:
+    """CEV-07, AMB-50: the text reaches the model as a user turn and triggers a response by default."""
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(session_id="session1", text="Hello"))
+
+        created, asked = made.link.sent
+        assert isinstance(created, base.ItemCreate)
+        assert (created.item.role, created.item.text) == ("user", "Hello")
+        assert asked == base.ResponseCreate(None)
+        assert made.types()[-2:] == ["agent_item_added", "agent_item_done"]
+        assert made.transcript() == [("user", "Hello")]
+        made.check_heard_truth()
+
+
+async def test_typed_text_waits_for_a_request_where_the_call_says_so() -> None:
+    """AMB-50: `text_auto_response=false` turns the answer off."""
+    async with call(config=SessionConfig(text_auto_response=False)) as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello"), c.ClientTextAppendEvent(text="Are you there?"))
+        assert kinds(made) == ["ItemCreate", "ItemCreate"]
+
+        made.receive(c.ClientResponseCreateEvent())
+        assert kinds(made)[2:] == ["ResponseCreate"]
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["before-it-begins", "after-it-began"])
+async def test_a_request_after_typed_text_does_not_double_the_answer(begun: bool) -> None:
+    """AMB-50: a following response_create in the same turn does not double it."""
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello"))
+        if begun:
+            made.link.begin()
+        made.receive(c.ClientResponseCreateEvent())
+
+        assert kinds(made) == ["ItemCreate", "ResponseCreate"]
+
+
+async def test_a_request_after_the_answer_is_a_new_one() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello"))
+        made.link.reply(500)
+        await asyncio.sleep(2)
+        made.receive(c.ClientResponseCreateEvent())
+
+        assert kinds(made) == ["ItemCreate", "ResponseCreate", "ResponseCreate"]
+
+
+async def test_typed_text_during_a_reply_interrupts_it_and_comes_after_the_cut() -> None:
+    async with call() as made:
+        link = made.link
+        response_id = link.begin()
+        item_id = link.speak(response_id, 4_000, WORDS)
+        await asyncio.sleep(1)
+        start, sent = len(made.seen), len(link.sent)
+
+        made.receive(c.ClientTextAppendEvent(text="Wait."))
+
+        assert made.types(start)[:2] == ["server_audio_flush", "agent_item_truncated"]
+        assert kinds(made, sent) == ["ResponseCancel", "ItemTruncate", "ItemCreate", "ResponseCreate"]
+        assert link.got(base.ItemTruncate)[0].item_id == item_id
+        link.finish(response_id, WORDS, status="cancelled")
+        made.check_heard_truth()
+
+
+async def test_text_to_a_model_that_takes_none_is_refused_by_name() -> None:
+    async with call(profile=MUTE_READER) as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello", event_id="e7"))
+
+        (error,) = made.of(s.AgentErrorEvent)
+        assert (error.error_type, error.code, error.client_event_id) == ("client_error", "unsupported_modality", "e7")
+        assert made.link.sent == []
+        assert made.transcript() == []
+
+
+# -- audio -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate_hz", [8_000, 16_000, 24_000, 44_100, 48_000])
+@pytest.mark.parametrize("model_hz", [16_000, 24_000])
+async def test_audio_of_any_rate_reaches_the_model_at_its_own(rate_hz: int, model_hz: int) -> None:
+    """CEV-08: reaches the model, resampled."""
+    profile = msgspec.structs.replace(PROFILE, input_rate_hz=model_hz)
+    async with call(profile=profile) as made:
+        pcm = speech(1_000, rate_hz)
+        for start in range(0, len(pcm), 641):
+            made.receive(
+                c.ClientAudioAppendEvent(
+                    audio=pcm[start : start + 641], format=AudioFormat(encoding="pcm16", rate=rate_hz)
+                )
+            )
+
+        got = made.link.heard_bytes()
+        assert len(got) % 2 == 0
+        if rate_hz == model_hz:
+            assert got == pcm
+        else:
+            held_back = model_hz - len(got) / 2  # by the filter, which needs to look ahead
+            assert 0 <= held_back <= model_hz / 10
+
+
+async def test_odd_byte_counts_are_joined_to_whole_samples() -> None:
+    async with call() as made:
+        pcm = speech(100)
+        for start in range(0, len(pcm), 7):
+            made.receive(c.ClientAudioAppendEvent(audio=pcm[start : start + 7]))
+
+        assert made.link.heard_bytes() == pcm
+        assert all(len(message.pcm) % 2 == 0 for message in made.link.got(base.AudioAppend))
+
+
+async def test_audio_without_a_format_is_16_khz_and_both_spellings_are_read() -> None:
+    """AMB-48: both printed spellings of the format, also mixed, are accepted."""
+    async with call() as made:
+        for format in (
+            AudioFormat(),
+            AudioFormat(encoding="pcm16", sample_rate=16_000),
+            AudioFormat(type="audio/pcm", rate=16_000),
+            AudioFormat(type="audio/pcm", sample_rate=16_000),
+        ):
+            made.receive(c.ClientAudioAppendEvent(audio=speech(100), format=format))
+
+        assert made.link.heard_bytes() == speech(100) * 4
+        assert errors(made) == []
+
+
+@pytest.mark.parametrize(
+    "format",
+    [AudioFormat(encoding="opus"), AudioFormat(rate=4_000), AudioFormat(rate=16_000, sample_rate=24_000)],
+    ids=["opus", "4-khz", "contradiction"],
+)
+async def test_audio_that_cannot_be_read_is_refused_and_the_call_lives(format: AudioFormat) -> None:
+    async with call() as made:
+        made.receive(c.ClientAudioAppendEvent(audio=speech(100), format=format))
+        assert errors(made) == ["unsupported_audio_format"]
+
+        made.hear(100)
+        assert made.link.heard_bytes() == speech(100)
+
+
+async def test_audio_to_a_model_that_takes_none_is_refused_by_name() -> None:
+    async with call(profile=DEAF) as made:
+        made.hear(100)
+
+        assert errors(made) == ["unsupported_modality"]
+        assert made.link.sent == []
+
+
+async def test_audio_that_came_before_is_dropped() -> None:
+    async with call() as made:
+        pcm = speech(300)
+        made.receive(c.ClientAudioAppendEvent(audio=pcm[:6_400], offset=0))
+        made.receive(c.ClientAudioAppendEvent(audio=pcm[:6_400], offset=0))
+        made.receive(c.ClientAudioAppendEvent(audio=pcm[3_200:], offset=1_600))
+
+        assert made.link.heard_bytes() == pcm
+
+
+async def test_a_hole_in_the_audio_is_filled_with_silence() -> None:
+    async with call() as made:
+        pcm = speech(300)
+        made.receive(c.ClientAudioAppendEvent(audio=pcm[:3_200], offset=0))
+        made.receive(c.ClientAudioAppendEvent(audio=pcm[6_400:], offset=3_200))
+
+        assert made.link.heard_bytes() == pcm[:3_200] + bytes(3_200) + pcm[6_400:]
+
+
+async def test_an_endless_hole_is_closed_up() -> None:
+    async with call() as made:
+        made.receive(c.ClientAudioAppendEvent(audio=speech(100), offset=0))
+        far = 16 * (MAX_GAP_MS + 101)
+        made.receive(c.ClientAudioAppendEvent(audio=speech(100), offset=far))
+        made.receive(c.ClientAudioAppendEvent(audio=speech(100), offset=far + 1_600))
+
+        assert made.link.heard_bytes() == speech(100) * 3
+
+
+async def test_a_negative_offset_is_refused() -> None:
+    async with call() as made:
+        made.receive(c.ClientAudioAppendEvent(audio=speech(100), offset=-1))
+
+        assert errors(made) == ["invalid_audio_offset"]
+        assert made.link.sent == []
+
+
+async def test_empty_audio_is_no_message() -> None:
+    async with call() as made:
+        made.receive(c.ClientAudioAppendEvent(audio=b""), c.ClientAudioAppendEvent(audio=b"\x01"))
+
+        assert made.link.sent == []
+
+
+async def test_clearing_reaches_the_model_and_leaves_nothing_to_commit() -> None:
+    async with call(config=MANUAL) as made:
+        made.hear(500)
+        made.receive(c.ClientAudioClearEvent(), c.ClientAudioCommitEvent())
+
+        assert kinds(made) == ["AudioClear"]
+
+
+# -- commit ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_commit_in_manual_mode_ends_the_turn_and_is_answered() -> None:
+    """RTA-19, CEV-09, AMB-51: with VAD off the commit is required and a response follows."""
+    async with call(config=MANUAL) as made:
+        assert made.link.settings.turn_detection == "none"
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+
+        assert kinds(made) == ["AudioCommit", "ResponseCreate"]
+        made.link.hear_end("u1", text="Hello")
+        made.link.reply(500)
+        await asyncio.sleep(2)
+        assert made.transcript() == [("user", "Hello"), ("assistant", WORDS.strip())]
+        made.check_heard_truth()
+
+
+async def test_a_commit_without_an_answer_where_the_call_says_so() -> None:
+    """AMB-51: `auto_response=false`."""
+    async with call(config=SessionConfig(turn_detection="none", auto_response=False)) as made:
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+
+        assert kinds(made) == ["AudioCommit"]
+
+
+@pytest.mark.parametrize("config", [MANUAL, SessionConfig()], ids=["manual", "provider"])
+async def test_an_empty_commit_is_ignored_without_an_error(config: SessionConfig) -> None:
+    """AMB-51: an empty or tiny commit, or a second one, makes no provider error."""
+    async with call(config=config) as made:
+        made.receive(c.ClientAudioCommitEvent())
+        made.hear(40)
+        made.receive(c.ClientAudioCommitEvent(), c.ClientAudioCommitEvent())
+
+        assert kinds(made) == []
+        assert errors(made) == []
+
+
+async def test_a_second_commit_commits_nothing() -> None:
+    async with call(config=MANUAL) as made:
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent(), c.ClientAudioCommitEvent())
+
+        assert kinds(made) == ["AudioCommit", "ResponseCreate"]
+
+
+async def test_a_commit_with_provider_vad_closes_the_speech_that_goes_on() -> None:
+    """AMB-51: with VAD on it closes the current input early and asks for a response."""
+    async with call() as made:
+        made.hear(500)
+        made.link.hear_start("u1", 100)
+        made.receive(c.ClientAudioCommitEvent())
+
+        assert kinds(made) == ["AudioCommit", "ResponseCreate"]
+
+
+async def test_a_commit_with_provider_vad_and_no_speech_asks_for_nothing() -> None:
+    """AMB-51: only if there was speech."""
+    async with call() as made:
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+
+        assert kinds(made) == []
+
+
+# -- responses ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_response_can_be_asked_for_without_any_input() -> None:
+    """RTA-18, CEV-05: works without any new input."""
+    async with call() as made:
+        made.receive(c.ClientResponseCreateEvent())
+        assert made.link.sent == [base.ResponseCreate(None)]
+
+        made.link.reply(500)
+        await asyncio.sleep(1)
+        assert made.types()[-1] == "agent_response_done"
+
+
+async def test_overrides_travel_with_the_request() -> None:
+    async with call() as made:
+        overrides = ResponseOverrides(instructions="Say hello.", temperature=0.2)
+        made.receive(c.ClientResponseCreateEvent(response=overrides))
+
+        assert made.link.sent == [base.ResponseCreate(overrides)]
+
+
+async def test_an_out_of_band_response_leaves_the_conversation_and_the_turn_alone() -> None:
+    async with call() as made:
+        overrides = ResponseOverrides(conversation="none")
+        made.receive(c.ClientResponseCreateEvent(response=overrides))
+        link = made.link
+        link.say(m.ModelResponseCreatedEvent(response_id="side", conversation="none"))
+        link.say(m.ModelResponseTextDeltaEvent(response_id="side", item_id="i", delta="Topic: weather"))
+        link.say(m.ModelResponseTextDoneEvent(response_id="side", item_id="i", text="Topic: weather"))
+        link.say(m.ModelResponseDoneEvent(response_id="side", conversation="none"))
+
+        assert made.transcript() == []
+        assert "agent_response_text_done" in made.types()
+        made.receive(c.ClientTextAppendEvent(text="Hello"))
+        assert kinds(made) == ["ResponseCreate", "ItemCreate", "ResponseCreate"]
+
+
+async def test_cancel_silences_tells_the_model_and_closes_the_response() -> None:
+    """RTA-17, CEV-06, SEV-07: audio stops within one frame, provider cancel sent, AgentResponseDone follows."""
+    async with call() as made:
+        link = made.link
+        made.receive(c.ClientTextAppendEvent(text="Count."))
+        response_id = link.begin()
+        item_id = link.speak(response_id, 4_000, WORDS)
+        await asyncio.sleep(1)
+        start = len(made.seen)
+
+        made.receive(c.ClientResponseCancelEvent())
+        assert made.types(start)[0] == "server_audio_flush"
+        assert link.got(base.ResponseCancel) == [base.ResponseCancel(response_id)]
+        link.speak(response_id, 2_000)
+        link.finish(response_id, WORDS, status="cancelled")
+
+        rest = made.types(start)
+        assert "agent_response_audio_delta" not in rest
+        assert rest[-1] == "agent_response_done"
+        assert rest.index("agent_response_audio_done") < rest.index("agent_response_audio_transcript_done")
+        assert made.of(s.AgentResponseDoneEvent)[-1].status == "cancelled"
+        assert made.of(s.AgentItemTruncatedEvent)[-1].item_id == item_id
+        made.check_heard_truth()
+
+
+async def test_cancel_before_the_response_begins_cancels_it_when_it_does() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Count."), c.ClientResponseCancelEvent())
+        response_id = made.link.begin()
+        made.link.speak(response_id, 1_000, WORDS)
+        made.link.finish(response_id, WORDS, status="cancelled")
+
+        assert made.link.got(base.ResponseCancel) == [base.ResponseCancel(response_id)]
+        assert made.of(s.AgentResponseAudioDeltaEvent) == []
+        assert made.types()[-1] == "agent_response_done"
+        assert made.transcript() == [("user", "Count.")]
+        made.check_heard_truth()
+
+
+async def test_cancel_with_nothing_to_cancel_does_nothing() -> None:
+    async with call() as made:
+        made.receive(c.ClientResponseCancelEvent())
+
+        assert made.link.sent == []
+        assert made.types() == ["agent_ready"]
+
+
+async def test_cancel_of_another_response_than_the_running_one_does_nothing() -> None:
+    async with call() as made:
+        made.link.begin()
+        made.receive(c.ClientResponseCancelEvent(response_id="resp_99"))
+
+        assert made.link.sent == []
+
+
+async def test_a_model_that_refuses_a_response_does_not_block_the_next() -> None:
+    async with call() as made:
+        made.receive(c.ClientResponseCreateEvent())
+        made.link.say(
+            m.ModelErrorEvent(
+                error_type="provider_error", code="conversation_already_has_active_response", message="one at a time"
+            )
+        )
+        made.receive(c.ClientResponseCreateEvent())
+
+        assert kinds(made) == ["ResponseCreate", "ResponseCreate"]
+
+
+# -- items and images --------------------------------------------------------------------------------------------------
+
+
+async def test_items_can_be_created_read_and_deleted() -> None:
+    async with call() as made:
+        first = Item(id="i1", role="user", content=(ContentPart(type="text", text="I am Ada."),))
+        second = Item(id="i2", role="assistant", content=(ContentPart(type="text", text="Hello Ada."),))
+        made.receive(
+            c.ClientItemCreateEvent(item=second),
+            c.ClientItemCreateEvent(item=first, previous_item_id="root"),
+            c.ClientItemRetrieveEvent(item_id="i1"),
+            c.ClientItemDeleteEvent(item_id="i2"),
+        )
+
+        assert kinds(made) == ["ItemCreate", "ItemCreate", "ItemDelete"]
+        assert made.of(s.AgentItemRetrievedEvent)[0].item == first
+        assert made.transcript() == [("user", "I am Ada.")]
+        made.check_heard_truth()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        c.ClientItemDeleteEvent(item_id="i9"),
+        c.ClientItemRetrieveEvent(item_id="i9"),
+        c.ClientItemTruncateEvent(item_id="i9", audio_end_ms=5),
+    ],
+    ids=lambda event: event.type,
+)
+async def test_an_item_that_is_not_there_is_an_error_by_name(event: c.ClientEvent) -> None:
+    async with call() as made:
+        made.receive(event)
+
+        assert errors(made) == ["unknown_item"]
+        assert made.link.sent == []
+
+
+async def test_a_client_can_cut_an_answer_itself() -> None:
+    async with call() as made:
+        item_id = made.link.reply(2_000)
+        await asyncio.sleep(3)
+        made.receive(c.ClientItemTruncateEvent(item_id=item_id, audio_end_ms=1_000))
+
+        (cut,) = made.of(s.AgentItemTruncatedEvent)
+        assert cut.audio_end_ms == 1_000
+        assert made.link.got(base.ItemTruncate) == [base.ItemTruncate(item_id, 1_000, cut.transcript or "")]
+        assert cut.transcript == "one two three four five"
+        made.check_heard_truth()
+
+
+async def test_only_answers_can_be_cut() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello"))
+        item_id = made.session.conversation.items()[0].id
+        made.receive(c.ClientItemTruncateEvent(item_id=item_id, audio_end_ms=0))
+
+        assert errors(made) == ["invalid_item"]
+
+
+async def test_an_image_is_refused_by_a_model_that_sees_none() -> None:
+    async with call() as made:
+        made.receive(c.ClientImageAppendEvent(image=b"jpeg"))
+
+        assert errors(made) == ["unsupported_modality"]
+        assert made.transcript() == []
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+
+async def test_new_settings_reach_the_model_and_are_confirmed() -> None:
+    """SEV-02: config change during a session."""
+    async with call() as made:
+        made.receive(c.ClientSessionUpdateEvent(config={"instructions": "Speak slowly.", "voice": "heart"}))
+
+        (update,) = made.link.got(base.SessionUpdate)
+        (confirmed,) = [event for event in made.log if isinstance(event, s.ServerSessionUpdatedEvent)]
+        assert confirmed.session_id == "session1"
+        assert (update.settings.instructions, update.settings.voice) == ("Speak slowly.", "heart")
+        made.receive(c.ClientSessionUpdateEvent(config={"temperature": 0.1}))
+        assert made.link.got(base.SessionUpdate)[-1].settings.instructions == "Speak slowly."
+
+
+async def test_auto_response_can_be_switched_off_on_the_way() -> None:
+    async with call(config=MANUAL) as made:
+        made.receive(c.ClientSessionUpdateEvent(config={"auto_response": False, "text_auto_response": False}))
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent(), c.ClientTextAppendEvent(text="Hello"))
+
+        assert made.link.got(base.ResponseCreate) == []
+
+
+async def test_turn_detection_can_be_switched_off_on_the_way() -> None:
+    async with call() as made:
+        made.receive(c.ClientSessionUpdateEvent(config={"turn_detection": "none"}))
+        assert made.link.got(base.SessionUpdate)[-1].settings.turn_detection == "none"
+
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+        assert kinds(made)[1:] == ["AudioCommit", "ResponseCreate"]
+
+
+async def test_turns_do_not_pass_to_the_servers_detector_during_a_call() -> None:
+    async with call() as made:
+        made.receive(c.ClientSessionUpdateEvent(config={"turn_detection": {"authority": "server"}}))
+
+        assert errors(made) == ["unsupported_turn_detection"]
+        assert made.link.got(base.SessionUpdate) == []
+        assert made.agent.describe()["turn_authority"] == "provider"
+
+
+async def test_the_turns_of_a_model_without_a_detector_are_the_servers() -> None:
+    wanted: list[TurnDetection] = []
+
+    def make_detector(detection: TurnDetection) -> FakeDetector:
+        wanted.append(detection)
+        return FakeDetector()
+
+    async with call(profile=NO_DETECTOR, make_detector=make_detector) as made:
+        assert made.of(s.AgentReadyEvent)[0].model is not None
+        assert made.agent.describe()["turn_authority"] == "server"
+        assert made.link.settings.turn_detection == "none"
+        assert len(wanted) == 1
