@@ -198,6 +198,12 @@ def test_a_long_sentence_whose_audio_has_just_begun_was_not_heard_whole() -> Non
     assert len(conversation.truncate("item", 100).transcript) <= 3
 
 
+def test_aligned_words_that_came_together_share_their_audio() -> None:
+    conversation = spoken_answer(("one two ", 0.0), ("three four", 1800.0), aligned=True)
+    assert conversation.truncate("item", 900).transcript == "one two"
+    assert conversation.truncate("item", 100).transcript == ""
+
+
 def test_audio_before_the_first_word_is_silence() -> None:
     conversation = Conversation(aligned=True)
     conversation.add(message("item"))
