@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, sync_playwright
 
-DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
+ROOT = Path(__file__).resolve().parents[2]
+DIST = ROOT / "web" / "dist"
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 CHROMIUM_ARGUMENTS = [
     "--headless=new",
@@ -21,7 +23,11 @@ CHROMIUM_ARGUMENTS = [
     "--disable-background-networking",
     "--autoplay-policy=no-user-gesture-required",
     "--use-fake-device-for-media-stream",
+    # A host beyond loopback, so that the page over http is in no secure context there.
+    "--host-resolver-rules=MAP far.example 127.0.0.1",
 ]
+WAIT_MS = 20_000
+PCM_24 = {"type": "audio/pcm", "rate": 24_000, "encoding": "pcm16", "sample_rate": 24_000}
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'"
 MODEL = {"provider": "local", "model": "local", "voice": "heart", "voices": ["heart", "low"], "languages": ["en"]}
 
@@ -50,16 +56,22 @@ class StaticPage(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def static_page() -> Iterator[str]:
-    """The address of the page on a server that knows no calls."""
+def static_server() -> Iterator[ThreadingHTTPServer]:
+    """A server of the page that knows no calls. A test may shut it down."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(StaticPage, directory=str(DIST))) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/"
+            yield server
         finally:
             server.shutdown()
             thread.join()
+
+
+@pytest.fixture
+def static_page(static_server: ThreadingHTTPServer) -> str:
+    """The page's address on that server."""
+    return f"http://127.0.0.1:{static_server.server_address[1]}/"
 
 
 @pytest.fixture(scope="session")
@@ -85,13 +97,118 @@ def launch() -> Iterator[Callable[..., Browser]]:
 
 
 @pytest.fixture
-def page(launch: Callable[..., Browser]) -> Iterator[Page]:
-    """A fresh page that may use the (fake) microphone. An error or a broken policy in its console fails the test."""
-    context = launch().new_context(permissions=["microphone"])
-    opened = context.new_page()
+def open_page(launch: Callable[..., Browser]) -> Iterator[Callable[..., Page]]:
+    """`open_page(speech=None, **context)`: a fresh page. An error or a broken policy in its console fails the test."""
+    contexts: list[BrowserContext] = []
     problems: list[str] = []
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("console", lambda line: problems.append(line.text) if "Content Security Policy" in line.text else None)
-    yield opened
-    context.close()
+
+    def start(speech: Path | None = None, **options: Any) -> Page:
+        context = launch(speech).new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda line: problems.append(line.text) if "Content Security Policy" in line.text else None)
+        return page
+
+    yield start
+    for context in contexts:
+        context.close()
     assert problems == []
+
+
+@pytest.fixture
+def page(open_page: Callable[..., Page]) -> Page:
+    """A fresh page that may use the (fake) microphone."""
+    return open_page(permissions=["microphone"])
+
+
+@pytest.fixture
+def until() -> Callable[[Page, str], None]:
+    """`until(page, condition)`: wait for a JavaScript condition. Playwright's own way would need eval in the page."""
+
+    def wait(page: Page, condition: str) -> None:
+        page.evaluate(
+            """async (timeoutMs) => {
+              const since = performance.now();
+              while (!(CONDITION)) {
+                if (performance.now() - since > timeoutMs) throw new Error(JSON.stringify(realtime.snapshot()));
+                await new Promise((go) => setTimeout(go, 5));
+              }
+            }""".replace("CONDITION", condition),
+            WAIT_MS,
+        )
+
+    return wait
+
+
+class ScriptedServer:
+    """The other end of the page's socket, played by the test: golden frames with the fields that matter."""
+
+    def __init__(self, page: Page) -> None:
+        frames = json.loads((ROOT / "fixtures" / "protocol" / "server.json").read_text())
+        self._golden: dict[str, dict[str, Any]] = {frame["type"]: frame for frame in frames}
+        self._socket: WebSocketRoute | None = None
+        self.events: list[dict[str, Any]] = []
+        self.audio: list[bytes] = []
+        self.url = ""
+        self.refusal: str | None = None
+        page.route_web_socket("**/ws/**", self._accept)
+
+    def send(self, event_type: str, **fields: Any) -> None:
+        golden = self._golden[event_type]
+        assert fields.keys() <= golden.keys()
+        assert self._socket is not None
+        self._socket.send(json.dumps(golden | fields))
+
+    def speak(self, item_id: str, words: str, seconds: float, response_id: str = "resp_1") -> None:
+        """A response whose voice is one burst of a constant value."""
+        assert self._socket is not None
+        index = int(item_id.rpartition("_")[2])
+        self.send("agent_response_created", response_id=response_id)
+        self.send("server_audio_item", item_index=index, item_id=item_id, response_id=response_id, format=PCM_24)
+        header = struct.pack("<BBHIQ", 2, 0, 0, index, 0)
+        self._socket.send(header + struct.pack("<h", 9000) * int(seconds * 24_000))
+        self.send("agent_response_audio_transcript_delta", item_id=item_id, response_id=response_id, delta=words)
+
+    def finish(self, item_id: str, words: str, response_id: str = "resp_1") -> None:
+        self.send("agent_response_audio_done", item_id=item_id, response_id=response_id)
+        self.send("agent_response_audio_transcript_done", item_id=item_id, response_id=response_id, transcript=words)
+        self.send("agent_response_done", response_id=response_id, status="completed")
+
+    def close(self, code: int, reason: str) -> None:
+        assert self._socket is not None
+        self._socket.close(code=code, reason=reason)
+
+    def of(self, event_type: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["type"] == event_type]
+
+    def _accept(self, socket: WebSocketRoute) -> None:
+        self._socket = socket
+        self.url = socket.url
+        socket.on_message(self._receive)
+
+    def _receive(self, frame: str | bytes) -> None:
+        if isinstance(frame, bytes):
+            self.audio.append(frame)
+            return
+        event = json.loads(frame)
+        self.events.append(event)
+        if event["type"] != "client_session_create":
+            return
+        if self.refusal is not None:
+            self.send("agent_error", code="too_many_calls", message=self.refusal)
+        else:
+            self.send("server_session_created")
+            self.send("agent_ready", agent_name="Heart", model=MODEL)
+
+
+@pytest.fixture
+def scripted_for() -> Callable[[Page], ScriptedServer]:
+    """Play the server of any page."""
+    return ScriptedServer
+
+
+@pytest.fixture
+def scripted(page: Page) -> ScriptedServer:
+    """Play the server of `page`."""
+    return ScriptedServer(page)

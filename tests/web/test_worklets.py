@@ -1,5 +1,6 @@
 """The built worklets in a real Chromium, on its real audio thread."""
 
+import itertools
 from typing import Any
 
 from playwright.sync_api import Page
@@ -35,9 +36,10 @@ PLAYBACK = """async ({rate, plan}) => {
   playback.connect(ear);
   playback.connect(context.destination);
   await context.resume();
-  const push = (slot, count, value) => playback.port.postMessage({type: 'push', slot, pcm: new Int16Array(count).fill(value)});
-  const end = (slot) => playback.port.postMessage({type: 'end', slot});
-  const flush = (slot, id) => playback.port.postMessage({type: 'flush', slot, id, postedAtS: context.currentTime});
+  const post = (message) => playback.port.postMessage(message);
+  const push = (slot, count, value) => post({type: 'push', slot, pcm: new Int16Array(count).fill(value)});
+  const end = (slot) => post({type: 'end', slot});
+  const flush = (slot, id) => post({type: 'flush', slot, id, postedAtS: context.currentTime});
   if (plan === 'flush') {
     push(0, rate, 8000);
     push(1, rate, 4000);
@@ -123,6 +125,6 @@ def test_the_microphone_is_resampled_clamped_and_cut_into_frames_of_20_ms(page: 
         samples = [sample for frame in frames[5:45] for sample in frame["pcm"]]
         assert max(samples) == 32767
         assert min(samples) == -32768
-        rises = sum(1 for before, after in zip(samples, samples[1:], strict=False) if before < 0 <= after)
+        rises = sum(1 for before, after in itertools.pairwise(samples) if before < 0 <= after)
         assert abs(rises - 400 * len(samples) / 16_000) <= 1
         assert 0.9 < frames[20]["rms"] < 1.1
