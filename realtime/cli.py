@@ -1,0 +1,143 @@
+"""The command `realtime`: serve | doctor."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import realtime
+from realtime.errors import UsageError
+from realtime.server import serve as serving
+from realtime.server.gate import LOOPBACK_HOSTS
+from realtime.server.plan import FACTORY, Plan, app_of, reload_folder
+from realtime.server.settings import ServerSettings
+from realtime.session import Limits
+
+cli = typer.Typer(
+    name="realtime",
+    help="Voice conversations with agents over WebSockets.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+out = Console(highlight=False, soft_wrap=True)
+
+
+def main() -> None:
+    """Run the command. A mistake of the caller is one sentence and exit code 1."""
+    try:
+        cli(spread_tls(sys.argv[1:]), prog_name="realtime")
+    except UsageError as error:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]{error.message}[/red]")
+        raise SystemExit(1) from None
+
+
+def spread_tls(words: list[str]) -> list[str]:
+    """`--tls CERT KEY` as two options of one value each, the only kind the parser knows besides `--tls self`."""
+    if "--tls" not in words:
+        return words
+    at = words.index("--tls") + 1
+    if words[at : at + 1] == ["self"] or len(words) <= at + 1 or words[at + 1].startswith("-"):
+        return words
+    return [*words[: at + 1], "--tls-key", *words[at + 1 :]]
+
+
+@cli.callback(invoke_without_command=True)
+def common(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Voice conversations with agents over WebSockets."""
+    if version:
+        out.print(f"realtime {realtime.__version__}")
+        raise typer.Exit
+
+
+@cli.command()
+def serve(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[app.py:make_agent]", help="Your agents; without it, the built-in one.", show_default=False
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Where to listen. Beyond loopback a token is needed.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 8000,
+    strict_port: Annotated[bool, typer.Option("--strict-port", help="Give up where the port is taken.")] = False,
+    model: Annotated[str, typer.Option(help="Of the built-in agent: local, openai:NAME or scripted.")] = "local",
+    token: Annotated[str | None, typer.Option(help="What clients have to show; `auto` makes one.")] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Let everybody in reach call.")] = False,
+    tls: Annotated[str | None, typer.Option(metavar="self | CERT KEY", help="Serve https.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    allow_origin: Annotated[list[str] | None, typer.Option(help="A page elsewhere that may call. Repeatable.")] = None,
+    trust_proxy: Annotated[bool, typer.Option("--trust-proxy", help="Believe X-Forwarded-For.")] = False,
+    max_calls_per_address: Annotated[int, typer.Option(min=1)] = 8,
+    max_calls: Annotated[int, typer.Option(min=1)] = 1_000,
+    grace: Annotated[float, typer.Option(min=0, help="Seconds a call outlives its last listener.")] = 0.0,
+    idle: Annotated[float, typer.Option(min=1, help="Seconds without speech after which a call ends.")] = 300.0,
+    call_limit: Annotated[float, typer.Option(min=1, help="Seconds after which every call ends.")] = 3_600.0,
+    drain: Annotated[float, typer.Option(min=0, help="Seconds that calls may go on when told to stop.")] = 10.0,
+    reload: Annotated[bool, typer.Option("--reload", help="Restart when the folder of app.py changes.")] = False,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+) -> None:
+    """Serve calls, and a page to make them from."""
+    set_up_logging(log_level)
+    token = serving.token_for(host, token, insecure=insecure)
+    if token is None and not serving.is_loopback(host):
+        out.print(f"[yellow]Insecure: everybody who reaches {host} can talk with the agent at your cost.[/yellow]")
+    settings = ServerSettings(
+        limits=Limits(grace_s=grace, idle_s=idle, call_s=call_limit),
+        max_calls_per_address=max_calls_per_address,
+        max_calls=max_calls,
+        token=token,
+        allowed_origins=tuple(allow_origin or ()),
+        hosts=LOOPBACK_HOSTS if serving.is_loopback(host) else None,
+        trust_forwarded=trust_proxy,
+        drain_s=drain,
+    )
+    plan = Plan(target=target, model=model, settings=settings, log_level=log_level)
+    files = tls_files(tls, tls_key)
+    folder = reload_folder(target) if reload else None
+    if folder is not None:
+        plan.put_into_environment()
+    config = serving.uvicorn_config(FACTORY if reload else app_of(plan), tls=files, reload_folder=folder)
+    bound = serving.open_socket(host, port, strict=strict_port, say=out.print)
+    address = serving.address_of(bound, host, tls=files is not None, token=token)
+    with bound:
+        serving.run(config, bound, say=out.print, on_started=lambda: announce(address))
+
+
+def announce(address: str) -> None:
+    """The one address to open, alone on its line."""
+    out.print("Talk to it at:")
+    out.print(address, style="bold", markup=False)
+    out.print("Ctrl+C ends it.", style="dim")
+
+
+def tls_files(tls: str | None, key: Path | None) -> serving.TlsFiles | None:
+    """The certificate that `--tls` means. Raises UsageError where it cannot be had."""
+    if tls is None:
+        return None
+    if tls == "self":
+        from realtime.server.tls import self_signed
+
+        files = self_signed()
+        out.print(f"Serving with the self-signed certificate {files.certificate}; browsers will ask you to accept it.")
+        return files
+    if key is None:
+        raise UsageError("--tls takes `self`, or a certificate and its key: --tls CERT KEY", code="tls_key")
+    for path in (Path(tls), key):
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}", code="no_file")
+    return serving.TlsFiles(Path(tls), key)
+
+
+def set_up_logging(level: str) -> None:
+    """Our lines at `level` on stderr, those of others from warnings on."""
+    names = logging.getLevelNamesMapping()
+    if level.upper() not in names:
+        raise UsageError(f"there is no log level {level!r}: use debug, info, warning or error", code="log_level")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("realtime").setLevel(names[level.upper()])

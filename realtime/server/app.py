@@ -1,0 +1,142 @@
+"""The application of our own: the socket, the page, and what machines ask of a server."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
+
+import realtime
+from realtime.server.gate import COOKIE, Gate
+from realtime.server.router import voice_router
+from realtime.server.settings import ServerSettings
+from realtime.server.sockets import MakeAgent
+
+SECURITY_HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; connect-src 'self' ws: wss:; object-src 'none'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "microphone=(self)",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+
+NO_PAGE = (
+    "The page is not in this installation: run `make serve` in a clone of the project, or build it there with\n"
+    "`npm ci && npm run build` in web/. The socket /ws/{user_id}/{session_id} works without it.\n"
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """What a page may know before a call: the model (as in `agent_ready`, null where unknown) and what is missing."""
+
+    model: dict[str, object] | None = None
+    notices: tuple[str, ...] = ()
+    ready: bool = True
+
+
+def page_folder() -> Path | None:
+    """Where the built page lies: in the installed package, else in the clone. None where it was not built."""
+    here = Path(__file__).resolve().parent
+    places = (here / "page", here.parent.parent / "web" / "dist")
+    return next((place for place in places if (place / "index.html").is_file()), None)
+
+
+def create_app(
+    make_agent: MakeAgent,
+    settings: ServerSettings | None = None,
+    *,
+    info: Callable[[], ServerInfo] | None = None,
+    lifespan: Lifespan[FastAPI] | None = None,
+) -> FastAPI:
+    """An application with the socket, the page at `/`, `/healthz`, `/readyz` and `GET /api/info`.
+
+    `info` is asked at each `/readyz` and `/api/info`; without it the model of the latest call is told. `lifespan` is
+    FastAPI's. `app.state.calls` are the calls, `app.state.settings` the settings.
+    """
+    settings = settings or ServerSettings()
+    gate = Gate(settings)
+    router = voice_router(make_agent, settings=settings)
+    calls = router.calls
+    app = FastAPI(
+        title="realtime",
+        version=realtime.__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=lifespan,
+    )
+    app.state.calls = calls
+    app.state.settings = settings
+    app.include_router(router)
+    app.add_middleware(SecurityHeaders)
+
+    def told() -> ServerInfo:
+        return info() if info is not None else ServerInfo(model=calls.model)
+
+    @app.get("/healthz")
+    async def healthz() -> Response:
+        return JSONResponse({"status": "ok"})
+
+    @app.get("/readyz")
+    async def readyz() -> Response:
+        status = "draining" if calls.draining else "ok" if told().ready else "starting"
+        return JSONResponse({"status": status, "calls": calls.running}, 200 if status == "ok" else 503)
+
+    @app.get("/api/info")
+    async def api_info(request: Request) -> Response:
+        refusal = gate.refusal(request)
+        if refusal is not None:
+            return JSONResponse({"error": refusal}, 401)
+        known = told()
+        return JSONResponse({"model": known.model, "notices": known.notices, "version": realtime.__version__})
+
+    folder = page_folder()
+
+    @app.get("/")
+    async def page(request: Request) -> Response:
+        if folder is None:
+            return PlainTextResponse(NO_PAGE, 503)
+        response = FileResponse(folder / "index.html")
+        token = request.query_params.get("token")
+        if token and settings.token is not None and gate.shows_token(request):
+            secure = request.url.scheme == "https"
+            response.set_cookie(COOKIE, settings.token, httponly=True, samesite="strict", secure=secure)
+        return response
+
+    if folder is not None:
+        app.mount("/", StaticFiles(directory=folder))
+    return app
+
+
+class SecurityHeaders:
+    """Adds `SECURITY_HEADERS` to every HTTP answer; sockets pass untouched."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                # Names of the page's files are fixed: a browser asks each time whether its copy still holds.
+                headers.setdefault("cache-control", "no-cache")
+                for name, value in SECURITY_HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)

@@ -1,0 +1,104 @@
+"""All calls of a server: how many there are, whose they are, and how they end together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from typing import Any
+
+from realtime.errors import ClientError
+from realtime.event.server import ServerGoodbyeEvent
+from realtime.session import Session
+
+logger = logging.getLogger(__name__)
+
+
+class Place:
+    """The place of one call, taken before the call exists. `leave` is idempotent."""
+
+    def __init__(self, calls: Calls, address: str) -> None:
+        self._calls = calls
+        self._address = address
+        self._session: Session | None = None
+        self._left = False
+
+    def fill(self, session: Session) -> None:
+        """The call that has this place."""
+        self._session = session
+        self._calls.sessions.add(session)
+        self._calls.model = session.agent.describe()
+
+    def leave(self) -> None:
+        """The call is over, or was never made."""
+        if self._left:
+            return
+        self._left = True
+        if self._session is not None:
+            self._calls.sessions.discard(self._session)
+        self._calls.give_back(self._address)
+
+
+class Calls:
+    """The calls that run. Keeps them alive while nobody listens; every bound is checked before anything is made."""
+
+    def __init__(self, *, max_per_address: int, max_total: int) -> None:
+        self.sessions: set[Session] = set()
+        self.draining = False
+        self.total = 0
+        """Calls since the server began."""
+        self.model: dict[str, Any] | None = None
+        """What the agent of the latest call says of its model."""
+        self._max_per_address = max_per_address
+        self._max_total = max_total
+        self._places: Counter[str] = Counter()
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    @property
+    def running(self) -> int:
+        """How many calls there are, those included that are being made."""
+        return self._places.total()
+
+    def take_place(self, address: str) -> Place:
+        """A place for one more call of this address. Raises ClientError where there is none."""
+        if self.draining:
+            raise ClientError("the server is about to stop and takes no new calls", code="draining", retryable=True)
+        if self._places[address] >= self._max_per_address:
+            raise ClientError(
+                f"there are {self._max_per_address} calls from this address already: end one first",
+                code="too_many_calls",
+                retryable=True,
+            )
+        if self.running >= self._max_total:
+            raise ClientError("the server is full: try again later", code="server_full", retryable=True)
+        self._places[address] += 1
+        self.total += 1
+        self._empty.clear()
+        return Place(self, address)
+
+    def give_back(self, address: str) -> None:
+        """See `Place.leave`."""
+        self._places[address] -= 1
+        if not self._places[address]:
+            del self._places[address]
+        if not self._places:
+            self._empty.set()
+
+    async def drain(self, wait_s: float) -> None:
+        """Take no new calls, say goodbye to the running ones, and end those that last longer than `wait_s`.
+
+        Idempotent; a later call with a shorter time ends what an earlier one still waits for.
+        """
+        if not self.draining:
+            self.draining = True
+            for session in [*self.sessions]:
+                session.log.append(ServerGoodbyeEvent(reason="shutdown"))
+        if self.running and wait_s > 0:
+            logger.info("waiting up to %g s for %d calls to end", wait_s, self.running)
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._empty.wait()
+            except TimeoutError:
+                logger.info("ending %d calls", self.running)
+        await asyncio.gather(*(session.end("server_stopped") for session in [*self.sessions]), return_exceptions=True)

@@ -1,0 +1,69 @@
+"""Who may come in: the token, and which pages a browser may open calls from."""
+
+from __future__ import annotations
+
+import secrets
+from urllib.parse import SplitResult, urlsplit
+
+from starlette.requests import HTTPConnection
+
+from realtime.server.settings import ServerSettings
+
+COOKIE = "realtime_token"
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+
+class Gate:
+    """Decides over requests. Holds no state but the settings."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._token = settings.token.encode() if settings.token is not None else None
+        self._origins = {origin.rstrip("/").lower() for origin in settings.allowed_origins}
+        self._hosts = settings.hosts
+        self._trust_forwarded = settings.trust_forwarded
+
+    def refusal(self, request: HTTPConnection) -> str | None:
+        """Why this client may not come in, as a sentence for the log and the close frame; None where it may."""
+        return self._wrong_origin(request) or self._wrong_token(request)
+
+    def shows_token(self, request: HTTPConnection) -> bool:
+        """Whether the request shows the right token, or none is asked for."""
+        return self._wrong_token(request) is None
+
+    def address(self, request: HTTPConnection) -> str:
+        """Where the client is, for counting: the socket's peer, or what a trusted proxy says."""
+        if self._trust_forwarded and (forwarded := request.headers.get("x-forwarded-for")):
+            return forwarded.rpartition(",")[2].strip()
+        return request.client.host if request.client is not None else "local"
+
+    def _wrong_token(self, request: HTTPConnection) -> str | None:
+        if self._token is None:
+            return None
+        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+        shown = [request.query_params.get("token"), request.cookies.get(COOKIE)]
+        if scheme.lower() == "bearer":
+            shown.append(bearer.strip())
+        given = [token for token in shown if token]
+        if any(secrets.compare_digest(token.encode("utf-8", "surrogatepass"), self._token) for token in given):
+            return None
+        return "the token is wrong" if given else "no token was given"
+
+    def _wrong_origin(self, request: HTTPConnection) -> str | None:
+        """Browsers always name the page; a program names none. A page of our own has our host."""
+        origin = request.headers.get("origin")
+        if origin is None or "*" in self._origins or origin.lower() in self._origins:
+            return None
+        page, host = urlsplit(origin), request.headers.get("host", "")
+        own = urlsplit(f"{page.scheme}://{host}")
+        try:
+            same = page.hostname is not None and (page.hostname, _port(page)) == (own.hostname, _port(own))
+        except ValueError:
+            same = False
+        if same and (self._hosts is None or page.hostname in self._hosts):
+            return None
+        return f"pages of {origin[:80]!r} are not allowed here"
+
+
+def _port(address: SplitResult) -> int | None:
+    """The port, where it is not said that of the scheme. Raises ValueError for one that is no port."""
+    return address.port or {"http": 80, "https": 443, "ws": 80, "wss": 443}.get(address.scheme)

@@ -1,0 +1,101 @@
+"""What to serve: an application file or a model by name, with settings. Survives the trip into a reloaded process."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+from fastapi import FastAPI
+
+from realtime.errors import UsageError
+from realtime.model.choose import open_model
+from realtime.server.app import ServerInfo, create_app
+from realtime.server.builtin import describe, house_agents
+from realtime.server.settings import ServerSettings
+from realtime.server.sockets import MakeAgent
+
+PLAN = "REALTIME_SERVE_PLAN"
+"""The environment variable that carries the plan into a reloaded process."""
+FACTORY = "realtime.server.plan:app_of_environment"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What `realtime serve` was asked for."""
+
+    target: str | None = None
+    """`app.py:make_agent` or `package.module:make_agent`; null: the built-in agent with `model`."""
+    model: str = "local"
+    settings: ServerSettings = msgspec.field(default_factory=ServerSettings)
+    log_level: str = "warning"
+
+    def put_into_environment(self) -> None:
+        """So that `app_of_environment` in a process started from this one makes the same application."""
+        os.environ[PLAN] = msgspec.json.encode(self).decode()
+
+
+def app_of_environment() -> FastAPI:
+    """The application of the plan that an earlier process left."""
+    return app_of(msgspec.json.decode(os.environ[PLAN], type=Plan))
+
+
+def app_of(plan: Plan) -> FastAPI:
+    """The application. Raises UsageError where the target or the model cannot be had."""
+    if plan.target is not None:
+        return create_app(load_make_agent(plan.target), plan.settings)
+    model = open_model(plan.model)
+    return create_app(house_agents(model), plan.settings, info=lambda: ServerInfo(model=describe(model)))
+
+
+def reload_folder(target: str | None) -> Path:
+    """The folder to watch. Raises UsageError where there is no file to change."""
+    path = Path(target.rpartition(":")[0]) if target is not None else None
+    if path is None or path.suffix != ".py":
+        raise UsageError("--reload restarts when a file changes: name one, such as app.py:make_agent", code="no_file")
+    return path.resolve().parent
+
+
+def load_make_agent(target: str) -> MakeAgent:
+    """The function that `path/to/file.py:name` or `package.module:name` means; a file's name defaults to `make_agent`.
+
+    Raises UsageError where it cannot be had; an exception in the file itself comes through as it is.
+    """
+    place, _, name = target.rpartition(":") if ":" in target[2:] else (target, "", "make_agent")
+    module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+    made = getattr(module, name, None)
+    if not callable(made):
+        there = ", ".join(sorted(key for key, value in vars(module).items() if callable(value) and key[0] != "_"))
+        raise UsageError(f"{place} has no function {name!r}; it has: {there or 'none'}", code="no_make_agent")
+    function: Callable[..., object] = made
+    return function  # type: ignore[return-value]
+
+
+def _load_file(path: Path) -> ModuleType:
+    path = path.resolve()
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise UsageError(f"there is no file {path}", code="no_file")
+    # Like `python app.py`: what lies beside the file can be imported.
+    sys.path.insert(0, str(path.parent))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _load_module(name: str) -> ModuleType:
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise UsageError(
+            f"there is no module {name!r}; a file is named by its path: app.py:make_agent", code="no_file"
+        ) from error

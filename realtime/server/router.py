@@ -1,0 +1,79 @@
+"""The documented socket as a router, for any FastAPI application."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from fastapi import APIRouter, FastAPI, WebSocket, params
+
+from realtime.dialects import choose
+from realtime.errors import ClientError
+from realtime.server.calls import Calls
+from realtime.server.gate import Gate
+from realtime.server.settings import ServerSettings
+from realtime.server.sockets import ClientSocket, MakeAgent
+from realtime.session import error_event
+
+logger = logging.getLogger(__name__)
+
+
+class VoiceRouter(APIRouter):
+    """A router with the socket, and the calls that came through it."""
+
+    calls: Calls
+
+
+def voice_router(
+    make_agent: MakeAgent,
+    prefix: str = "",
+    *,
+    settings: ServerSettings | None = None,
+    dependencies: Sequence[params.Depends] | None = None,
+) -> VoiceRouter:
+    """A router with the WebSocket `{prefix}/ws/{user_id}/{session_id}`.
+
+    `make_agent` makes the agent of each call (see `MakeAgent`). `dependencies` run before the socket is accepted; one
+    that raises `WebSocketException` or `HTTPException` refuses it. When the application stops, its calls are ended.
+    """
+    settings = settings or ServerSettings()
+    gate = Gate(settings)
+    calls = Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await calls.drain(settings.drain_s)
+
+    router = VoiceRouter(prefix=prefix, lifespan=lifespan, dependencies=dependencies)
+    router.calls = calls
+
+    @router.websocket("/ws/{user_id}/{session_id}")
+    async def voice(websocket: WebSocket, user_id: str, session_id: str) -> None:
+        refusal = gate.refusal(websocket)
+        if refusal is not None:
+            logger.warning("a socket was refused: %s", refusal)
+            await websocket.close(1008, refusal)
+            return
+        try:
+            dialect = choose(websocket.scope.get("subprotocols", ()), websocket.query_params.get("dialect"))
+        except ClientError as error:
+            await websocket.accept()
+            await websocket.send_json(error_event(error).model_dump())
+            await websocket.close(1008, "unknown dialect")
+            return
+        await websocket.accept(dialect.subprotocol)
+        socket = ClientSocket(
+            websocket,
+            dialect=dialect,
+            user=user_id,
+            session_id=session_id,
+            address=gate.address(websocket),
+            make_agent=make_agent,
+            calls=calls,
+            settings=settings,
+        )
+        await socket.serve()
+
+    return router

@@ -1,0 +1,203 @@
+"""Runs an application: the socket it listens on, the address to open, and a graceful end."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import secrets
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from urllib.parse import quote
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors import ChangeReload
+
+from realtime.errors import UsageError
+from realtime.server.settings import ServerSettings
+
+Say = Callable[[str], None]
+
+PORTS_TO_TRY = 20
+STALLED_MS = 30_000
+"""A connection whose peer takes nothing for this long is gone (Linux only; elsewhere TCP's own patience holds)."""
+GRACEFUL_S = 5
+"""How long open connections may take to close once all calls have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """A certificate (with its chain) and its key, both PEM."""
+
+    certificate: Path
+    key: Path
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine reach that host."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def token_for(host: str, token: str | None, *, insecure: bool) -> str | None:
+    """The token to serve with; `auto` makes one. Raises UsageError for a host beyond loopback without one."""
+    if token == "auto":
+        return secrets.token_urlsafe(18)
+    if token is None and not insecure and not is_loopback(host):
+        raise UsageError(
+            f"{host} is reachable from other machines: whoever finds it could talk at your cost. Give --token auto "
+            "(or a token of your own), or --insecure if every client in reach may call",
+            code="token_needed",
+        )
+    return token
+
+
+def open_socket(host: str, port: int, *, strict: bool, say: Say) -> socket.socket:
+    """A bound socket. A taken port is told, and the next free one taken unless `strict`. 0 is any free port.
+
+    Raises UsageError where there is none, or the host or port cannot be had.
+    """
+    last = port if strict or port == 0 else min(port + PORTS_TO_TRY, 65_535)
+    for candidate in range(port, last + 1):
+        try:
+            found = _bind(host, candidate)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                continue
+            if isinstance(error, socket.gaierror):
+                raise UsageError(f"the host {host!r} is unknown: {error.strerror}", code="unknown_host") from error
+            raise UsageError(f"cannot listen on {host} port {candidate}: {error.strerror}", code="no_port") from error
+        if candidate != port:
+            say(f"Port {port} is taken by another program; using {candidate}.")
+        return found
+    tried = f"port {port} is" if last == port else f"ports {port} to {last} are"
+    raise UsageError(f"{tried} taken by other programs: name a free one with --port", code="port_taken")
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    bound = socket.socket(family, kind, protocol)
+    try:
+        if sys.platform == "win32":
+            # There, REUSEADDR would let two programs share a port.
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "linux":
+            # Accepted sockets inherit it: a client that never reads would else hold its connection for ever.
+            bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_MS)
+        bound.bind(address)
+        # Another program may hold the port for another address: only listening tells.
+        bound.listen(2048)
+    except OSError:
+        bound.close()
+        raise
+    bound.set_inheritable(True)
+    return bound
+
+
+def address_of(bound: socket.socket, host: str, *, tls: bool, token: str | None) -> str:
+    """The address to open in a browser: scheme, a host that can be reached, the port, and the token if there is one."""
+    scheme, port = ("https" if tls else "http"), bound.getsockname()[1]
+    if host in ("0.0.0.0", "::", ""):
+        host = lan_addresses()[0] if lan_addresses() else "localhost"
+    name = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{name}:{port}" + (f"/?token={quote(token, safe='')}" if token is not None else "")
+
+
+def lan_addresses() -> list[str]:
+    """Addresses of this machine beyond loopback, the one of the default route first. Sends nothing."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Connecting a datagram socket only chooses a route (TEST-NET-1 is nobody's).
+            probe.connect(("192.0.2.1", 9))
+            found.append(str(probe.getsockname()[0]))
+        except OSError:
+            pass
+    try:
+        infos = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
+    except OSError:
+        infos = []
+    found += [str(info[4][0]) for info in infos if "%" not in str(info[4][0])]
+    return [one for one in dict.fromkeys(found) if not ipaddress.ip_address(one).is_loopback]
+
+
+def uvicorn_config(
+    app: FastAPI | str, *, tls: TlsFiles | None = None, reload_folder: Path | None = None
+) -> uvicorn.Config:
+    """How uvicorn runs the application (or the factory that a string names).
+
+    No compression: speech does not shrink, and it costs 10 times the rest. uvicorn's own lines about requests hold
+    whole addresses, tokens included, so they stay off.
+    """
+    return uvicorn.Config(
+        app,
+        factory=isinstance(app, str),
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACEFUL_S,
+        ssl_certfile=str(tls.certificate) if tls is not None else None,
+        ssl_keyfile=str(tls.key) if tls is not None else None,
+        reload=reload_folder is not None,
+        reload_dirs=[str(reload_folder)] if reload_folder is not None else None,
+    )
+
+
+class Server(uvicorn.Server):
+    """uvicorn, but calls may end before their sockets are closed, and a signal that was obeyed is a success."""
+
+    def __init__(self, config: uvicorn.Config, say: Say | None = None, on_started: Callable[[], None] | None = None):
+        super().__init__(config)
+        self._say = say
+        self._on_started = on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn."""
+        await super().startup(sockets)
+        if self._on_started is not None:
+            self._on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for the running calls, unless told a second time, then close everything."""
+        app = self.config.loaded_app
+        if isinstance(app, FastAPI):
+            settings: ServerSettings = app.state.settings
+            calls = app.state.calls
+            if calls.running and self._say is not None:
+                self._say(f"Waiting up to {settings.drain_s:g} s for calls to end; press Ctrl+C again to end them now.")
+            draining = asyncio.create_task(calls.drain(settings.drain_s))
+            while not draining.done() and not self.force_exit:
+                await asyncio.wait([draining], timeout=0.1)
+            if not draining.done():
+                draining.cancel()
+                await calls.drain(0)
+        await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal asks for a graceful end, the second for one at once."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+def run(config: uvicorn.Config, bound: socket.socket, *, say: Say | None, on_started: Callable[[], None]) -> None:
+    """Serve until told to stop by a signal."""
+    if config.should_reload:
+        on_started()
+        ChangeReload(config, target=Server(config).run, sockets=[bound]).run()
+    else:
+        Server(config, say, on_started).run([bound])

@@ -1,0 +1,37 @@
+"""What whoever runs a server may set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from realtime.session import Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """Settings of the doors to the calls; all have defaults. Times in seconds."""
+
+    limits: Limits = field(default_factory=Limits)
+    """How long a call may last."""
+    max_calls_per_address: int = 8
+    max_calls: int = 1_000
+    max_text_chars: int = 1_048_576
+    """A longer text frame is answered by an error and not read."""
+    max_binary_bytes: int = 262_144
+    """A longer binary frame is answered by an error and not read."""
+    token: str | None = field(default=None, repr=False)
+    """What a client has to show: `?token=`, `Authorization: Bearer`, or the cookie that the page's address sets."""
+    allowed_origins: tuple[str, ...] = ()
+    """Origins of pages elsewhere that may open calls, such as `https://example.org`; `*` allows every page."""
+    hosts: tuple[str, ...] | None = None
+    """The names under which a browser may know this server; null: any. Guards loopback against DNS rebinding."""
+    trust_forwarded: bool = False
+    """Take the client's address from the last entry of X-Forwarded-For: only behind a proxy that always sets it."""
+    drain_s: float = 10.0
+    """How long running calls may go on after the server was told to stop."""
+
+    def __post_init__(self) -> None:
+        if self.token is not None and not self.token:
+            raise ValueError("the token is empty: leave it out, or give one")
+        if self.max_calls_per_address < 1 or self.max_calls < 1:
+            raise ValueError("a server that takes no calls is of no use: the maxima are at least 1")

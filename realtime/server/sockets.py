@@ -1,0 +1,405 @@
+"""One client's WebSocket: frames in, frames out, and the calls that it makes one after the other.
+
+The task that reads the socket decodes, decides and writes: no other task runs per frame. Only while a call is being
+made is the socket read on the side, so that a client that leaves is noticed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from realtime.agent import RealtimeAgent
+from realtime.dialects import ClientDialect
+from realtime.errors import ClientError, RealtimeError, UsageError
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.listener import Listener
+from realtime.runtime import Runtime
+from realtime.server.calls import Calls, Place
+from realtime.server.settings import ServerSettings
+from realtime.session import Session, error_event
+
+logger = logging.getLogger(__name__)
+
+MakeAgent = Callable[..., RealtimeAgent | Awaitable[RealtimeAgent]]
+"""A function, plain or async, that makes the agent of one call. It is given those of `user` (str), `config`
+(SessionConfig) and `call_id` (str) that it has parameters for, by name."""
+
+MAX_BAD_FRAMES = 100
+"""A client that sends more in a row, without one that can be read, is sent away."""
+MAX_EARLY_SIZE = 1_000_000
+"""Characters and bytes that may wait while a call is being made; then the socket is not read until it is."""
+CLOSE_WAIT_S = 2.0
+"""How long a client that does not read is waited for once it was told to go."""
+
+Message = MutableMapping[str, Any]
+_GONE = (OSError, WebSocketDisconnect, RuntimeError)
+"""What sending raises once the socket is closed, by whichever side."""
+
+
+class SocketSink:
+    """The sink of a listener over a WebSocket (`realtime.listener.Sink`).
+
+    `write` steps the coroutine of the send by hand: where the socket takes the frame it is out when `write` returns,
+    in whichever task or timer made it. Where the socket is full, a task finishes the send.
+    """
+
+    def __init__(self, send: Callable[[Message], Coroutine[Any, Any, None]], on_close: Callable[[], None]) -> None:
+        self._send = send
+        self._on_close = on_close
+        self._rest: asyncio.Task[None] | None = None
+        self._behind: deque[Message] = deque()
+        self.closed = False
+
+    def write(self, frame: str | bytes) -> bool:
+        """See `Sink`. A frame for a client that is gone vanishes."""
+        if self.closed:
+            return True
+        if type(frame) is str:
+            return self._begin({"type": "websocket.send", "text": frame})
+        return self._begin({"type": "websocket.send", "bytes": frame})
+
+    async def finish(self) -> None:
+        """See `Sink`. Cancelling it does not cancel the frame."""
+        if self._rest is not None:
+            await asyncio.shield(self._rest)
+        if self.closed:
+            raise ConnectionError("the client is gone")
+
+    def close(self, code: int, reason: str) -> None:
+        """See `Sink`. Idempotent."""
+        if self.closed:
+            return
+        self._begin({"type": "websocket.close", "code": code, "reason": reason})
+        self.closed = True
+        self._on_close()
+
+    async def abandon(self) -> None:
+        """Forget what was not sent."""
+        self.closed = True
+        if self._rest is not None:
+            self._rest.cancel()
+            await asyncio.wait([self._rest])
+
+    def _begin(self, message: Message) -> bool:
+        if self._rest is not None:
+            self._behind.append(message)
+            return False
+        sending = self._send(message)
+        try:
+            waits_for = sending.send(None)
+        except StopIteration:
+            return True
+        except _GONE:
+            self.closed = True
+            return True
+        self._rest = asyncio.create_task(self._complete(sending, waits_for), name="finishing a send")
+        return False
+
+    async def _complete(self, sending: Coroutine[Any, Any, None], waits_for: Any) -> None:
+        try:
+            await _Begun(sending, waits_for)
+            while self._behind:
+                await self._send(self._behind.popleft())
+        except _GONE:
+            self.closed = True
+        finally:
+            self._rest = None
+
+
+class _Begun:
+    """Awaits the rest of a coroutine that was stepped by hand once and then waited for `waits_for`."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None], waits_for: Any) -> None:
+        self._coroutine = coroutine
+        self._waits_for = waits_for
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        try:
+            yield self._waits_for
+        except BaseException:
+            self._coroutine.close()
+            raise
+        yield from self._coroutine.__await__()
+
+
+class ClientSocket:
+    """Serves one accepted WebSocket until it closes. At most one call at a time; a new one may follow an ended one."""
+
+    def __init__(
+        self,
+        websocket: WebSocket,
+        *,
+        dialect: ClientDialect,
+        user: str,
+        session_id: str,
+        address: str,
+        make_agent: MakeAgent,
+        calls: Calls,
+        settings: ServerSettings,
+    ) -> None:
+        self._websocket = websocket
+        self._dialect = dialect
+        self._user = user
+        self._session_id = session_id
+        self._address = address
+        self._make_agent = make_agent
+        self._calls = calls
+        self._settings = settings
+        self._runtime = Runtime.of_loop(asyncio.get_running_loop())
+        self._sink = SocketSink(websocket.send, self._closing)
+        self._deadline: asyncio.Timeout | None = None
+        self._session: Session | None = None
+        self._listener: Listener | None = None
+        self._latest: Session | None = None
+        self._early: deque[Message] = deque()
+        self._receiving: asyncio.Task[Message] | None = None
+        self._bad_frames = 0
+
+    async def serve(self) -> None:
+        """Serve until either side closes. Afterwards nothing of it runs, but for a call that has a grace time.
+
+        Cancelling it ends the call as a closed socket does.
+        """
+        deadline = asyncio.timeout(None)
+        try:
+            async with deadline:
+                self._deadline = deadline
+                self._expect_call()
+                await self._read()
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+        finally:
+            self._deadline = None
+            if deadline.expired():
+                self._sink.close(1008, "no call was made on this socket")
+            await self._leave()
+
+    async def _read(self) -> None:
+        receive, decode = self._websocket.receive, self._dialect.decode
+        max_text, max_binary = self._settings.max_text_chars, self._settings.max_binary_bytes
+        while not self._sink.closed:
+            message = await (self._next_early() if self._early or self._receiving else receive())
+            if message["type"] == "websocket.disconnect":
+                return
+            frame: str | bytes | None = message.get("text")
+            limit = max_text
+            if frame is None:
+                frame, limit = message["bytes"], max_binary
+            try:
+                if len(frame) > limit:
+                    raise ClientError(
+                        f"the frame has {len(frame)} bytes, at most {limit} are taken", code="frame_too_large"
+                    )
+                event = decode(frame)
+            except ClientError as error:
+                self._bad_frames += 1
+                await self._complain(error)
+                if self._bad_frames > MAX_BAD_FRAMES:
+                    self._sink.close(1008, "too many frames that cannot be read")
+                continue
+            except Exception:
+                await self._fault("read a frame")
+                continue
+            self._bad_frames = 0
+            try:
+                session = self._session
+                if session is None:
+                    await self._without_call(event)
+                    continue
+                session.receive(event, self._listener)
+                if type(event) is c.ClientSessionEndEvent and event.session_id in (None, self._session_id):
+                    # Whatever follows on this socket is meant for the time after the call.
+                    await session.end("client_end")
+            except Exception:
+                await self._fault("handle an event")
+
+    async def _next_early(self) -> Message:
+        """What was received while a call was made."""
+        if self._early:
+            return self._early.popleft()
+        assert self._receiving is not None
+        receiving, self._receiving = self._receiving, None
+        return await receiving
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    async def _without_call(self, event: c.ClientEvent) -> None:
+        """An event while there is no call: it makes one, or it is answered by an error."""
+        try:
+            if type(event) is c.ClientSessionCreateEvent:
+                await self._create(event)
+            elif self._latest is None:
+                raise ClientError("there is no call yet: send client_session_create first", code="no_session")
+            else:
+                raise ClientError("the call is over: create a new one", code="session_ended")
+        except ClientError as error:
+            error.client_event_id = error.client_event_id or event.event_id
+            await self._complain(error)
+
+    async def _create(self, event: c.ClientSessionCreateEvent) -> None:
+        """Make a call, reading on meanwhile. Returns when it is made, has failed, or the client is gone."""
+        if event.session_id is not None and event.session_id != self._session_id:
+            raise ClientError(
+                f"this socket's session is {self._session_id!r}, the event names {event.session_id!r}",
+                code="session_mismatch",
+            )
+        try:
+            config = SessionConfig.from_dict(event.config)
+        except ValueError as error:
+            raise ClientError(str(error), code="invalid_config") from error
+        self._forget_call()
+        listener = self._dialect.listener(self._sink, self._runtime, config)
+        place = self._calls.take_place(self._address)
+        opening = asyncio.create_task(self._open(config, listener, place), name="making a call")
+        try:
+            await self._read_while(opening)
+        finally:
+            if not opening.done():
+                opening.cancel()
+                await asyncio.wait([opening])
+            if self._session is None:
+                place.leave()
+        if not opening.cancelled():
+            opening.result()
+
+    async def _read_while(self, opening: asyncio.Task[None]) -> None:
+        """Keep what arrives until `opening` is done; return early when the client is gone."""
+        kept = sum(map(_size, self._early))
+        while not opening.done():
+            if kept > MAX_EARLY_SIZE:
+                await asyncio.wait([opening])
+                return
+            if self._receiving is None:
+                self._receiving = asyncio.create_task(self._websocket.receive(), name="reading while a call is made")
+            await asyncio.wait([opening, self._receiving], return_when=asyncio.FIRST_COMPLETED)
+            if self._receiving.done():
+                message = await self._receiving
+                self._receiving = None
+                self._early.append(message)
+                kept += _size(message)
+                if message["type"] == "websocket.disconnect":
+                    return
+
+    async def _open(self, config: SessionConfig, listener: Listener, place: Place) -> None:
+        """Make the agent and its call. What goes wrong is told to the client; its details stay in the log."""
+        call_id = self._runtime.new_id("call")
+        try:
+            agent = await make_agent_of(self._make_agent, user=self._user, config=config, call_id=call_id)
+        except Exception as error:
+            await self._tell(error_event(self._public(error, "make the agent", call_id)))
+            await self._tell(s.ServerSessionEndedEvent(session_id=self._session_id, reason="agent_failed"))
+            return
+        session = Session(
+            agent=agent,
+            runtime=self._runtime,
+            session_id=self._session_id,
+            call_id=call_id,
+            limits=self._settings.limits,
+            on_ended=lambda _: self._call_ended(place),
+        )
+        place.fill(session)
+        session.attach(listener)
+        self._session = self._latest = session
+        self._listener = listener
+        self._close_in(None)
+        try:
+            await session.start(config)
+        except Exception as error:
+            session.complain(self._public(error, "start the agent", call_id))
+
+    def _call_ended(self, place: Place) -> None:
+        place.leave()
+        self._session = None
+        self._expect_call()
+
+    def _forget_call(self) -> None:
+        """The latest call is over: what it still has to say is said no more."""
+        if self._latest is not None and self._listener is not None:
+            self._latest.detach(self._listener)
+        self._listener = None
+
+    async def _leave(self) -> None:
+        """The socket is closed."""
+        if self._receiving is not None:
+            self._receiving.cancel()
+        session = self._session
+        self._forget_call()
+        if session is not None and self._settings.limits.grace_s <= 0:
+            await session.end("listener_gone")
+        await self._sink.abandon()
+
+    # -- saying things without a call ------------------------------------------------------------------------------
+
+    async def _complain(self, error: RealtimeError) -> None:
+        if self._session is not None:
+            self._session.complain(error)
+        else:
+            await self._tell(error_event(error))
+
+    async def _tell(self, event: s.ServerEvent) -> None:
+        """Write an event to this socket alone, waiting until it takes it."""
+        for frame in self._dialect.encode(event):
+            if not self._sink.write(frame):
+                try:
+                    await self._sink.finish()
+                except ConnectionError:
+                    return
+
+    async def _fault(self, doing: str) -> None:
+        """A fault of ours: logged here, told to the client without details. The socket lives on."""
+        logger.exception("could not %s for session %s", doing, self._session_id)
+        await self._complain(RealtimeError(f"the server could not {doing}", code="internal"))
+
+    def _public(self, error: Exception, doing: str, call_id: str) -> RealtimeError:
+        """What a client may know of an error. All of it is in the server's log."""
+        logger.error("could not %s of %s", doing, call_id, exc_info=error)
+        if isinstance(error, RealtimeError) and not isinstance(error, UsageError):
+            return error
+        code = error.code if isinstance(error, UsageError) else "agent_failed"
+        return RealtimeError(f"the server could not {doing}: its log says why", code=code)
+
+    # -- sockets nobody needs --------------------------------------------------------------------------------------
+
+    def _expect_call(self) -> None:
+        """A socket without a call is closed after the time that a silent call has."""
+        if not self._sink.closed:
+            self._close_in(self._settings.limits.idle_s)
+
+    def _closing(self) -> None:
+        """The client was told to go: one that does not answer is not waited for."""
+        self._close_in(CLOSE_WAIT_S)
+
+    def _close_in(self, delay_s: float | None) -> None:
+        if self._deadline is not None and not self._deadline.expired():
+            now = asyncio.get_running_loop().time()
+            self._deadline.reschedule(None if delay_s is None else now + delay_s)
+
+
+def _size(message: Message) -> int:
+    """Its length, and a little for each message, so that empty ones count too."""
+    return 100 + len(message.get("text") or message.get("bytes") or "")
+
+
+async def make_agent_of(make_agent: MakeAgent, **known: Any) -> RealtimeAgent:
+    """The agent that `make_agent` makes, given by name those of `known` that it has parameters for.
+
+    Raises what it raises, and TypeError where it returns something else.
+    """
+    parameters = inspect.signature(make_agent).parameters.values()
+    takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    names = {one.name for one in parameters}
+    made = make_agent(**{name: value for name, value in known.items() if takes_all or name in names})
+    agent = await made if inspect.isawaitable(made) else made
+    if not isinstance(agent, RealtimeAgent):
+        raise TypeError(f"make_agent returned {type(agent).__name__}, not a RealtimeAgent")
+    return agent
