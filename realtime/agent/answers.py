@@ -79,7 +79,9 @@ class Answers:
         # Responses asked for that have not begun: still wanted, and no longer wanted (they come first).
         self._awaited = 0
         self._unwanted = 0
+        # Items of the reply to the last turn: spoken ones, which can be cut, and typed ones, which cannot.
         self._reply_items: list[str] = []
+        self._reply_texts: list[str] = []
         self._turn_ended_at: float | None = None
         self._created_at: float | None = None
 
@@ -108,6 +110,7 @@ class Answers:
     def new_turn(self) -> None:
         """What is said from now on replies to something new."""
         self._reply_items.clear()
+        self._reply_texts.clear()
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
@@ -119,7 +122,8 @@ class Answers:
     def interrupt(self, actions: tuple[Action, ...], reason: str) -> None:
         """Silence first; then the model; then the truth about what was heard."""
         heard_ms = {item_id: self._ears.heard_ms(item_id) for item_id in self._reply_items}
-        self._emit(s.ServerAudioFlushEvent(reason=reason))
+        if Action.FLUSH in actions:
+            self._emit(s.ServerAudioFlushEvent(reason=reason))
         active = self._active
         if Action.CANCEL in actions and active is not None:
             self._send(base.ResponseCancel(active.id))
@@ -129,12 +133,15 @@ class Answers:
             self._active = None
             self._unwanted += self._awaited
             self._awaited = 0
-        withdrawn = Action.WITHDRAW in actions
-        for item_id, item_heard_ms in heard_ms.items():
-            if withdrawn or item_heard_ms == 0:
+        if Action.WITHDRAW in actions:
+            for item_id in (*self._reply_items, *self._reply_texts):
                 self._withdraw(item_id)
-            elif item_heard_ms < int(self._conversation.audio_ms(item_id)):
-                self.cut(item_id, item_heard_ms)
+        else:
+            for item_id, item_heard_ms in heard_ms.items():
+                if item_heard_ms == 0:
+                    self._withdraw(item_id)
+                elif item_heard_ms < int(self._conversation.audio_ms(item_id)):
+                    self.cut(item_id, item_heard_ms)
         if active is not None:
             self._close_parts(active)
 
@@ -223,10 +230,12 @@ class Answers:
             case m.ModelResponseAudioTranscriptDeltaEvent():
                 part.transcript_open = True
                 if told:
+                    self._remember(self._reply_items, event.item_id)
                     self._conversation.hear_text(event.item_id, event.delta)
             case m.ModelResponseTextDeltaEvent():
                 part.text_open = True
                 if told:
+                    self._remember(self._reply_texts, event.item_id)
                     self._conversation.hear_text(event.item_id, event.delta)
             case m.ModelResponseAudioDoneEvent():
                 part.audio_open = False
@@ -274,13 +283,13 @@ class Answers:
                 lost = {"reason": "connection_lost"}
                 self.done(m.ModelResponseDoneEvent(response_id=response.id, status="failed", status_details=lost))
         self._awaited = self._unwanted = 0
+        self._signal(Signal.RESPONSE_DONE)
 
     def _open_audio(self, response: Response, event: m.ModelResponseAudioDeltaEvent) -> None:
         self._open(response, event.item_id, event.output_index, event.content_index).audio_open = True
         if response.out_of_band:
             return
-        if event.item_id not in self._reply_items:
-            self._reply_items.append(event.item_id)
+        self._remember(self._reply_items, event.item_id)
         self._signal(Signal.RESPONSE_AUDIO)
         ended_at, self._turn_ended_at = self._turn_ended_at, None
         if ended_at is not None:
@@ -304,6 +313,11 @@ class Answers:
         if not response.out_of_band and item_id not in self._conversation:
             self._report.add_item(Item(id=item_id, role="assistant", status="in_progress"))
         return response.part(item_id, output_index, content_index)
+
+    @staticmethod
+    def _remember(items: list[str], item_id: str) -> None:
+        if item_id not in items:
+            items.append(item_id)
 
     def _complete_words(self, item_id: str, transcript: str) -> None:
         """A provider may send the whole text only with its done event."""

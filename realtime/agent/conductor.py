@@ -27,7 +27,7 @@ from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import TurnAuthority
 from realtime.message import ToolResultBlock
 from realtime.model import base
-from realtime.turn import Action, Signal, Turn
+from realtime.turn import Action, Signal, State, Turn
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +39,6 @@ MAX_DETECTION_LAG_MS = 500
 """More than this between a voice and its detection is not the detector's doing."""
 KEPT_USER_TURNS = 8
 """Turns whose transcripts may still be on their way."""
-NEW_REPLY = frozenset({Signal.TEXT, Signal.REQUEST, Signal.COMMIT})
-"""Where these are answered, what the agent says from now on replies to something new."""
 
 
 class Conductor:
@@ -117,6 +115,9 @@ class Conductor:
             case c.ClientResponseCancelEvent():
                 if event.response_id in (None, self._answers.active_id):
                     self._tools.cancel_tools()
+                    if self.turn.state is State.THINKING and not self._answers.responding:
+                        # The model may be about to answer by itself: what it has not told us it may still stop.
+                        self._send(base.ResponseCancel())
                     self._signal(Signal.CANCEL)
             case c.ClientToolResultEvent():
                 result = ToolResultBlock(id=event.id, name=event.name, output=event.output)
@@ -224,17 +225,17 @@ class Conductor:
             heard_ms=max(0, self._answers.heard_ms() - lag_ms),
             unheard_ms=self._ears.unheard_ms(),
         )
-        if Action.FLUSH in actions:
+        if Action.FLUSH in actions or Action.WITHDRAW in actions:
             self._answers.interrupt(actions, "hasty_turn" if Action.WITHDRAW in actions else signal.value)
         if before_answer is not None:
             before_answer()
-        if signal is Signal.SPEECH_STARTED or (actions and signal in NEW_REPLY):
+        if signal is Signal.SPEECH_STARTED or Action.FLUSH in actions or Action.CREATE in actions:
             self._answers.new_turn()
         if Action.COMMIT in actions:
             self._send(base.AudioCommit())
             self._commits.append(self._user_turn if self.turn.authority == "server" else None)
             self._input.uncommitted_ms = 0.0
-        if signal is Signal.SPEECH_STOPPED or (actions and signal in NEW_REPLY):
+        if signal is Signal.SPEECH_STOPPED or Action.CREATE in actions:
             self._answers.turn_ended(self._runtime.now())
         if Action.CREATE in actions and (self.auto_response or signal in (Signal.REQUEST, Signal.TEXT)):
             self._answers.create(overrides)
@@ -340,7 +341,8 @@ class Conductor:
         self._input.uncommitted_ms = 0.0
         if turn.item_id in self._conversation:
             return
-        self._report.add_item(Item(id=turn.item_id, role="user", content=(ContentPart(type="audio"),)))
+        words = ContentPart(type="audio", transcript=turn.transcript or None)
+        self._report.add_item(Item(id=turn.item_id, role="user", content=(words,)))
         self._emit(
             s.AgentInputCommittedEvent(
                 item_id=turn.item_id, previous_item_id=event.previous_item_id, **self._report.who

@@ -14,7 +14,6 @@ from realtime.event.base import AudioFormat, Event, ImageFormat, Item, ResponseO
 from realtime.event.decode import classes_by_type, decode_base64, read_event
 from realtime.message import ToolOutput
 
-
 Position = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A place in a stream: never negative, and exact in every client's numbers."""
 
