@@ -258,6 +258,7 @@ class Wire:
             leg.restored = items
             for frame in codec.opening(self._settings, items):
                 leg.write(frame)
+            leg.catch_up()
             async with asyncio.timeout(self._limits.session_timeout_s):
                 await leg.created
         except BaseException as error:
@@ -416,6 +417,7 @@ class _Leg:
         self.restored: Sequence[Item] = ()
         self.responses: set[str] = set()
         self.error: ModelErrorEvent | None = None
+        self._early: list[bytes] = []
 
     @property
     def can_write(self) -> bool:
@@ -463,19 +465,34 @@ class _Leg:
         if wire._leg is not self:
             return
         if wire._tap is not None:
-            self._show("received", data.decode(errors="replace") if is_text else data)
-        try:
-            events = self._codec.decode(data)
-        except Exception as error:
-            wire._fault("decode", error)
+            self._show("received", data.decode(errors="replace") if is_text else bytes(data))
+        if self.link is None:
+            self._early.append(bytes(data))
             return
-        for event in events:
+        for event in self._decode(data):
             wire._deliver(self, event)
+
+    def catch_up(self) -> None:
+        """Deliver what came with the handshake, before there was a link to answer on."""
+        early, self._early = self._early, []
+        for data in early:
+            for event in self._decode(data):
+                self._wire._deliver(self, event)
+
+    def _decode(self, data: bytes) -> list[ModelEvent]:
+        try:
+            return self._codec.decode(data)
+        except Exception as error:
+            self._wire._fault("decode", error)
+            return []
 
     def writable(self) -> None:
         self._wire._drain(self)
 
     def lost(self, code: int, reason: str) -> None:
+        for data in self._early:
+            self.error = next((event for event in self._decode(data) if isinstance(event, ModelErrorEvent)), self.error)
+        self._early.clear()
         verdict = self._codec.closed(code, reason)
         if self.is_open:
             self._wire._leg_lost(self, verdict, code)

@@ -18,6 +18,8 @@ Json = dict[str, Any]
 CHUNK_MS = 400
 """Speech per audio delta, as the service sends it."""
 BYTES_PER_MS = 48
+PATIENCE_S = 10.0
+"""How long a test waits for a frame or a session before it fails."""
 TURN_DETECTION: Json = {
     "type": "server_vad",
     "threshold": 0.5,
@@ -59,7 +61,7 @@ class Session:
 
     async def until(self, kind: str, count: int = 1) -> Json:
         """Wait for the `count`-th frame of this type."""
-        async with self._arrived:
+        async with asyncio.timeout(PATIENCE_S), self._arrived:
             await self._arrived.wait_for(lambda: len(self.sent(kind)) >= count)
         return self.sent(kind)[count - 1]
 
@@ -221,7 +223,7 @@ class Emulator:
 
     async def session(self, number: int = 1) -> Session:
         """The `number`-th session, as soon as it is there."""
-        async with self._opened:
+        async with asyncio.timeout(PATIENCE_S), self._opened:
             await self._opened.wait_for(lambda: len(self.sessions) >= number)
         return self.sessions[number - 1]
 
