@@ -1,0 +1,357 @@
+"""What the agent says for each thing its model says."""
+
+import asyncio
+from typing import Any, get_args
+
+import pytest
+
+from realtime.event import client as c
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.base import AudioFormat, ContentPart, Item, UsageDetail
+from realtime.event.config import SessionConfig
+from realtime.message import ToolCallBlock
+from realtime.model import base
+from tests.agent.fakes import WORDS, call, speech
+
+pytestmark = pytest.mark.virtual_time
+
+AUDIO = AudioFormat.pcm16(24_000)
+PART: dict[str, Any] = {"response_id": "r1", "item_id": "a1", "output_index": 2, "content_index": 1}
+USE = ToolCallBlock(id="call_1", name="clock", input='{"zone": "UTC"}')
+
+DIRECT: list[m.ModelEvent] = [
+    m.ModelResponseCreatedEvent(response_id="r1", output_modalities=("audio",), metadata={"k": "v"}),
+    m.ModelResponseAudioTranscriptDeltaEvent(delta="Hello", **PART),
+    m.ModelResponseAudioDeltaEvent(delta=speech(100, 24_000), format=AUDIO, **PART),
+    m.ModelResponseAudioDoneEvent(**PART),
+    m.ModelResponseAudioTranscriptDoneEvent(transcript="Hello", **PART),
+    m.ModelResponseTextDeltaEvent(response_id="r1", item_id="t1", delta="Hi"),
+    m.ModelResponseTextDoneEvent(response_id="r1", item_id="t1", text="Hi"),
+    m.ModelResponseToolUseDeltaEvent(response_id="r1", item_id="c1", tool_use=USE, delta="{"),
+    m.ModelResponseToolUseDoneEvent(response_id="r1", item_id="c1", tool_use=USE),
+    m.ModelResponseDoneEvent(
+        response_id="r1", input_tokens=3, output_tokens=4, usage_detail=UsageDetail(input_text_tokens=3)
+    ),
+    m.ModelInputStartedEvent(item_id="u1", audio_start_ms=120),
+    m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="Good"),
+    m.ModelInputDoneEvent(item_id="u1", audio_end_ms=900),
+    m.ModelInputCommittedEvent(item_id="u1", previous_item_id="a1"),
+    m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="Good morning", input_tokens=7),
+    m.ModelInputTranscriptionFailedEvent(item_id="u1", code="unintelligible", message="no words were found"),
+    m.ModelInputClearedEvent(),
+    m.ModelSessionUpdatedEvent(settings={"voice": "heart"}),
+    m.ModelReconnectingEvent(attempt=1, retry_after_ms=500, reason="lost"),
+    m.ModelReconnectedEvent(gap_ms=700),
+    m.ModelErrorEvent(error_type="provider_error", code="overloaded", message="try later", retryable=True),
+]
+"""Each model event that becomes the agent's event of the same name at once, in an order that makes sense."""
+
+OTHERWISE = {
+    m.ModelSessionCreatedEvent,
+    m.ModelSessionEndedEvent,
+    m.ModelItemAddedEvent,
+    m.ModelItemDoneEvent,
+    m.ModelItemDeletedEvent,
+    m.ModelItemTruncatedEvent,
+    m.ModelItemRetrievedEvent,
+}
+"""Become ready and ended, or are told from the call's own conversation."""
+
+
+async def test_each_model_event_becomes_the_agents_with_all_it_says_and_who_says_it() -> None:
+    """RTA-13, SEV-20: the table ModelX -> AgentX, `model_` -> `agent_`, plus agent_id and agent_name."""
+    assert {type(event) for event in DIRECT} | OTHERWISE == {*get_args(m.ModelEvent)}
+    async with call(agent_id="agent-7") as made:
+        for event in DIRECT:
+            start = len(made.seen)
+            made.link.say(event)
+
+            name = event.type.replace("model_", "agent_", 1)
+            (said,) = [one for one in made.seen[start:] if one.type == name]
+            assert type(said).__name__ == type(event).__name__.replace("Model", "Agent", 1)
+            fields = said.model_dump()
+            assert (fields.pop("agent_id"), fields.pop("agent_name")) == ("agent-7", "Friday")
+            assert fields.pop("seq") > 0
+            fields.pop("ts_ms")
+            assert fields == event.model_dump() | {"type": name}
+
+
+async def test_the_models_session_is_told_as_ready_and_ended() -> None:
+    """RTA-15, SEV-04, MEV-17: created becomes AgentReady, ended AgentEnded; the model's id stays inside."""
+    async with call() as made:
+        ready = made.of(s.AgentReadyEvent)
+        assert len(ready) == 1
+        assert ready[0].model is not None
+        assert ready[0].model["model"] == "fake-1"
+        assert made.of(s.AgentEndedEvent) == []
+
+        made.link.gone("provider_closed")
+
+        (ended,) = made.of(s.AgentEndedEvent)
+        assert ended.reason == "provider_closed"
+        assert not any("sess_1" in str(event.model_dump()) for event in made.log)
+        await made.session.ended.wait()
+        assert made.log[-1].type == "server_session_ended"
+
+
+async def test_a_spoken_reply_is_told_in_order_and_closed() -> None:
+    """SEV-06, SEV-07: created first, done last and once."""
+    async with call() as made:
+        start = len(made.seen)
+        made.link.reply(500, "Hello there.")
+
+        types = made.types(start)
+        assert types == [
+            "agent_response_created",
+            "agent_item_added",
+            "agent_response_audio_transcript_delta",
+            "agent_response_audio_delta",
+            "agent_response_audio_done",
+            "agent_response_audio_transcript_done",
+            "agent_item_done",
+            "agent_response_done",
+        ]
+        done = made.of(s.AgentResponseDoneEvent)[0]
+        assert (done.input_tokens, done.output_tokens, done.status) == (3, 4, "completed")
+        assert b"".join(event.delta for event in made.of(s.AgentResponseAudioDeltaEvent)) == speech(100, 24_000) * 5
+        made.check_heard_truth()
+
+
+@pytest.mark.parametrize("status", ["completed", "cancelled", "incomplete", "failed"])
+async def test_what_a_model_leaves_open_is_closed_with_the_response(status: Any) -> None:
+    async with call() as made:
+        response_id = made.link.begin()
+        made.link.speak(response_id, 300, "Hello there.")
+        made.link.say(m.ModelResponseDoneEvent(response_id=response_id, status=status))
+
+        (words,) = made.of(s.AgentResponseAudioTranscriptDoneEvent)
+        assert words.transcript == "Hello there."
+        assert made.types()[-4:] == [
+            "agent_response_audio_done",
+            "agent_response_audio_transcript_done",
+            "agent_item_done",
+            "agent_response_done",
+        ]
+        made.check_heard_truth()
+
+
+async def test_words_that_come_only_with_done_are_kept() -> None:
+    async with call() as made:
+        response_id = made.link.begin()
+        made.link.speak(response_id, 300)
+        made.link.finish(response_id, "Hello there.")
+
+        assert made.transcript() == [("assistant", "Hello there.")]
+        made.check_heard_truth()
+
+
+async def test_a_text_answer_is_an_item_with_text() -> None:
+    async with call(config=SessionConfig(output_modalities=("text",))) as made:
+        assert made.link.settings.output_modalities == ("text",)
+        made.link.begin()
+        where = {"response_id": "resp_1", "item_id": "t1"}
+        made.link.say(
+            m.ModelResponseTextDeltaEvent(delta="Hello ", **where),
+            m.ModelResponseTextDeltaEvent(delta="there.", **where),
+            m.ModelResponseTextDoneEvent(text="Hello there.", **where),
+            m.ModelResponseDoneEvent(response_id="resp_1"),
+        )
+
+        (item,) = made.session.conversation.items()
+        assert item.content == (ContentPart(type="text", text="Hello there."),)
+        made.check_heard_truth()
+
+
+async def test_two_items_of_one_response_are_two_entries() -> None:
+    async with call() as made:
+        response_id = made.link.begin()
+        made.link.speak(response_id, 300, "One moment.", item_id="a1")
+        made.link.speak(response_id, 300, "Here it is.", item_id="a2")
+        made.link.say(m.ModelResponseDoneEvent(response_id=response_id))
+
+        assert made.transcript() == [("assistant", "One moment."), ("assistant", "Here it is.")]
+        assert len(made.of(s.AgentResponseAudioDoneEvent)) == 2
+        made.check_heard_truth()
+
+
+async def test_what_the_user_said_is_one_item_with_its_words() -> None:
+    async with call() as made:
+        link = made.link
+        link.hear_start("u1", 120)
+        link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="Good mor"))
+        link.hear_end("u1", 900, "Good morning.")
+
+        assert made.transcript() == [("user", "Good morning.")]
+        assert made.types()[1:] == [
+            "agent_input_started",
+            "agent_input_transcription_delta",
+            "agent_input_done",
+            "agent_item_added",
+            "agent_input_committed",
+            "agent_input_transcription_done",
+            "agent_item_done",
+        ]
+        made.check_heard_truth()
+
+
+async def test_speech_is_reported_with_the_times_of_the_clients_stream() -> None:
+    """RTA-21, SEV-17, SEV-18: markers with times."""
+    async with call() as made:
+        made.link.hear_start("u1", 1_250)
+        made.link.hear_end("u1", 2_750, "Hello.")
+
+        assert [(event.item_id, event.audio_start_ms) for event in made.of(s.AgentInputStartedEvent)] == [("u1", 1_250)]
+        assert [(event.item_id, event.audio_end_ms) for event in made.of(s.AgentInputDoneEvent)] == [("u1", 2_750)]
+
+
+async def test_after_a_reconnect_times_still_count_from_the_beginning_of_the_call() -> None:
+    async with call() as made:
+        made.hear(3_000)
+        made.link.say(
+            m.ModelReconnectingEvent(attempt=1, retry_after_ms=0, reason="lost"), m.ModelReconnectedEvent(gap_ms=10)
+        )
+        made.link.hear_start("u1", 400)
+
+        assert made.of(s.AgentInputStartedEvent)[0].audio_start_ms == 3_400
+
+
+async def test_words_that_come_before_the_commit_reach_the_item() -> None:
+    async with call() as made:
+        made.link.hear_start("u1")
+        made.link.say(
+            m.ModelInputDoneEvent(item_id="u1", audio_end_ms=900),
+            m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="Good morning."),
+            m.ModelInputCommittedEvent(item_id="u1"),
+        )
+
+        assert made.transcript() == [("user", "Good morning.")]
+        made.check_heard_truth()
+
+
+async def test_words_that_come_after_the_reply_began_stand_before_it() -> None:
+    async with call() as made:
+        made.link.hear_start("u1")
+        made.link.hear_end("u1", 900)
+        made.link.reply(500, "Hello.")
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="Good morning."))
+
+        assert made.transcript() == [("user", "Good morning."), ("assistant", "Hello.")]
+        made.check_heard_truth()
+
+
+async def test_a_turn_that_could_not_be_transcribed_stays_a_turn() -> None:
+    async with call() as made:
+        made.link.hear_start("u1")
+        made.link.hear_end("u1", 900)
+        made.link.say(m.ModelInputTranscriptionFailedEvent(item_id="u1", code="x", message="no words"))
+
+        assert made.transcript() == [("user", "")]
+        made.check_heard_truth()
+
+
+async def test_an_item_the_model_adds_itself_is_told_once() -> None:
+    async with call() as made:
+        item = Item(id="a1", role="assistant", status="in_progress")
+        made.link.begin()
+        made.link.say(m.ModelItemAddedEvent(item=item))
+        made.link.speak("resp_1", 300, "Hello.", item_id="a1")
+        made.link.finish("resp_1", "Hello.", item_id="a1")
+        made.link.say(m.ModelItemDoneEvent(item=item))
+
+        assert [event.item.id for event in made.of(s.AgentItemAddedEvent)] == ["a1"]
+        assert made.transcript() == [("assistant", "Hello.")]
+        made.check_heard_truth()
+
+
+async def test_an_item_that_the_model_deletes_is_gone() -> None:
+    async with call() as made:
+        item_id = made.link.reply(500)
+        made.link.say(m.ModelItemDeletedEvent(item_id=item_id), m.ModelItemDeletedEvent(item_id=item_id))
+
+        assert made.transcript() == []
+        assert len(made.of(s.AgentItemDeletedEvent)) == 1
+        made.check_heard_truth()
+
+
+async def test_events_of_an_unknown_response_change_nothing() -> None:
+    async with call() as made:
+        start = len(made.seen)
+        made.link.speak("never_begun", 200, "Boo.")
+
+        assert made.types(start) == []
+        assert made.transcript() == []
+
+
+async def test_an_error_is_told_and_the_call_goes_on() -> None:
+    """SEV-19: shown, session continues when possible."""
+    async with call() as made:
+        made.link.say(m.ModelErrorEvent(error_type="provider_error", code="overloaded", message="try later"))
+        made.link.reply(500, "Hello.")
+
+        (error,) = made.of(s.AgentErrorEvent)
+        assert (error.error_type, error.code, error.message) == ("provider_error", "overloaded", "try later")
+        assert made.transcript() == [("assistant", "Hello.")]
+
+
+async def test_a_lost_link_closes_what_was_being_said() -> None:
+    async with call() as made:
+        response_id = made.link.begin()
+        made.link.speak(response_id, 500, WORDS)
+        start = len(made.seen)
+        made.link.say(m.ModelReconnectingEvent(attempt=1, retry_after_ms=500, reason="lost"))
+
+        types = made.types(start)
+        assert types == [
+            "agent_response_audio_done",
+            "agent_response_audio_transcript_done",
+            "agent_item_done",
+            "agent_response_done",
+            "agent_reconnecting",
+        ]
+        assert made.of(s.AgentResponseDoneEvent)[0].status == "failed"
+        made.check_heard_truth()
+
+
+async def test_after_a_lost_link_the_next_question_is_answered() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello"))
+        made.link.say(
+            m.ModelReconnectingEvent(attempt=1, retry_after_ms=500, reason="lost"), m.ModelReconnectedEvent(gap_ms=10)
+        )
+        made.receive(c.ClientTextAppendEvent(text="Hello?"))
+        made.link.reply(500, "Yes.")
+        await asyncio.sleep(1)
+
+        assert made.link.got(base.ResponseCancel) == []
+        assert made.transcript()[-1] == ("assistant", "Yes.")
+        assert made.of(s.AgentResponseAudioDeltaEvent) != []
+
+
+async def test_the_history_for_a_reconnect_is_the_conversation_as_it_was_heard() -> None:
+    async with call() as made:
+        made.link.reply(4_000)
+        await asyncio.sleep(1)
+        made.link.hear_start("u1")
+        made.link.hear_end("u1", 900, "Stop.")
+
+        history = [(item.role, item.text) for item in made.model.histories[0]()]
+        assert history == made.transcript()
+        assert len(history[0][1]) < len(WORDS)
+
+
+async def test_the_time_from_the_end_of_a_turn_to_the_first_sound_is_told() -> None:
+    async with call() as made:
+        made.link.hear_start("u1")
+        await asyncio.sleep(1)
+        made.link.hear_end("u1", 900, "Hello.")
+        await asyncio.sleep(0.2)
+        response_id = made.link.begin()
+        await asyncio.sleep(0.3)
+        made.link.speak(response_id, 500, "Hi.")
+        made.link.finish(response_id, "Hi.")
+
+        (latency,) = made.of(s.ServerLatencyEvent)
+        assert latency.response_id == response_id
+        assert latency.turn_end_to_audio_ms == 500
+        assert latency.stages_ms == {"to_response": 200, "to_audio": 300}

@@ -1,0 +1,305 @@
+"""Tools: run for the model, here or in the client, and always answered."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from realtime.event import client as c
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.config import SessionConfig, ToolDeclaration
+from realtime.message import TextBlock, ToolCallBlock
+from realtime.model import base
+from realtime.tool import Toolkit
+from tests.agent.fakes import PROFILE, WORDS, Call, call
+
+pytestmark = pytest.mark.virtual_time
+
+IN_CLIENT = SessionConfig(tools=(ToolDeclaration(name="where", description="Where the user is."),))
+
+
+async def clock(zone: str) -> str:
+    """Tell the time.
+
+    Args:
+        zone: The time zone.
+    """
+    await asyncio.sleep(1)
+    return f"12:00 in {zone}"
+
+
+async def weather(city: str) -> str:
+    """Tell the weather."""
+    await asyncio.sleep(2)
+    return f"Rain in {city}"
+
+
+def broken() -> str:
+    """Fail."""
+    raise LookupError("the almanac is lost")
+
+
+async def endless() -> str:
+    """Never end."""
+    await asyncio.sleep(3_600)
+    return "too late"
+
+
+TOOLS = Toolkit([clock, weather, broken, endless])
+
+
+def use(made: Call, response_id: str, *calls: tuple[str, str, str]) -> None:
+    """The model asks for tools by (id, name, arguments)."""
+    for call_id, name, arguments in calls:
+        where: dict[str, Any] = {"response_id": response_id, "item_id": f"use_{call_id}"}
+        half = ToolCallBlock(id=call_id, name=name, input=arguments[:3])
+        whole = ToolCallBlock(id=call_id, name=name, input=arguments)
+        made.link.say(
+            m.ModelResponseToolUseDeltaEvent(tool_use=half, delta=arguments[:3], **where),
+            m.ModelResponseToolUseDeltaEvent(tool_use=whole, delta=arguments[3:], **where),
+            m.ModelResponseToolUseDoneEvent(tool_use=whole, **where),
+        )
+
+
+def ask_tools(made: Call, *calls: tuple[str, str, str]) -> None:
+    """A whole response that only asks for tools."""
+    response_id = made.link.begin()
+    use(made, response_id, *calls)
+    made.link.say(m.ModelResponseDoneEvent(response_id=response_id))
+
+
+def results(made: Call) -> list[tuple[str, str, str]]:
+    """(id, state, text) of the results the model was sent."""
+    return [
+        (message.result.id, message.result.state, message.result.output_text())
+        for message in made.link.got(base.ToolResult)
+    ]
+
+
+async def test_the_model_is_told_of_the_tools() -> None:
+    async with call(toolkit=TOOLS, config=IN_CLIENT) as made:
+        declared = {tool.name: tool for tool in made.link.settings.tools}
+        assert set(declared) == {"clock", "weather", "broken", "endless", "where"}
+        assert declared["clock"].parameters["required"] == ["zone"]
+
+
+async def test_a_model_without_tools_is_told_of_none() -> None:
+    profile = msgspec.structs.replace(PROFILE, supports_tools=False)
+    async with call(profile=profile, toolkit=TOOLS) as made:
+        assert made.link.settings.tools == ()
+
+
+async def test_a_tool_call_is_run_told_answered_and_the_model_speaks_on() -> None:
+    """RTA-06, RTA-16, SEV-14: the tool runs, the model sees the result, a second response follows."""
+    async with call(toolkit=TOOLS) as made:
+        made.receive(c.ClientTextAppendEvent(text="What time is it?"))
+        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
+        asked = len(made.link.got(base.ResponseCreate))
+        await asyncio.sleep(2)
+
+        assert results(made) == [("call_1", "success", "12:00 in UTC")]
+        assert len(made.link.got(base.ResponseCreate)) == asked + 1
+        (told,) = made.of(s.AgentResponseToolResultEvent)
+        (used,) = made.of(s.AgentResponseToolUseDoneEvent)
+        assert told.tool_result.id == used.tool_use.id == "call_1"
+        assert told.tool_result.output == "12:00 in UTC"
+        made.link.reply(500, "It is twelve.")
+        await asyncio.sleep(1)
+        assert [who for who, _ in made.transcript()] == ["user", "tool_call", "tool_result", "assistant"]
+        made.check_heard_truth()
+
+
+async def test_arguments_are_shown_while_they_grow() -> None:
+    """SEV-12, SEV-13: the card fills and is final."""
+    async with call(toolkit=TOOLS) as made:
+        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
+
+        growing = made.of(s.AgentResponseToolUseDeltaEvent)
+        assert "".join(event.delta for event in growing) == '{"zone": "UTC"}'
+        assert growing[-1].tool_use.input == made.of(s.AgentResponseToolUseDoneEvent)[0].tool_use.input
+        await asyncio.sleep(2)
+
+
+async def test_parallel_calls_run_side_by_side_and_the_model_goes_on_once_after_the_last() -> None:
+    async with call(toolkit=TOOLS) as made:
+        ask_tools(made, ("call_1", "weather", '{"city": "Rome"}'), ("call_2", "clock", '{"zone": "UTC"}'))
+        await asyncio.sleep(1.5)
+        assert results(made) == [("call_2", "success", "12:00 in UTC")]
+        assert made.link.got(base.ResponseCreate) == []
+
+        await asyncio.sleep(1)
+        assert results(made)[1:] == [("call_1", "success", "Rain in Rome")]
+        assert len(made.link.got(base.ResponseCreate)) == 1
+        made.check_heard_truth()
+
+
+async def test_a_result_that_is_there_before_the_response_is_done_waits_for_it() -> None:
+    async with call(toolkit=TOOLS) as made:
+        response_id = made.link.begin()
+        use(made, response_id, ("call_1", "broken", "{}"))
+        await asyncio.sleep(1)
+        assert len(results(made)) == 1
+        assert made.link.got(base.ResponseCreate) == []
+
+        made.link.say(m.ModelResponseDoneEvent(response_id=response_id))
+        assert len(made.link.got(base.ResponseCreate)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("broken", "{}", "almanac"),
+        ("endless", "{}", "within 5 s"),
+        ("nonsense", "{}", "no tool named"),
+        ("clock", "{", "arguments"),
+        ("clock", '{"zone": 7}', "arguments"),
+    ],
+    ids=["raises", "too-slow", "unknown", "no-json", "wrong-type"],
+)
+async def test_whatever_goes_wrong_is_told_to_the_model_which_goes_on(name: str, arguments: str, words: str) -> None:
+    async with call(toolkit=TOOLS, tool_timeout_s=5) as made:
+        ask_tools(made, ("call_1", name, arguments))
+        await asyncio.sleep(10)
+
+        ((_, state, text),) = results(made)
+        assert state == "error"
+        assert words in text
+        assert len(made.link.got(base.ResponseCreate)) == 1
+
+
+async def test_a_tool_may_return_blocks() -> None:
+    def picture() -> list[TextBlock]:
+        """Describe."""
+        return [TextBlock(text="a"), TextBlock(text="b")]
+
+    async with call(toolkit=Toolkit([picture])) as made:
+        ask_tools(made, ("call_1", "picture", "{}"))
+        await asyncio.sleep(1)
+
+        assert results(made) == [("call_1", "success", "a\nb")]
+
+
+# -- in the client -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_tool_of_the_client_is_answered_by_the_client() -> None:
+    """CEV-11: the result reaches the model, which goes on."""
+    async with call(toolkit=TOOLS, config=IN_CLIENT) as made:
+        ask_tools(made, ("call_1", "where", "{}"))
+        await asyncio.sleep(10)
+        assert results(made) == []
+
+        made.receive(c.ClientToolResultEvent(id="call_1", name="where", output="Paris"))
+        await asyncio.sleep(0.1)
+
+        assert results(made) == [("call_1", "success", "Paris")]
+        assert made.of(s.AgentResponseToolResultEvent)[0].tool_result.output == "Paris"
+        assert len(made.link.got(base.ResponseCreate)) == 1
+        made.check_heard_truth()
+
+
+async def test_a_client_that_does_not_answer_is_an_error_for_the_model() -> None:
+    async with call(config=IN_CLIENT) as made:
+        ask_tools(made, ("call_1", "where", "{}"))
+        await asyncio.sleep(61)
+
+        ((_, state, text),) = results(made)
+        assert (state, "did not answer" in text) == ("error", True)
+        assert len(made.link.got(base.ResponseCreate)) == 1
+
+        made.receive(c.ClientToolResultEvent(id="call_1", name="where", output="Paris"))
+        assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unknown_tool_call"]
+
+
+async def test_a_result_nobody_asked_for_is_refused() -> None:
+    async with call(toolkit=TOOLS) as made:
+        made.receive(c.ClientToolResultEvent(id="call_9", name="where", output="Paris", event_id="e1"))
+
+        (error,) = made.of(s.AgentErrorEvent)
+        assert (error.code, error.client_event_id) == ("unknown_tool_call", "e1")
+        assert made.link.sent == []
+
+
+async def test_a_second_result_is_refused() -> None:
+    async with call(config=IN_CLIENT) as made:
+        ask_tools(made, ("call_1", "where", "{}"))
+        await asyncio.sleep(0)
+        made.receive(
+            c.ClientToolResultEvent(id="call_1", name="where", output="Paris"),
+            c.ClientToolResultEvent(id="call_1", name="where", output="Rome"),
+        )
+        await asyncio.sleep(0.1)
+
+        assert results(made) == [("call_1", "success", "Paris")]
+        assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unknown_tool_call"]
+
+
+async def test_our_tool_wins_over_the_clients_of_the_same_name() -> None:
+    async with call(toolkit=TOOLS, config=SessionConfig(tools=(ToolDeclaration(name="broken"),))) as made:
+        ask_tools(made, ("call_1", "broken", "{}"))
+        await asyncio.sleep(1)
+
+        assert results(made)[0][1] == "error"
+
+
+# -- interrupted -------------------------------------------------------------------------------------------------------
+
+
+async def test_cancelling_a_response_stops_its_tools_and_still_answers_the_model() -> None:
+    async with call(toolkit=TOOLS) as made:
+        ask_tools(made, ("call_1", "endless", "{}"))
+        await asyncio.sleep(1)
+        made.receive(c.ClientResponseCancelEvent())
+        await asyncio.sleep(1)
+
+        assert [(call_id, state) for call_id, state, _ in results(made)] == [("call_1", "interrupted")]
+        assert made.link.got(base.ResponseCreate) == []
+        made.check_heard_truth()
+
+
+async def test_a_tool_whose_result_comes_while_the_user_speaks_does_not_talk_over_the_user() -> None:
+    async with call(toolkit=TOOLS) as made:
+        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
+        made.link.hear_start("u1")
+        await asyncio.sleep(3)
+
+        assert results(made) == [("call_1", "success", "12:00 in UTC")]
+        assert made.link.got(base.ResponseCreate) == []
+        made.check_heard_truth()
+
+
+async def test_a_text_during_a_tool_gets_one_answer_that_knows_the_result() -> None:
+    async with call(toolkit=TOOLS) as made:
+        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
+        made.receive(c.ClientTextAppendEvent(text="Never mind. Who are you?"))
+        made.link.reply(500, "I am Friday.")
+        await asyncio.sleep(3)
+
+        assert len(results(made)) == 1
+        assert len(made.link.got(base.ResponseCreate)) == 1
+
+
+async def test_the_end_of_the_call_ends_its_tools() -> None:
+    async with call(toolkit=TOOLS, config=IN_CLIENT) as made:
+        ask_tools(made, ("call_1", "endless", "{}"), ("call_2", "where", "{}"))
+        await asyncio.sleep(1)
+        await made.session.end("shutdown")
+
+        assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("tool")]
+        assert made.log[-1].type == "server_session_ended"
+
+
+async def test_a_reply_with_words_and_a_tool_call_speaks_and_goes_on() -> None:
+    async with call(toolkit=TOOLS) as made:
+        response_id = made.link.begin()
+        made.link.speak(response_id, 1_000, WORDS)
+        use(made, response_id, ("call_1", "clock", '{"zone": "UTC"}'))
+        made.link.finish(response_id, WORDS)
+        await asyncio.sleep(3)
+
+        assert len(made.link.got(base.ResponseCreate)) == 1
+        made.link.reply(500, "It is twelve.")
+        assert [who for who, _ in made.transcript()] == ["assistant", "tool_call", "tool_result", "assistant"]
+        made.check_heard_truth()

@@ -1,0 +1,534 @@
+"""Who speaks when: barge-in, turns that ended in haste, and the transcript that holds what was heard."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from realtime.audio.endpoint import SpeechStarted, TurnEnded
+from realtime.audio.playback import AcknowledgedPlayback, EstimatedPlayback
+from realtime.event import client as c
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.message import ToolCallBlock
+from realtime.model import base
+from realtime.tool import Toolkit
+from tests.agent.fakes import NO_DETECTOR, PROFILE, WORDS, Call, FakeDetector, call, named, speech
+
+pytestmark = pytest.mark.virtual_time
+
+LONG = " ".join(f"word{number}" for number in range(60))
+SERVER = SessionConfig(turn_detection=TurnDetection(authority="server"))
+CUTS = (s.ServerAudioFlushEvent, s.AgentItemTruncatedEvent, s.AgentItemDeletedEvent)
+
+
+def kinds(made: Call, start: int = 0) -> list[str]:
+    """What the model was sent, by class, without audio."""
+    return [type(message).__name__ for message in made.link.sent[start:] if not isinstance(message, base.AudioAppend)]
+
+
+def asked(made: Call, item_id: str = "u1", text: str = "Tell me a story.") -> None:
+    """A spoken question, just ended."""
+    made.link.hear_start(item_id, 0)
+    made.link.hear_end(item_id, 900, text)
+
+
+# -- barge-in under the authority of the provider ----------------------------------------------------------------------
+
+
+async def test_speech_during_a_reply_silences_it_first_and_keeps_what_was_heard() -> None:
+    """RTA-22, RTA-23: InputStarted during audio -> cancel path; the transcript holds only what was heard."""
+    async with call() as made:
+        asked(made)
+        response_id = made.link.begin()
+        item_id = made.link.speak(response_id, 4_000, LONG)
+        await asyncio.sleep(1)
+        start, sent = len(made.seen), len(made.link.sent)
+
+        made.link.hear_start("u2", 2_000)
+
+        assert made.types(start)[:2] == ["server_audio_flush", "agent_item_truncated"]
+        assert made.types(start)[-1] == "agent_input_started"
+        assert kinds(made, sent) == ["ItemTruncate"]
+        (cut,) = made.of(s.AgentItemTruncatedEvent)
+        assert (cut.item_id, cut.audio_end_ms) == (item_id, 1_000)
+        assert LONG.startswith(cut.transcript or "?")
+        assert 0 < len(cut.transcript or "") <= len(LONG) / 4
+        (truncate,) = made.link.got(base.ItemTruncate)
+        assert (truncate.item_id, truncate.audio_end_ms, truncate.heard_text) == (item_id, 1_000, cut.transcript)
+
+        made.link.speak(response_id, 2_000)
+        made.link.finish(response_id, LONG, status="cancelled")
+        made.link.hear_end("u2", 3_000, "Stop.")
+        assert "agent_response_audio_delta" not in made.types(start)
+        assert made.transcript() == [("user", "Tell me a story."), ("assistant", cut.transcript), ("user", "Stop.")]
+        made.check_heard_truth()
+
+
+@pytest.mark.parametrize("ahead_ms", [None, 350], ids=["unpaced", "paced"])
+async def test_a_burst_of_12_s_is_silenced_at_the_report_not_behind_it(ahead_ms: int | None) -> None:
+    """RTA-22: the provider has sent 12 s of audio and then reports speech; nothing comes before the silence."""
+    async with call(ahead_ms=ahead_ms) as made:
+        asked(made)
+        item_id = made.link.reply(12_000, LONG)
+        await asyncio.sleep(1.5)
+        start = len(made.log)
+
+        made.link.hear_start("u2", 2_000)
+
+        assert made.log[start].type == "server_audio_flush"
+        assert "server_audio_flush" in made.types()
+        (cut,) = made.of(s.AgentItemTruncatedEvent)
+        assert (cut.item_id, cut.audio_end_ms) == (item_id, 1_500)
+        flushed_at = [event.type for event in made.seen].index("server_audio_flush")
+        await asyncio.sleep(20)
+        assert "agent_response_audio_delta" not in made.types(flushed_at)
+        sent_ms = sum(len(event.delta) for event in made.of(s.AgentResponseAudioDeltaEvent)) / 48
+        assert sent_ms == 12_000 if ahead_ms is None else 1_500 <= sent_ms <= 1_950
+        made.check_heard_truth()
+
+
+async def test_a_reply_that_is_finished_but_still_heard_is_cut_all_the_same() -> None:
+    async with call() as made:
+        asked(made)
+        made.link.reply(5_000, LONG)
+        await asyncio.sleep(2)
+        sent = len(made.link.sent)
+        made.link.hear_start("u2", 2_000)
+
+        assert kinds(made, sent) == ["ItemTruncate"]
+        assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 2_000
+        made.check_heard_truth()
+
+
+async def test_a_reply_that_was_heard_to_its_end_is_not_touched() -> None:
+    async with call() as made:
+        asked(made)
+        made.link.reply(2_000)
+        await asyncio.sleep(2.1)
+        start, sent = len(made.seen), len(made.link.sent)
+        made.link.hear_start("u2", 2_000)
+
+        assert made.types(start) == ["agent_input_started"]
+        assert kinds(made, sent) == []
+        assert made.transcript()[1] == ("assistant", WORDS.strip())
+        made.check_heard_truth()
+
+
+async def test_a_second_reply_that_was_not_heard_at_all_leaves_no_trace() -> None:
+    """Two items wait; only the first has begun to play."""
+    async with call() as made:
+        asked(made)
+        response_id = made.link.begin()
+        made.link.speak(response_id, 3_000, LONG, item_id="a1")
+        made.link.speak(response_id, 3_000, LONG, item_id="a2")
+        await asyncio.sleep(1)
+        made.link.hear_start("u2", 2_000)
+
+        assert [event.item_id for event in made.of(s.AgentItemTruncatedEvent)] == ["a1"]
+        assert [event.item_id for event in made.of(s.AgentItemDeletedEvent)] == ["a2"]
+        made.link.say(m.ModelResponseDoneEvent(response_id=response_id, status="cancelled"))
+        made.check_heard_truth()
+
+
+async def test_barge_in_between_the_response_and_its_first_sound() -> None:
+    async with call() as made:
+        asked(made)
+        await asyncio.sleep(2)
+        response_id = made.link.begin()
+        made.link.hear_start("u2", 2_000)
+        made.link.speak(response_id, 1_000, LONG)
+        made.link.finish(response_id, LONG, status="cancelled")
+
+        assert made.of(s.AgentResponseAudioDeltaEvent) == []
+        assert made.of(s.AgentResponseDoneEvent)[-1].response_id == response_id
+        assert [who for who, _ in made.transcript()] == ["user"]
+        made.check_heard_truth()
+
+
+async def test_what_the_client_acknowledged_is_what_was_heard() -> None:
+    """RTA-23: a client that says what it played is believed, to the word."""
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        asked(made)
+        item_id = made.link.reply(4_000)
+        await asyncio.sleep(3)
+        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=2_000))
+        made.link.hear_start("u2", 2_000)
+
+        (cut,) = made.of(s.AgentItemTruncatedEvent)
+        assert (cut.audio_end_ms, cut.transcript) == (2_000, "one two three four five")
+        made.check_heard_truth()
+
+
+async def test_a_client_that_played_nothing_heard_nothing() -> None:
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        asked(made)
+        made.link.reply(4_000)
+        await asyncio.sleep(3)
+        made.link.hear_start("u2", 2_000)
+
+        assert named(made.seen, *CUTS) == ["server_audio_flush", "agent_item_deleted"]
+        assert made.transcript() == [("user", "Tell me a story.")]
+        made.check_heard_truth()
+
+
+async def test_a_late_acknowledgement_of_a_flushed_item_changes_nothing() -> None:
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        asked(made)
+        item_id = made.link.reply(4_000)
+        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_000))
+        await asyncio.sleep(2)
+        made.link.hear_start("u2", 2_000)
+        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_100, flushed=True))
+
+        assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_000
+        made.check_heard_truth()
+
+
+async def test_models_that_cannot_truncate_are_not_asked_to() -> None:
+    profile = msgspec.structs.replace(PROFILE, supports_truncation=False, supports_item_delete=False)
+    async with call(profile=profile) as made:
+        asked(made)
+        made.link.reply(4_000, LONG)
+        await asyncio.sleep(1)
+        made.link.hear_start("u2", 2_000)
+
+        assert kinds(made) == []
+        assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_000
+
+
+async def test_an_interruption_tells_why() -> None:
+    async with call() as made:
+        asked(made)
+        made.link.reply(4_000, LONG)
+        await asyncio.sleep(1)
+        made.link.hear_start("u2")
+        assert [event.item_id for event in made.of(s.ServerAudioFlushEvent)] == [None]
+        assert made.of(s.ServerAudioFlushEvent)[0].reason != ""
+
+
+@pytest.mark.parametrize("pause_s", [0.3, 1.0, 2.5])
+async def test_many_interruptions_in_a_row_leave_a_true_transcript(pause_s: float) -> None:
+    """RTA-23: turn after turn, each answer cut; client and call agree at every step."""
+    async with call(clock=EstimatedPlayback(24_000), ahead_ms=350) as made:
+        for number in range(6):
+            asked(made, f"u{number}", f"Question {number}.")
+            made.link.reply(3_000, LONG)
+            await asyncio.sleep(pause_s)
+        await asyncio.sleep(5)
+        made.check_heard_truth()
+
+
+# -- turns that ended in haste -----------------------------------------------------------------------------------------
+
+
+async def test_a_turn_that_goes_on_was_not_over() -> None:
+    async with call() as made:
+        asked(made, "u1", "I would like")
+        response_id = made.link.begin()
+        made.link.speak(response_id, 2_000, LONG)
+        await asyncio.sleep(0.35)
+        start = len(made.seen)
+        made.link.hear_start("u2", 1_300)
+        made.link.finish(response_id, LONG, status="cancelled")
+        made.link.hear_end("u2", 2_000, "a cup of tea.")
+
+        assert named(made.seen[start:], *CUTS) == ["server_audio_flush", "agent_item_deleted"]
+        assert made.link.got(base.ItemDelete) == [base.ItemDelete("reply_1")]
+        assert made.transcript() == [("user", "I would like a cup of tea.")]
+        assert {event.item_id for event in made.of(s.AgentInputStartedEvent)} == {"u1"}
+        assert made.of(s.AgentInputTranscriptionDoneEvent)[-1].transcript == "I would like a cup of tea."
+        assert made.of(s.AgentResponseAudioDeltaEvent) != []
+        assert made.agent.hasty_turns == 1
+        made.check_heard_truth()
+
+
+async def test_the_answer_to_the_whole_turn_stands_behind_it() -> None:
+    async with call() as made:
+        asked(made, "u1", "I would like")
+        made.link.reply(2_000, LONG)
+        await asyncio.sleep(0.2)
+        made.link.hear_start("u2", 1_300)
+        made.link.hear_end("u2", 2_000, "tea.")
+        await asyncio.sleep(0.1)
+        made.link.reply(1_000, "Here you are.")
+        await asyncio.sleep(3)
+
+        assert made.transcript() == [("user", "I would like tea."), ("assistant", "Here you are.")]
+        made.check_heard_truth()
+
+
+async def test_a_turn_in_three_pieces_is_one_turn() -> None:
+    async with call() as made:
+        for number, words in enumerate(("I", "would like", "tea.")):
+            made.link.hear_start(f"u{number}", number * 1_000)
+            await asyncio.sleep(0.5)
+            made.link.hear_end(f"u{number}", number * 1_000 + 500, words)
+            made.link.reply(2_000, LONG)
+            await asyncio.sleep(0.3)
+        await asyncio.sleep(5)
+
+        assert made.transcript() == [("user", "I would like tea."), ("assistant", LONG)]
+        assert made.agent.hasty_turns == 2
+        made.check_heard_truth()
+
+
+async def test_words_of_the_first_piece_may_come_after_the_second_began() -> None:
+    async with call() as made:
+        made.link.hear_start("u1")
+        made.link.hear_end("u1", 900)
+        made.link.hear_start("u2", 1_300)
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="I would like"))
+        made.link.hear_end("u2", 2_000)
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="u2", transcript="tea."))
+
+        assert made.transcript() == [("user", "I would like tea.")]
+        made.check_heard_truth()
+
+
+async def test_words_of_the_second_piece_may_come_first() -> None:
+    async with call() as made:
+        made.link.hear_start("u1")
+        made.link.hear_end("u1", 900)
+        made.link.hear_start("u2", 1_300)
+        made.link.hear_end("u2", 2_000)
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="u2", transcript="tea."))
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="I would like"))
+
+        assert made.transcript() == [("user", "I would like tea.")]
+        made.check_heard_truth()
+
+
+@pytest.mark.parametrize(
+    ("gap_ms", "heard_from_ms", "hasty"),
+    [
+        (800, 401, True),  # 399 ms heard
+        (800, 400, False),  # 400 ms heard
+        (801, 801, False),
+        (100, 100, True),
+        (100, 0, True),
+    ],
+    ids=["just-hasty", "heard-too-much", "too-late", "before-a-sound", "during-a-sound"],
+)
+async def test_haste_ends_after_800_ms_or_400_ms_heard(gap_ms: int, heard_from_ms: int, hasty: bool) -> None:
+    async with call() as made:
+        asked(made, "u1", "I would like")
+        await asyncio.sleep(heard_from_ms / 1000)
+        response_id = made.link.begin()
+        made.link.speak(response_id, 3_000, LONG)
+        await asyncio.sleep((gap_ms - heard_from_ms) / 1000)
+        made.link.hear_start("u2", 2_000)
+        made.link.finish(response_id, LONG, status="cancelled")
+        made.link.hear_end("u2", 3_000, "tea.")
+
+        turns = [words for who, words in made.transcript() if who == "user"]
+        assert turns == (["I would like tea."] if hasty else ["I would like", "tea."])
+        assert made.agent.hasty_turns == int(hasty)
+        made.check_heard_truth()
+
+
+async def test_a_haste_before_any_reply_joins_the_pieces() -> None:
+    async with call() as made:
+        asked(made, "u1", "I would like")
+        await asyncio.sleep(0.5)
+        made.link.hear_start("u2", 1_300)
+        made.link.hear_end("u2", 2_000, "tea.")
+
+        assert made.transcript() == [("user", "I would like tea.")]
+        made.check_heard_truth()
+
+
+async def test_a_reply_that_used_a_tool_is_not_withdrawn() -> None:
+    """What had an effect on the world happened."""
+
+    def order() -> str:
+        """Order tea."""
+        return "ordered"
+
+    async with call(toolkit=Toolkit([order])) as made:
+        asked(made, "u1", "Tea, please.")
+        response_id = made.link.begin()
+        made.link.speak(response_id, 2_000, LONG)
+        made.link.say(
+            m.ModelResponseToolUseDoneEvent(
+                response_id=response_id, item_id="use_1", tool_use=ToolCallBlock(id="call_1", name="order", input="{}")
+            )
+        )
+        await asyncio.sleep(0.3)
+        made.link.hear_start("u2", 1_300)
+        made.link.finish(response_id, LONG, status="cancelled")
+        made.link.hear_end("u2", 2_000, "With milk.")
+        await asyncio.sleep(1)
+
+        who = [name for name, _ in made.transcript()]
+        assert (who.count("user"), who.count("tool_call"), who.count("tool_result")) == (2, 1, 1)
+        assert made.agent.hasty_turns == 0
+        made.check_heard_truth()
+
+
+# -- this server decides -----------------------------------------------------------------------------------------------
+
+
+def turn_ended(end_ms: int) -> TurnEnded:
+    return TurnEnded(start_ms=0, end_ms=end_ms, pcm=b"")
+
+
+def found(*events: tuple[int, Any]) -> dict[str, Any]:
+    """Options of a call whose detector finds these events at these positions, in ms."""
+    return {"config": SERVER, "make_detector": lambda detection: FakeDetector(*events)}
+
+
+async def test_only_speech_and_the_moment_before_it_reach_the_model() -> None:
+    async with call(**found((2_000, SpeechStarted(1_800)), (3_000, turn_ended(2_600)))) as made:
+        for _ in range(50):
+            made.hear(100)
+
+        kept_ms = len(made.link.heard_bytes()) / 32
+        assert 1_000 + 200 <= kept_ms <= 1_000 + 700
+        assert kinds(made) == ["AudioCommit", "ResponseCreate"]
+        assert made.link.sent[-1] == base.ResponseCreate(None)
+        assert [event.audio_start_ms for event in made.of(s.AgentInputStartedEvent)] == [1_800]
+        assert [event.audio_end_ms for event in made.of(s.AgentInputDoneEvent)] == [2_600]
+
+
+async def test_silence_for_minutes_sends_the_model_nothing() -> None:
+    async with call(**found()) as made:
+        for _ in range(600):
+            made.hear(100)
+
+        assert made.link.sent == []
+
+
+async def test_speech_during_a_reply_cancels_it_at_the_model() -> None:
+    """RTA-22: under the server's authority the model is told to stop, before it is told what was heard."""
+    options = found((1_000, SpeechStarted(900)), (1_500, turn_ended(1_200)), (4_000, SpeechStarted(3_900)))
+    async with call(**options) as made:
+        made.hear(1_500)
+        made.link.say(m.ModelInputCommittedEvent(item_id="p1"))
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="p1", transcript="Tell me a story."))
+        response_id = made.link.begin()
+        made.link.speak(response_id, 8_000, LONG)
+        await asyncio.sleep(2.5)
+        start, sent = len(made.seen), len(made.link.sent)
+        made.hear(2_500)
+
+        assert made.types(start)[0] == "server_audio_flush"
+        assert kinds(made, sent) == ["ResponseCancel", "ItemTruncate"]
+        assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 2_500
+        made.link.finish(response_id, LONG, status="cancelled")
+        assert made.transcript()[0] == ("user", "Tell me a story.")
+        made.check_heard_truth()
+
+
+async def test_a_hasty_turn_end_of_ours_is_undone_too() -> None:
+    options = found(
+        (1_000, SpeechStarted(900)),
+        (1_500, turn_ended(1_200)),
+        (1_800, SpeechStarted(1_700)),
+        (2_500, turn_ended(2_200)),
+    )
+    async with call(**options) as made:
+        made.hear(1_500)
+        made.link.say(m.ModelInputCommittedEvent(item_id="p1"))
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="p1", transcript="I would like"))
+        response_id = made.link.begin()
+        made.link.speak(response_id, 8_000, LONG)
+        await asyncio.sleep(0.3)
+        made.hear(1_000)
+        made.link.finish(response_id, LONG, status="cancelled")
+        made.link.say(m.ModelInputCommittedEvent(item_id="p2"))
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="p2", transcript="tea."))
+
+        assert made.transcript() == [("user", "I would like tea.")]
+        assert kinds(made) == [
+            "AudioCommit",
+            "ResponseCreate",
+            "ResponseCancel",
+            "ItemDelete",
+            "AudioCommit",
+            "ResponseCreate",
+        ]
+        assert made.agent.hasty_turns == 1
+        made.check_heard_truth()
+
+
+async def test_a_model_that_reports_speech_itself_is_not_listened_to_where_we_decide() -> None:
+    async with call(**found()) as made:
+        made.link.reply(4_000, LONG)
+        await asyncio.sleep(1)
+        made.link.hear_start("u1")
+
+        assert made.of(s.ServerAudioFlushEvent) == []
+
+
+async def test_the_end_of_a_turn_without_answers_only_commits() -> None:
+    options = found((1_000, SpeechStarted(900)), (1_500, turn_ended(1_200)))
+    options["config"] = SessionConfig(turn_detection=TurnDetection(authority="server"), auto_response=False)
+    async with call(**options) as made:
+        made.hear(2_000)
+
+        assert kinds(made) == ["AudioCommit"]
+
+
+async def test_a_model_without_a_detector_gets_audio_at_its_rate_through_the_gate() -> None:
+    profile = msgspec.structs.replace(NO_DETECTOR, input_rate_hz=24_000)
+    detector = FakeDetector((1_000, SpeechStarted(900)), (3_000, turn_ended(2_700)))
+    async with call(profile=profile, make_detector=lambda detection: detector) as made:
+        for _ in range(100):
+            made.hear(50, rate_hz=48_000)
+
+        assert detector.pushed_ms == pytest.approx(5_000, abs=100)
+        assert 2_000 + 200 <= len(made.link.heard_bytes()) / 48 <= 2_000 + 700
+        assert kinds(made) == ["AudioCommit", "ResponseCreate"]
+
+
+# -- the client decides ------------------------------------------------------------------------------------------------
+
+PUSH_TO_TALK = SessionConfig(turn_detection="none")
+
+
+async def test_a_commit_during_a_reply_interrupts_it() -> None:
+    """RTA-22: in push-to-talk the button interrupts."""
+    async with call(config=PUSH_TO_TALK) as made:
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+        made.link.hear_end("p1", text="Tell me a story.")
+        response_id = made.link.begin()
+        made.link.speak(response_id, 5_000, LONG)
+        await asyncio.sleep(1)
+        start, sent = len(made.seen), len(made.link.sent)
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+        made.link.finish(response_id, LONG, status="cancelled")
+        made.link.hear_end("p2", text="Stop.")
+
+        assert made.types(start)[0] == "server_audio_flush"
+        assert kinds(made, sent) == ["ResponseCancel", "ItemTruncate", "AudioCommit", "ResponseCreate"]
+        assert [words for who, words in made.transcript() if who == "user"] == ["Tell me a story.", "Stop."]
+        made.check_heard_truth()
+
+
+async def test_audio_alone_interrupts_nothing_in_push_to_talk() -> None:
+    async with call(config=PUSH_TO_TALK) as made:
+        made.link.reply(4_000, LONG)
+        await asyncio.sleep(1)
+        made.hear(1_000)
+
+        assert made.of(s.ServerAudioFlushEvent) == []
+        assert made.link.heard_bytes() == speech(1_000)
+
+
+async def test_two_quick_turns_of_push_to_talk_stay_two() -> None:
+    """Nobody's detector was hasty: the client said so."""
+    async with call(config=PUSH_TO_TALK) as made:
+        for number, words in enumerate(("One.", "Two.")):
+            made.hear(300)
+            made.receive(c.ClientAudioCommitEvent())
+            made.link.hear_end(f"p{number}", text=words)
+            await asyncio.sleep(0.3)
+
+        assert made.transcript() == [("user", "One."), ("user", "Two.")]
+        assert made.agent.hasty_turns == 0
+        made.check_heard_truth()
