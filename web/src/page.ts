@@ -187,6 +187,8 @@ export interface Snapshot {
   bubbles: readonly Bubble[];
   /** Of the voice that was played; null before the first call. */
   playback: SpeakerCounters | null;
+  /** How much of each item was heard. */
+  playedMs: Readonly<Record<string, number>>;
   microphoneSamples: number;
   sent: { samples: number; droppedFrames: number; receivedOffset: number } | null;
   notices: string[];
@@ -204,6 +206,7 @@ window.realtime = {
     state: call?.state ?? "idle",
     bubbles: visibleBubbles(call?.captions ?? NO_CAPTIONS),
     playback: call?.output.counters ?? null,
+    playedMs: call?.output.played ?? {},
     microphoneSamples: call?.microphoneSamples ?? 0,
     sent: call?.client.audioSent ?? null,
     notices: notices.texts,

@@ -139,6 +139,11 @@ export class Speaker extends Emitter<SpeakerEvents> {
     return this.#items.get(itemId)?.heardMs ?? 0;
   }
 
+  /** The same for every item, by its id. */
+  get played(): Record<string, number> {
+    return Object.fromEntries(this.#bySlot.map(({ itemId, heardMs }) => [itemId, heardMs]));
+  }
+
   async close(): Promise<void> {
     for (const item of this.#bySlot) clearTimeout(item.lastTimer);
     this.#node.port.onmessage = null;

@@ -10,7 +10,7 @@ import type { Speaker, SpeakerCounters, SpeakerEvents } from "./speaker.ts";
 export const OUTPUT_RATE_HZ = 24_000;
 
 /** What a call needs of a speaker. */
-export type VoiceOutput = Pick<Speaker, "on" | "play" | "end" | "flush" | "close" | "counters">;
+export type VoiceOutput = Pick<Speaker, "on" | "play" | "end" | "flush" | "close" | "counters" | "played">;
 
 /**
  * Stands in for the speaker where the browser has no audio worklets: the words are read as captions, so everything
@@ -19,6 +19,10 @@ export type VoiceOutput = Pick<Speaker, "on" | "play" | "end" | "flush" | "close
 export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   readonly counters: SpeakerCounters | null = null;
   readonly #playedMs = new Map<string, number>();
+
+  get played(): Record<string, number> {
+    return Object.fromEntries(this.#playedMs);
+  }
 
   play(itemId: string, pcm: Int16Array, rateHz: number): void {
     const playedMs = (this.#playedMs.get(itemId) ?? 0) + (pcm.length * 1000) / rateHz;

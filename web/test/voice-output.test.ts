@@ -18,6 +18,7 @@ class FakeClient extends Emitter<ClientEvents> {
 class FakeOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   readonly done: string[] = [];
   readonly counters = null;
+  readonly played = {};
   play(itemId: string, pcm: Int16Array, rateHz: number): void {
     this.done.push(`play ${itemId} ${[...pcm].join(",")} at ${rateHz}`);
   }
