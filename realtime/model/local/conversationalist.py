@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
 from realtime.event.base import Item
@@ -54,7 +54,7 @@ Answer = Callable[[Situation, re.Match[str]], str]
 class Conversationalist:
     """The built-in responder: greets, learns names, uses the offered tools, and else repeats what it heard."""
 
-    async def respond(self, prompt: Prompt) -> AsyncIterator[Reply]:
+    async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
         """See `Responder`. Answers at once; nothing it does can fail."""
         for reply in answer(prompt):
             yield reply

@@ -6,7 +6,7 @@ asks a language model implements the same method.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,10 +49,10 @@ Reply = ReplyText | ReplyToolCall
 class Responder(Protocol):
     """Answers. One responder serves every call of the process, so it keeps no state between answers."""
 
-    def respond(self, prompt: Prompt) -> AsyncIterator[Reply]:
+    def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
         """The answer in pieces, text before tool calls; yields nothing where silence is the answer.
 
-        Runs on the event loop and never blocks it. Cancelling the iteration (the user interrupts) releases everything.
+        Runs on the event loop and never blocks it. Closing it early (the user interrupts) releases everything.
         Raises ProviderError where no answer can be had.
         """
         ...

