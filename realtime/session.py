@@ -172,7 +172,7 @@ class Session:
 
     def complain(self, error: RealtimeError) -> None:
         """Say what went wrong as an event of the call. A fault of ours is told without its details."""
-        self.log.append(error_event(error))
+        self.log.append(error_event(error, agent_id=self.agent.agent_id or "", agent_name=self.agent.name))
 
     def _configure(self, config: dict[str, Any]) -> None:
         try:
@@ -239,15 +239,18 @@ class Session:
     def _follow(self, event: s.ServerEvent) -> None:
         for listener in self.listeners:
             listener.deliver(event)
-        if isinstance(event, s.AgentInputStartedEvent | s.AgentResponseCreatedEvent):
+        if isinstance(event, s.AgentInputStartedEvent | s.AgentInputDoneEvent | s.AgentResponseCreatedEvent):
             self._active_at = self.runtime.now()
+        elif isinstance(event, s.AgentResponseDoneEvent):
+            # It is heard for a while yet, as far as can be known now: one client that never acknowledges is no talk.
+            self._active_at = self.runtime.now() + self.unheard_ms() / 1000
         elif isinstance(event, s.AgentEndedEvent):
             self.end_soon("agent_ended")
 
     def _check_idle(self) -> None:
         left_s = self._active_at + self.limits.idle_s - self.runtime.now()
-        if left_s > 0 or self.unheard_ms() > 0:
-            self._after("idle", max(left_s, 1.0), self._check_idle)
+        if left_s > 0:
+            self._after("idle", left_s, self._check_idle)
         else:
             self.end_soon("idle")
 
@@ -261,12 +264,14 @@ class Session:
             timer.cancel()
 
 
-def error_event(error: RealtimeError) -> s.AgentErrorEvent:
-    """The event that tells a client of an error."""
+def error_event(error: RealtimeError, *, agent_id: str = "", agent_name: str = "") -> s.AgentErrorEvent:
+    """The event that tells a client of an error. Outside of a call there is no agent to name."""
     return s.AgentErrorEvent(
         error_type=f"{error.fault}_error",
         code=error.code,
         message=error.message,
         retryable=error.retryable,
         client_event_id=getattr(error, "client_event_id", None),
+        agent_id=agent_id,
+        agent_name=agent_name,
     )
