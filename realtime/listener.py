@@ -112,12 +112,17 @@ class Listener:
                 self._send(event)
             return
         if type(event) is s.ServerAudioFlushEvent:
-            self._flush()
-        elif type(event) is s.AgentResponseAudioDoneEvent and self._resampler is not None:
+            closing = self._flush()
+            self._send(event)
+            for one in closing:
+                self._send(one)
+            return
+        if type(event) is s.AgentResponseAudioDoneEvent and self._resampler is not None:
             self._finish_resampling(event)
         elif type(event) is s.AgentEndedEvent and self._pacer is not None:
             # Speech after the end would start a page playing again.
-            self._pacer.flush()
+            for one in self._pacer.flush():
+                self._send(one)
         if self._pacer is not None and self._pacer.holds(event):
             return
         self._send(event)
@@ -139,16 +144,15 @@ class Listener:
             event = s.AgentResponseAudioDeltaEvent(delta=tail, format=AudioFormat.pcm16(self._rate_hz), **fields)
             self.deliver(event)
 
-    def _flush(self) -> None:
-        now = self._now()
-        self.clock.flush(now)
+    def _flush(self) -> list[s.ServerEvent]:
+        """Drop all speech that was not sent. Returns what waited behind it and is to be sent all the same."""
+        self.clock.flush(self._now())
         if self._resampler is not None:
             self._resampler.clear()
-        if self._pacer is not None:
-            self._pacer.flush()
         if self._waiting_audio_bytes:
             self._waiting = deque(e for e in self._waiting if type(e) is not s.AgentResponseAudioDeltaEvent)
             self._waiting_audio_bytes = 0
+        return self._pacer.flush() if self._pacer is not None else []
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
@@ -274,15 +278,13 @@ class Pacer:
         self._held.append((self._pushed_bytes, event))
         return True
 
-    def flush(self) -> None:
-        """Drop the speech that was not sent; what waited behind it goes out, but for words that were not heard."""
+    def flush(self) -> list[s.ServerEvent]:
+        """Drop the speech that was not sent. Returns what waited behind it, but for words that were not heard."""
         self._pushed_bytes -= self._buffer.clear()
         self._models.clear()
         self.stop()
         held, self._held = self._held, deque()
-        for _, event in held:
-            if type(event) is not s.AgentResponseAudioTranscriptDeltaEvent:
-                self._send(event)
+        return [event for _, event in held if type(event) is not s.AgentResponseAudioTranscriptDeltaEvent]
 
     def stop(self) -> None:
         """Send nothing more by the clock."""
