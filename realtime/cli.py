@@ -9,10 +9,13 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 import realtime
 from realtime.errors import UsageError
 from realtime.server import serve as serving
+from realtime.server.doctor import examine
 from realtime.server.gate import LOOPBACK_HOSTS
 from realtime.server.plan import FACTORY, Plan, app_of, reload_folder
 from realtime.server.settings import ServerSettings
@@ -107,6 +110,22 @@ def serve(
     address = serving.address_of(bound, host, tls=files is not None, token=token)
     with bound:
         serving.run(config, bound, say=out.print, on_started=lambda: announce(address))
+
+
+@cli.command()
+def doctor() -> None:
+    """Tell what is available here, and what each missing thing would give."""
+    findings = examine()
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for one in findings:
+        mark = "[green]yes[/green]" if one.available else "[red]no[/red]" if one.needed else "[yellow]no[/yellow]"
+        told = f"{escape(one.gives)} [dim]({escape(one.detail)})[/dim]"
+        if not one.available and one.fix:
+            told += f"\n[dim]to get it:[/dim] {escape(one.fix)}"
+        table.add_row(mark, escape(one.name), told)
+    out.print(table)
+    if any(one.needed and not one.available for one in findings):
+        raise typer.Exit(1)
 
 
 def announce(address: str) -> None:

@@ -296,6 +296,7 @@ class ClientSocket:
         try:
             agent = await make_agent_of(self._make_agent, user=self._user, config=config, call_id=call_id)
         except Exception as error:
+            place.leave()
             await self._tell(error_event(self._public(error, "make the agent", call_id)))
             await self._tell(s.ServerSessionEndedEvent(session_id=self._session_id, reason="agent_failed"))
             return
@@ -315,7 +316,9 @@ class ClientSocket:
         try:
             await session.start(config)
         except Exception as error:
-            session.complain(self._public(error, "start the agent", call_id))
+            public = self._public(error, "start the agent", call_id)
+            if not any(isinstance(entry, s.AgentErrorEvent) for entry in session.log.read()):
+                session.complain(public)
 
     def _call_ended(self, place: Place) -> None:
         place.leave()

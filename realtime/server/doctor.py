@@ -1,0 +1,87 @@
+"""What is available on this machine, and what each missing thing would give. Prints nothing and reveals no key."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from realtime.model.local.weights import speech_status
+from realtime.server.app import page_folder
+
+DISTRIBUTION = "realtime-voice-agent"
+OPENAI_KEY = "OPENAI_API_KEY"
+WHISPER_FOLDER = "REALTIME_WHISPER_DIR"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked for. `gives` is what one has with it; `fix` is what to do where it is missing."""
+
+    name: str
+    available: bool
+    detail: str
+    gives: str
+    fix: str = ""
+    needed: bool = False
+    """Without it nothing works as promised."""
+
+
+def examine(environment: Mapping[str, str] = os.environ) -> list[Finding]:
+    """Everything, checksums of the weights included (0.3 s)."""
+    found = [_python(), _name_clash(importlib.metadata.packages_distributions().get("realtime", ())), _page()]
+    for part in speech_status(environment.get(WHISPER_FOLDER)):
+        found.append(Finding(part.name, part.available, part.missing or "ready", part.gives, part.install))
+    return [*found, _openai(environment), _uvloop(), _browser(shutil.which)]
+
+
+def _python() -> Finding:
+    version = f"{platform.python_implementation()} {platform.python_version()}"
+    return Finding(
+        "Python", sys.version_info >= (3, 11), version, "runs everything", "install Python 3.11", needed=True
+    )
+
+
+def _name_clash(owners: Iterable[str]) -> Finding:
+    others = sorted({owner for owner in owners if owner.lower().replace("_", "-") != DISTRIBUTION})
+    return Finding(
+        "import name",
+        not others,
+        f"`realtime` is also installed by {', '.join(others)}" if others else "`realtime` is ours alone",
+        "`import realtime` means this package",
+        "use a virtual environment of its own for this package",
+        needed=True,
+    )
+
+
+def _page() -> Finding:
+    folder = page_folder()
+    fix = "make serve in a clone, or `npm ci && npm run build` in web/"
+    return Finding("page", folder is not None, str(folder or "not built"), "talk from a browser at /", fix)
+
+
+def _openai(environment: Mapping[str, str]) -> Finding:
+    here = bool(environment.get(OPENAI_KEY))
+    detail = f"{OPENAI_KEY} is {'set' if here else 'not set'}"
+    return Finding("OpenAI", here, detail, "agents with the models of OpenAI", f"export {OPENAI_KEY}=...")
+
+
+def _uvloop() -> Finding:
+    gives = "more calls per core"
+    if sys.platform == "win32":
+        return Finding("uvloop", False, "does not exist for Windows", gives)
+    here = importlib.util.find_spec("uvloop") is not None
+    return Finding("uvloop", here, "installed" if here else "not installed", gives, "pip install uvloop")
+
+
+def _browser(which: Callable[[str], str | None]) -> Finding:
+    path = next((found for name in BROWSERS if (found := which(name))), None)
+    return Finding(
+        "Chromium", path is not None, path or "not on the PATH", "the tests of the page", "apt install chromium"
+    )

@@ -1,0 +1,252 @@
+"""A real server on loopback, real clients, and a socket made of two queues for the tests in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pybase64
+from fastapi import FastAPI
+from starlette.websockets import WebSocket
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from realtime.agent import RealtimeAgent
+from realtime.dialects import choose
+from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
+from realtime.server.app import create_app
+from realtime.server.calls import Calls
+from realtime.server.serve import Server, TlsFiles, open_socket, uvicorn_config
+from realtime.server.settings import ServerSettings
+from realtime.server.sockets import ClientSocket, MakeAgent
+
+Json = dict[str, Any]
+PATIENCE_S = 10.0
+"""How long a test waits for an event before it fails."""
+NATIVE = "realtime.v1"
+
+
+def echo_agent() -> RealtimeAgent:
+    """Answers every text turn with the same spoken sentence."""
+    return RealtimeAgent("Friday", "You are Friday.", ScriptedModel(echo_bot(), profile=PROFILE))
+
+
+def audio_append(pcm: bytes, **more: Any) -> Json:
+    """An audio frame as the documentation prints it."""
+    audio = pybase64.b64encode_as_string(pcm)
+    return {"type": "client_audio_append", "audio": audio, "format": {"encoding": "pcm16", "sample_rate": 16000}} | more
+
+
+def create(**config: Any) -> Json:
+    """The first frame of a call."""
+    return {"type": "client_session_create", "config": config}
+
+
+# -- over real sockets -------------------------------------------------------------------------------------------------
+
+
+class Client:
+    """One WebSocket client: sends events, notes what it gets."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+        self.events: list[Json] = []
+
+    @property
+    def types(self) -> list[str]:
+        return [event["type"] for event in self.events]
+
+    async def send(self, *frames: Json | str | bytes) -> None:
+        for frame in frames:
+            await self.connection.send(json.dumps(frame) if isinstance(frame, dict) else frame)
+
+    async def next(self) -> Json:
+        """The next event. Binary frames are noted as the type `binary`."""
+        async with asyncio.timeout(PATIENCE_S):
+            frame = await self.connection.recv()
+        event = json.loads(frame) if isinstance(frame, str) else {"type": "binary", "frame": frame}
+        self.events.append(event)
+        return event
+
+    async def until(self, kind: str) -> Json:
+        """The next event of this type."""
+        while True:
+            event = await self.next()
+            if event["type"] == kind:
+                return event
+
+    async def closed(self) -> tuple[int, str]:
+        """Read on until the server closes; with which code and reason."""
+        try:
+            while True:
+                await self.next()
+        except ConnectionClosed:
+            return self.connection.close_code or 0, self.connection.close_reason or ""
+
+    async def make_call(self, **config: Any) -> Json:
+        """Make a call; the answer `server_session_created`."""
+        await self.send(create(**config))
+        created = await self.until("server_session_created")
+        await self.until("agent_ready")
+        return created
+
+
+@dataclass(slots=True)
+class Place:
+    """A running server."""
+
+    app: FastAPI
+    server: Server
+    url: str
+
+    @property
+    def calls(self) -> Calls:
+        calls: Calls = self.app.state.calls
+        return calls
+
+    @asynccontextmanager
+    async def client(
+        self, path: str = "/ws/user1/session1", *, subprotocols: Iterable[str] = (NATIVE,), **more: Any
+    ) -> AsyncIterator[Client]:
+        address = self.url.replace("http", "ws", 1) + path
+        offered: Any = list(subprotocols) or None
+        async with connect(address, subprotocols=offered, compression=None, max_size=None, **more) as connection:
+            yield Client(connection)
+
+
+@asynccontextmanager
+async def serving_app(app: FastAPI, *, tls: TlsFiles | None = None) -> AsyncIterator[Place]:
+    """This application on a free port of loopback, until the block ends."""
+    bound = open_socket("127.0.0.1", 0, strict=True, say=lambda _: None)
+    started = asyncio.Event()
+    server = Server(uvicorn_config(app, tls=tls), on_started=started.set)
+    with bound:
+        running = asyncio.create_task(server.serve([bound]))
+        waiting = asyncio.create_task(started.wait())
+        await asyncio.wait([running, waiting], return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            waiting.cancel()
+            await running
+        try:
+            scheme = "http" if tls is None else "https"
+            yield Place(app, server, f"{scheme}://127.0.0.1:{bound.getsockname()[1]}")
+        finally:
+            server.handle_exit(15, None)
+            await running
+
+
+@asynccontextmanager
+async def serving(
+    make_agent: MakeAgent = echo_agent, settings: ServerSettings | None = None, *, tls: TlsFiles | None = None
+) -> AsyncIterator[Place]:
+    """Our application with these agents. Calls that still run at the end get no time."""
+    async with serving_app(create_app(make_agent, settings or ServerSettings(drain_s=0)), tls=tls) as place:
+        yield place
+
+
+async def settled(condition: Callable[[], bool]) -> None:
+    """Wait until the condition holds."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110  (what is waited for lies inside the server and tells nobody)
+            await asyncio.sleep(0.005)
+
+
+def small_buffers(connection: ClientConnection) -> None:
+    """Let the kernel keep little of what this client does not read."""
+    connection.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+
+
+# -- in one process, without sockets -----------------------------------------------------------------------------------
+
+
+class FakeSocket:
+    """Both ends of a WebSocket in one process: the server's through ASGI, the client's through its methods."""
+
+    def __init__(
+        self,
+        make_agent: MakeAgent = echo_agent,
+        settings: ServerSettings | None = None,
+        *,
+        calls: Calls | None = None,
+        native: bool = True,
+    ) -> None:
+        self.sent: list[Json] = []
+        self.closed_with: tuple[int, str] | None = None
+        self.writable = asyncio.Event()
+        self.writable.set()
+        self.unread: asyncio.Queue[Json] = asyncio.Queue()
+        self._got = asyncio.Event()
+        settings = settings or ServerSettings()
+        self.calls = calls or Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
+        scope = {"type": "websocket", "headers": [], "path": "/", "query_string": b"", "subprotocols": []}
+        websocket = WebSocket(scope, self.unread.get, self._send)  # type: ignore[arg-type]
+        self._client_socket = (websocket, make_agent, settings, native)
+        self.serving: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> FakeSocket:
+        websocket, make_agent, settings, native = self._client_socket
+        self.unread.put_nowait({"type": "websocket.connect"})
+        await websocket.accept()
+        handler = ClientSocket(
+            websocket,
+            dialect=choose([NATIVE] if native else [], None),
+            user="user1",
+            session_id="session1",
+            address="10.0.0.1",
+            make_agent=make_agent,
+            calls=self.calls,
+            settings=settings,
+        )
+        self.serving = asyncio.create_task(handler.serve())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.hang_up()
+        assert self.serving is not None
+        await self.serving
+
+    async def _send(self, message: Any) -> None:
+        await self.writable.wait()
+        if message["type"] == "websocket.send":
+            text = message.get("text")
+            self.sent.append(json.loads(text) if text is not None else {"type": "binary", "frame": message["bytes"]})
+            self._got.set()
+        elif message["type"] == "websocket.close":
+            self.closed_with = (message["code"], message["reason"])
+            self.hang_up()
+
+    @property
+    def types(self) -> list[str]:
+        return [event["type"] for event in self.sent]
+
+    @property
+    def codes(self) -> list[str]:
+        """The codes of all errors that the client got."""
+        return [event["code"] for event in self.sent if event["type"] == "agent_error"]
+
+    def say(self, *frames: Json | str | bytes) -> None:
+        """Frames from the client."""
+        for frame in frames:
+            message: Json = {"type": "websocket.receive"}
+            if isinstance(frame, bytes):
+                message["bytes"] = frame
+            else:
+                message["text"] = frame if isinstance(frame, str) else json.dumps(frame)
+            self.unread.put_nowait(message)
+
+    def hang_up(self) -> None:
+        """The client closes."""
+        self.unread.put_nowait({"type": "websocket.disconnect", "code": 1000})
+
+    async def until(self, kind: str, count: int = 1) -> Json:
+        """Wait until the client has got `count` events of this type; the last of them."""
+        async with asyncio.timeout(600):
+            while self.types.count(kind) < count:
+                self._got.clear()
+                await self._got.wait()
+        return [event for event in self.sent if event["type"] == kind][count - 1]

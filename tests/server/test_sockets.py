@@ -1,0 +1,579 @@
+"""One client's socket, in virtual time: what is written when, what is refused, and what is left afterwards."""
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+from starlette.websockets import WebSocketDisconnect
+
+from realtime.agent import RealtimeAgent
+from realtime.errors import ProviderError
+from realtime.event.config import SessionConfig
+from realtime.model.scripted import PROFILE, Hangup, ScriptedModel, Speak, Wait, echo_bot
+from realtime.server.settings import ServerSettings
+from realtime.server.sockets import SocketSink, make_agent_of
+from realtime.session import Limits
+from tests.agent.fakes import FakeModel
+from tests.server.harness import FakeSocket, Json, audio_append, create, echo_agent
+
+pytestmark = pytest.mark.virtual_time(limit_s=7_200)
+
+TEXT: Json = {"type": "client_text_append", "text": "hello"}
+END: Json = {"type": "client_session_end"}
+
+
+# -- the sink ----------------------------------------------------------------------------------------------------------
+
+
+class Wire:
+    """A send that waits while `open` is not set."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+        self.open.set()
+        self.sent: list[Any] = []
+        self.error: Exception | None = None
+
+    async def send(self, message: Any) -> None:
+        await self.open.wait()
+        if self.error is not None:
+            raise self.error
+        self.sent.append(message.get("text") or message.get("bytes") or message["code"])
+
+    def sink(self) -> SocketSink:
+        return SocketSink(self.send, lambda: None)
+
+
+async def test_a_frame_is_out_when_write_returns_and_no_task_was_needed() -> None:
+    wire = Wire()
+    sink, tasks = wire.sink(), asyncio.all_tasks()
+    assert sink.write("one")
+    assert sink.write(b"two")
+    assert wire.sent == ["one", b"two"]
+    assert asyncio.all_tasks() == tasks
+
+
+async def test_a_frame_that_the_socket_does_not_take_is_out_once_finish_returns() -> None:
+    wire = Wire()
+    sink = wire.sink()
+    wire.open.clear()
+    assert not sink.write("one")
+    finishing = asyncio.create_task(sink.finish())
+    await asyncio.sleep(1)
+    assert not finishing.done()
+    wire.open.set()
+    await finishing
+    assert wire.sent == ["one"]
+    assert sink.write("two")
+    assert wire.sent == ["one", "two"]
+
+
+async def test_cancelling_finish_keeps_the_frame() -> None:
+    wire = Wire()
+    sink = wire.sink()
+    wire.open.clear()
+    sink.write("one")
+    finishing = asyncio.create_task(sink.finish())
+    await asyncio.sleep(0)
+    finishing.cancel()
+    await asyncio.wait([finishing])
+    wire.open.set()
+    await sink.finish()
+    assert wire.sent == ["one"]
+
+
+async def test_what_is_written_behind_a_waiting_frame_keeps_its_order() -> None:
+    wire = Wire()
+    sink = wire.sink()
+    wire.open.clear()
+    assert not sink.write("one")
+    assert not sink.write("two")
+    sink.close(1013, "too slow")
+    wire.open.set()
+    with pytest.raises(ConnectionError):
+        await sink.finish()
+    assert wire.sent == ["one", "two", 1013]
+
+
+@pytest.mark.parametrize("error", [OSError(), WebSocketDisconnect(1006), RuntimeError("closed")])
+async def test_a_client_that_is_gone_is_no_error_of_the_writer(error: Exception) -> None:
+    wire = Wire()
+    wire.error = error
+    sink = wire.sink()
+    assert sink.write("one")
+    assert sink.write("two")
+    with pytest.raises(ConnectionError):
+        await sink.finish()
+
+
+async def test_a_client_that_goes_while_a_frame_waits_is_found_by_finish() -> None:
+    wire = Wire()
+    sink = wire.sink()
+    wire.open.clear()
+    sink.write("one")
+    wire.error = OSError()
+    wire.open.set()
+    with pytest.raises(ConnectionError):
+        await sink.finish()
+
+
+async def test_abandoning_leaves_no_task_and_closes_the_send() -> None:
+    wire = Wire()
+    sink, tasks = wire.sink(), asyncio.all_tasks()
+    wire.open.clear()
+    sink.write("one")
+    await sink.abandon()
+    assert asyncio.all_tasks() == tasks
+    wire.open.set()
+    await asyncio.sleep(1)
+    assert wire.sent == []
+
+
+# -- making calls ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_create_is_answered_by_session_created_then_agent_ready() -> None:
+    """SEV-01: the answer to client_session_create."""
+    async with FakeSocket() as client:
+        client.say(create(instructions="You're a helpful assistant.", user_name="User1"))
+        await client.until("agent_ready")
+        created, ready = client.sent
+        assert (created["type"], created["session_id"]) == ("server_session_created", "session1")
+        assert created["call_id"].startswith("call_")
+        assert (ready["type"], ready["model"]["provider"]) == ("agent_ready", "scripted")
+        assert (created["seq"], ready["seq"]) == (1, 2)
+
+
+async def test_the_end_of_a_call_is_its_last_event_and_the_next_call_may_follow_at_once() -> None:
+    """SEV-03: after client_session_end, the last event."""
+    async with FakeSocket() as client:
+        client.say(create(), END, create())
+        await client.until("agent_ready", 2)
+        assert client.types == [
+            *("server_session_created", "agent_ready", "agent_ended", "server_session_ended"),
+            *("server_session_created", "agent_ready"),
+        ]
+        first, second = (event["call_id"] for event in client.sent if event["type"] == "server_session_created")
+        assert first != second
+        assert client.calls.running == 1
+
+
+async def test_an_update_is_answered_with_the_new_settings() -> None:
+    """SEV-02: a config change during a session."""
+    async with FakeSocket() as client:
+        client.say(create(), {"type": "client_session_update", "config": {"instructions": "Be brief."}})
+        updated = await client.until("server_session_updated")
+        assert updated["session_id"] == "session1"
+        assert updated["config"] == {"instructions": "Be brief."}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        audio_append(b"\0\0" * 160),
+        TEXT,
+        END,
+        {"type": "client_response_create"},
+        {"type": "client_session_update", "config": {}},
+        {"type": "client_session_resume", "token": "t", "last_seq": 3},
+    ],
+    ids=lambda event: event["type"],
+)
+async def test_an_event_before_a_call_gets_an_error_and_the_socket_lives(event: Json) -> None:
+    async with FakeSocket() as client:
+        client.say(event | {"event_id": "e1"}, create())
+        await client.until("agent_ready")
+        assert client.codes == ["no_session"]
+        assert client.sent[0]["client_event_id"] == "e1"
+
+
+async def test_a_second_create_gets_an_error_and_the_call_lives() -> None:
+    async with FakeSocket() as client:
+        client.say(create(), create(), TEXT)
+        await client.until("agent_response_done")
+        assert client.codes == ["session_exists"]
+        assert client.calls.running == 1
+
+
+async def test_events_after_the_end_get_an_error_each() -> None:
+    async with FakeSocket() as client:
+        client.say(create(), END, TEXT, audio_append(b"\0\0" * 160))
+        await client.until("agent_error", 2)
+        assert client.codes == ["session_ended", "session_ended"]
+
+
+async def test_a_create_that_names_another_session_is_refused() -> None:
+    async with FakeSocket() as client:
+        client.say(create() | {"session_id": "session2"}, create() | {"session_id": "session1"})
+        await client.until("agent_ready")
+        assert client.codes == ["session_mismatch"]
+
+
+async def test_an_end_for_another_session_ends_nothing() -> None:
+    async with FakeSocket() as client:
+        client.say(create(), END | {"session_id": "session2"}, TEXT)
+        await client.until("agent_response_done")
+        assert client.codes == ["session_mismatch"]
+
+
+async def test_what_arrives_while_the_agent_is_made_is_kept_in_order() -> None:
+    model = FakeModel()
+    model.connecting = asyncio.Event()
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model)) as client:
+        client.say(create(), *(TEXT | {"text": str(number)} for number in range(50)))
+        await asyncio.sleep(5)
+        assert client.types == ["server_session_created"]
+        model.connecting.set()
+        await client.until("agent_item_added", 50)
+        added = [event["item"]["content"][0]["text"] for event in client.sent if event["type"] == "agent_item_added"]
+        assert added == [str(number) for number in range(50)]
+
+
+async def test_a_client_that_leaves_while_the_agent_is_made_leaves_nothing() -> None:
+    model = FakeModel()
+    model.connecting = asyncio.Event()
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model)) as client:
+        client.say(create(), TEXT)
+        await asyncio.sleep(1)
+        client.hang_up()
+        await asyncio.sleep(1)
+        assert client.serving is not None
+        assert client.serving.done()
+        assert client.calls.running == 0
+
+
+async def test_a_client_that_floods_while_the_agent_is_made_is_read_no_further() -> None:
+    model = FakeModel()
+    model.connecting = asyncio.Event()
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model)) as client:
+        client.say(create(), *(audio_append(b"\0" * 100_000) for _ in range(100)))
+        await asyncio.sleep(5)
+        assert client.unread.qsize() > 80
+        model.connecting.set()
+        await client.until("agent_ready")
+        await asyncio.sleep(1)
+        assert client.unread.qsize() == 0
+
+
+# -- agents that cannot be made ----------------------------------------------------------------------------------------
+
+
+async def test_an_exception_in_make_agent_is_one_error_without_details_and_the_end_of_that_call(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tries = iter([RuntimeError("the secret is 4711"), None])
+
+    def make_agent() -> RealtimeAgent:
+        if (error := next(tries)) is not None:
+            raise error
+        return echo_agent()
+
+    async with FakeSocket(make_agent) as client:
+        client.say(create())
+        ended = await client.until("server_session_ended")
+        assert ended["reason"] == "agent_failed"
+        assert client.types == ["agent_error", "server_session_ended"]
+        assert client.codes == ["agent_failed"]
+        assert "4711" not in json.dumps(client.sent)
+        assert "4711" in caplog.text
+        assert "Traceback" in caplog.text
+        assert client.calls.running == 0
+        client.say(create())
+        await client.until("agent_ready")
+
+
+async def test_a_model_that_cannot_be_had_is_told_with_its_code() -> None:
+    model = FakeModel(refuses=ProviderError("the server has no key for OpenAI", code="missing_api_key"))
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model)) as client:
+        client.say(create())
+        await client.until("agent_error")
+        await client.until("server_session_ended")
+        assert client.codes == ["missing_api_key"]
+        model.refuses = None
+        client.say(create())
+        await client.until("agent_ready")
+
+
+@pytest.mark.parametrize("made", [None, "an agent", RealtimeAgent])
+async def test_a_make_agent_that_returns_no_agent_is_a_fault_of_ours(
+    made: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with FakeSocket(lambda: made) as client:  # type: ignore[arg-type,return-value]
+        client.say(create())
+        await client.until("server_session_ended")
+        assert client.codes == ["agent_failed"]
+        assert "not a RealtimeAgent" in caplog.text
+
+
+async def test_make_agent_is_given_what_it_declares() -> None:
+    known = {"user": "user1", "config": SessionConfig(user_name="User1"), "call_id": "call_1"}
+    given: list[dict[str, Any]] = []
+
+    def nothing() -> RealtimeAgent:
+        given.append({})
+        return echo_agent()
+
+    async def some(call_id: str, *, user: str) -> RealtimeAgent:
+        given.append({"user": user, "call_id": call_id})
+        return echo_agent()
+
+    def everything(**all_of_it: Any) -> RealtimeAgent:
+        given.append(all_of_it)
+        return echo_agent()
+
+    for make_agent in (nothing, some, everything):
+        assert isinstance(await make_agent_of(make_agent, **known), RealtimeAgent)
+    assert given == [{}, {"user": "user1", "call_id": "call_1"}, known]
+
+
+@pytest.mark.parametrize(
+    ("config", "code"),
+    [
+        ({"instructions": 7}, "invalid_config"),
+        ({"turn_detection": "sometimes"}, "invalid_config"),
+        ({"input_audio_format": {"rate": 1}}, "unsupported_audio_format"),
+        ({"output_audio_format": {"encoding": "opus"}}, "unsupported_audio_format"),
+    ],
+)
+async def test_a_config_that_cannot_be_had_is_refused_and_may_be_sent_again(config: Json, code: str) -> None:
+    async with FakeSocket() as client:
+        client.say(create(**config), create())
+        await client.until("agent_ready")
+        assert client.codes == [code]
+
+
+async def test_an_agent_that_ends_by_itself_ends_its_call_and_not_the_socket() -> None:
+    script = [Speak("Goodbye.", 0.2), Wait(1_000), Hangup()]
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", ScriptedModel(script))) as client:
+        client.say(create())
+        ended = await client.until("server_session_ended")
+        assert ended["reason"] == "agent_ended"
+        client.say(create())
+        await client.until("agent_ready", 2)
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+BAD_FRAMES: dict[str, tuple[str | bytes, str]] = {
+    "malformed JSON": ("{nonsense", "malformed_json"),
+    "no JSON": ("", "malformed_json"),
+    "not an object": ("[1, 2]", "invalid_event"),
+    "null": ("null", "invalid_event"),
+    "no type": ('{"text": "hello"}', "invalid_event"),
+    "unknown type": ('{"type": "client_dance"}', "unknown_event"),
+    "a server's type": ('{"type": "server_session_created", "session_id": "x"}', "unknown_event"),
+    "a missing field": ('{"type": "client_text_append"}', "invalid_event"),
+    "a wrong field": ('{"type": "client_text_append", "text": 7}', "invalid_event"),
+    "bad base64": ('{"type": "client_audio_append", "audio": "@@@@"}', "invalid_event"),
+    "deep nesting": ('{"type": "client_session_create", "config": {"extra": ' + '{"a":' * 5_000, "malformed_json"),
+    "a binary frame without a header": (b"\x01\x00", "invalid_frame"),
+    "a binary frame of another kind": (b"\x07" + b"\0" * 31, "invalid_frame"),
+    "a frame of 10 MB": ('{"type": "client_text_append", "text": "' + "a" * 10_000_000 + '"}', "frame_too_large"),
+    "a binary frame of 300 kB": (b"\x01" + b"\0" * 300_000, "frame_too_large"),
+}
+
+
+@pytest.mark.parametrize(("frame", "code"), BAD_FRAMES.values(), ids=BAD_FRAMES)
+async def test_a_bad_frame_gets_an_error_and_the_call_lives_on(frame: str | bytes, code: str) -> None:
+    """CEV-02: a missing or unknown type, or a non-object, is answered with agent_error and keeps the socket."""
+    async with FakeSocket() as client:
+        client.say(frame, create(), frame, TEXT)
+        await client.until("agent_response_done")
+        assert len(client.codes) == 2
+        assert set(client.codes) <= {code, "invalid_event"}
+        assert all(event["message"] for event in client.sent if event["type"] == "agent_error")
+        assert client.closed_with is None
+
+
+async def test_an_odd_number_of_audio_bytes_is_carried_over() -> None:
+    model = ScriptedModel([], strict=False)
+    pcm = bytes(range(1, 101))
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model)) as client:
+        client.say(create(), audio_append(pcm[:33]), audio_append(pcm[33:34]), audio_append(pcm[34:]))
+        await client.until("agent_ready")
+        await asyncio.sleep(1)
+        assert bytes(model.connections[0].audio) == pcm
+        assert client.codes == []
+
+
+async def test_a_client_that_sends_only_nonsense_is_sent_away() -> None:
+    async with FakeSocket() as client:
+        client.say(create(), *["nonsense"] * 150)
+        await asyncio.sleep(1)
+        assert client.closed_with == (1008, "too many frames that cannot be read")
+        assert client.codes == ["malformed_json"] * 101
+        assert client.calls.running == 0
+
+
+async def test_nonsense_now_and_then_closes_nothing() -> None:
+    async with FakeSocket() as client:
+        client.say(create(), *(["nonsense"] * 50 + [TEXT]) * 5)
+        await client.until("agent_item_added", 5)
+        assert client.closed_with is None
+
+
+async def test_a_microphone_that_runs_on_after_the_end_of_the_call_closes_nothing() -> None:
+    async with FakeSocket() as client:
+        client.say(create(), END, *[audio_append(b"\0" * 640)] * 300, create())
+        await client.until("agent_ready", 2)
+        assert client.closed_with is None
+        assert client.codes == ["session_ended"] * 300
+
+
+async def test_minutes_of_silence_end_the_call_with_a_goodbye_and_later_the_socket() -> None:
+    async with FakeSocket() as client:
+        client.say(create())
+        await client.until("agent_ready")
+        for _ in range(4 * 60):
+            client.say(audio_append(b"\0\0" * 160))
+            await asyncio.sleep(1)
+        assert client.calls.running == 1
+        ended = await client.until("server_session_ended")
+        assert ended["reason"] == "idle"
+        assert 299_000 <= ended["ts_ms"] <= 302_000
+        assert client.types[-3:] == ["server_goodbye", "agent_ended", "server_session_ended"]
+        await asyncio.sleep(301)
+        assert client.closed_with == (1008, "no call was made on this socket")
+
+
+async def test_a_socket_on_which_no_call_is_made_is_closed() -> None:
+    async with FakeSocket(settings=ServerSettings(limits=Limits(idle_s=20))) as client:
+        await asyncio.sleep(19)
+        assert client.closed_with is None
+        await asyncio.sleep(2)
+        assert client.closed_with == (1008, "no call was made on this socket")
+
+
+async def test_a_call_has_a_longest_time() -> None:
+    async with FakeSocket(settings=ServerSettings(limits=Limits(call_s=600, idle_s=200))) as client:
+        client.say(create())
+        for _ in range(9):
+            client.say(TEXT)
+            await asyncio.sleep(60)
+        ended = await client.until("server_session_ended")
+        assert ended["reason"] == "call_limit"
+        assert 600_000 <= ended["ts_ms"] <= 601_000
+
+
+# -- clients that do not read ------------------------------------------------------------------------------------------
+
+
+async def test_a_client_that_never_reads_is_sent_away_and_its_call_ends() -> None:
+    """BRW-14: a slow client has a bounded buffer; past it, it is closed, and nothing is kept for it."""
+    talker = ScriptedModel(echo_bot(seconds=100.0), profile=PROFILE)
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", talker)) as client:
+        client.say(create())
+        await client.until("agent_ready")
+        client.writable.clear()
+        client.say(TEXT)
+        await asyncio.sleep(1)
+        assert client.calls.running == 1
+        await asyncio.sleep(4)
+        assert client.serving is not None
+        assert client.serving.done()
+        assert client.calls.running == 0
+        assert client.types == ["server_session_created", "agent_ready"]
+
+
+async def test_speech_that_the_client_does_not_take_is_dropped_when_it_is_interrupted() -> None:
+    """BRW-14: what waits for a slow client does not pile up over interruptions."""
+    talker = ScriptedModel(echo_bot(seconds=60.0), profile=PROFILE)
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", talker)) as client:
+        client.say(create())
+        await client.until("agent_ready")
+        client.writable.clear()
+        for _ in range(20):
+            client.say(TEXT)
+            await asyncio.sleep(1)
+        client.writable.set()
+        await client.until("agent_response_done", 20)
+        assert client.closed_with is None
+        deltas = [event for event in client.sent if event["type"] == "agent_response_audio_delta"]
+        assert len(deltas) <= 2 * 60_000 // 400
+
+
+async def test_a_client_that_reads_again_gets_everything_in_order() -> None:
+    async with FakeSocket() as client:
+        client.say(create(), TEXT)
+        await client.until("agent_ready")
+        client.writable.clear()
+        client.say(*[TEXT] * 5)
+        await asyncio.sleep(2)
+        client.writable.set()
+        await client.until("agent_response_done", 2)
+        await asyncio.sleep(10)
+        numbers = [event["seq"] for event in client.sent if event.get("seq")]
+        assert numbers == sorted(numbers)
+        assert client.types.count("agent_item_added") >= 6
+
+
+async def test_a_client_that_does_not_read_may_leave_at_any_time() -> None:
+    async with FakeSocket() as client:
+        client.say(create(), TEXT)
+        await client.until("agent_ready")
+        client.writable.clear()
+        client.say(TEXT)
+        await asyncio.sleep(1)
+        client.hang_up()
+        assert client.serving is not None
+        await client.serving
+        assert client.calls.running == 0
+
+
+# -- going away --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_closed_socket_ends_its_call_before_the_handler_returns() -> None:
+    model = FakeModel()
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model)) as client:
+        client.say(create())
+        await client.until("agent_ready")
+        client.hang_up()
+        assert client.serving is not None
+        await client.serving
+        assert model.link.closed
+        assert client.calls.running == 0
+
+
+async def test_with_grace_the_call_outlives_its_socket_for_that_long() -> None:
+    model = FakeModel()
+    settings = ServerSettings(limits=Limits(grace_s=30))
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model), settings) as client:
+        client.say(create())
+        await client.until("agent_ready")
+    await asyncio.sleep(29)
+    assert not model.link.closed
+    assert client.calls.running == 1
+    await asyncio.sleep(2)
+    assert model.link.closed
+    assert client.calls.running == 0
+
+
+async def test_a_cancelled_handler_ends_its_call() -> None:
+    model = FakeModel()
+    client = FakeSocket(lambda: RealtimeAgent("Friday", "", model))
+    await client.__aenter__()
+    client.say(create())
+    await client.until("agent_ready")
+    assert client.serving is not None
+    client.serving.cancel()
+    await asyncio.wait([client.serving])
+    assert model.link.closed
+    assert client.calls.running == 0
+
+
+async def test_the_log_holds_no_word_of_the_conversation(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with FakeSocket() as client:
+        client.say(
+            create(instructions="hush-hush"),
+            TEXT | {"text": "a-secret"},
+            '{"type": "client_text_append", "text": 5, "x": "a-secret"}',
+        )
+        await client.until("agent_response_done")
+    assert "ended: listener_gone" in caplog.text
+    assert "a-secret" not in caplog.text
+    assert "hush-hush" not in caplog.text
+    assert "I heard you" not in caplog.text
