@@ -138,6 +138,24 @@ class Session:
         limits = [{"name": "tokens", "limit": 4000000, "remaining": 3999702, "reset_seconds": 0.004}]
         await self.send("rate_limits.updated", rate_limits=limits)
 
+    async def call_tool(self, response_id: str, item_id: str, name: str, call_id: str, arguments: str) -> None:
+        """A whole answer that is one call."""
+        item = {"id": item_id, "type": "function_call", "name": name, "call_id": call_id}
+        where = {"response_id": response_id, "output_index": 0}
+        begun, complete = item | {"status": "in_progress", "arguments": ""}, item | {"arguments": arguments}
+        await self.send("response.created", response=self._response(response_id, "in_progress"))
+        await self.send("response.output_item.added", **where, item=begun)
+        await self.send("conversation.item.added", previous_item_id=None, item=begun)
+        kind = "response.function_call_arguments"
+        for at in range(0, len(arguments), 4):
+            delta = arguments[at : at + 4]
+            await self.send(f"{kind}.delta", **where, item_id=item_id, call_id=call_id, delta=delta)
+        await self.send(f"{kind}.done", **where, item_id=item_id, call_id=call_id, name=name, arguments=arguments)
+        complete["status"] = "completed"
+        await self.send("conversation.item.done", previous_item_id=None, item=complete)
+        await self.send("response.output_item.done", **where, item=complete)
+        await self.send("response.done", response=self._response(response_id, "completed"))
+
     async def begin(self, response_id: str, item_id: str) -> None:
         """The beginning of an answer."""
         item = self._spoken_item(item_id, "in_progress")

@@ -187,7 +187,7 @@ async def test_speech_interrupts_where_the_profile_says_so(profile: Profile, sta
 
 async def test_tools_stream_their_arguments_and_take_results() -> None:
     """MEV-09: the input grows. MEV-10: the complete input parses."""
-    calls = (("get_time", {"city": "Oslo", "zone": "CET"}), ("get_date", {}))
+    calls: tuple[tuple[str, dict[str, str]], ...] = (("get_time", {"city": "Oslo", "zone": "CET"}), ("get_date", {}))
     script: list[Step] = [
         CallTools(calls),
         Expect(ToolResult),
