@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +16,7 @@ from realtime.errors import UsageError
 from realtime.server import serve as serving
 from realtime.server.doctor import examine
 from realtime.server.gate import LOOPBACK_HOSTS
-from realtime.server.plan import FACTORY, Plan, app_of, reload_folder
+from realtime.server.plan import FACTORY, Plan, app_of, reload_folder, set_up_logging
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 
@@ -105,7 +104,7 @@ def serve(
     folder = reload_folder(target) if reload else None
     if folder is not None:
         plan.put_into_environment()
-    config = serving.uvicorn_config(FACTORY if reload else app_of(plan), tls=files, reload_folder=folder)
+    config = serving.uvicorn_config(FACTORY if reload else app_of(plan, out.print), tls=files, reload_folder=folder)
     bound = serving.open_socket(host, port, strict=strict_port, say=out.print)
     address = serving.address_of(bound, host, tls=files is not None, token=token)
     with bound:
@@ -151,12 +150,3 @@ def tls_files(tls: str | None, key: Path | None) -> serving.TlsFiles | None:
         if not path.is_file():
             raise UsageError(f"there is no file {path}", code="no_file")
     return serving.TlsFiles(Path(tls), key)
-
-
-def set_up_logging(level: str) -> None:
-    """Our lines at `level` on stderr, those of others from warnings on."""
-    names = logging.getLevelNamesMapping()
-    if level.upper() not in names:
-        raise UsageError(f"there is no log level {level!r}: use debug, info, warning or error", code="log_level")
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
-    logging.getLogger("realtime").setLevel(names[level.upper()])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
@@ -41,7 +41,6 @@ class ServerInfo:
 
     model: dict[str, object] | None = None
     notices: tuple[str, ...] = ()
-    ready: bool = True
 
 
 def page_folder() -> Path | None:
@@ -55,13 +54,14 @@ def create_app(
     make_agent: MakeAgent,
     settings: ServerSettings | None = None,
     *,
-    info: Callable[[], ServerInfo] | None = None,
+    info: Callable[[], Awaitable[ServerInfo]] | None = None,
+    is_ready: Callable[[], bool] = lambda: True,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
     """An application with the socket, the page at `/`, `/healthz`, `/readyz` and `GET /api/info`.
 
-    `info` is asked at each `/readyz` and `/api/info`; without it the model of the latest call is told. `lifespan` is
-    FastAPI's. `app.state.calls` are the calls, `app.state.settings` the settings.
+    `info` is what `/api/info` tells; without it, the model of the latest call. `is_ready` is asked by `/readyz`.
+    `lifespan` is FastAPI's. `app.state.calls` are the calls, `app.state.settings` the settings.
     """
     settings = settings or ServerSettings()
     gate = Gate(settings)
@@ -80,16 +80,13 @@ def create_app(
     app.include_router(router)
     app.add_middleware(SecurityHeaders)
 
-    def told() -> ServerInfo:
-        return info() if info is not None else ServerInfo(model=calls.model)
-
     @app.get("/healthz")
     async def healthz() -> Response:
         return JSONResponse({"status": "ok"})
 
     @app.get("/readyz")
     async def readyz() -> Response:
-        status = "draining" if calls.draining else "ok" if told().ready else "starting"
+        status = "draining" if calls.draining else "ok" if is_ready() else "starting"
         return JSONResponse({"status": status, "calls": calls.running}, 200 if status == "ok" else 503)
 
     @app.get("/api/info")
@@ -97,7 +94,7 @@ def create_app(
         refusal = gate.refusal(request)
         if refusal is not None:
             return JSONResponse({"error": refusal}, 401)
-        known = told()
+        known = await info() if info is not None else ServerInfo(model=calls.model)
         return JSONResponse({"model": known.model, "notices": known.notices, "version": realtime.__version__})
 
     folder = page_folder()

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 from realtime.agent import RealtimeAgent
 from realtime.event.base import ResponseOverrides
 from realtime.event.client import ClientResponseCreateEvent
 from realtime.model.base import RealtimeModel
+from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.local.skills import make_skills, say_duration
+from realtime.server.app import ServerInfo
 from realtime.tool import Toolkit
+
+logger = logging.getLogger(__name__)
 
 NAME = "Heart"
 INSTRUCTIONS = (
@@ -56,11 +61,55 @@ class HouseAgent(RealtimeAgent):
         self._timers.add(timer)
 
 
-def house_agents(model: RealtimeModel) -> Callable[[], RealtimeAgent]:
-    """A `make_agent` whose agents all speak with this model."""
-    return lambda: HouseAgent(model)
+class House:
+    """The built-in agents of one server. Their model is loaded while the server already answers.
 
+    `say` is told what is being loaded and what is missing.
+    """
 
-def describe(model: RealtimeModel) -> dict[str, Any]:
-    """What such an agent says of its model, before there is one."""
-    return RealtimeAgent(NAME, INSTRUCTIONS, model).describe()
+    def __init__(self, model: RealtimeModel, say: Callable[[str], None]) -> None:
+        self._model = model
+        self._say = say
+        self._loading: asyncio.Task[None] | None = None
+        self._missing: tuple[str, ...] = ()
+
+    def make_agent(self) -> RealtimeAgent:
+        """The agent of one call."""
+        return HouseAgent(self._model)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a call would be answered without waiting for anything to load."""
+        return self._loading is None or self._loading.done()
+
+    async def info(self) -> ServerInfo:
+        """What the agents say of their model, once it is known what it can do."""
+        if self._loading is not None:
+            await asyncio.wait([self._loading])
+        described = RealtimeAgent(NAME, INSTRUCTIONS, self._model).describe()
+        return ServerInfo(model=described, notices=self._missing)
+
+    @asynccontextmanager
+    async def lifespan(self, _: object) -> AsyncIterator[None]:
+        """Loads the model beside the running server."""
+        if isinstance(self._model, LocalRealtimeModel):
+            self._loading = asyncio.create_task(self._load(self._model), name="loading the embedded model")
+        try:
+            yield
+        finally:
+            if self._loading is not None:
+                self._loading.cancel()
+                await asyncio.wait([self._loading])
+
+    async def _load(self, model: LocalRealtimeModel) -> None:
+        began = time.monotonic()
+        try:
+            self._missing = await model.warm_up(lambda step: self._say(f"Loading the embedded model: {step} ..."))
+        except Exception:
+            logger.exception("the embedded model could not be loaded")
+            self._missing = ("The embedded model could not be loaded: the server's log says why.",)
+        for sentence in self._missing:
+            self._say(f"Missing: {sentence}")
+        if self._missing:
+            self._say("Without that, everything else works; `realtime doctor` tells more.")
+        self._say(f"The embedded model is ready after {time.monotonic() - began:.1f} s. It understands English only.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -14,9 +15,12 @@ import msgspec
 from fastapi import FastAPI
 
 from realtime.errors import UsageError
+from realtime.model.base import RealtimeModel
 from realtime.model.choose import open_model
-from realtime.server.app import ServerInfo, create_app
-from realtime.server.builtin import describe, house_agents
+from realtime.model.local.connection import LocalRealtimeModel
+from realtime.server.app import create_app
+from realtime.server.builtin import House
+from realtime.server.doctor import WHISPER_FOLDER
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent
 
@@ -41,15 +45,33 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 def app_of_environment() -> FastAPI:
     """The application of the plan that an earlier process left."""
-    return app_of(msgspec.json.decode(os.environ[PLAN], type=Plan))
+    plan = msgspec.json.decode(os.environ[PLAN], type=Plan)
+    set_up_logging(plan.log_level)
+    return app_of(plan, lambda line: logging.getLogger(__name__).warning("%s", line))
 
 
-def app_of(plan: Plan) -> FastAPI:
-    """The application. Raises UsageError where the target or the model cannot be had."""
+def app_of(plan: Plan, say: Callable[[str], None]) -> FastAPI:
+    """The application. `say` is told what it loads. Raises UsageError where the target or the model cannot be had."""
     if plan.target is not None:
         return create_app(load_make_agent(plan.target), plan.settings)
-    model = open_model(plan.model)
-    return create_app(house_agents(model), plan.settings, info=lambda: ServerInfo(model=describe(model)))
+    house = House(_open_model(plan.model), say)
+    return create_app(
+        house.make_agent, plan.settings, info=house.info, is_ready=lambda: house.ready, lifespan=house.lifespan
+    )
+
+
+def _open_model(name: str) -> RealtimeModel:
+    folder = os.environ.get(WHISPER_FOLDER)
+    return LocalRealtimeModel(whisper_dir=folder) if name == "local" and folder else open_model(name)
+
+
+def set_up_logging(level: str) -> None:
+    """Our lines at `level` on stderr, those of others from warnings on. Raises UsageError for an unknown level."""
+    names = logging.getLevelNamesMapping()
+    if level.upper() not in names:
+        raise UsageError(f"there is no log level {level!r}: use debug, info, warning or error", code="log_level")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("realtime").setLevel(names[level.upper()])
 
 
 def reload_folder(target: str | None) -> Path:
