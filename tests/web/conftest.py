@@ -87,7 +87,7 @@ def launch() -> Iterator[Callable[..., Browser]]:
             if speech not in browsers:
                 arguments = [*CHROMIUM_ARGUMENTS]
                 if speech is not None:
-                    arguments.append(f"--use-file-for-audio-capture={speech}%noloop")
+                    arguments.append(f"--use-file-for-fake-audio-capture={speech}%noloop")
                 browsers[speech] = playwright.chromium.launch(executable_path=path, args=arguments)
             return browsers[speech]
 
