@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from uvicorn.supervisors import ChangeReload
 
 from realtime.errors import UsageError
-from realtime.server.settings import ServerSettings
+from realtime.server.calls import Calls
 
 Say = Callable[[str], None]
 
@@ -175,18 +175,20 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for the running calls, unless told a second time, then close everything."""
         app = self.config.loaded_app
-        if isinstance(app, FastAPI):
-            settings: ServerSettings = app.state.settings
-            calls = app.state.calls
-            if calls.running and self._say is not None:
-                self._say(f"Waiting up to {settings.drain_s:g} s for calls to end; press Ctrl+C again to end them now.")
-            draining = asyncio.create_task(calls.drain(settings.drain_s))
-            while not draining.done() and not self.force_exit:
-                await asyncio.wait([draining], timeout=0.1)
-            if not draining.done():
-                draining.cancel()
-                await calls.drain(0)
+        calls = getattr(app.state, "calls", None) if isinstance(app, FastAPI) else None
+        if isinstance(calls, Calls):
+            await self._drain(calls, app.state.settings.drain_s)
         await super().shutdown(sockets)
+
+    async def _drain(self, calls: Calls, wait_s: float) -> None:
+        if calls.running and self._say is not None:
+            self._say(f"Waiting up to {wait_s:g} s for calls to end; press Ctrl+C again to end them now.")
+        draining = asyncio.create_task(calls.drain(wait_s))
+        while not draining.done() and not self.force_exit:
+            await asyncio.wait([draining], timeout=0.1)
+        if not draining.done():
+            draining.cancel()
+            await calls.drain(0)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal asks for a graceful end, the second for one at once."""

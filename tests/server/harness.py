@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -97,6 +100,28 @@ class Client:
 
 
 @dataclass(slots=True)
+class Answer:
+    """An HTTP answer. `headers` by lower-case name."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def _get(url: str, headers: dict[str, str], trusting: ssl.SSLContext | None) -> Answer:
+    request = urllib.request.Request(url, headers=headers)
+    try:
+        got = urllib.request.urlopen(request, timeout=PATIENCE_S, context=trusting)
+    except urllib.error.HTTPError as refused:
+        got = refused
+    with got:
+        return Answer(got.status, {name.lower(): value for name, value in got.headers.items()}, got.read())
+
+
+@dataclass(slots=True)
 class Place:
     """A running server."""
 
@@ -108,6 +133,11 @@ class Place:
     def calls(self) -> Calls:
         calls: Calls = self.app.state.calls
         return calls
+
+    async def get(self, path: str, *, trusting: ssl.SSLContext | None = None, **headers: str) -> Answer:
+        """What the server answers to GET; `_` in a header's name stands for `-`."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await asyncio.to_thread(_get, self.url + path, named, trusting)
 
     @asynccontextmanager
     async def client(

@@ -1,0 +1,50 @@
+"""Voice inside a FastAPI application that was there before: its lifespan and its login hold for calls too.
+
+uvicorn existing_app:app --app-dir examples
+
+Calls are made at ws://127.0.0.1:8000/voice/ws/{user_id}/{session_id}, with the header `X-Key: open sesame`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+from fastapi import Depends, FastAPI, Header, WebSocketException
+
+from realtime import RealtimeAgent, ScriptedModel, voice_router
+from realtime.model.scripted import echo_bot
+
+shop: dict[str, list[str]] = {}
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """What the application has always done when it starts and stops."""
+    shop["books"] = ["Middlemarch", "Emma"]
+    yield
+    shop.clear()
+
+
+async def logged_in(user_id: str, x_key: Annotated[str | None, Header()] = None) -> str:
+    """The application's own check. It runs before a socket is accepted."""
+    if x_key != "open sesame":
+        raise WebSocketException(1008, "please log in")
+    return user_id
+
+
+async def make_agent(user: str) -> RealtimeAgent:
+    """An agent that knows what the application knows."""
+    await asyncio.sleep(0)  # such as a query
+    instructions = f"You talk with {user} about these books: {', '.join(shop['books'])}."
+    return RealtimeAgent("Robin", instructions, ScriptedModel(echo_bot("We have two books.")))
+
+
+app = FastAPI(lifespan=lifespan)
+app.include_router(voice_router(make_agent, prefix="/voice", dependencies=[Depends(logged_in)]))
+
+
+@app.get("/books")
+async def books() -> list[str]:
+    """A route that was there before."""
+    return shop["books"]

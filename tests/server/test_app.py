@@ -1,0 +1,91 @@
+"""What the application says over HTTP: the page, its headers, health, readiness, information."""
+
+from pathlib import Path
+
+import pytest
+
+import realtime
+from realtime.server import app as app_module
+from realtime.server.app import ServerInfo, create_app, page_folder
+from tests.server.harness import echo_agent, serving, serving_app
+
+DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
+
+
+async def test_the_page_and_its_files_are_served_as_they_were_built() -> None:
+    async with serving() as place:
+        for path in DIST.rglob("*.*"):
+            name = path.relative_to(DIST).as_posix()
+            answer = await place.get(f"/{name}")
+            assert (answer.status, answer.body) == (200, path.read_bytes()), name
+        assert (await place.get("/")).body == (DIST / "index.html").read_bytes()
+        assert (await place.get("/nothing.js")).status == 404
+        assert (await place.get("/../pyproject.toml")).status == 404
+
+
+async def test_every_answer_forbids_what_the_page_does_not_need() -> None:
+    async with serving() as place:
+        for path in ("/", "/page.js", "/healthz", "/nothing"):
+            headers = (await place.get(path)).headers
+            assert "default-src 'self'; connect-src 'self' ws: wss:" in headers["content-security-policy"]
+            assert headers["x-content-type-options"] == "nosniff"
+            assert "server" not in headers
+
+
+async def test_a_file_that_did_not_change_is_not_sent_again() -> None:
+    async with serving() as place:
+        first = await place.get("/page.js")
+        assert first.headers["cache-control"] == "no-cache"
+        again = await place.get("/page.js", If_None_Match=first.headers["etag"])
+        assert again.status == 304
+
+
+async def test_without_a_built_page_a_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_module, "page_folder", lambda: None)
+    async with serving() as place:
+        answer = await place.get("/")
+        assert answer.status == 503
+        assert "make serve" in answer.body.decode()
+        async with place.client() as client:
+            await client.make_call()
+
+
+def test_the_page_of_the_clone_is_found() -> None:
+    assert page_folder() == DIST
+
+
+async def test_readiness_follows_the_loading_and_the_draining() -> None:
+    ready = False
+    app = create_app(echo_agent, is_ready=lambda: ready)
+    async with serving_app(app) as place:
+        answer = await place.get("/readyz")
+        assert (answer.status, answer.json()) == (503, {"status": "starting", "calls": 0})
+        ready = True
+        async with place.client() as client:
+            await client.make_call()
+            answer = await place.get("/readyz")
+            assert (answer.status, answer.json()) == (200, {"status": "ok", "calls": 1})
+            await place.calls.drain(0)
+            answer = await place.get("/readyz")
+            assert (answer.status, answer.json()) == (503, {"status": "draining", "calls": 0})
+        assert (await place.get("/healthz")).json() == {"status": "ok"}
+
+
+async def test_the_information_is_what_agent_ready_says() -> None:
+    async with serving() as place:
+        before = (await place.get("/api/info")).json()
+        assert before == {"model": None, "notices": [], "version": realtime.__version__}
+        async with place.client() as client:
+            await client.make_call()
+            told = next(event for event in client.events if event["type"] == "agent_ready")
+            assert (await place.get("/api/info")).json()["model"] == told["model"]
+
+
+async def test_the_information_may_be_given() -> None:
+    async def info() -> ServerInfo:
+        return ServerInfo(model={"model": "local"}, notices=("Speech recognition is not installed.",))
+
+    async with serving_app(create_app(echo_agent, info=info)) as place:
+        told = (await place.get("/api/info")).json()
+        assert told["model"] == {"model": "local"}
+        assert told["notices"] == ["Speech recognition is not installed."]

@@ -1,0 +1,143 @@
+"""Who may come in: tokens, pages elsewhere, addresses; as decided, and over real sockets."""
+
+import ssl
+from pathlib import Path
+
+import pytest
+from starlette.requests import HTTPConnection
+from websockets.exceptions import InvalidStatus
+
+from realtime.server.gate import COOKIE, LOOPBACK_HOSTS, Gate
+from realtime.server.settings import ServerSettings
+from realtime.server.tls import self_signed
+from tests.server.harness import serving
+
+
+def request(query: str = "", client: tuple[str, int] | None = ("10.0.0.1", 5), **headers: str) -> HTTPConnection:
+    pairs = [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
+    scope = {"type": "websocket", "headers": pairs, "query_string": query.encode(), "path": "/", "client": client}
+    return HTTPConnection(scope)
+
+
+@pytest.mark.parametrize(
+    ("shown", "refusal"),
+    [
+        (request("token=secret"), None),
+        (request(authorization="Bearer secret"), None),
+        (request(authorization="bearer  secret "), None),
+        (request(cookie=f"{COOKIE}=secret"), None),
+        (request("token=wrong", cookie=f"{COOKIE}=secret"), None),
+        (request(), "no token was given"),
+        (request("token="), "no token was given"),
+        (request("token=wrong"), "the token is wrong"),
+        (request("token=secre"), "the token is wrong"),
+        (request(authorization="Basic secret"), "no token was given"),
+        (request("token=%ff%fe"), "the token is wrong"),
+    ],
+)
+def test_the_token_is_taken_from_query_header_or_cookie(shown: HTTPConnection, refusal: str | None) -> None:
+    assert Gate(ServerSettings(token="secret")).refusal(shown) == refusal
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "allowed"),
+    [
+        ("http://voice.example:8000", "voice.example:8000", True),
+        ("https://voice.example", "voice.example", True),
+        ("https://voice.example:443", "voice.example", True),
+        ("https://VOICE.example", "voice.example", True),
+        ("http://voice.example:8000", "voice.example:8001", False),
+        ("http://voice.example", "voice.example:8000", False),
+        ("http://evil.example", "voice.example", False),
+        ("http://voice.example.evil.example", "voice.example", False),
+        ("null", "voice.example", False),
+        ("http://voice.example:port", "voice.example:port", False),
+        ("file://", "voice.example", False),
+        ("https://friend.example", "voice.example", True),
+    ],
+)
+def test_a_page_has_to_be_of_this_host_or_be_allowed(origin: str, host: str, allowed: bool) -> None:
+    gate = Gate(ServerSettings(allowed_origins=("https://friend.example/",)))
+    assert (gate.refusal(request(origin=origin, host=host)) is None) is allowed
+
+
+def test_a_program_names_no_page_and_is_let_in() -> None:
+    assert Gate(ServerSettings()).refusal(request(host="127.0.0.1:8000")) is None
+
+
+def test_a_page_that_made_its_name_point_here_is_kept_out_of_loopback() -> None:
+    gate = Gate(ServerSettings(hosts=LOOPBACK_HOSTS))
+    assert gate.refusal(request(origin="http://evil.example:8000", host="evil.example:8000")) is not None
+    assert gate.refusal(request(origin="http://localhost:8000", host="localhost:8000")) is None
+    assert gate.refusal(request(origin="http://[::1]:8000", host="[::1]:8000")) is None
+
+
+def test_every_page_may_be_allowed() -> None:
+    assert Gate(ServerSettings(allowed_origins=("*",))).refusal(request(origin="http://x.example", host="y")) is None
+
+
+def test_the_address_is_the_peer_unless_a_proxy_is_trusted() -> None:
+    forwarded = request(x_forwarded_for="6.6.6.6, 10.9.8.7")
+    assert Gate(ServerSettings()).address(forwarded) == "10.0.0.1"
+    assert Gate(ServerSettings(trust_forwarded=True)).address(forwarded) == "10.9.8.7"
+    assert Gate(ServerSettings(trust_forwarded=True)).address(request()) == "10.0.0.1"
+    assert Gate(ServerSettings()).address(request(client=None)) == "local"
+
+
+def test_an_empty_token_is_a_mistake_and_the_token_is_never_shown() -> None:
+    with pytest.raises(ValueError, match="the token is empty"):
+        ServerSettings(token="")
+    assert "secret" not in repr(ServerSettings(token="secret"))
+
+
+async def test_without_the_token_the_socket_is_refused_before_it_opens(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(settings=ServerSettings(token="secret", drain_s=0)) as place:
+        for path in ("/ws/u/s", "/ws/u/s?token=wrong"):
+            with pytest.raises(InvalidStatus) as refused:
+                async with place.client(path):
+                    pass
+            assert refused.value.response.status_code == 403
+        assert "no token was given" in caplog.text
+        assert "the token is wrong" in caplog.text
+        async with place.client("/ws/u/s?token=secret") as client:
+            await client.make_call()
+        async with place.client("/ws/u/s", additional_headers={"Authorization": "Bearer secret"}) as client:
+            await client.make_call()
+
+
+async def test_the_page_with_the_token_sets_a_cookie_that_opens_the_socket() -> None:
+    async with serving(settings=ServerSettings(token="secret", drain_s=0)) as place:
+        assert "set-cookie" not in (await place.get("/")).headers
+        assert "set-cookie" not in (await place.get("/?token=wrong")).headers
+        cookie = (await place.get("/?token=secret")).headers["set-cookie"]
+        assert {"HttpOnly", "SameSite=strict"} <= set(cookie.split("; "))
+        named = {"Cookie": cookie.split(";")[0], "Origin": place.url}
+        async with place.client("/ws/u/s", additional_headers=named) as client:
+            await client.make_call()
+
+
+async def test_what_the_server_says_of_itself_needs_the_token_too() -> None:
+    async with serving(settings=ServerSettings(token="secret", drain_s=0)) as place:
+        assert (await place.get("/api/info")).status == 401
+        assert (await place.get("/api/info?token=secret")).status == 200
+        assert (await place.get("/healthz")).status == 200
+
+
+async def test_a_page_elsewhere_cannot_open_a_socket(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving() as place:
+        with pytest.raises(InvalidStatus) as refused:
+            async with place.client(origin="http://evil.example"):
+                pass
+        assert refused.value.response.status_code == 403
+        assert "http://evil.example" in caplog.text
+        async with place.client(origin=place.url) as client:
+            await client.make_call()
+
+
+async def test_calls_go_over_a_self_signed_certificate(tmp_path: Path) -> None:
+    files = self_signed(tmp_path)
+    trusting = ssl.create_default_context(cafile=str(files.certificate))
+    async with serving(tls=files) as place, place.client(ssl=trusting) as client:
+        assert place.url.startswith("https://")
+        await client.make_call()
+        assert (await place.get("/healthz", trusting=trusting)).json() == {"status": "ok"}

@@ -1,0 +1,124 @@
+"""Every example runs as it is printed: against the scripted model, the embedded one or an emulated provider."""
+
+import asyncio
+import importlib.util
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from realtime.agent import RealtimeAgent
+from realtime.event.config import SessionConfig
+from realtime.message import ToolCallBlock
+from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak
+from realtime.server.plan import load_make_agent
+from realtime.server.sockets import make_agent_of
+from tests.model.emulator import Emulator
+from tests.server.harness import create, serving, serving_app
+
+Point = Callable[[Emulator], None]
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+SPOKEN = np.random.default_rng(5).integers(-9_000, 9_000, 12_000, dtype=np.int16).tobytes()
+
+
+def load(name: str) -> ModuleType:
+    """A fresh copy of an example as a module."""
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def to_the_emulator(monkeypatch: pytest.MonkeyPatch) -> Point:
+    """Point the examples, which name no address, to an emulated provider."""
+
+    def point(provider: Emulator) -> None:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
+
+    return point
+
+
+async def test_the_documented_agent_sample_runs(to_the_emulator: Point, capsys: pytest.CaptureFixture[str]) -> None:
+    """RTA-04, RTA-05, RTA-07: the printed imports and constructor; `start` with a plain queue emits events."""
+    async with Emulator() as provider:
+        to_the_emulator(provider)
+        running = asyncio.create_task(load("agentscope_agent").main())
+        session = await provider.session()
+        item = await session.until("conversation.item.create")
+        assert item["item"]["content"] == [{"type": "input_text", "text": "Hello, who are you?"}]
+        await session.until("response.create")
+        await session.speak("resp_1", "item_1", "I am Friday.", SPOKEN)
+        await running
+        await session.socket.wait_closed()
+    printed = capsys.readouterr().out.split()
+    assert printed[0] == "agent_ready"
+    assert printed[-1] == "agent_response_done"
+    assert "agent_response_audio_delta" in printed
+
+
+async def test_the_documented_server_sample_runs(to_the_emulator: Point) -> None:
+    """BRW-03: accept, pump the queue by `send_json(msg.model_dump())`, feed `handle_input`."""
+    async with Emulator() as provider:
+        to_the_emulator(provider)
+        async with serving_app(load("agentscope_server").app) as place:
+            async with place.client("/ws/user1/session1", subprotocols=()) as client:
+                ready = await client.until("agent_ready")
+                assert ready["agent_name"] == "Assistant"
+                await client.send(create(instructions="You are a pirate.", user_name="User1"))
+                await client.until("server_session_updated")
+                await client.send({"type": "client_text_append", "session_id": "session1", "text": "Hello"})
+                session = await provider.session()
+                await session.until("response.create")
+                assert session.sent("session.update")[-1]["session"]["instructions"] == "You are a pirate."
+                await session.speak("resp_1", "item_1", "Arr.", SPOKEN)
+                await client.until("agent_response_done")
+                assert json.dumps(client.events)
+            await session.socket.wait_closed()
+
+
+async def test_an_agent_of_ones_own_uses_its_tool() -> None:
+    make_agent = load_make_agent(f"{EXAMPLES / 'my_agent.py'}:make_agent")
+    made = await make_agent_of(make_agent, user="u1", config=SessionConfig(user_name="Ann"), call_id="call_1")
+    assert (made.name, made.model.profile.provider) == ("Robin", "local")
+    assert "The caller is Ann." in made.sys_prompt
+    result = await made.toolkit.run(ToolCallBlock(id="t1", name="find_order", input='{"number": 42}'))
+    assert "Order 42 was shipped" in result.output_text()
+
+    script = [Expect(object), CallTools((("find_order", {"number": 42}),)), Expect(object), Speak("Shipped.", 0.1)]
+    model = ScriptedModel(script, profile=PROFILE, strict=False)
+    agents = iter([RealtimeAgent(made.name, made.sys_prompt, model, toolkit=made.toolkit)])
+    async with serving(lambda: next(agents)) as place, place.client() as client:
+        await client.make_call(user_name="Ann")
+        await client.send({"type": "client_text_append", "text": "Where is my order 42?"})
+        told = await client.until("agent_response_tool_result")
+        assert "Order 42 was shipped" in json.dumps(told["tool_result"])
+
+
+async def test_an_existing_application_keeps_its_lifespan_its_login_and_its_routes() -> None:
+    module = load("existing_app")
+    async with serving_app(module.app) as place:
+        assert module.shop["books"] == ["Middlemarch", "Emma"]
+        with pytest.raises(InvalidStatus) as refused:
+            async with place.client("/voice/ws/user1/session1"):
+                pass
+        assert refused.value.response.status_code == 403
+        key = {"X-Key": "open sesame"}
+        async with place.client("/voice/ws/user1/session1", additional_headers=key) as client:
+            await client.make_call()
+            await client.send({"type": "client_text_append", "text": "What do you have?"})
+            done = await client.until("agent_response_audio_transcript_done")
+            assert done["transcript"] == "We have two books."
+    assert module.shop == {}
+
+
+def test_the_examples_are_short() -> None:
+    lines = (EXAMPLES / "my_agent.py").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 30
