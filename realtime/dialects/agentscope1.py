@@ -108,8 +108,8 @@ class AgentScope1Dialect:
 
 def _tool_use(call: ToolCallBlock) -> dict[str, Any]:
     try:
-        parsed = msgspec.json.decode(call.input or "{}")
-    except msgspec.DecodeError:
+        parsed = msgspec.json.decode(call.input or "{}", type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
         parsed = {}
     return {"type": "tool_use", "id": call.id, "name": call.name, "input": parsed, "raw_input": call.input}
 

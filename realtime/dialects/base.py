@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 import pybase64
@@ -46,8 +46,8 @@ _decoder: msgspec.json.Decoder[ClientEvent] = msgspec.json.Decoder(ClientEvent)
 
 
 class _Loose(msgspec.Struct):
-    type: str | None = None
-    event_id: str | None = None
+    type: Any = None
+    event_id: Any = None
 
 
 def decode_json(frame: str | bytes) -> ClientEvent:
@@ -58,7 +58,9 @@ def decode_json(frame: str | bytes) -> ClientEvent:
         raise _wrong_event(frame, error) from error
     except msgspec.DecodeError as error:
         raise ClientError(f"the frame is not JSON: {error}", code="malformed_json") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise ClientError("the event is nested too deeply", code="invalid_event") from error
+    except ValueError as error:
         raise ClientError(f"the event cannot be read: {error}", code="invalid_event") from error
 
 
@@ -67,11 +69,12 @@ def _wrong_event(frame: str | bytes, error: msgspec.ValidationError) -> ClientEr
         loose = msgspec.json.decode(frame, type=_Loose)
     except (msgspec.DecodeError, RecursionError):
         return ClientError("an event is a JSON object with a `type`", code="invalid_event")
+    event_id = loose.event_id if isinstance(loose.event_id, str) else None
     if loose.type is None:
-        return ClientError("the event has no `type`", code="invalid_event", client_event_id=loose.event_id)
+        return ClientError("the event has no `type`", code="invalid_event", client_event_id=event_id)
     text = explain(error)
     code = "unknown_event" if text.startswith("unknown event type") else "invalid_event"
-    return ClientError(text, code=code, client_event_id=loose.event_id)
+    return ClientError(text, code=code, client_event_id=event_id)
 
 
 def encode_json(event: ServerEvent) -> str:

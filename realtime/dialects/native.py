@@ -21,6 +21,8 @@ from realtime.listener import Listener, Sink
 from realtime.runtime import Runtime
 
 SUBPROTOCOL = "realtime.v1"
+ITEMS_AT_ONCE = 16
+"""Parts whose binary audio may be interleaved; one that was silent for longer is introduced again."""
 
 
 class NativeDialect:
@@ -33,7 +35,9 @@ class NativeDialect:
         self._delta = AudioDeltaWriter()
         self._items = 0
         self._item: tuple[str, str, int] | None = None
+        self._item_index = 0
         self._offset_samples = 0
+        self._others: dict[tuple[str, str, int], tuple[int, int]] = {}
 
     @property
     def subprotocol(self) -> str | None:
@@ -60,10 +64,9 @@ class NativeDialect:
             return [self._delta.encode(event)]
         key = (event.item_id, event.response_id, event.content_index)
         out: list[Frame] = []
-        if key != self._item:
-            self._item, self._items, self._offset_samples = key, self._items + 1, 0
+        if key != self._item and self._is_new(key):
             out.append(encode_json(self._introduce(event)))
-        out.append(frames.pack(frames.AGENT_AUDIO, 0, self._items, self._offset_samples, event.delta))
+        out.append(frames.pack(frames.AGENT_AUDIO, 0, self._item_index, self._offset_samples, event.delta))
         self._offset_samples += len(event.delta) // 2
         return out
 
@@ -85,9 +88,24 @@ class NativeDialect:
             tells_received_audio=True,
         )
 
+    def _is_new(self, key: tuple[str, str, int]) -> bool:
+        """Turn to another part. False: it is gone on with, since two responses are spoken in turns."""
+        if self._item is not None:
+            self._others[self._item] = (self._item_index, self._offset_samples)
+            if len(self._others) > ITEMS_AT_ONCE:
+                del self._others[next(iter(self._others))]
+        self._item = key
+        known = self._others.pop(key, None)
+        if known is not None:
+            self._item_index, self._offset_samples = known
+            return False
+        self._items += 1
+        self._item_index, self._offset_samples = self._items, 0
+        return True
+
     def _introduce(self, event: s.AgentResponseAudioDeltaEvent) -> s.ServerAudioItemEvent:
         return s.ServerAudioItemEvent(
-            item_index=self._items,
+            item_index=self._item_index,
             response_id=event.response_id,
             item_id=event.item_id,
             output_index=event.output_index,
