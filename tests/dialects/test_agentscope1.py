@@ -1,0 +1,372 @@
+"""The AgentScope 1.x pages: what they send is taken verbatim, what they get is what they can show and play."""
+
+import asyncio
+import base64
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from realtime.dialects.agentscope1 import AgentScope1Dialect
+from realtime.event import client as c
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.base import AudioFormat
+from realtime.event.config import SessionConfig
+from realtime.message import TextBlock, ToolCallBlock, ToolResultBlock
+from realtime.runtime import Runtime
+from tests.agent.fakes import WORDS, Call, ListSink, call, speech
+
+pytestmark = pytest.mark.virtual_time
+
+SILENCE = base64.b64encode(bytes(8_192)).decode()
+CHATBOT = [
+    '{"type":"client_session_create","config":{"instructions":"You are a helpful assistant named Friday.",'
+    '"agent_name":"Friday","model_provider":"dashscope"}}',
+    '{"type":"client_audio_append","session_id":"session1","audio":"' + SILENCE + '",'
+    '"format":{"rate":16000,"type":"audio/pcm"}}',
+    '{"type":"client_text_append","session_id":"session1","text":"Hello"}',
+    '{"type":"client_audio_commit","session_id":"session1"}',
+]
+"""What the chatbot page sends, as seen on the wire."""
+SAMPLE = [
+    '{"type":"client_session_create","config":{"instructions":"You are a helpful assistant.","user_name":"User1"}}',
+    '{"type":"client_audio_append","session_id":"session1","audio":"' + SILENCE + '",'
+    '"format":{"encoding":"pcm16","sample_rate":16000}}',
+]
+"""What the documentation's JavaScript sample sends."""
+
+
+def shown(events: list[s.ServerEvent], dialect: AgentScope1Dialect | None = None) -> list[dict[str, Any]]:
+    """What a page gets of these events."""
+    dialect = dialect or AgentScope1Dialect()
+    return [json.loads(frame) for event in events for frame in dialect.encode(event)]
+
+
+class Page:
+    """What the chatbot page does with a frame: the queue of its player and its bubbles."""
+
+    def __init__(self) -> None:
+        self.pcm = b""
+        self.user: list[str] = []
+        self.agent: list[str] = []
+        self.open: dict[str, str] = {}
+        self.types: list[str] = []
+
+    def on_message(self, frame: str) -> None:
+        data = json.loads(frame)
+        self.types.append(data["type"])
+        match data["type"]:
+            case "agent_response_audio_delta":
+                chunk = base64.b64decode(data["delta"])
+                np.frombuffer(chunk, dtype="<i2")  # throws for an odd length, as Int16Array does
+                self.pcm += chunk
+            case "agent_response_audio_transcript_delta":
+                self.open["agent"] = self.open.get("agent", "") + data["delta"]
+            case "agent_response_audio_transcript_done":
+                self.agent.append(self.open.pop("agent", ""))
+            case "agent_input_transcription_delta":
+                self.open["user"] = self.open.get("user", "") + data["delta"]
+            case "agent_input_transcription_done":
+                self.user.append(self.open.pop("user", "") + (data["transcript"] or ""))
+
+
+class PageSink(ListSink):
+    """A page at the other end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.page = Page()
+
+    def write(self, frame: Any) -> bool:
+        self.page.on_message(frame)
+        return super().write(frame)
+
+
+def page_in(made: Call, **options: bool) -> Page:
+    """A page that listens to the call beside the test's own listener."""
+    sink = PageSink()
+    made.session.attach(AgentScope1Dialect(**options).listener(sink, made.session.runtime, SessionConfig()))
+    return sink.page
+
+
+# -- in ----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_frames_of_the_chatbot_page_are_taken_as_they_are() -> None:
+    dialect = AgentScope1Dialect()
+    create, audio, text, commit = [dialect.decode(frame) for frame in CHATBOT]
+
+    assert isinstance(create, c.ClientSessionCreateEvent)
+    assert create.session_id is None
+    config = SessionConfig.from_dict(create.config)
+    assert (config.agent_name, config.model_provider) == ("Friday", "dashscope")
+    assert audio == c.ClientAudioAppendEvent(
+        session_id="session1", audio=bytes(8_192), format=AudioFormat(rate=16_000, type="audio/pcm")
+    )
+    assert text == c.ClientTextAppendEvent(session_id="session1", text="Hello")
+    assert commit == c.ClientAudioCommitEvent(session_id="session1")
+
+
+def test_the_frames_of_the_documented_sample_are_taken_as_they_are() -> None:
+    """BRW-05, BRW-07: the first frame without a session_id, and audio with the sample's format spelling."""
+    create, audio = [AgentScope1Dialect().decode(frame) for frame in SAMPLE]
+
+    assert isinstance(create, c.ClientSessionCreateEvent)
+    assert create.session_id is None
+    assert SessionConfig.from_dict(create.config) == SessionConfig(
+        instructions="You are a helpful assistant.", user_name="User1"
+    )
+    assert isinstance(audio, c.ClientAudioAppendEvent)
+    assert audio.format.rate_hz(0) == 16_000
+
+
+def test_the_frames_of_the_multi_agent_page_are_taken_as_they_are() -> None:
+    frame = (
+        '{"type":"client_session_create","config":{"agent1_name":"A","agent1_instructions":"x","agent2_name":"B",'
+        '"agent2_instructions":"y","model_provider":"openai"}}'
+    )
+    event = AgentScope1Dialect().decode(frame)
+    assert isinstance(event, c.ClientSessionCreateEvent)
+    assert SessionConfig.from_dict(event.config).model_provider == "openai"
+    assert AgentScope1Dialect().decode('{"type":"client_session_end","session_id":"session1"}') == (
+        c.ClientSessionEndEvent(session_id="session1")
+    )
+
+
+# -- out ---------------------------------------------------------------------------------------------------------------
+
+
+def test_what_1_x_has_no_event_for_is_not_sent() -> None:
+    assert (
+        shown(
+            [
+                s.ServerAudioFlushEvent(),
+                s.ServerLatencyEvent(response_id="r1", turn_end_to_audio_ms=5),
+                s.AgentItemDeletedEvent(item_id="a1"),
+                s.AgentItemTruncatedEvent(item_id="a1"),
+                s.AgentInputCommittedEvent(item_id="u1"),
+                s.AgentInputTranscriptionDeltaEvent(item_id="u1", delta="He"),
+                s.AgentInputTranscriptionFailedEvent(item_id="u1", code="x", message="y"),
+                s.AgentResponseToolUseDeltaEvent(
+                    response_id="r1", item_id="i", tool_use=ToolCallBlock(id="c", name="n"), delta="{"
+                ),
+                s.AgentReconnectedEvent(gap_ms=1),
+            ]
+        )
+        == []
+    )
+
+
+def test_a_tool_call_has_the_1_x_shape() -> None:
+    """AMB-55: `tool_use` with an object as input and the raw text beside it."""
+    (frame,) = shown(
+        [
+            s.AgentResponseToolUseDoneEvent(
+                response_id="r1",
+                item_id="i1",
+                tool_use=ToolCallBlock(id="call_1", name="clock", input='{"zone": "UTC"}'),
+                agent_id="agent-7",
+                agent_name="Friday",
+            )
+        ]
+    )
+
+    assert frame["type"] == "agent_response_tool_use_done"
+    assert frame["tool_use"] == {
+        "type": "tool_use",
+        "id": "call_1",
+        "name": "clock",
+        "input": {"zone": "UTC"},
+        "raw_input": '{"zone": "UTC"}',
+    }
+    assert (frame["agent_id"], frame["agent_name"]) == ("agent-7", "Friday")
+
+
+@pytest.mark.parametrize("arguments", ["", "{", "[1]", "7", "[" * 100_000], ids=["none", "half", "list", "int", "deep"])
+def test_arguments_that_are_no_object_are_shown_as_an_empty_one(arguments: str) -> None:
+    event = s.AgentResponseToolUseDoneEvent(
+        response_id="r1", item_id="i1", tool_use=ToolCallBlock(id="call_1", name="clock", input=arguments)
+    )
+    (frame,) = shown([event])
+
+    assert frame["tool_use"]["input"] == {}
+    assert frame["tool_use"]["raw_input"] == arguments
+
+
+@pytest.mark.parametrize("output", ["12:00", [TextBlock(text="12:00", id="b1")]], ids=["text", "blocks"])
+def test_a_tool_result_has_the_1_x_shape(output: Any) -> None:
+    """AMB-55: id, name and output, without our state."""
+    result = ToolResultBlock(id="call_1", name="clock", output=output)
+    (frame,) = shown([s.AgentResponseToolResultEvent(tool_result=result)])
+
+    wanted = output if isinstance(output, str) else [{"type": "text", "text": "12:00", "id": "b1"}]
+    assert frame["tool_result"] == {"type": "tool_result", "id": "call_1", "name": "clock", "output": wanted}
+
+
+def test_a_written_answer_is_shown_in_the_bubble_of_a_spoken_one() -> None:
+    where: dict[str, Any] = {"response_id": "r1", "item_id": "i1"}
+    frames = shown(
+        [s.AgentResponseTextDeltaEvent(delta="Hi", **where), s.AgentResponseTextDoneEvent(text="Hi", **where)]
+    )
+
+    assert [frame["type"] for frame in frames] == [
+        "agent_response_audio_transcript_delta",
+        "agent_response_audio_transcript_done",
+    ]
+    assert (frames[0]["delta"], frames[1]["transcript"]) == ("Hi", "Hi")
+
+
+def test_an_error_has_a_code_that_is_text() -> None:
+    (frame,) = shown([s.AgentErrorEvent(error_type="provider_error", code="unknown", message="x")])
+
+    assert isinstance(frame["code"], str)
+
+
+def test_the_listener_of_a_page_is_paced_at_24_khz_whatever_was_asked() -> None:
+    sink = ListSink()
+    config = SessionConfig(output_audio_format=AudioFormat(rate=16_000))
+    listener = AgentScope1Dialect().listener(sink, Runtime(now=lambda: 0.0), config)
+    assert not listener.tells_received_audio
+
+
+async def test_speech_of_any_model_is_played_at_24_khz() -> None:
+    sink = PageSink()
+    loop = asyncio.get_running_loop()
+    listener = AgentScope1Dialect().listener(sink, Runtime.deterministic(loop.time), SessionConfig())
+    for start in range(0, 32_000, 641 * 2):
+        pcm = speech(1_000, 16_000)[start : start + 641 * 2]
+        listener.deliver(
+            s.AgentResponseAudioDeltaEvent(response_id="r1", item_id="a1", delta=pcm, format=AudioFormat.pcm16(16_000))
+        )
+    listener.deliver(s.AgentResponseAudioDoneEvent(response_id="r1", item_id="a1"))
+    await asyncio.sleep(2)
+
+    assert len(sink.page.pcm) == 48_000
+    assert {json.loads(frame)["format"]["rate"] for frame in sink.frames if "delta" in json.loads(frame)} == {24_000}
+
+
+# -- whole conversations -----------------------------------------------------------------------------------------------
+
+
+async def test_a_page_shows_and_plays_a_whole_turn() -> None:
+    async with call() as made:
+        page = page_in(made)
+        made.link.hear_start("u1")
+        made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="Hello"))
+        made.link.hear_end("u1", 900, "Hello.")
+        made.link.reply(2_000, "Good morning.")
+        await asyncio.sleep(3)
+
+        assert page.user == ["Hello."]
+        assert page.agent == ["Good morning."]
+        assert len(page.pcm) == 2_000 * 48
+        assert page.types[-3:] == [
+            "agent_response_audio_done",
+            "agent_response_audio_transcript_done",
+            "agent_response_done",
+        ]
+
+
+@pytest.mark.parametrize("how", ["speech", "text", "cancel", "lost link", "failed"])
+async def test_a_page_gets_every_reply_closed_however_it_ends(how: str) -> None:
+    """Every audio is followed by audio_done, every transcript by transcript_done, cancelled and failed ones too."""
+    async with call() as made:
+        page = page_in(made)
+        made.link.hear_start("u1")
+        made.link.hear_end("u1", 900, "Hello.")
+        response_id = made.link.begin()
+        made.link.speak(response_id, 8_000, WORDS)
+        await asyncio.sleep(1)
+        if how == "speech":
+            made.link.hear_start("u2")
+        elif how == "text":
+            made.receive(c.ClientTextAppendEvent(text="Wait."))
+        elif how == "cancel":
+            made.receive(c.ClientResponseCancelEvent())
+        elif how == "lost link":
+            made.link.say(m.ModelReconnectingEvent(attempt=1, retry_after_ms=1, reason="lost"))
+        else:
+            made.link.say(m.ModelResponseDoneEvent(response_id=response_id, status="failed"))
+        await asyncio.sleep(10)
+
+        assert page.open == {}
+        assert page.types.count("agent_response_audio_done") == 1
+        assert page.types.count("agent_response_audio_transcript_done") == 1
+        after = page.types[page.types.index("agent_response_audio_done") :]
+        assert "agent_response_audio_delta" not in after
+
+
+async def test_an_interrupted_page_hears_at_most_350_ms_more() -> None:
+    async with call() as made:
+        page = page_in(made)
+        made.link.hear_start("u1")
+        made.link.hear_end("u1", 900, "Hello.")
+        made.link.reply(12_000, WORDS)
+        await asyncio.sleep(2)
+        made.link.hear_start("u2")
+        played = len(page.pcm)
+        await asyncio.sleep(20)
+
+        assert len(page.pcm) == played
+        assert played / 48 <= 2_000 + 350
+
+
+async def test_a_hasty_turn_end_shows_the_page_no_word_twice() -> None:
+    async with call() as made:
+        page = page_in(made)
+        made.link.hear_start("u1")
+        made.link.hear_end("u1", 900, "I would like")
+        made.link.hear_start("u2")
+        made.link.hear_end("u2", 1_900, "tea.")
+        await asyncio.sleep(1)
+
+        assert "".join(page.user) == "I would like tea."
+
+
+async def test_nothing_but_the_end_comes_after_the_end() -> None:
+    async with call() as made:
+        page = page_in(made)
+        made.link.reply(8_000, WORDS)
+        await asyncio.sleep(1)
+        made.receive(c.ClientSessionEndEvent())
+        await made.session.ended.wait()
+        await asyncio.sleep(10)
+
+        assert page.types[-2:] == ["agent_ended", "server_session_ended"]
+        assert page.open == {}
+
+
+# -- the documentation's sample ----------------------------------------------------------------------------------------
+
+
+async def test_the_documented_handler_gets_the_short_names_and_plays() -> None:
+    """BRW-09, BRW-10, AMB-47: the printed handler waits for `response_audio_delta` and plays `data.delta`."""
+    async with call() as made:
+        sink = ListSink()
+        dialect = AgentScope1Dialect(short_names=True)
+        made.session.attach(dialect.listener(sink, made.session.runtime, SessionConfig()))
+        made.link.reply(1_000, "Good morning.")
+        await asyncio.sleep(2)
+
+        played = b""
+        for frame in sink.frames:
+            data = json.loads(frame)
+            if data["type"] == "response_audio_delta":
+                played += base64.b64decode(data["delta"])
+        assert len(played) == 48_000
+        assert np.abs(np.frombuffer(played, dtype="<i2").astype(float)).mean() > 0
+        types = {json.loads(frame)["type"] for frame in sink.frames}
+        assert not {name for name in types if name.startswith("agent_")}
+
+
+def test_names_of_the_server_stay_in_the_short_dialect() -> None:
+    short = AgentScope1Dialect(short_names=True)
+    events: list[s.ServerEvent] = [
+        s.ServerSessionCreatedEvent(session_id="session1"),
+        s.AgentReadyEvent(),
+        s.AgentErrorEvent(error_type="e", code="c", message="m"),
+    ]
+
+    assert [frame["type"] for frame in shown(events, short)] == ["server_session_created", "ready", "error"]

@@ -1,0 +1,122 @@
+"""Frames of every kind of nonsense: each is an event or a ClientError with a code, nothing else."""
+
+import json
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from realtime.dialects import ClientDialect
+from realtime.dialects.agentscope1 import AgentScope1Dialect
+from realtime.dialects.native import NativeDialect
+from realtime.errors import ClientError
+from realtime.event import client as c
+from realtime.event.base import Event
+from realtime.event.schema import event_type
+
+TYPES = [event_type(event) for event in get_args(c.ClientEvent)]
+FIELDS = sorted({name for event in get_args(c.ClientEvent) for name in event.__struct_fields__})
+DIALECTS: list[ClientDialect] = [NativeDialect(), AgentScope1Dialect(), AgentScope1Dialect(short_names=True)]
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("AAAA"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=5,
+)
+near_events = st.tuples(st.sampled_from(TYPES), st.dictionaries(st.sampled_from(FIELDS), json_values, max_size=5)).map(
+    lambda event: {"type": event[0]} | event[1]
+)
+
+
+def read(dialect: ClientDialect, frame: str | bytes) -> Event | ClientError:
+    """The event, or the error, which then is fit to be told."""
+    try:
+        return dialect.decode(frame)
+    except ClientError as refused:
+        error = refused
+    assert error.code
+    assert error.message
+    assert error.client_event_id is None or isinstance(error.client_event_id, str)
+    return error
+
+
+@settings(deadline=None)
+@given(frame=st.text() | st.binary())
+def test_anything_at_all_is_an_event_or_an_error(frame: str | bytes) -> None:
+    for dialect in DIALECTS:
+        read(dialect, frame)
+
+
+@settings(deadline=None)
+@given(frame=json_values)
+def test_any_json_is_an_event_or_an_error(frame: Any) -> None:
+    for dialect in DIALECTS:
+        read(dialect, json.dumps(frame))
+
+
+@settings(max_examples=300, deadline=None)
+@given(frame=near_events)
+def test_an_event_with_wrong_fields_is_an_event_or_an_error(frame: dict[str, Any]) -> None:
+    """CEV-02: a wrong frame is an error to be told, the socket lives on."""
+    for dialect in DIALECTS:
+        read(dialect, json.dumps(frame))
+        read(dialect, json.dumps(frame, ensure_ascii=False))
+
+
+@pytest.mark.parametrize(
+    ("frame", "code", "words"),
+    [
+        ("", "malformed_json", "not JSON"),
+        ("{", "malformed_json", "not JSON"),
+        ("[]", "invalid_event", "JSON object"),
+        ("7", "invalid_event", "JSON object"),
+        ("null", "invalid_event", "JSON object"),
+        ("{}", "invalid_event", "no `type`"),
+        ('{"type": 7}', "invalid_event", "type"),
+        ('{"type": "client_dance"}', "unknown_event", "client_dance"),
+        ('{"type": "agent_ready"}', "unknown_event", "agent_ready"),
+        ('{"type": "client_text_append"}', "invalid_event", "text"),
+        ('{"type": "client_text_append", "text": 7}', "invalid_event", "text"),
+        ('{"type": "client_text_append", "text": "x", "event_id": 7}', "invalid_event", "event_id"),
+        ('{"type": "client_audio_append", "audio": "%%%"}', "invalid_event", "audio"),
+        ('{"type": "client_audio_append", "audio": "AAA"}', "invalid_event", "audio"),
+        ("[" * 100_000, "invalid_event", "JSON object"),
+        ('{"type": "client_session_create", "config": ' + '{"a":' * 50_000, "invalid_event", "nest"),
+    ],
+)
+def test_what_is_wrong_is_said(frame: str, code: str, words: str) -> None:
+    """CEV-02: missing or unknown `type`, a non-object and wrong fields get a code and a sentence."""
+    error = read(NativeDialect(), frame)
+
+    assert isinstance(error, ClientError)
+    assert (error.code, words in error.message) == (code, True), error.message
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"type": "client_dance", "event_id": "evt_1"},
+        {"type": "client_text_append", "event_id": "evt_1"},
+        {"event_id": "evt_1"},
+    ],
+)
+def test_the_error_names_the_clients_own_event(frame: dict[str, Any]) -> None:
+    error = read(NativeDialect(), json.dumps(frame))
+
+    assert isinstance(error, ClientError)
+    assert error.client_event_id == "evt_1"
+
+
+def test_unknown_fields_are_ignored() -> None:
+    event = NativeDialect().decode('{"type": "client_text_append", "text": "x", "mood": "glad"}')
+
+    assert event == c.ClientTextAppendEvent(text="x")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS[1:], ids=["agentscope1", "docs"])
+def test_binary_frames_need_the_native_subprotocol(dialect: ClientDialect) -> None:
+    error = read(dialect, bytes(32))
+
+    assert isinstance(error, ClientError)
+    assert (error.code, "realtime.v1" in error.message) == ("invalid_frame", True)

@@ -1,0 +1,213 @@
+"""The native dialect: events as they are in JSON, and speech in binary frames both ways."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from realtime.audio.playback import AcknowledgedPlayback
+from realtime.dialects import SUBPROTOCOL, choose, frames
+from realtime.dialects.agentscope1 import AgentScope1Dialect
+from realtime.dialects.base import AudioDeltaWriter, encode_json
+from realtime.dialects.native import NativeDialect
+from realtime.errors import ClientError
+from realtime.event import ClientEvents, ServerEvents
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import AudioFormat
+from realtime.event.config import SessionConfig
+from realtime.runtime import Runtime
+from tests.agent.fakes import ListSink, speech
+
+
+def golden(fixtures_dir: Path, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((fixtures_dir / "protocol" / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def delta(pcm: bytes, item_id: str = "a1", **fields: Any) -> s.AgentResponseAudioDeltaEvent:
+    return s.AgentResponseAudioDeltaEvent(
+        response_id="r1", item_id=item_id, delta=pcm, format=AudioFormat.pcm16(24_000), **fields
+    )
+
+
+def binary(**config: Any) -> NativeDialect:
+    """A dialect whose client asked for binary audio."""
+    dialect = NativeDialect()
+    dialect.listener(ListSink(), Runtime(), SessionConfig(audio_frames="binary", **config))
+    return dialect
+
+
+# -- which one ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_subprotocol_or_a_name_chooses_the_dialect() -> None:
+    native = choose(["chat", SUBPROTOCOL])
+    assert isinstance(native, NativeDialect)
+    assert native.subprotocol == "realtime.v1"
+
+    assert isinstance(choose([]), AgentScope1Dialect)
+    assert choose([]).subprotocol is None
+    named = choose([], "native")
+    assert isinstance(named, NativeDialect)
+    assert named.subprotocol is None
+    assert isinstance(choose([SUBPROTOCOL], "agentscope1"), AgentScope1Dialect)
+    with pytest.raises(ClientError, match="agentscope1, docs, native"):
+        choose([], "esperanto")
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def test_every_client_frame_is_read_as_its_event(fixtures_dir: Path) -> None:
+    """BRW-04: JSON text frames in."""
+    for frame in golden(fixtures_dir, "client"):
+        assert NativeDialect().decode(json.dumps(frame)) == ClientEvents.from_json(frame)
+
+
+def test_every_server_event_is_written_as_its_frame(fixtures_dir: Path) -> None:
+    """BRW-04: JSON text frames out."""
+    for frame in golden(fixtures_dir, "server"):
+        (text,) = NativeDialect().encode(ServerEvents.from_json(frame))
+        assert isinstance(text, str)
+        assert json.loads(text) == frame
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a1", 'q"uo\\te', "ünïcode \u2028", '"delta":"', '"seq":0,"ts_ms":0}', ""]) | st.text(),
+            st.text(max_size=5),
+            st.binary(max_size=50),
+            st.integers(0, 2**53),
+            st.integers(0, 2**40),
+        ),
+        max_size=8,
+    )
+)
+def test_the_quick_writer_of_audio_writes_what_the_encoder_writes(
+    events: list[tuple[str, str, bytes, int, int]],
+) -> None:
+    writer, short = AudioDeltaWriter(), AudioDeltaWriter("response_audio_delta")
+    for item_id, response_id, pcm, seq, ts_ms in events:
+        event = s.AgentResponseAudioDeltaEvent(
+            response_id=response_id,
+            item_id=item_id,
+            delta=pcm,
+            format=AudioFormat.pcm16(24_000),
+            agent_id=response_id,
+            agent_name=item_id,
+            seq=seq,
+            ts_ms=ts_ms,
+        )
+        assert writer.encode(event) == encode_json(event)
+        expected = json.loads(encode_json(event)) | {"type": "response_audio_delta"}
+        assert json.loads(short.encode(event)) == expected
+
+
+def test_the_quick_writer_follows_what_changes_from_one_delta_to_the_next() -> None:
+    writer = AudioDeltaWriter()
+    first = delta(b"\x01\x00")
+    for changed in (
+        first,
+        msgspec.structs.replace(first, content_index=1),
+        msgspec.structs.replace(first, response_id="r2"),
+        msgspec.structs.replace(first, item_id="a2"),
+        first,
+    ):
+        assert writer.encode(changed) == encode_json(changed)
+
+
+# -- binary ------------------------------------------------------------------------------------------------------------
+
+
+def test_binary_frames_are_packed_and_read_as_the_golden_ones(fixtures_dir: Path) -> None:
+    for frame in golden(fixtures_dir, "binary"):
+        raw, pcm = bytes.fromhex(frame["frame_hex"]), bytes.fromhex(frame["pcm_hex"])
+        fields = (frame["kind"], frame["stream"], frame["item_index"], frame["sample_offset"], pcm)
+        assert frames.unpack(raw) == fields
+        if not frame["flags"]:
+            assert frames.pack(*fields) == raw
+
+
+def test_speech_of_the_client_comes_with_its_offset_at_the_rate_it_named() -> None:
+    dialect = binary(input_audio_format=AudioFormat(type="audio/pcm", rate=48_000))
+    event = dialect.decode(frames.pack(frames.CLIENT_AUDIO, 0, 0, 4_800, speech(10)))
+
+    assert event == c.ClientAudioAppendEvent(audio=speech(10), format=AudioFormat.pcm16(48_000), offset=4_800)
+
+
+def test_binary_speech_before_any_config_is_16_khz() -> None:
+    event = NativeDialect().decode(frames.pack(frames.CLIENT_AUDIO, 0, 0, 0, b"\x01"))
+
+    assert event == c.ClientAudioAppendEvent(audio=b"\x01", format=AudioFormat.pcm16(16_000), offset=0)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [b"", b"\x01", bytes(15), frames.pack(frames.AGENT_AUDIO, 0, 0, 0, b""), frames.pack(0, 0, 0, 0, b"")],
+    ids=["empty", "one-byte", "short-header", "agent-audio", "no-kind"],
+)
+def test_binary_frames_that_mean_nothing_are_refused(frame: bytes) -> None:
+    with pytest.raises(ClientError) as raised:
+        NativeDialect().decode(frame)
+    assert raised.value.code == "invalid_frame"
+
+
+def test_speech_of_the_agent_is_introduced_once_and_counted_in_samples() -> None:
+    dialect = binary()
+    out = [*dialect.encode(delta(speech(20, 24_000))), *dialect.encode(delta(speech(40, 24_000)))]
+    out += dialect.encode(delta(speech(20, 24_000), "a2"))
+
+    introduced = [json.loads(frame) for frame in out if isinstance(frame, str)]
+    assert [(one["type"], one["item_index"], one["item_id"]) for one in introduced] == [
+        ("server_audio_item", 1, "a1"),
+        ("server_audio_item", 2, "a2"),
+    ]
+    assert introduced[0]["format"]["rate"] == 24_000
+    spoken = [frames.unpack(frame) for frame in out if isinstance(frame, bytes)]
+    assert [(kind, stream, index, offset) for kind, stream, index, offset, _ in spoken] == [
+        (2, 0, 1, 0),
+        (2, 0, 1, 480),
+        (2, 0, 2, 0),
+    ]
+    assert spoken[1][4] == speech(40, 24_000)
+
+
+def test_two_items_that_are_spoken_in_turns_keep_their_number_and_count() -> None:
+    dialect = binary()
+    out: list[Any] = []
+    for item_id in ("a1", "a2", "a1", "a2"):
+        out += dialect.encode(delta(speech(20, 24_000), item_id))
+
+    spoken = [frames.unpack(frame)[2:4] for frame in out if isinstance(frame, bytes)]
+    assert spoken == [(1, 0), (2, 0), (1, 480), (2, 480)]
+    assert len([frame for frame in out if isinstance(frame, str)]) == 2
+
+
+def test_other_events_stay_text_for_a_client_with_binary_audio(fixtures_dir: Path) -> None:
+    dialect = binary()
+    for frame in golden(fixtures_dir, "server"):
+        if frame["type"] != "agent_response_audio_delta":
+            (text,) = dialect.encode(ServerEvents.from_json(frame))
+            assert isinstance(text, str)
+            assert json.loads(text) == frame
+
+
+def test_a_native_client_is_believed_what_it_played_and_told_what_arrived() -> None:
+    listener = NativeDialect().listener(ListSink(), Runtime(), SessionConfig())
+
+    assert isinstance(listener.clock, AcknowledgedPlayback)
+    assert listener.tells_received_audio
+
+
+@pytest.mark.parametrize("key", ["input_audio_format", "output_audio_format"])
+def test_a_rate_that_cannot_be_is_refused(key: str) -> None:
+    config = SessionConfig.from_dict({key: {"type": "audio/pcm", "rate": 4_000}})
+    with pytest.raises(ClientError, match="4000 Hz"):
+        NativeDialect().listener(ListSink(), Runtime(), config)
