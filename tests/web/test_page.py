@@ -145,3 +145,25 @@ def test_a_server_that_dies_is_told_and_one_that_stops_says_goodbye(page: Page, 
     assert stopping.stop() == 0
     expect(page.get_by_role("alert")).to_contain_text("The server")
     expect(page.get_by_role("status")).to_have_text("Call ended")
+
+
+def test_a_spoken_exchange_comes_back_as_captions_and_as_sound(
+    open_page: Callable[..., Page], serve: Serve, until: Until
+) -> None:
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    page = open_page(SPEECH / "hello_anna.wav", permissions=["microphone"])
+    page.goto(serve().address)
+    expect(page.locator("#model")).to_contain_text("It understands English only.")
+    page.get_by_role("button", name="Start talking").click()
+    until(page, "realtime.snapshot().state === 'speaking'")
+    until(page, "realtime.snapshot().state === 'listening'")
+    shown = snapshot(page)
+    heard, answered = shown["bubbles"]
+    assert re.sub(r"[^a-z ]", "", heard["text"].lower()) == "hello there my name is anna"
+    assert (answered["side"], answered["status"]) == ("agent", "done")
+    assert "Anna" in answered["text"]
+    # At least a quarter of a second of the answer was sound, not silence.
+    assert shown["playback"]["audible"] > RATE_HZ // 4
+    (answer_ms,) = shown["playedMs"].values()
+    assert shown["playback"]["rendered"] * 1000 // RATE_HZ == answer_ms
+    assert shown["notices"] == []

@@ -61,6 +61,9 @@ PLAYBACK = """async ({rate, plan}) => {
   }
   const quiet = frames;
   while (frames < quiet + 10) await new Promise((go) => setTimeout(go, 20));
+  // One more, to be told the counters after all that.
+  flush(null, 9);
+  await until((m) => m.type === 'flushed' && m.id === 9);
   await context.close();
   return {heard, messages, quietFrames: frames - lastSound};
 }"""
@@ -94,7 +97,7 @@ def test_items_are_played_to_their_last_sample_and_reported(page: Page, static_p
     assert result["heard"] == {"8000": RATE_HZ // 4, "4000": RATE_HZ // 8}
     finished = [(message["slot"], message["playedSamples"]) for message in of(result["messages"], "finished")]
     assert finished == [(0, RATE_HZ // 4), (1, RATE_HZ // 8)]
-    counters = of(result["messages"], "position")[-1]["counters"]
+    counters = of(result["messages"], "flushed")[-1]["counters"]
     assert counters["rendered"] == counters["audible"] == RATE_HZ // 4 + RATE_HZ // 8
 
 
@@ -103,14 +106,15 @@ def test_a_flush_plays_at_most_two_quanta_and_the_fade_and_nothing_of_the_item_a
 ) -> None:
     page.goto(static_page)
     result = page.evaluate(PLAYBACK, {"rate": RATE_HZ, "plan": "flush"})
-    first, second = of(result["messages"], "flushed")
+    first, second, last = of(result["messages"], "flushed")
     (flushed,) = first["slots"]
     assert flushed["slot"] == 0
     # Samples of the fade have values of their own: all that was heard, but the two plateaus.
     plateau = result["heard"]["8000"]
     assert flushed["playedSamples"] - plateau in (FADE, FADE - 1)
     assert [entry["slot"] for entry in second["slots"]] == [1]
-    counters = of(result["messages"], "position")[-1]["counters"]
+    assert last["slots"] == []
+    counters = last["counters"]
     assert FADE <= counters["afterFlush"] <= 2 * (2 * QUANTUM + FADE)
     assert counters["refused"] == 2 * RATE_HZ
     assert sum(result["heard"].values()) in range(counters["rendered"] - 4, counters["rendered"] + 1)
