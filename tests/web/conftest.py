@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "web" / "dist"
@@ -26,10 +26,12 @@ CHROMIUM_ARGUMENTS = [
     # A host beyond loopback, so that the page over http is in no secure context there.
     "--host-resolver-rules=MAP far.example 127.0.0.1",
 ]
-WAIT_MS = 20_000
+WAIT_MS = 60_000
 PCM_24 = {"type": "audio/pcm", "rate": 24_000, "encoding": "pcm16", "sample_rate": 24_000}
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'"
 MODEL = {"provider": "local", "model": "local", "voice": "heart", "voices": ["heart", "low"], "languages": ["en"]}
+
+expect.set_options(timeout=WAIT_MS)
 
 
 class StaticPage(SimpleHTTPRequestHandler):

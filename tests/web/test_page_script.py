@@ -210,6 +210,7 @@ def test_all_is_reached_by_keyboard_and_has_a_name(page: Page, static_page: str,
     page.get_by_role("button", name="Start talking").focus()
     page.keyboard.press("Enter")
     until(page, "realtime.snapshot().state === 'listening'")
+    expect(page.get_by_role("button", name="Mute")).to_be_visible()
     names = set()
     for _ in range(8):
         page.keyboard.press("Tab")

@@ -34,7 +34,10 @@ export class Call extends Emitter<CallEvents> {
   #captions: Captions = NO_CAPTIONS;
   #microphone: Microphone | null = null;
   #microphoneSamples = 0;
+  #microphoneStart: Promise<void> | null = null;
   #created = false;
+  readonly #settled: Promise<void>;
+  #settle: () => void = () => undefined;
   /** Typed before the agent was ready. */
   #unsent: string[] = [];
 
@@ -54,6 +57,9 @@ export class Call extends Emitter<CallEvents> {
     this.client = client;
     this.output = output;
     this.#captureUrl = captureUrl;
+    this.#settled = new Promise((settle) => {
+      this.#settle = settle;
+    });
     attachVoice(client, output);
     client.on("event", (event) => this.#receive(event));
     client.on("closed", (closing) => void this.#closed(closing));
@@ -92,11 +98,22 @@ export class Call extends Emitter<CallEvents> {
     this.emit("change", undefined);
   }
 
-  /** Asks for the microphone and lets it into the call. Throws MicrophoneError. */
-  async startMicrophone(): Promise<void> {
-    if (this.#microphone) return;
+  /**
+   * Asks for the microphone, once the agent is ready to hear, and lets it into the call. Nobody is asked in vain for a
+   * call that is not made, and no first word is lost. Throws MicrophoneError.
+   */
+  startMicrophone(): Promise<void> {
+    this.#microphoneStart ??= this.#startMicrophone().finally(() => {
+      this.#microphoneStart = null;
+    });
+    return this.#microphoneStart;
+  }
+
+  async #startMicrophone(): Promise<void> {
+    await this.#settled;
+    if (this.#microphone || this.#activity.ended) return;
     const microphone = await Microphone.create(this.#captureUrl, INPUT_RATE_HZ);
-    if (this.state === "ended") return microphone.close();
+    if (this.#activity.ended) return microphone.close();
     this.#microphone = microphone;
     microphone.on("frame", ({ pcm, rms }) => {
       this.#microphoneSamples += pcm.length;
@@ -140,6 +157,7 @@ export class Call extends Emitter<CallEvents> {
 
   #signal(signal: ServerEvent | LocalSignal): void {
     this.#activity = foldActivity(this.#activity, signal);
+    if (this.state !== "connecting") this.#settle();
     this.emit("change", undefined);
   }
 

@@ -64,7 +64,8 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent): readonly B
     case "agent_response_text_done":
       return settle(bubbles, agent(event), event.text);
     case "agent_response_tool_use_done": {
-      const { id, name, input } = event.tool_use;
+      const { id, name, input: given } = event.tool_use;
+      const input = given === "{}" ? "" : given;
       const bubble: Bubble = { id: `tool:${id}`, side: "tool", name, text: input, status: "live", responseId: event.response_id };
       return change(bubbles, bubble, () => ({ text: input }));
     }
@@ -72,7 +73,7 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent): readonly B
       const { id, name, output } = event.tool_result;
       const bubble: Bubble = { id: `tool:${id}`, side: "tool", name, text: "", status: "done", responseId: event.response_id };
       const result = typeof output === "string" ? output : JSON.stringify(output);
-      return change(bubbles, bubble, (old) => ({ text: `${old.text} → ${result}`, status: "done" }));
+      return change(bubbles, bubble, (old) => ({ text: `${old.text} → ${result}`.trim(), status: "done" }));
     }
     case "agent_response_done":
       return bubbles.map((bubble) =>

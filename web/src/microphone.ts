@@ -30,26 +30,34 @@ export class Microphone extends Emitter<MicrophoneEvents> {
   /** Asks for the microphone. Throws MicrophoneError, and then holds nothing: no track, no context. */
   static async create(workletUrl: string, rateHz: number): Promise<Microphone> {
     if (!window.isSecureContext || !navigator.mediaDevices) throw new MicrophoneError("insecure");
-    const stream = await openStream();
-    let context: AudioContext | undefined;
+    const open: { context?: AudioContext; stream?: MediaStream } = {};
     try {
-      const opened = await openContext(stream, rateHz);
-      context = opened.context;
-      await context.audioWorklet.addModule(workletUrl);
+      // All that takes time comes before the microphone opens, so that no first word is lost.
+      open.context = await loadContext(new AudioContext({ sampleRate: rateHz }), workletUrl);
+      open.stream = await openStream();
+      let source: MediaStreamAudioSourceNode;
+      try {
+        source = open.context.createMediaStreamSource(open.stream);
+      } catch {
+        // Firefox joins no microphone to a context of another rate: the worklet resamples then.
+        await open.context.close();
+        open.context = await loadContext(new AudioContext(), workletUrl);
+        source = open.context.createMediaStreamSource(open.stream);
+      }
       const processorOptions: CaptureOptions = { rateHz, frameMs: FRAME_MS };
-      const node = new AudioWorkletNode(context, "realtime-capture", {
+      const node = new AudioWorkletNode(open.context, "realtime-capture", {
         numberOfOutputs: 0,
         channelCount: 1,
         channelCountMode: "explicit",
         processorOptions,
       });
-      opened.source.connect(node);
-      await context.resume();
-      return new Microphone(stream, context, node);
+      source.connect(node);
+      void open.context.resume();
+      return new Microphone(open.stream, open.context, node);
     } catch (error) {
-      for (const track of stream.getTracks()) track.stop();
-      await context?.close();
-      throw new MicrophoneError("failed", error);
+      for (const track of open.stream?.getTracks() ?? []) track.stop();
+      if (open.context && open.context.state !== "closed") await open.context.close();
+      throw error instanceof MicrophoneError ? error : new MicrophoneError("failed", error);
     }
   }
 
@@ -92,22 +100,13 @@ async function openStream(): Promise<MediaStream> {
   }
 }
 
-/** A context at the call's rate; at the device's own where the browser cannot join the two (Firefox). */
-async function openContext(
-  stream: MediaStream,
-  rateHz: number,
-): Promise<{ context: AudioContext; source: MediaStreamAudioSourceNode }> {
-  const context = new AudioContext({ sampleRate: rateHz });
+/** The context with its worklet. Closes it where that fails. */
+async function loadContext(context: AudioContext, workletUrl: string): Promise<AudioContext> {
   try {
-    return { context, source: context.createMediaStreamSource(stream) };
-  } catch {
-    await context.close();
-  }
-  const own = new AudioContext();
-  try {
-    return { context: own, source: own.createMediaStreamSource(stream) };
+    await context.audioWorklet.addModule(workletUrl);
+    return context;
   } catch (error) {
-    await own.close();
+    await context.close();
     throw error;
   }
 }

@@ -114,6 +114,8 @@ test("a tool shows its arguments, then its result", () => {
   const used = event("agent_response_tool_use_done", { tool_use });
   expect(seen(used)).toEqual(['tool live: {"a": 1}']);
   expect(seen(used, event("agent_response_tool_result", { tool_result }))).toEqual(['tool done: {"a": 1} → 2']);
+  const bare = event("agent_response_tool_use_done", { tool_use: { ...tool_use, input: "{}" } });
+  expect(seen(bare, event("agent_response_tool_result", { tool_result }))).toEqual(["tool done: → 2"]);
 });
 
 test("latency is kept by response, in the order of its stages", () => {
