@@ -205,6 +205,9 @@ class Answers:
         if part is None or not part.audio_open:
             self._open_audio(response, event)
         if not response.out_of_band:
+            if event.item_id not in self._conversation:
+                # It was deleted while it was being said.
+                return
             self._conversation.hear_audio(event.item_id, len(event.delta) * self._ms_per_byte)
         self._emit(
             s.AgentResponseAudioDeltaEvent(
@@ -226,6 +229,8 @@ class Answers:
             return
         part = self._open(response, event.item_id, event.output_index, event.content_index)
         told = not response.out_of_band
+        if told and event.item_id not in self._conversation:
+            return
         match event:
             case m.ModelResponseAudioTranscriptDeltaEvent():
                 part.transcript_open = True
@@ -310,7 +315,7 @@ class Answers:
         )
 
     def _open(self, response: Response, item_id: str, output_index: int, content_index: int) -> Part:
-        if not response.out_of_band and item_id not in self._conversation:
+        if not response.out_of_band and item_id not in response.parts and item_id not in self._conversation:
             self._report.add_item(Item(id=item_id, role="assistant", status="in_progress"))
         return response.part(item_id, output_index, content_index)
 
