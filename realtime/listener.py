@@ -273,7 +273,7 @@ class Pacer:
         """Whether the event has to wait for the speech before it; it is then sent in its place."""
         if not self._buffer and not self._held:
             return False
-        if not event.type.startswith("agent_response_"):
+        if not event.type.startswith(("agent_response_", "agent_item_")):
             return False
         self._held.append((self._pushed_bytes, event))
         return True
