@@ -201,7 +201,7 @@ class Answers:
         response = self._responses.get(event.response_id)
         if response is None or response.dropped:
             return
-        part = response.parts.get(event.item_id)
+        part = response.parts.get((event.item_id, event.content_index))
         if part is None or not part.audio_open:
             self._open_audio(response, event)
         if not response.out_of_band:
@@ -269,7 +269,7 @@ class Answers:
         self._close_parts(response)
         finished = event.status == "completed" and not response.dropped
         if not response.out_of_band:
-            for item_id in response.parts:
+            for item_id in response.item_ids:
                 if item_id in self._conversation:
                     self._report.item_done(
                         self._conversation.complete(item_id, "completed" if finished else "incomplete")
@@ -315,7 +315,7 @@ class Answers:
         )
 
     def _open(self, response: Response, item_id: str, output_index: int, content_index: int) -> Part:
-        if not response.out_of_band and item_id not in response.parts and item_id not in self._conversation:
+        if not response.out_of_band and item_id not in self._conversation and item_id not in response.item_ids:
             self._report.add_item(Item(id=item_id, role="assistant", status="in_progress"))
         return response.part(item_id, output_index, content_index)
 

@@ -29,16 +29,23 @@ class Response:
     dropped: bool = False
     """Interrupted: what still arrives is not said any more."""
     done: bool = False
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[tuple[str, int], Part] = field(default_factory=dict)
+    """By item and content index."""
     calls: dict[str, ToolCallBlock] = field(default_factory=dict)
     unanswered: set[str] = field(default_factory=set)
 
     def part(self, item_id: str, output_index: int, content_index: int) -> Part:
         """The part with these ids, made if it is new."""
-        part = self.parts.get(item_id)
-        if part is None or part.content_index != content_index:
-            part = self.parts[item_id] = Part(self.id, item_id, output_index, content_index)
+        key = (item_id, content_index)
+        part = self.parts.get(key)
+        if part is None:
+            part = self.parts[key] = Part(self.id, item_id, output_index, content_index)
         return part
+
+    @property
+    def item_ids(self) -> list[str]:
+        """The items of its parts, in order."""
+        return [*dict.fromkeys(item_id for item_id, _ in self.parts)]
 
 
 class UserTurn:
