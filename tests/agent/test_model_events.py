@@ -264,6 +264,62 @@ async def test_an_item_the_model_adds_itself_is_told_once() -> None:
         made.check_heard_truth()
 
 
+async def test_an_announced_item_of_which_nothing_comes_is_no_item() -> None:
+    """Providers announce the item before its first word; an interruption may come in between."""
+    async with call() as made:
+        made.link.begin()
+        made.link.say(m.ModelItemAddedEvent(item=Item(id="reply_1", role="assistant", status="in_progress")))
+        made.link.hear_start("u1")
+        made.link.say(m.ModelResponseDoneEvent(response_id="resp_1", status="cancelled"))
+        made.link.hear_end("u1", text="Hello.")
+
+        assert made.transcript() == [("user", "Hello.")]
+        made.check_heard_truth()
+
+
+async def test_an_announced_item_of_a_response_nobody_wants_any_more_is_no_item() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Count."), c.ClientResponseCancelEvent())
+        made.link.begin()
+        made.link.say(m.ModelItemAddedEvent(item=Item(id="reply_1", role="assistant", status="in_progress")))
+        made.link.finish("resp_1", "One", status="cancelled")
+
+        assert made.transcript() == [("user", "Count.")]
+        made.check_heard_truth()
+
+
+async def test_two_parts_of_one_item_are_both_closed() -> None:
+    async with call() as made:
+        response_id = made.link.begin()
+        for place in (0, 1):
+            where: dict[str, Any] = {"response_id": response_id, "item_id": "a1", "content_index": place}
+            made.link.say(
+                m.ModelResponseAudioTranscriptDeltaEvent(delta=f"Part {place}. ", **where),
+                m.ModelResponseAudioDeltaEvent(delta=speech(100, 24_000), format=AUDIO, **where),
+            )
+        made.link.say(m.ModelResponseDoneEvent(response_id=response_id))
+
+        assert [event.content_index for event in made.of(s.AgentResponseAudioDoneEvent)] == [0, 1]
+        assert [event.content_index for event in made.of(s.AgentResponseAudioTranscriptDoneEvent)] == [0, 1]
+        made.check_heard_truth()
+
+
+async def test_a_commit_that_a_lost_link_swallowed_does_not_take_the_next_turns_words() -> None:
+    async with call(config=SessionConfig(turn_detection="none")) as made:
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+        made.link.say(
+            m.ModelReconnectingEvent(attempt=1, retry_after_ms=500, reason="lost"), m.ModelReconnectedEvent(gap_ms=10)
+        )
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+        made.link.say(m.ModelInputCommittedEvent(item_id="p2"))
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="p2", transcript="Second."))
+
+        assert made.transcript() == [("user", "Second.")]
+        made.check_heard_truth()
+
+
 async def test_an_item_that_the_model_deletes_is_gone() -> None:
     async with call() as made:
         item_id = made.link.reply(500)
