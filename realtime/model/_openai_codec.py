@@ -283,8 +283,17 @@ class OpenAICodec:
 
     def _events(self, message: wire.Received) -> list[ModelEvent]:
         match message:
-            case wire.TranscriptDelta(delta=delta):
-                return [ModelResponseAudioTranscriptDeltaEvent(**_place(message), delta=delta)]
+            case wire.TranscriptDelta():
+                return [
+                    # The most frequent one but audio: spelled out, which costs a third of passing a dict.
+                    ModelResponseAudioTranscriptDeltaEvent(
+                        response_id=message.response_id,
+                        item_id=message.item_id,
+                        output_index=message.output_index,
+                        content_index=message.content_index,
+                        delta=message.delta,
+                    )
+                ]
             case wire.TextDelta(delta=delta):
                 return [ModelResponseTextDeltaEvent(**_place(message), delta=delta)]
             case wire.ArgumentsDelta():
@@ -541,12 +550,7 @@ class _Ids:
 
 
 def _place(
-    part: wire.TranscriptDelta
-    | wire.TextDelta
-    | wire.ArgumentsDelta
-    | wire.AudioDone
-    | wire.TranscriptDone
-    | wire.TextDone,
+    part: wire.TextDelta | wire.ArgumentsDelta | wire.AudioDone | wire.TranscriptDone | wire.TextDone,
 ) -> dict[str, Any]:
     return {
         "response_id": part.response_id,
