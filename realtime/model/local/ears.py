@@ -13,7 +13,7 @@ from realtime.event.config import TurnDetection
 RATE_HZ = 16_000
 
 # Whisper was measured to err least with this much before and after the voice (clean recordings, 13 files).
-_BEFORE_MS = 360
+_BEFORE_MS = 550
 _AFTER_MS = 200
 # Kept while nobody speaks: the part before the voice, and the time it takes to be sure that it is one.
 _IDLE_MS = 1_200

@@ -35,6 +35,10 @@ _LONG_WINDOW_CLIP_S = 29.5
 _SHORTEST_CLIP_S = 0.05
 
 NO_SPEECH_LIMIT = 0.6
+# On music Whisper is less sure that nobody speaks, but not sure of its words either: those of real speech had a mean
+# log probability of -0.9 and more, invented ones of -1.2 and less.
+_DOUBT_LIMIT = 0.3
+_DOUBTFUL_LOGPROB = -1.1
 _BEAM_SIZE = 5
 # Full length normalisation (1.0) favours longer readings, which on clips of a few words are the wrong ones.
 _LENGTH_PENALTY = 0.6
@@ -60,10 +64,19 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """One pass of the network over one window: the tokens in order, and how sure it is that nobody spoke (0..1)."""
+    """One pass of the network over one window: the tokens in order, how sure it is that nobody spoke (0..1), and how
+    sure of its tokens (mean natural logarithm of their probability)."""
 
     tokens: tuple[int, ...]
     no_speech_prob: float
+    mean_logprob: float = 0.0
+
+    @property
+    def invented(self) -> bool:
+        """Whether the words are more likely made up than heard."""
+        if self.no_speech_prob > NO_SPEECH_LIMIT:
+            return True
+        return self.no_speech_prob > _DOUBT_LIMIT and self.mean_logprob < _DOUBTFUL_LOGPROB
 
 
 class SpeechDecoder(Protocol):
@@ -101,7 +114,7 @@ class Recognizer:
         """Recognise one utterance: pcm16 little-endian mono at 16 kHz of any length (a trailing odd byte is ignored).
 
         Give it only audio in which a detector saw speech: on noise and music Whisper invents sentences. Those are
-        dropped here where it admits so itself (`no_speech_prob` over 0.6), which is the second line of defence.
+        dropped here where it admits so itself, which is the second line of defence.
         """
         samples = np.frombuffer(pcm16_16k, "<i2", len(pcm16_16k) // _BYTES_PER_SAMPLE).astype(np.float32) / 32768.0
         texts: list[str] = []
@@ -111,7 +124,7 @@ class Recognizer:
             decoded = self._utterance(part)
             if decoded is None:
                 continue
-            if decoded.no_speech_prob > NO_SPEECH_LIMIT:
+            if decoded.invented:
                 dropped.append(decoded.no_speech_prob)
                 continue
             text = self._decoder.text(decoded.tokens).strip()
@@ -168,8 +181,12 @@ class _Whisper:
             length_penalty=_LENGTH_PENALTY,
             max_length=max_tokens + len(self._prompt),
             return_no_speech_prob=True,
+            return_scores=True,
         )
-        return Decoded(tuple(result.sequences_ids[0]), float(result.no_speech_prob))
+        tokens = tuple(result.sequences_ids[0])
+        # The score is the sum over the tokens and the end, divided by their number to the power of the penalty.
+        mean_logprob = result.scores[0] / (len(tokens) + 1) ** (1 - _LENGTH_PENALTY)
+        return Decoded(tokens, float(result.no_speech_prob), float(mean_logprob))
 
     def text(self, tokens: Iterable[int]) -> str:
         # Everything from the end token upwards is a control token or a timestamp.

@@ -1,0 +1,592 @@
+"""The embedded model from outside: a provider with server VAD. Its parts are stand-ins and time is virtual."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+from realtime.errors import Overflow, ProviderError
+from realtime.event import model as m
+from realtime.event.base import ContentPart, Event, Item, ResponseOverrides
+from realtime.event.config import ToolDeclaration, TurnDetection
+from realtime.message import ToolResultBlock
+from realtime.model.base import (
+    AudioAppend,
+    AudioClear,
+    AudioCommit,
+    Connection,
+    ItemCreate,
+    ItemDelete,
+    ItemRetrieve,
+    ItemTruncate,
+    ModelInput,
+    ResponseCancel,
+    ResponseCreate,
+    SessionUpdate,
+    Settings,
+    ToolResult,
+)
+from realtime.model.local import LocalRealtimeModel
+from realtime.model.local.engine import SpeechEngine, SpeechParts
+from realtime.model.local.recognizer import Transcript
+from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyToolCall
+from realtime.runtime import Runtime
+
+pytestmark = pytest.mark.virtual_time(
+    costs={"FakeRecognizer.transcribe": 0.12, "FakeVoice.synthesize": 0.02}, epoch_s=1_767_225_600.0
+)
+
+RATE_HZ = 16_000
+CHUNK_BYTES = 1280
+SENTENCE_BYTES = 48_000
+E = TypeVar("E", bound=Event)
+
+
+class LoudnessVad:
+    """Takes loud frames for speech."""
+
+    def probability(self, frame: bytes) -> float:
+        return 0.95 if np.abs(np.frombuffer(frame, "<i2")).max() > 1000 else 0.01
+
+    def reset(self) -> None:
+        pass
+
+
+class FakeRecognizer:
+    """Understands the prepared texts, one after the other; the last one for ever."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = list(texts or ["hello there"])
+        self.clips_ms: list[int] = []
+
+    def transcribe(self, pcm16_16k: bytes) -> Transcript:
+        self.clips_ms.append(len(pcm16_16k) // 32)
+        text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
+        if text == "!":
+            raise RuntimeError("the recogniser broke")
+        return Transcript(text, 0.1, len(pcm16_16k) // 32)
+
+
+class FakeVoice:
+    """Takes a second for each sentence. Its name is in the samples."""
+
+    def __init__(self, sample: int) -> None:
+        self.sample = sample
+
+    def synthesize(self, text: str) -> bytes:
+        return b"" if text == "👋" else np.full(SENTENCE_BYTES // 2, self.sample, "<i2").tobytes()
+
+    def warm_up(self) -> None:
+        pass
+
+
+class Parrot:
+    """Says back what was said; remembers what it was asked. Tools, failures and patience on request."""
+
+    def __init__(self) -> None:
+        self.prompts: list[Prompt] = []
+        self.closed = 0
+
+    async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
+        self.prompts.append(prompt)
+        last = prompt.history[-1] if prompt.history else None
+        said = last.text if last is not None else "Welcome."
+        try:
+            if last is not None and last.tool_result is not None:
+                yield ReplyText(f"The tool says {last.tool_result.output_text()}.")
+            elif said.startswith("use "):
+                yield ReplyText("Let me see.")
+                yield ReplyToolCall(said.removeprefix("use "), '{"x": 1}')
+            elif said == "fail":
+                yield ReplyText("Well, this is a sentence. ")
+                raise ProviderError("no answer can be had", code="no_mind", retryable=True)
+            elif said == "crash":
+                raise ZeroDivisionError
+            elif said == "think":
+                await asyncio.sleep(10)
+            elif said == "tell":
+                for _ in range(60):
+                    yield ReplyText("This is one sentence of many. ")
+            else:
+                for word in f"You said: {said}. Right?".split(" "):
+                    yield ReplyText(f"{word} ")
+        finally:
+            self.closed += 1
+
+
+def speech(ms: int) -> bytes:
+    return np.resize(np.array([5000, -5000], "<i2"), RATE_HZ * ms // 1000).tobytes()
+
+
+def silence(ms: int) -> bytes:
+    return bytes(RATE_HZ * ms // 1000 * 2)
+
+
+def typed(text: str, item_id: str = "typed") -> ItemCreate:
+    return ItemCreate(Item(id=item_id, role="user", content=(ContentPart(type="text", text=text),)))
+
+
+class Call:
+    """One connection, what it said, and the hands of a client."""
+
+    def __init__(self, recognizer: FakeRecognizer, responder: Parrot) -> None:
+        self.recognizer = recognizer
+        self.responder = responder
+        self.events: list[m.ModelEvent] = []
+        self.times: list[float] = []
+        self.changed = asyncio.Event()
+        self.connection: Connection
+        self.on_event: Callable[[m.ModelEvent], None] | None = None
+
+    def hear(self, event: m.ModelEvent) -> None:
+        self.events.append(event)
+        self.times.append(asyncio.get_running_loop().time())
+        self.changed.set()
+        if self.on_event is not None:
+            self.on_event(event)
+
+    def send(self, *messages: ModelInput) -> None:
+        for message in messages:
+            self.connection.send(message)
+
+    async def say(self, *pcm: bytes) -> None:
+        """Speak in real time."""
+        audio = b"".join(pcm)
+        for start in range(0, len(audio), CHUNK_BYTES):
+            self.connection.send(AudioAppend(audio[start : start + CHUNK_BYTES]))
+            await asyncio.sleep(0.04)
+
+    async def until(self, kind: type[E], count: int = 1) -> E:
+        """Wait for the event of this kind with this number; returns it."""
+        async with asyncio.timeout(100):
+            while len(found := self.all(kind)) < count:
+                self.changed.clear()
+                await self.changed.wait()
+        return found[count - 1]
+
+    def all(self, kind: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def at(self, event: Event) -> float:
+        return next(time for one, time in zip(self.events, self.times, strict=True) if one is event)
+
+    def types(self) -> list[str]:
+        """The types of all events, runs of the same type as one."""
+        types = [event.type.removeprefix("model_") for event in self.events]
+        return [kind for at, kind in enumerate(types) if at == 0 or types[at - 1] != kind]
+
+
+@pytest.fixture
+def parts() -> SpeechParts:
+    voices = {"heart": FakeVoice(1), "heart-low": FakeVoice(2)}
+    return SpeechParts(recognizer=FakeRecognizer(), voices=voices, make_vad=LoudnessVad)
+
+
+@pytest.fixture
+def engine(parts: SpeechParts) -> Iterator[SpeechEngine]:
+    engine = SpeechEngine(lambda progress: parts)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+async def call(engine: SpeechEngine, parts: SpeechParts) -> Any:
+    assert isinstance(parts.recognizer, FakeRecognizer)
+    made = Call(parts.recognizer, Parrot())
+    await connect(made, engine)
+    yield made
+    await made.connection.close()
+
+
+async def connect(call: Call, engine: SpeechEngine, settings: Settings | None = None, history: Any = ()) -> None:
+    loop = asyncio.get_running_loop()
+    call.connection = await LocalRealtimeModel(responder=call.responder, engine=engine).connect(
+        settings=settings or Settings(instructions="Be kind."),
+        on_event=call.hear,
+        history=lambda: history,
+        runtime=Runtime.deterministic(loop.time),
+    )
+
+
+async def test_a_spoken_turn_is_answered_aloud(call: Call) -> None:
+    await call.say(silence(400), speech(1000), silence(1000))
+    await call.until(m.ModelResponseDoneEvent)
+    assert call.types() == [
+        "session_created",
+        "input_started",
+        "input_done",
+        "input_committed",
+        "input_transcription_done",
+        "response_created",
+        "response_audio_transcript_delta",
+        "response_audio_delta",
+        "response_audio_transcript_delta",
+        "response_audio_delta",
+        "response_audio_done",
+        "response_audio_transcript_done",
+        "response_done",
+    ]
+    started, done = call.all(m.ModelInputStartedEvent)[0], call.all(m.ModelInputDoneEvent)[0]
+    assert abs(started.audio_start_ms - 400) < 80
+    assert abs(done.audio_end_ms - 1400) < 80
+    assert call.all(m.ModelInputTranscriptionDoneEvent)[0].transcript == "hello there"
+    words = [event.delta for event in call.all(m.ModelResponseAudioTranscriptDeltaEvent)]
+    assert words == ["You said: hello there.", " Right?"]
+    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[0].transcript == "You said: hello there. Right?"
+    audio = call.all(m.ModelResponseAudioDeltaEvent)
+    assert sum(len(event.delta) for event in audio) == 2 * SENTENCE_BYTES
+    assert all(100 <= len(event.delta) / 48 <= 400 for event in audio)
+    assert len({event.item_id for event in audio}) == 1
+    assert call.all(m.ModelResponseDoneEvent)[0].status == "completed"
+    assert call.responder.prompts[0].instructions == "Be kind."
+
+
+async def test_recognition_is_over_when_the_turn_is_and_speech_follows_at_once(call: Call) -> None:
+    await call.say(silence(400), speech(1000), silence(1000))
+    audio = await call.until(m.ModelResponseAudioDeltaEvent)
+    decided = call.at(call.all(m.ModelInputDoneEvent)[0])
+    assert call.at(call.all(m.ModelInputTranscriptionDoneEvent)[0]) == decided
+    # One sentence of synthesis and nothing else.
+    assert call.at(audio) - decided == pytest.approx(0.02, abs=0.001)
+    assert len(call.recognizer.clips_ms) == 1
+
+
+async def test_a_guess_is_thrown_away_when_the_voice_goes_on(call: Call) -> None:
+    call.recognizer.texts = ["I would", "I would like tea"]
+    await call.say(silence(400), speech(600), silence(320), speech(600), silence(1000))
+    await call.until(m.ModelResponseDoneEvent)
+    assert [event.transcript for event in call.all(m.ModelInputTranscriptionDoneEvent)] == ["I would like tea"]
+    assert len(call.recognizer.clips_ms) == 2
+    assert call.recognizer.clips_ms[1] > call.recognizer.clips_ms[0] + 800
+
+
+async def test_where_nothing_was_understood_nothing_is_said(call: Call) -> None:
+    call.recognizer.texts = [""]
+    await call.say(silence(400), speech(600), silence(1000))
+    done = await call.until(m.ModelResponseDoneEvent)
+    assert done.status == "completed"
+    assert call.all(m.ModelResponseAudioDeltaEvent) == []
+    assert call.responder.prompts == []
+
+
+async def test_a_broken_recognition_is_reported_and_the_next_turn_works(call: Call) -> None:
+    call.recognizer.texts = ["!", "hello"]
+    await call.say(silence(400), speech(600), silence(1000))
+    await call.until(m.ModelResponseDoneEvent)
+    assert call.all(m.ModelInputTranscriptionFailedEvent)[0].code == "recognition_failed"
+    await call.say(speech(600), silence(1000))
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert call.all(m.ModelInputTranscriptionDoneEvent)[0].transcript == "hello"
+
+
+async def test_speech_cancels_the_answer(call: Call) -> None:
+    call.send(typed("tell"), ResponseCreate())
+    await call.until(m.ModelResponseAudioDeltaEvent)
+    await call.say(silence(400), speech(600))
+    done = await call.until(m.ModelResponseDoneEvent)
+    assert (done.status, done.status_details) == ("cancelled", {"reason": "turn_detected"})
+    order = [type(event) for event in call.events]
+    assert order.index(m.ModelInputStartedEvent) < order.index(m.ModelResponseDoneEvent)
+    before = len(call.all(m.ModelResponseAudioDeltaEvent))
+    await asyncio.sleep(30)
+    assert len(call.all(m.ModelResponseAudioDeltaEvent)) == before
+    assert call.responder.closed == 1
+
+
+async def test_a_turn_that_ended_in_haste_and_its_rest_are_one_for_the_mind(call: Call) -> None:
+    call.recognizer.texts = ["I would like", "a cup of tea"]
+    await call.say(silence(400), speech(600), silence(800))
+    reply = await call.until(m.ModelResponseAudioDeltaEvent)
+    await call.say(speech(600), silence(800))
+    call.send(ItemDelete(reply.item_id))
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert [item.text for item in call.responder.prompts[-1].history][-1].endswith("a cup of tea")
+    assert call.responder.prompts[-1].history[0].text == "I would like"
+
+
+async def test_when_the_answer_was_taken_back_before_the_turn_went_on_it_never_was(call: Call) -> None:
+    call.recognizer.texts = ["I would like", "a cup of tea"]
+    await call.say(silence(400), speech(600), silence(800))
+    reply = await call.until(m.ModelResponseAudioDeltaEvent)
+
+    def take_back(event: m.ModelEvent) -> None:
+        if isinstance(event, m.ModelInputStartedEvent):
+            call.send(ItemDelete(reply.item_id))
+
+    call.on_event = take_back
+    await call.say(speech(600), silence(800))
+    await call.until(m.ModelResponseAudioDoneEvent, 2)
+    assert [item.text for item in call.responder.prompts[-1].history] == ["I would like a cup of tea"]
+
+
+async def test_much_later_speech_is_a_turn_of_its_own(call: Call) -> None:
+    call.recognizer.texts = ["one", "two"]
+    await call.say(silence(400), speech(600), silence(3000), speech(600), silence(800))
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert [item.text for item in call.responder.prompts[-1].history] == ["one", "You said: one. Right?", "two"]
+
+
+async def test_what_was_not_heard_is_forgotten(call: Call) -> None:
+    call.send(typed("good day"), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent)
+    item_id = call.all(m.ModelResponseAudioDoneEvent)[0].item_id
+    call.send(ItemTruncate(item_id, 500, "You said:"))
+    assert call.all(m.ModelItemTruncatedEvent)[0].transcript == "You said:"
+    call.send(ItemRetrieve(item_id))
+    assert call.all(m.ModelItemRetrievedEvent)[0].item.text == "You said:"
+    call.send(typed("more", "next"), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert [item.text for item in call.responder.prompts[-1].history] == ["good day", "You said:", "more"]
+
+
+async def test_a_tool_call_ends_the_response_and_its_result_is_told(call: Call) -> None:
+    call.send(SessionUpdate(Settings(tools=(ToolDeclaration(name="clock"),))))
+    call.send(typed("use clock"), ResponseCreate())
+    used = await call.until(m.ModelResponseToolUseDoneEvent)
+    assert (used.tool_use.name, used.tool_use.input, used.output_index) == ("clock", '{"x": 1}', 1)
+    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[0].transcript == "Let me see."
+    assert [tool.name for tool in call.responder.prompts[0].tools] == ["clock"]
+    await call.until(m.ModelResponseDoneEvent)
+    call.send(ToolResult(ToolResultBlock(id=used.tool_use.id, name="clock", output="noon")), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[1].transcript == "The tool says noon."
+
+
+async def test_a_second_response_is_refused_while_one_runs(call: Call) -> None:
+    call.send(typed("think"), ResponseCreate(), ResponseCreate())
+    assert [event.code for event in call.all(m.ModelErrorEvent)] == ["conversation_already_has_active_response"]
+    call.send(ResponseCancel("another"))
+    assert call.all(m.ModelResponseDoneEvent) == []
+    call.send(ResponseCancel())
+    assert call.all(m.ModelResponseDoneEvent)[0].status == "cancelled"
+    call.send(ResponseCreate())
+    assert len(call.all(m.ModelResponseCreatedEvent)) == 2
+
+
+async def test_an_out_of_band_response_runs_beside_and_leaves_no_trace(call: Call) -> None:
+    call.send(typed("think"), ResponseCreate())
+    beside = (Item(id="x", role="user", content=(ContentPart(type="text", text="aside"),)),)
+    call.send(
+        ResponseCreate(
+            ResponseOverrides(
+                conversation="none",
+                input=beside,
+                output_modalities=("text",),
+                instructions="Write.",
+                metadata={"a": "b"},
+            )
+        )
+    )
+    done = await call.until(m.ModelResponseDoneEvent)
+    assert (done.conversation, done.metadata, done.output_modalities) == ("none", {"a": "b"}, ("text",))
+    assert call.all(m.ModelResponseTextDoneEvent)[0].text.strip() == "You said: aside. Right?"
+    assert call.responder.prompts[-1].instructions == "Write."
+    call.send(ResponseCancel(), typed("now", "later"), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent, 3)
+    assert [item.text for item in call.responder.prompts[-1].history] == ["think", "now"]
+
+
+async def test_overrides_hold_for_one_response(call: Call) -> None:
+    call.send(typed("hi"), ResponseCreate(ResponseOverrides(voice="heart-low", tools=({"name": "t"},))))
+    low = await call.until(m.ModelResponseAudioDeltaEvent)
+    assert low.delta[:2] == b"\x02\x00"
+    assert [tool.name for tool in call.responder.prompts[0].tools] == ["t"]
+    await call.until(m.ModelResponseDoneEvent)
+    heard = len(call.all(m.ModelResponseAudioDeltaEvent))
+    call.send(ResponseCreate(ResponseOverrides(tool_choice="none")))
+    assert (await call.until(m.ModelResponseAudioDeltaEvent, heard + 1)).delta[:2] == b"\x01\x00"
+    call.send(ResponseCreate(ResponseOverrides(tools=({"name": 7},), conversation="none")))
+    assert call.all(m.ModelErrorEvent)[-1].code == "bad_response_create"
+
+
+async def test_push_to_talk_answers_only_when_asked(call: Call) -> None:
+    call.send(SessionUpdate(Settings(turn_detection="none")))
+    await call.say(speech(600), silence(1500))
+    assert call.types() == ["session_created", "session_updated"]
+    call.send(AudioCommit())
+    await call.until(m.ModelInputTranscriptionDoneEvent)
+    assert call.recognizer.clips_ms == [2100]
+    assert call.all(m.ModelResponseCreatedEvent) == []
+    call.send(ResponseCreate())
+    await call.until(m.ModelResponseAudioDeltaEvent)
+
+
+async def test_an_answer_waits_for_the_words_of_the_turn(call: Call) -> None:
+    call.send(SessionUpdate(Settings(turn_detection="none")))
+    await call.say(speech(600))
+    call.send(AudioCommit(), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent)
+    assert [item.text for item in call.responder.prompts[0].history] == ["hello there"]
+
+
+async def test_an_empty_commit_is_refused_and_cleared_audio_is_gone(call: Call) -> None:
+    call.send(SessionUpdate(Settings(turn_detection="none")), AudioCommit())
+    await call.say(speech(600))
+    call.send(AudioClear(), AudioCommit())
+    assert [event.code for event in call.all(m.ModelErrorEvent)] == ["input_audio_buffer_commit_empty"] * 2
+    assert len(call.all(m.ModelInputClearedEvent)) == 1
+
+
+async def test_the_silence_timer_follows_the_settings(call: Call) -> None:
+    call.send(SessionUpdate(Settings(turn_detection=TurnDetection(silence_duration_ms=1500))))
+    await call.say(silence(400), speech(600), silence(1200))
+    assert call.all(m.ModelInputDoneEvent) == []
+    await call.say(silence(500))
+    assert len(call.all(m.ModelInputDoneEvent)) == 1
+    call.send(SessionUpdate(Settings(turn_detection=TurnDetection(silence_duration_ms=-1))))
+    assert call.all(m.ModelErrorEvent)[0].code == "invalid_turn_detection"
+
+
+async def test_an_unknown_voice_is_the_default_one_and_is_told(call: Call) -> None:
+    call.send(SessionUpdate(Settings(voice="alloy", extra={"secret": 1})))
+    settings = call.all(m.ModelSessionUpdatedEvent)[0].settings
+    assert (settings["voice"], settings["extra"]) == ("heart", {})
+    call.send(SessionUpdate(Settings(voice="heart-low")), typed("hi"), ResponseCreate())
+    assert (await call.until(m.ModelResponseAudioDeltaEvent)).delta[:2] == b"\x02\x00"
+
+
+async def test_text_only_answers_are_written(call: Call) -> None:
+    call.send(SessionUpdate(Settings(output_modalities=("text",))), typed("hi"), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent)
+    assert call.all(m.ModelResponseAudioDeltaEvent) == []
+    assert call.all(m.ModelResponseTextDoneEvent)[0].text == "You said: hi. Right? "
+
+
+async def test_no_transcription_is_reported_where_none_is_wanted(call: Call) -> None:
+    call.send(SessionUpdate(Settings(input_audio_transcription=False)))
+    await call.say(silence(400), speech(600), silence(1000))
+    await call.until(m.ModelResponseDoneEvent)
+    assert call.all(m.ModelInputTranscriptionDoneEvent) == []
+    assert call.responder.prompts[0].history[0].text == "hello there"
+
+
+@pytest.mark.parametrize(("text", "code", "spoken"), [("fail", "no_mind", 5), ("crash", "internal", 0)])
+async def test_a_failing_mind_fails_its_answer_alone(call: Call, text: str, code: str, spoken: int) -> None:
+    call.send(typed(text), ResponseCreate())
+    done = await call.until(m.ModelResponseDoneEvent)
+    assert (done.status, done.status_details) == ("failed", {"reason": code})
+    assert [event.code for event in call.all(m.ModelErrorEvent)] == [code]
+    assert len(call.all(m.ModelResponseAudioDeltaEvent)) == spoken
+    call.send(typed("hi", "next"), ResponseCreate())
+    assert (await call.until(m.ModelResponseDoneEvent, 2)).status == "completed"
+
+
+async def test_a_long_answer_is_not_synthesised_far_ahead_of_its_hearing(call: Call) -> None:
+    call.send(typed("tell"), ResponseCreate())
+    await call.until(m.ModelResponseAudioDeltaEvent)
+    await asyncio.sleep(5)
+    spoken_s = len(call.all(m.ModelResponseAudioTranscriptDeltaEvent))
+    assert 24 <= spoken_s <= 27
+    await call.until(m.ModelResponseDoneEvent)
+    assert len(call.all(m.ModelResponseAudioTranscriptDeltaEvent)) == 60
+
+
+async def test_unknown_items_are_an_error_that_names_them(call: Call) -> None:
+    call.send(ItemDelete("a"), ItemRetrieve("b"), ItemTruncate("c", 0))
+    assert [event.code for event in call.all(m.ModelErrorEvent)] == ["unknown_item"] * 3
+    assert [event.message[-4:-1] for event in call.all(m.ModelErrorEvent)] == [" 'a", " 'b", " 'c"]
+
+
+async def test_a_call_can_be_restored_from_its_history(engine: SpeechEngine) -> None:
+    call = Call(FakeRecognizer(), Parrot())
+    history = [Item(id="old", role="user", content=(ContentPart(type="text", text="I'm Pete."),))]
+    await connect(call, engine, history=history)
+    call.send(typed("hi"), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent)
+    assert [item.text for item in call.responder.prompts[0].history] == ["I'm Pete.", "hi"]
+    await call.connection.close()
+
+
+async def test_closing_ends_what_runs_and_says_so_once(call: Call) -> None:
+    await call.say(silence(400), speech(600), silence(480))
+    call.send(typed("tell"), ResponseCreate())
+    await call.until(m.ModelResponseAudioDeltaEvent)
+    await call.connection.close()
+    await call.connection.close()
+    call.send(typed("hi"), ResponseCreate())
+    await asyncio.sleep(30)
+    assert call.types()[-4:] == [
+        "response_audio_done",
+        "response_audio_transcript_done",
+        "response_done",
+        "session_ended",
+    ]
+    assert call.all(m.ModelResponseDoneEvent)[-1].status == "cancelled"
+    assert len(call.all(m.ModelSessionEndedEvent)) == 1
+
+
+async def test_without_recognition_typed_text_is_answered_aloud_and_the_lack_is_told() -> None:
+    parts = SpeechParts(voices={"heart": FakeVoice(1)}, make_vad=LoudnessVad, missing=("no weights for recognition",))
+    engine = SpeechEngine(lambda progress: parts)
+    call = Call(FakeRecognizer(), Parrot())
+    await connect(call, engine)
+    assert call.connection.profile.input_modalities == {"text"}
+    assert not call.connection.profile.emits_speech_events
+    await call.say(speech(600), silence(1000))
+    call.send(AudioCommit())
+    codes = [event.code for event in call.all(m.ModelErrorEvent)]
+    assert codes == ["speech_part_missing", "input_audio_buffer_commit_empty"]
+    assert "no weights for recognition" in call.all(m.ModelErrorEvent)[0].message
+    call.send(typed("hi"), ResponseCreate())
+    await call.until(m.ModelResponseAudioDeltaEvent)
+    await call.connection.close()
+    engine.close()
+
+
+async def test_without_a_voice_answers_are_written() -> None:
+    engine = SpeechEngine(lambda progress: SpeechParts(missing=("no voice",)))
+    call = Call(FakeRecognizer(), Parrot())
+    await connect(call, engine)
+    assert call.connection.profile.output_modalities == {"text"}
+    call.send(typed("hi"), ResponseCreate())
+    done = await call.until(m.ModelResponseDoneEvent)
+    assert done.output_modalities == ("text",)
+    assert call.all(m.ModelResponseTextDoneEvent)[0].text.strip() == "You said: hi. Right?"
+    await call.connection.close()
+    engine.close()
+
+
+async def test_the_profile_is_that_of_a_provider_with_a_detector(engine: SpeechEngine) -> None:
+    model = LocalRealtimeModel(engine=engine)
+    steps: list[str] = []
+    assert await model.warm_up(steps.append) == ()
+    profile = model.profile
+    assert (profile.input_rate_hz, profile.output_rate_hz) == (16_000, 24_000)
+    assert profile.emits_speech_events
+    assert profile.aligns_transcript
+    assert (profile.voices, profile.languages) == (("heart", "heart-low"), ("en",))
+
+
+async def test_the_parts_are_loaded_once_however_many_ask(parts: SpeechParts) -> None:
+    loads: list[int] = []
+
+    def load(progress: Callable[[str], None]) -> SpeechParts:
+        loads.append(1)
+        return parts
+
+    engine = SpeechEngine(load)
+    await asyncio.gather(*[engine.ready() for _ in range(5)])
+    assert (loads, engine.parts) == ([1], parts)
+    engine.close()
+
+
+async def test_too_much_waiting_recognition_is_refused_by_name(
+    call: Call, engine: SpeechEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = [engine.transcribe(call.recognizer, silence(100)) for _ in range(64)]
+    with pytest.raises(Overflow) as caught:
+        engine.transcribe(call.recognizer, silence(100))
+    assert caught.value.code == "overloaded"
+    await asyncio.gather(*waiting)
+
+    def overloaded(*args: object) -> None:
+        raise caught.value
+
+    monkeypatch.setattr(engine, "transcribe", overloaded)
+    await call.say(silence(400), speech(600), silence(700))
+    assert (await call.until(m.ModelInputTranscriptionFailedEvent)).code == "overloaded"
+    assert (await call.until(m.ModelResponseDoneEvent)).status == "completed"

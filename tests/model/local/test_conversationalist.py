@@ -1,0 +1,225 @@
+"""The built-in mind, through the interface that a language model implements too."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.event.base import ContentPart, Item
+from realtime.event.config import ToolDeclaration
+from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.model.local.conversationalist import Conversationalist, answer
+from realtime.model.local.names import learned_name, own_name
+from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyToolCall
+from realtime.model.local.toolbox import tool_call_for
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOLS = tuple(ToolDeclaration(name=name) for name in ("get_time", "get_date", "calculate", "set_timer"))
+WEATHER = ToolDeclaration(name="get_weather", parameters=CITY)
+
+
+def message(role: Any, text: str) -> Item:
+    return Item(id=f"{role}-{text}", role=role, content=(ContentPart(type="text", text=text),))
+
+
+def talk(*texts: str, tools: tuple[ToolDeclaration, ...] = TOOLS, instructions: str = "") -> list[Reply]:
+    """The answer to the last of the user's and the agent's turns, given by turns."""
+    history = [message("user" if at % 2 == 0 else "assistant", text) for at, text in enumerate(texts)]
+    return answer(Prompt(instructions, history, tools))
+
+
+def said(replies: list[Reply]) -> str:
+    return " ".join(reply.text for reply in replies if isinstance(reply, ReplyText))
+
+
+def called(replies: list[Reply]) -> list[tuple[str, dict[str, Any]]]:
+    return [(reply.name, json.loads(reply.arguments)) for reply in replies if isinstance(reply, ReplyToolCall)]
+
+
+async def test_it_fulfils_the_interface_of_a_responder() -> None:
+    replies = [reply async for reply in Conversationalist().respond(Prompt(history=[message("user", "Hello.")]))]
+    assert said(replies).startswith("Hello. I'm Heart.")
+
+
+def test_it_greets_where_nobody_has_said_anything() -> None:
+    assert said(answer(Prompt())) == "Hello! I'm Heart. What can I do for you?"
+    assert said(answer(Prompt("Your name is Friday. Be brief."))) == "Hello! I'm Friday. What can I do for you?"
+
+
+def test_instructions_to_say_something_are_followed_word_for_word() -> None:
+    assert (
+        said(answer(Prompt('Say exactly: "Your timer is done."', [message("user", "Hello")]))) == "Your timer is done."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Hello, my name is Marcelo.", "Marcelo"),
+        ("Hi, I'm Pete.", "Pete"),
+        ("hi i'm called jo", "Jo"),
+        ("Call me Ishmael.", "Ishmael"),
+        ("My name's Zoë, hello!", "Zoë"),
+        ("Good morning, I am Robert.", "Robert"),
+        ("This is Katie speaking.", "Katie"),
+        ("I'm fine, thank you.", None),
+        ("I'm going to give this a try.", None),
+        ("I am Sure of it.", None),
+        ("I'm English.", None),
+        ("Call me back later.", None),
+        ("My name is not important.", None),
+    ],
+)
+def test_names_are_told_from_states(text: str, name: str | None) -> None:
+    assert learned_name([text]) == name
+
+
+def test_the_newest_name_counts_and_is_used() -> None:
+    assert said(talk("I'm Pete.", "Nice to meet you.", "Sorry, my name is Paul.")).startswith("Nice to meet you, Paul.")
+    assert said(talk("I'm Pete.", "Hello.", "What's my name?")) == "Your name is Pete."
+    assert said(talk("What's my name?")) == "You have not told me yet. What is your name?"
+    assert said(talk("I'm Pete.", "Hello.", "Thank you!")).startswith("You're welcome, Pete.")
+    assert said(talk("I'm Pete.", "Hello.", "Goodbye.")).startswith("Goodbye, Pete.")
+
+
+def test_its_own_name_comes_from_the_instructions() -> None:
+    assert own_name("You are Friday, a butler.") == "Friday"
+    assert own_name("You are a helpful assistant.") == "Heart"
+    assert said(talk("What's your name?", instructions="your name is otto")) == "I'm Otto. And you?"
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("What time is it?", [("get_time", {})]),
+        ("what's the time", [("get_time", {})]),
+        ("Tell me the date of today.", [("get_date", {})]),
+        ("What day is it?", [("get_date", {})]),
+        ("What time is it, and what's the date?", [("get_time", {}), ("get_date", {})]),
+        ("What is twelve times seven?", [("calculate", {"expression": "12 * 7"})]),
+        ("Please set a timer for five seconds.", [("set_timer", {"seconds": 5.0})]),
+        ("Set a timer for 1 hour and 30 minutes.", [("set_timer", {"seconds": 5400.0})]),
+        ("Set a timer for half an hour.", [("set_timer", {"seconds": 1800.0})]),
+        ("Set a 10 minute timer.", [("set_timer", {"seconds": 600.0})]),
+        ("Wake me in twenty minutes.", [("set_timer", {"seconds": 1200.0})]),
+    ],
+)
+def test_useful_things_are_done_through_tools(text: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
+    assert called(talk(text)) == calls
+
+
+def test_an_introduction_and_a_question_are_both_answered() -> None:
+    replies = talk("Hello, I'm Anna. What time is it?")
+    assert said(replies) == "Nice to meet you, Anna."
+    assert called(replies) == [("get_time", {})]
+
+
+def test_without_the_tool_it_says_so_and_calls_nothing() -> None:
+    replies = talk("What time is it?", tools=())
+    assert called(replies) == []
+    assert "tool for the time" in said(replies)
+
+
+def test_somebody_elses_tool_is_called_by_the_words_of_its_name() -> None:
+    assert called(talk("What's the weather in Paris?", tools=(WEATHER,))) == [("get_weather", {"city": "Paris"})]
+    assert called(talk("What's the weather?", tools=(WEATHER,))) == []
+
+
+def test_arguments_are_heard_by_their_type() -> None:
+    schema = {
+        "properties": {"level": {"type": "integer"}, "room": {"enum": ["kitchen", "hall"]}},
+        "required": ["level", "room"],
+    }
+    tool = ToolDeclaration(name="setLights", parameters=schema)
+    match = tool_call_for("set the lights to seven in the kitchen", "Set the lights to seven in the Kitchen.", [tool])
+    assert match is not None
+    assert match.arguments == {"level": 7, "room": "kitchen"}
+
+
+def results(*results: tuple[str, str, str], state: Any = "success") -> list[Item]:
+    """The history of tool calls (name, arguments, output) that have all returned."""
+    calls = [
+        Item(id=f"i{at}", type="tool_call", tool_call=ToolCallBlock(id=f"c{at}", name=name, input=arguments))
+        for at, (name, arguments, _) in enumerate(results)
+    ]
+    returned = [
+        Item(
+            id=f"r{at}",
+            type="tool_result",
+            tool_result=ToolResultBlock(id=f"c{at}", name=name, output=out, state=state),
+        )
+        for at, (name, _, out) in enumerate(results)
+    ]
+    return [message("user", "please"), *calls, *returned]
+
+
+@pytest.mark.parametrize(
+    ("result", "sentence"),
+    [
+        (("get_time", "{}", "3:45 PM"), "It is 3:45 PM."),
+        (("get_date", "{}", "Monday, June 1, 2026"), "Today is Monday, June 1, 2026."),
+        (("calculate", '{"expression": "12 * 7"}', "84"), "12 times 7 is 84."),
+        (("calculate", "{}", "Dividing by zero has no answer."), "Dividing by zero has no answer."),
+        (("get_weather", "{}", '{"sky": "clear", "degrees": 18.5}'), "sky: clear, degrees: 18.5."),
+        (("look", "{}", '["a", true, null]'), "a, yes, nothing."),
+        (("do", "{}", ""), "Done."),
+    ],
+)
+def test_results_are_told_in_sentences(result: tuple[str, str, str], sentence: str) -> None:
+    assert said(answer(Prompt(history=results(result)))) == sentence
+
+
+def test_several_results_are_told_in_order_and_failures_plainly() -> None:
+    both = results(("get_time", "{}", "3:45 PM"), ("get_date", "{}", "Monday"))
+    assert said(answer(Prompt(history=both))) == "It is 3:45 PM. Today is Monday."
+    assert (
+        said(answer(Prompt(history=results(("x", "{}", "trace"), state="error")))) == "That did not work, I'm afraid."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("Who are you?", "small voice built into this server"),
+        ("Are you a real person?", "no key, no internet, and English only"),
+        ("How do I get a better voice?", "OPENAI_API_KEY"),
+        ("What can you do?", "the time, the date, or a sum"),
+        ("Help.", "learn your name"),
+        ("Can you hear me?", "Yes, I hear you well"),
+        ("How are you?", "very well"),
+        ("Count to five.", "1, 2, 3, 4, 5."),
+        ("Count to a million.", "from one to 50"),
+        ("Tell me a joke.", "microphone"),
+        ("Stop, please. That is enough.", "Okay."),
+        ("Repeat after me, good old Anna.", "good old Anna."),
+        ("No.", "say it again"),
+        ("", "did not catch that"),
+        ("...", "did not catch that"),
+    ],
+)
+def test_small_talk(text: str, part: str) -> None:
+    assert part in said(talk(text))
+
+
+def test_the_last_answer_is_repeated() -> None:
+    assert said(talk("Hi.", "It is 3:45 PM.", "Can you repeat that?")) == "It is 3:45 PM."
+    assert said(talk("Repeat that.")) == "I have not said anything yet."
+
+
+def test_what_it_has_no_rule_for_is_repeated_and_confirmed() -> None:
+    assert said(talk("Turn on the living room lamp.")).startswith("I heard: Turn on the living room lamp. ")
+    second = talk("I'm Pete.", "Hello.", "Eat a ham sandwich.")
+    assert said(second).startswith("You said: Eat a ham sandwich. ")
+    assert said(talk("Is it far to the moon?")).startswith("You asked: Is it far to the moon? ")
+    long = said(talk("word " * 100))
+    assert long.count("word") == 30
+    assert "and so on" in long
+
+
+@given(st.text(max_size=200), st.text(max_size=60))
+def test_every_text_has_an_answer(text: str, instructions: str) -> None:
+    replies = answer(Prompt(instructions, [message("user", text)], TOOLS))
+    assert replies
+    assert all(json.loads(reply.arguments) is not None for reply in replies if isinstance(reply, ReplyToolCall))

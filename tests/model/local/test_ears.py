@@ -1,0 +1,127 @@
+"""The embedded model's hearing, with a detector that reads the samples."""
+
+import numpy as np
+import pytest
+
+from realtime.audio.vad import FRAME_BYTES
+from realtime.event.config import TurnDetection
+from realtime.model.local.ears import RATE_HZ, Ears, Ended, Heard, Paused, Resumed, Started, endpoint_config
+
+
+class LoudnessVad:
+    """Takes loud frames for speech."""
+
+    def probability(self, frame: bytes) -> float:
+        return 0.95 if np.abs(np.frombuffer(frame, "<i2")).max() > 1000 else 0.01
+
+    def reset(self) -> None:
+        pass
+
+
+def speech(ms: int) -> bytes:
+    return np.resize(np.array([5000, -5000], "<i2"), RATE_HZ * ms // 1000).tobytes()
+
+
+def silence(ms: int) -> bytes:
+    return bytes(RATE_HZ * ms // 1000 * 2)
+
+
+def ears(detection: TurnDetection | None = None) -> Ears:
+    made = Ears(LoudnessVad())
+    made.configure(endpoint_config(detection))
+    return made
+
+
+def hear(listener: Ears, pcm: bytes, chunk: int = 640) -> list[Heard]:
+    return [heard for start in range(0, len(pcm), chunk) for heard in listener.push(pcm[start : start + chunk])]
+
+
+def seconds(pcm: bytes) -> float:
+    return len(pcm) / 2 / RATE_HZ
+
+
+def test_a_turn_is_started_paused_and_ended() -> None:
+    events = hear(ears(), silence(1000) + speech(800) + silence(1000))
+    assert [type(event) for event in events] == [Started, Paused, Ended]
+    started, paused, ended = events
+    assert isinstance(started, Started)
+    assert isinstance(paused, Paused)
+    assert isinstance(ended, Ended)
+    assert abs(started.start_ms - 1000) < 80
+    assert abs(ended.end_ms - 1800) < 80
+    # The voice with half a second before and a fifth after.
+    assert seconds(paused.pcm) == pytest.approx(1.5, abs=0.1)
+    assert paused.pcm == ended.pcm
+
+
+def test_a_turn_that_goes_on_makes_its_guess_worthless() -> None:
+    events = hear(ears(), silence(1000) + speech(500) + silence(300) + speech(500) + silence(1000))
+    assert [type(event) for event in events] == [Started, Paused, Resumed, Paused, Ended]
+    assert isinstance(events[-1], Ended)
+    assert seconds(events[-1].pcm) == pytest.approx(2.0, abs=0.1)
+
+
+def test_recognition_begins_earlier_where_the_timer_is_short() -> None:
+    config = endpoint_config(TurnDetection(silence_duration_ms=300, threshold=0.2))
+    assert (config.silence_ms, config.speculative_ms, config.stop_threshold) == (300, 150, 0.2)
+
+
+def test_impossible_settings_are_an_error() -> None:
+    with pytest.raises(ValueError, match="positive"):
+        endpoint_config(TurnDetection(silence_duration_ms=0))
+    with pytest.raises(ValueError, match="hreshold"):
+        endpoint_config(TurnDetection(threshold=1.5))
+
+
+def test_without_a_detector_everything_since_the_last_commit_is_the_turn() -> None:
+    listener = Ears(LoudnessVad())
+    listener.configure(None)
+    assert hear(listener, speech(300) + silence(3000)) == []
+    committed = listener.commit()
+    assert committed is not None
+    assert seconds(committed) == pytest.approx(3.3)
+    assert listener.commit() is None
+
+
+def test_with_a_detector_a_commit_ends_the_turn_that_runs() -> None:
+    listener = ears()
+    assert listener.commit() is None
+    hear(listener, silence(1000))
+    assert listener.commit() is None
+    hear(listener, silence(600) + speech(700))
+    assert listener.in_turn
+    committed = listener.commit()
+    assert committed is not None
+    assert seconds(committed) == pytest.approx(1.2, abs=0.1)
+    assert not listener.in_turn
+    assert hear(listener, silence(1000)) == []
+
+
+def test_positions_go_on_when_the_settings_change() -> None:
+    listener = ears()
+    hear(listener, silence(990))
+    listener.configure(endpoint_config(TurnDetection(silence_duration_ms=300)))
+    events = hear(listener, silence(1010) + speech(500) + silence(500))
+    assert isinstance(events[0], Started)
+    assert abs(events[0].start_ms - 2000) < 80
+    assert listener.position_ms == 3000
+
+
+def test_clearing_forgets_the_turn() -> None:
+    listener = ears()
+    hear(listener, silence(500) + speech(500))
+    listener.clear()
+    assert not listener.in_turn
+    assert hear(listener, silence(1000)) == []
+
+
+def test_memory_is_bounded_whether_somebody_speaks_or_not() -> None:
+    quiet, endless, unheard = ears(), ears(), Ears(LoudnessVad())
+    unheard.configure(None)
+    for _ in range(150):
+        hear(quiet, silence(1000), FRAME_BYTES)
+        hear(endless, speech(1000), FRAME_BYTES)
+        hear(unheard, speech(1000), FRAME_BYTES)
+    assert len(quiet._kept) <= 2 * RATE_HZ * 2
+    assert len(endless._kept) <= 62 * RATE_HZ * 2
+    assert len(unheard._kept) <= 120 * RATE_HZ * 2

