@@ -128,14 +128,14 @@ class RealtimeAgent:
             self.name = config.agent_name
         self._config = self._config.merged(config)
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._live(started), name=f"agent {self.agent_id}")
+        self._task = task = asyncio.create_task(self._live(started), name=f"agent {self.agent_id}")
         try:
             await started
         except asyncio.CancelledError:
             await self.leave("cancelled")
             raise
         except BaseException:
-            await asyncio.wait([self._task])
+            await asyncio.wait([task])
             self._task = self._host = None
             raise
 
@@ -256,6 +256,9 @@ class RealtimeAgent:
             )
             if not started.done():
                 started.set_exception(error)
+        finally:
+            if not started.done():
+                started.set_exception(UsageError("the agent was stopped before it had started", code="agent_stopped"))
 
     def _make_conductor(self, host: Host, connection: Connection, tools: ToolRunner) -> Conductor:
         authority = self._authority()
@@ -306,13 +309,14 @@ class RealtimeAgent:
         )
 
     def _on_model_event(self, event: m.ModelEvent) -> None:
-        if isinstance(event, m.ModelSessionEndedEvent):
+        if self._conductor is None:
+            if self._early is not None:
+                self._early.append(event)
+        elif isinstance(event, m.ModelSessionEndedEvent):
             self._say_ended(self._leave_reason or event.reason)
             self._stopping.set()
-        elif self._conductor is not None:
+        else:
             self._conductor.on_model(event)
-        elif self._early is not None:
-            self._early.append(event)
 
     def _tool_done(self, result: Any) -> None:
         if self._conductor is not None and not self._stopping.is_set():
