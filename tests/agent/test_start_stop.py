@@ -356,3 +356,52 @@ async def test_every_event_of_an_agent_says_who_and_where() -> None:
     assert len({event.seq for event in events if event.type != "agent_response_audio_delta"}) == len(
         [event for event in events if event.type != "agent_response_audio_delta"]
     )
+
+
+async def test_stopping_while_it_starts_ends_both() -> None:
+    model = FakeModel()
+    model.connecting = asyncio.Event()
+    agent = agent_of(model)
+    before = asyncio.all_tasks()
+    starting = asyncio.create_task(agent.start(lambda event: None))
+    await asyncio.sleep(1)
+
+    await agent.stop()
+
+    with pytest.raises(UsageError, match="stopped"):
+        await starting
+    assert asyncio.all_tasks() == before
+    assert model.connections == []
+
+
+async def test_a_provider_that_goes_while_the_agent_starts_ends_it() -> None:
+    """The session is gone before `connect` has returned."""
+
+    class Fleeting(FakeModel):
+        async def connect(self, **options: Any) -> Any:
+            connection = await super().connect(**options)
+            connection.gone("provider_closed")
+            return connection
+
+    events: list[Any] = []
+    agent = agent_of(Fleeting())
+    await agent.start(events.append)
+    await asyncio.sleep(1)
+
+    assert [event.type for event in events] == ["agent_ready", "agent_ended"]
+    await agent.stop()
+
+
+async def test_events_after_stop_reach_nobody() -> None:
+    model = FakeModel()
+    events: list[Any] = []
+    agent = agent_of(model)
+    await agent.start(events.append)
+    await agent.stop()
+    seen = len(events)
+
+    await agent.handle_input(ClientEvents.ClientTextAppendEvent(text="Hello?"))
+    model.link.say()
+
+    assert len(events) == seen
+    assert model.link.sent == []
