@@ -6,6 +6,7 @@ import asyncio
 import errno
 import ipaddress
 import secrets
+import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from uvicorn.supervisors import ChangeReload
 
 from realtime.errors import UsageError
 from realtime.server.calls import Calls
+from realtime.server.protocol import VoiceSocketProtocol
 
 Say = Callable[[str], None]
 
@@ -143,7 +145,7 @@ def uvicorn_config(
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),
-        ws="websockets-sansio",
+        ws=VoiceSocketProtocol,
         ws_per_message_deflate=False,
         lifespan="on",
         access_log=False,
@@ -165,6 +167,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._say = say
         self._on_started = on_started
+        self._draining: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See uvicorn."""
@@ -183,16 +186,18 @@ class Server(uvicorn.Server):
     async def _drain(self, calls: Calls, wait_s: float) -> None:
         if calls.running and self._say is not None:
             self._say(f"Waiting up to {wait_s:g} s for calls to end; press Ctrl+C again to end them now.")
-        draining = asyncio.create_task(calls.drain(wait_s))
-        while not draining.done() and not self.force_exit:
-            await asyncio.wait([draining], timeout=0.1)
-        if not draining.done():
-            draining.cancel()
+        self._draining = asyncio.create_task(calls.drain(wait_s), name="draining")
+        await asyncio.wait([self._draining])
+        draining, self._draining = self._draining, None
+        if draining.cancelled():
             await calls.drain(0)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal asks for a graceful end, the second for one at once."""
-        self.force_exit = self.should_exit
+        """The first signal asks for a graceful end, the second ends the calls, one more Ctrl+C everything else."""
+        if self._draining is not None:
+            self._draining.get_loop().call_soon_threadsafe(self._draining.cancel)
+        elif self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
         self.should_exit = True
 
 

@@ -33,7 +33,9 @@ def cache_folder() -> Path:
     return Path(base) / "realtime"
 
 
-def self_signed(folder: Path | None = None, names: Sequence[str] | None = None) -> TlsFiles:
+def self_signed(
+    folder: Path | None = None, names: Sequence[str] | None = None, *, now: dt.datetime | None = None
+) -> TlsFiles:
     """A self-signed certificate for `names` (null: localhost, this host's name and addresses), made once and kept.
 
     It is made anew where it runs out within a week or lacks a name. The key is readable by its owner alone.
@@ -41,7 +43,7 @@ def self_signed(folder: Path | None = None, names: Sequence[str] | None = None) 
     folder = folder or cache_folder() / "tls"
     wanted = list(dict.fromkeys(names if names is not None else own_names()))
     files = TlsFiles(folder / "self-signed.crt", folder / "self-signed.key")
-    now = dt.datetime.now(dt.UTC)
+    now = now or dt.datetime.now(dt.UTC)
     if not _serves(files, wanted, now):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _make(files, wanted, now)

@@ -166,7 +166,7 @@ async def serving_app(app: FastAPI, *, tls: TlsFiles | None = None) -> AsyncIter
             scheme = "http" if tls is None else "https"
             yield Place(app, server, f"{scheme}://127.0.0.1:{bound.getsockname()[1]}")
         finally:
-            server.handle_exit(15, None)
+            server.should_exit = True
             await running
 
 
@@ -272,6 +272,12 @@ class FakeSocket:
     def hang_up(self) -> None:
         """The client closes."""
         self.unread.put_nowait({"type": "websocket.disconnect", "code": 1000})
+
+    async def read_on(self) -> None:
+        """Wait until the server has read everything."""
+        async with asyncio.timeout(600):
+            while self.unread.qsize():  # noqa: ASYNC110  (a queue does not tell when it gets empty)
+                await asyncio.sleep(0.1)
 
     async def until(self, kind: str, count: int = 1) -> Json:
         """Wait until the client has got `count` events of this type; the last of them."""

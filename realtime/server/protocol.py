@@ -1,0 +1,91 @@
+"""uvicorn's WebSocket protocol with a short way for whole messages; everything else goes the way of the library.
+
+Only for a server that we run ourselves: the routers speak plain ASGI and work under any server.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.protocol import State
+
+from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, server_frame
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGISendEvent
+
+MAX_UNREAD_MESSAGES = 16
+MAX_UNREAD_BYTES = 65_536
+"""A longer message, or more messages that the application has not taken, pause the socket."""
+_HEAD_END = b"\r\n\r\n"
+
+
+class VoiceSocketProtocol(WebSocketsSansIOProtocol):
+    """Messages are cut out of what arrives and put on the application's queue, and written, in one step each.
+
+    Unlike its base it does not pause and resume the socket around every message, which costs system calls.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._cutter: FrameCutter | None = FrameCutter(masked=True, max_bytes=self.config.ws_max_size)
+        """None where the library has read part of the frames: it then reads all of them."""
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        cutter = self._cutter
+        if cutter is None:
+            super().data_received(data)
+        elif not self._is_open():
+            if self.handshake_initiated or not data.endswith(_HEAD_END):
+                self._cutter = None
+            super().data_received(cutter.drain() + data)
+        else:
+            for kind, payload in cutter.push(data):
+                if kind != OTHER:
+                    self._message(kind, payload)
+                    continue
+                super().data_received(payload)
+                if not self._is_open():
+                    # Closed by the other side or by a fault: nothing behind it counts.
+                    self._cutter = None
+                    return
+
+    def _is_open(self) -> bool:
+        return self.conn.state is State.OPEN
+
+    def _message(self, kind: int, payload: bytes) -> None:
+        if len(payload) > MAX_UNREAD_BYTES or self.queue.qsize() >= MAX_UNREAD_MESSAGES or self.close_sent:
+            self._hand_on(kind, payload)
+        elif kind == BINARY:
+            self.queue.put_nowait({"type": "websocket.receive", "bytes": payload})
+        else:
+            try:
+                text = payload.decode()
+            except UnicodeDecodeError:
+                self._hand_on(kind, payload)
+            else:
+                self.queue.put_nowait({"type": "websocket.receive", "text": text})
+
+    def _hand_on(self, kind: int, payload: bytes) -> None:
+        """The base's own way: it pauses the socket, and closes it for text that is not UTF-8."""
+        self.curr_msg_data_type = "text" if kind == TEXT else "bytes"
+        self.frames = [payload]
+        self.send_receive_event_to_app()
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """See ASGI."""
+        if (
+            message["type"] != "websocket.send"
+            or self.conn.state is not State.OPEN
+            or self.disconnected
+            or not self.writable.is_set()
+        ):
+            await super().send(message)
+            return
+        binary = message.get("bytes")
+        if binary is not None:
+            self.transport.write(server_frame(BINARY, binary))
+        else:
+            self.transport.write(server_frame(TEXT, (message.get("text") or "").encode()))

@@ -1,0 +1,75 @@
+"""Calls opened and dropped at random points leave nothing: no task, no thread, no connection, no place taken."""
+
+import asyncio
+import gc
+import random
+import threading
+
+import psutil
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.model.openai import OpenAIRealtimeModel
+from realtime.server.settings import ServerSettings
+from tests.model.emulator import Emulator
+from tests.server.harness import Json, Place, audio_append, create, serving, settled
+
+CALLS = 200
+AT_ONCE = 10
+
+
+async def one_call(place: Place, number: int) -> None:
+    """A call that is dropped somewhere, in one of the ways in which calls are dropped."""
+    chance = random.Random(number)
+    frames: list[Json | str] = [create(audio_frames=chance.choice(["json", "binary"]))]
+    frames += [audio_append(b"\1\0" * 320) for _ in range(chance.randrange(12))]
+    frames += chance.choice([[], [{"type": "client_text_append", "text": "hello"}], ["nonsense"], [create()]])
+    frames += chance.choice([[], [{"type": "client_session_end"}], [{"type": "client_session_end"}, create()]])
+    async with place.client(f"/ws/user{number}/session1") as client:
+        for frame in frames[: chance.randrange(len(frames) + 1)]:
+            await client.send(frame)
+            if chance.random() < 0.2:
+                await asyncio.sleep(0)
+        for _ in range(chance.randrange(4)):
+            try:
+                async with asyncio.timeout(chance.random() * 0.02):
+                    await client.next()
+            except TimeoutError:
+                break
+        if chance.random() < 0.5:
+            client.connection.transport.abort()
+
+
+@pytest.mark.parametrize("fault", ["none", "slow provider"])
+async def test_dropped_calls_leave_nothing(fault: str) -> None:
+    """BRW-13: close at random points; afterwards there is no task, thread or socket that was not there before."""
+
+    async def greet_late(session: object) -> None:
+        await asyncio.sleep(random.Random(str(id(session))).random() * 0.05)
+        await session.greet()  # type: ignore[attr-defined]
+
+    async with Emulator(on_open=greet_late if fault == "slow provider" else None) as provider:
+        model = OpenAIRealtimeModel(api_key="k", base_url=provider.base_url)
+        settings = ServerSettings(max_calls_per_address=AT_ONCE * 2, drain_s=0)
+        async with serving(lambda: RealtimeAgent("Friday", "", model), settings) as place:
+            await one_call(place, 0)
+            await settled(lambda: place.calls.running == 0)
+            process, tasks, threads = psutil.Process(), asyncio.all_tasks(), threading.active_count()
+            n_sockets = len(process.net_connections())
+            numbers = iter(range(1, CALLS + 1))
+
+            async def caller() -> None:
+                for number in numbers:
+                    await one_call(place, number)
+
+            async with asyncio.TaskGroup() as group:
+                for _ in range(AT_ONCE):
+                    group.create_task(caller())
+            await settled(lambda: place.calls.running == 0 and not place.calls.sessions)
+            for session in provider.sessions:
+                await session.socket.wait_closed()
+            await settled(lambda: asyncio.all_tasks() <= tasks)
+            gc.collect()
+            await settled(lambda: len(process.net_connections()) <= n_sockets)
+            assert threading.active_count() <= threads
+            assert place.calls.total > CALLS / 2

@@ -1,0 +1,177 @@
+"""Running a server: ports, addresses, tokens, certificates, and how signals end it."""
+
+import datetime as dt
+import socket
+import ssl
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from realtime.errors import UsageError
+from realtime.server import serve
+from realtime.server import tls as tls_module
+from realtime.server.settings import ServerSettings
+from realtime.server.tls import self_signed
+from tests.server.harness import create, serving
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that another program listens on."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        yield other.getsockname()[1]
+
+
+def test_a_taken_port_is_named_and_the_next_free_one_used(taken: int) -> None:
+    said: list[str] = []
+    with serve.open_socket("127.0.0.1", taken, strict=False, say=said.append) as bound:
+        port = bound.getsockname()[1]
+        assert taken < port <= taken + serve.PORTS_TO_TRY
+        assert said == [f"Port {taken} is taken by another program; using {port}."]
+
+
+def test_a_taken_port_ends_it_where_only_that_one_will_do(taken: int) -> None:
+    with pytest.raises(UsageError, match=f"port {taken} is taken") as refused:
+        serve.open_socket("127.0.0.1", taken, strict=True, say=lambda _: None)
+    assert refused.value.code == "port_taken"
+
+
+def test_port_0_is_any_free_one() -> None:
+    said: list[str] = []
+    with serve.open_socket("127.0.0.1", 0, strict=False, say=said.append) as bound:
+        assert bound.getsockname()[1] > 0
+    assert said == []
+
+
+@pytest.mark.parametrize(("host", "code"), [("no.such.host.invalid", "unknown_host"), ("192.0.2.7", "no_port")])
+def test_a_host_that_cannot_be_had_is_one_sentence(host: str, code: str) -> None:
+    with pytest.raises(UsageError, match=host) as refused:
+        serve.open_socket(host, 0, strict=False, say=lambda _: None)
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        *[("127.0.0.1", True), ("127.9.9.9", True), ("localhost", True), ("::1", True)],
+        *[("0.0.0.0", False), ("::", False), ("192.168.1.5", False), ("voice.example", False)],
+    ],
+)
+def test_which_hosts_are_loopback(host: str, loopback: bool) -> None:
+    assert serve.is_loopback(host) is loopback
+
+
+def test_beyond_loopback_a_token_is_needed() -> None:
+    with pytest.raises(UsageError, match="--token auto") as refused:
+        serve.token_for("0.0.0.0", None, insecure=False)
+    assert "at your cost" in refused.value.message
+    assert serve.token_for("0.0.0.0", None, insecure=True) is None
+    assert serve.token_for("0.0.0.0", "mine", insecure=False) == "mine"
+    assert serve.token_for("127.0.0.1", None, insecure=False) is None
+
+
+def test_an_automatic_token_is_long_and_new_each_time() -> None:
+    tokens = {serve.token_for("0.0.0.0", "auto", insecure=False) for _ in range(50)}
+    assert len(tokens) == 50
+    assert all(len(token or "") >= 24 for token in tokens)
+
+
+def test_the_address_carries_scheme_and_token() -> None:
+    with serve.open_socket("127.0.0.1", 0, strict=False, say=lambda _: None) as bound:
+        port = bound.getsockname()[1]
+        assert serve.address_of(bound, "127.0.0.1", tls=False, token=None) == f"http://127.0.0.1:{port}"
+        assert serve.address_of(bound, "::1", tls=True, token="a/b&c") == f"https://[::1]:{port}/?token=a%2Fb%26c"
+
+
+def test_the_address_of_every_interface_names_one_that_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve.open_socket("127.0.0.1", 0, strict=False, say=lambda _: None) as bound:
+        monkeypatch.setattr(serve, "lan_addresses", lambda: ["192.168.1.5", "10.0.0.1"])
+        assert serve.address_of(bound, "0.0.0.0", tls=True, token=None).startswith("https://192.168.1.5:")
+        monkeypatch.setattr(serve, "lan_addresses", list)
+        assert serve.address_of(bound, "0.0.0.0", tls=False, token=None).startswith("http://localhost:")
+
+
+def test_addresses_beyond_loopback_are_no_loopback() -> None:
+    assert all(not serve.is_loopback(address) for address in serve.lan_addresses())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has TCP_USER_TIMEOUT")
+def test_accepted_connections_do_not_wait_for_ever_for_a_peer_that_takes_nothing() -> None:
+    with (
+        serve.open_socket("127.0.0.1", 0, strict=False, say=lambda _: None) as bound,
+        socket.create_connection(bound.getsockname()),
+        bound.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == serve.STALLED_MS
+
+
+# -- certificates ------------------------------------------------------------------------------------------------------
+
+
+def test_a_self_signed_certificate_names_this_machine_and_hides_its_key(tmp_path: Path) -> None:
+    files = self_signed(tmp_path / "tls", ["localhost", "box.local", "127.0.0.1", "192.168.1.5", "::1"])
+    certificate = x509.load_pem_x509_certificate(files.certificate.read_bytes())
+    listed = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert listed.get_values_for_type(x509.DNSName) == ["localhost", "box.local"]
+    assert [str(one) for one in listed.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "192.168.1.5", "::1"]
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(files.certificate, files.key)
+    if sys.platform != "win32":
+        assert stat.S_IMODE(files.key.stat().st_mode) == 0o600
+
+
+def test_a_certificate_is_kept_until_it_runs_out_or_lacks_a_name(tmp_path: Path) -> None:
+    made = self_signed(tmp_path, ["localhost"]).certificate.read_bytes()
+    assert self_signed(tmp_path, ["localhost"]).certificate.read_bytes() == made
+    more = self_signed(tmp_path, ["localhost", "box.local"]).certificate.read_bytes()
+    assert more != made
+    assert self_signed(tmp_path, ["localhost"]).certificate.read_bytes() == more
+
+    later = dt.datetime.now(dt.UTC) + dt.timedelta(days=tls_module.VALID_DAYS - 3)
+    assert self_signed(tmp_path, ["localhost"], now=later).certificate.read_bytes() != more
+
+
+@pytest.mark.parametrize("broken", ["certificate", "key"])
+def test_a_broken_file_is_made_anew(tmp_path: Path, broken: str) -> None:
+    files = self_signed(tmp_path, ["localhost"])
+    getattr(files, broken).write_text("nonsense")
+    files = self_signed(tmp_path, ["localhost"])
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(files.certificate, files.key)
+
+
+def test_the_cache_is_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls_module.sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert tls_module.cache_folder() == Path("/somewhere/realtime")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert tls_module.cache_folder() == Path.home() / ".cache" / "realtime"
+    monkeypatch.setattr(tls_module.sys, "platform", "darwin")
+    assert tls_module.cache_folder() == Path.home() / "Library" / "Caches" / "realtime"
+    monkeypatch.setattr(tls_module.sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", "/local")
+    assert tls_module.cache_folder() == Path("/local/realtime")
+
+
+# -- the end -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_second_signal_ends_the_calls_at_once() -> None:
+    async with serving(settings=ServerSettings(drain_s=60)) as place, place.client() as client:
+        await client.send(create())
+        await client.until("agent_ready")
+        place.server.handle_exit(2, None)
+        await client.until("server_goodbye")
+        place.server.handle_exit(2, None)
+        assert (await client.until("server_session_ended"))["reason"] == "server_stopped"
+        assert (await client.closed())[0] == 1012
+
+
+async def test_sockets_without_a_call_are_closed_when_the_server_stops() -> None:
+    async with serving() as place, place.client() as client:
+        place.server.handle_exit(15, None)
+        assert (await client.closed())[0] == 1012

@@ -1,0 +1,320 @@
+"""The command `realtime`, run as its users run it."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import connect
+
+import realtime
+from realtime.cli import spread_tls
+from realtime.errors import UsageError
+from realtime.server import doctor
+from realtime.server.plan import PLAN, Plan, load_make_agent, reload_folder
+from realtime.server.settings import ServerSettings
+from realtime.session import Limits
+
+AGENT_FILE = """
+from realtime import RealtimeAgent, ScriptedModel
+from helpers import NAME
+
+def make_agent():
+    return RealtimeAgent(NAME, "You are Friday.", ScriptedModel([]))
+
+async def broken():
+    raise RuntimeError("the secret is 4711")
+"""
+
+Run = Callable[..., "Served"]
+
+
+class Served:
+    """A running `realtime serve`, once it has printed its address."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        self.process = process
+        self.lines: list[str] = []
+        self.address = ""
+        for line in process.stdout:
+            self.lines.append(line.rstrip("\n"))
+            if re.fullmatch(r"https?://\S+", self.lines[-1]):
+                self.address = self.lines[-1]
+                return
+        pytest.fail("the server printed no address:\n" + "\n".join(self.lines))
+
+    def ready(self, path: str = "ws/u/s", query: str = "") -> dict[str, object]:
+        """Make a call; the answer `agent_ready`, or the first error."""
+        address = self.address.split("?")[0].rstrip("/").replace("http", "ws", 1)
+        with connect(f"{address}/{path}{query}", compression=None) as client:
+            client.send(json.dumps({"type": "client_session_create"}))
+            while True:
+                event: dict[str, object] = json.loads(client.recv(timeout=20))
+                if event["type"] in ("agent_ready", "agent_error"):
+                    return event
+
+    def end(self) -> int:
+        """Ask it to end; its exit code."""
+        self.process.terminate()
+        return self.process.wait(timeout=30)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    """Start `realtime serve` with these words in an empty folder."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*words: str) -> Served:
+        command = [sys.executable, "-m", "realtime", "serve", *words]
+        process = subprocess.Popen(
+            command,
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment(tmp_path),
+        )
+        started.append(process)
+        return Served(process)
+
+    yield start
+    for process in started:
+        if sys.platform != "win32":
+            # A reloading server has a child that holds the pipe.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.communicate()
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return dict(os.environ, PYTHONUNBUFFERED="1", XDG_CACHE_HOME=str(folder / "cache"))
+
+
+def realtime_says(*words: str, cwd: Path) -> tuple[int, str]:
+    """Exit code and output of the command."""
+    command = [sys.executable, "-m", "realtime", *words]
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env=environment(cwd), check=False, timeout=60
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+# -- serving -----------------------------------------------------------------------------------------------------------
+
+
+def test_serve_prints_one_address_and_ends_well(run: Run) -> None:
+    """CARD-01: the server command runs."""
+    served = run("--port", "0", "--model", "scripted")
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", served.address)
+    with urllib.request.urlopen(f"{served.address}/api/info", timeout=20) as answer:
+        assert json.load(answer)["model"]["provider"] == "scripted"
+    assert served.end() == 0
+    assert served.process.stdout is not None
+    rest = served.process.stdout.read()
+    assert "Traceback" not in rest
+    assert "http" not in rest
+
+
+def test_serve_tells_of_a_taken_port_and_takes_the_next(run: Run) -> None:
+    with closing(socket.socket()) as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        served = run("--port", str(port), "--model", "scripted")
+        assert f"Port {port} is taken by another program" in "\n".join(served.lines)
+        assert served.address != f"http://127.0.0.1:{port}"
+
+
+def test_serve_runs_an_agent_file_and_what_lies_beside_it(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text("NAME = 'Friday'\n")
+    (tmp_path / "app.py").write_text(AGENT_FILE)
+    assert run("app.py:make_agent", "--port", "0").ready()["agent_name"] == "Friday"
+
+
+def test_a_broken_make_agent_is_an_error_event_and_its_traceback_stays_here(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text("NAME = 'Friday'\n")
+    (tmp_path / "app.py").write_text(AGENT_FILE)
+    served = run("app.py:broken", "--port", "0")
+    told = served.ready()
+    assert told["code"] == "agent_failed"
+    assert "4711" not in json.dumps(told)
+    served.end()
+    assert served.process.stdout is not None
+    assert "RuntimeError: the secret is 4711" in served.process.stdout.read()
+
+
+def test_a_changed_file_is_taken_up_with_reload(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text("NAME = 'Friday'\n")
+    (tmp_path / "app.py").write_text(AGENT_FILE)
+    served = run("app.py:make_agent", "--port", "0", "--reload", "--drain", "0")
+    assert served.ready()["agent_name"] == "Friday"
+    (tmp_path / "helpers.py").write_text("NAME = 'Saturday the second'\n")
+    assert served.process.stdout is not None
+    deadline = time.monotonic() + 60
+    name: object = None
+    while name != "Saturday the second" and time.monotonic() < deadline:
+        try:
+            name = served.ready()["agent_name"]
+        except (OSError, EOFError, TimeoutError, WebSocketException):
+            # Between the two processes nobody answers.
+            time.sleep(0.05)
+    assert name == "Saturday the second"
+    served.process.send_signal(signal.SIGINT)
+    assert served.process.wait(timeout=30) in (0, -signal.SIGINT, 130)
+
+
+def test_a_token_is_made_and_is_part_of_the_one_address(run: Run) -> None:
+    served = run("--port", "0", "--host", "0.0.0.0", "--token", "auto", "--model", "scripted")
+    query = re.fullmatch(r"http://[\d.]+:\d+/(\?token=[\w-]{24,})", served.address)
+    assert query is not None
+    assert served.ready(query=query[1])["type"] == "agent_ready"
+    with pytest.raises(Exception, match="403"):
+        served.ready()
+
+
+def test_tls_self_serves_https(run: Run, tmp_path: Path) -> None:
+    served = run("--port", "0", "--tls", "self", "--model", "scripted")
+    assert served.address.startswith("https://127.0.0.1:")
+    assert (tmp_path / "cache" / "realtime" / "tls" / "self-signed.key").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("serve", "--host", "0.0.0.0"), "--token auto"),
+        (("serve", "nothing.py:make_agent"), "there is no file"),
+        (("serve", "--model", "parrot"), "there is no model 'parrot'"),
+        (("serve", "--tls", "cert.pem"), "--tls CERT KEY"),
+        (("serve", "--tls", "cert.pem", "key.pem"), "there is no file cert.pem"),
+        (("serve", "--reload"), "--reload restarts when a file changes"),
+        (("serve", "--log-level", "loud"), "there is no log level 'loud'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_mistake_is_one_sentence(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    code, said = realtime_says(*words, cwd=tmp_path)
+    assert code == 1
+    assert sentence in said
+    assert "Traceback" not in said
+
+
+def test_insecure_says_what_it_risks(run: Run) -> None:
+    served = run("--port", "0", "--host", "0.0.0.0", "--insecure", "--model", "scripted")
+    assert "everybody who reaches 0.0.0.0 can talk with the agent at your cost" in "\n".join(served.lines)
+
+
+def test_the_version_is_printed(tmp_path: Path) -> None:
+    assert realtime_says("--version", cwd=tmp_path) == (0, f"realtime {realtime.__version__}\n")
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "spread"),
+    [
+        (["serve"], ["serve"]),
+        (["serve", "--tls", "self", "app.py"], ["serve", "--tls", "self", "app.py"]),
+        (["serve", "--tls", "c.pem", "k.pem", "app.py"], ["serve", "--tls", "c.pem", "--tls-key", "k.pem", "app.py"]),
+        (["serve", "--tls", "c.pem", "--port", "1"], ["serve", "--tls", "c.pem", "--port", "1"]),
+        (["serve", "--tls"], ["serve", "--tls"]),
+    ],
+)
+def test_tls_takes_one_word_or_two(words: list[str], spread: list[str]) -> None:
+    assert spread_tls(words) == spread
+
+
+@pytest.fixture
+def agent_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "agents_of_mine.py"
+    path.write_text("def make_agent(): ...\ndef other(): ...\nnumber = 3\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    return path
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["{path}:make_agent", "{path}", "agents_of_mine.py:make_agent", "agents_of_mine:make_agent"],
+)
+def test_a_function_is_found_in_a_file_or_a_module(agent_file: Path, target: str) -> None:
+    assert load_make_agent(target.format(path=agent_file)).__name__ == "make_agent"
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("{path}:make_nothing", "it has: make_agent, other"),
+        ("{path}:number", "has no function 'number'"),
+        ("nowhere.at.all:make_agent", "there is no module 'nowhere.at.all'"),
+    ],
+)
+def test_a_function_that_is_not_there_is_one_sentence(agent_file: Path, target: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        load_make_agent(target.format(path=agent_file))
+
+
+def test_an_exception_in_the_file_comes_through(agent_file: Path) -> None:
+    agent_file.write_text("import no_such_module_at_all\n")
+    with pytest.raises(ModuleNotFoundError, match="no_such_module_at_all"):
+        load_make_agent(str(agent_file))
+
+
+def test_reload_watches_the_folder_of_the_file(agent_file: Path) -> None:
+    assert reload_folder(f"{agent_file}:make_agent") == agent_file.parent
+    with pytest.raises(UsageError, match=r"app\.py:make_agent"):
+        reload_folder("package.module:make_agent")
+
+
+def test_a_plan_survives_the_trip_through_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ServerSettings(limits=Limits(grace_s=3), token="secret", allowed_origins=("https://a.example",))
+    plan = Plan(target="app.py:make_agent", settings=settings)
+    monkeypatch.setenv(PLAN, "")
+    plan.put_into_environment()
+    assert msgspec.json.decode(os.environ[PLAN], type=Plan) == plan
+
+
+# -- doctor ------------------------------------------------------------------------------------------------------------
+
+
+def test_doctor_tells_what_is_there_and_never_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-4711")
+    code, said = realtime_says("doctor", cwd=tmp_path)
+    assert code == 0
+    for part in ("Python", "import name", "page", "recognition", "voice", "OpenAI", "Chromium", "uvloop"):
+        assert part in said
+    assert "OPENAI_API_KEY is set" in " ".join(said.split())
+    assert "4711" not in said
+
+
+def test_doctor_says_what_a_missing_thing_would_give() -> None:
+    found = {one.name: one for one in doctor.examine({"REALTIME_WHISPER_DIR": "/nowhere"})}
+    openai = found["OpenAI"]
+    assert (openai.available, openai.fix) == (False, "export OPENAI_API_KEY=...")
+    assert "OpenAI" in openai.gives
+    assert not found["recognition"].available
+    assert "understands" in found["recognition"].gives
+    assert found["Python"].available
+
+
+def test_doctor_notices_another_owner_of_the_import_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    owners = {"realtime": ["realtime-voice-agent", "realtime"]}
+    monkeypatch.setattr(doctor.importlib.metadata, "packages_distributions", lambda: owners)
+    clash = next(one for one in doctor.examine({}) if one.name == "import name")
+    assert (clash.available, clash.needed) == (False, True)
+    assert "also installed by realtime" in clash.detail
+    assert "environment of its own" in clash.fix
