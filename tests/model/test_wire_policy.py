@@ -295,6 +295,7 @@ async def test_a_link_that_settled_starts_the_count_anew() -> None:
 
 
 async def test_the_context_and_the_latest_settings_come_back() -> None:
+    """MEV-17: the session that is named is the provider's connection, whose id changes while the call goes on."""
     items = [text_item("a")]
     call = Call(history=lambda: items)
     wire = await call.open()
@@ -308,6 +309,7 @@ async def test_the_context_and_the_latest_settings_come_back() -> None:
     tries = [event.retry_after_ms for event in call.events if isinstance(event, ModelEvents.ModelReconnectingEvent)]
     assert gaps == tries
     assert call.types.count("session_created") == 1
+    assert call.events[0] == ModelEvents.ModelSessionCreatedEvent(session_id="sess_1")
     await wire.close()
     assert call.events[-1] == ModelEvents.ModelSessionEndedEvent(session_id="sess_2", reason="closed")
 
@@ -327,7 +329,6 @@ async def test_audio_of_the_gap_is_kept_up_to_ten_seconds_oldest_dropped() -> No
 
 
 async def test_speech_is_placed_in_the_whole_stream_after_a_reconnect() -> None:
-    """MEV-17: the provider's session begins anew, the positions of the call go on."""
     call = Call()
     wire = await call.open()
     for _ in range(5):
