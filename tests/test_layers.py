@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "realtime"
 # Top-level names by height; an import goes strictly downwards. Names of one row do not import each other.
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"runtime"},
+    {"runtime", "websocket"},
     {"message"},
     {"event"},
     {"audio", "state", "tool", "bus"},
@@ -43,7 +43,7 @@ LAZY_EXCEPTIONS = {
 WITHOUT_HEIGHT = {"__init__", "testing"}
 
 # Where time, ids and chance come from. Everything else is given them.
-CLOCK_OWNERS = ("runtime.py", "server/", "cli.py", "testing/")
+CLOCK_OWNERS = ("runtime.py", "websocket.py", "server/", "cli.py", "testing/")
 CLOCKS_AND_CHANCE = {
     "time": {
         *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "sleep"),

@@ -36,10 +36,13 @@ from websockets.typing import Subprotocol
 
 from realtime.errors import ProviderError
 from realtime.model.base import Address, Frame
+from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, client_frame
 
 # websockets logs headers (the key) and frames (speech) at DEBUG: this logger never goes below INFO.
 _LOGGER = logging.getLogger("realtime.model.link.websockets")
 _LOGGER.setLevel(logging.INFO)
+
+_HEAD_END = b"\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +141,7 @@ async def dial_websocket(address: Address, receiver: Receiver, limits: WireLimit
             logger=_LOGGER,
             create_connection=cast(
                 type[ClientConnection],
-                functools.partial(_Socket, receiver=receiver, close_within_s=limits.close_timeout_s),
+                functools.partial(_Socket, receiver=receiver, limits=limits),
             ),
             **options,
         )
@@ -169,14 +172,18 @@ class _Connect(connect):
 class _Socket(ClientConnection):
     """A client connection that hands messages over inside the read callback. Also the `Link`."""
 
-    def __init__(self, protocol: ClientProtocol, *, receiver: Receiver, close_within_s: float, **options: Any) -> None:
+    def __init__(self, protocol: ClientProtocol, *, receiver: Receiver, limits: WireLimits, **options: Any) -> None:
         super().__init__(protocol, **options)
         self._receiver = receiver
-        self._close_within_s = close_within_s
+        self._close_within_s = limits.close_timeout_s
+        self._max_bytes = limits.max_message_bytes
         self._full = False
         self._reading = True
         self._fragments = bytearray()
         self._fragments_are_text = False
+        self._cutter: FrameCutter | None = None
+        """Null during the handshake and after the close frame: the library then reads everything."""
+        self._head_end = b""
 
     @property
     def can_write(self) -> bool:
@@ -186,10 +193,9 @@ class _Socket(ClientConnection):
         if self.protocol.state is not State.OPEN:
             return
         if isinstance(frame, str):
-            self.protocol.send_text(frame.encode())
+            self.transport.write(client_frame(TEXT, frame.encode()))
         else:
-            self.protocol.send_binary(frame)
-        self.send_data()
+            self.transport.write(client_frame(BINARY, frame))
 
     def pause_reading(self) -> None:
         if self._reading and not self.transport.is_closing():
@@ -215,6 +221,44 @@ class _Socket(ClientConnection):
 
     def abort(self) -> None:
         self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if self._cutter is not None:
+            self._take(self._cutter, data)
+        elif self.protocol.state is State.CONNECTING:
+            head, rest = self._split_head(data)
+            super().data_received(head)
+            if self._is_open():
+                self._cutter = FrameCutter(masked=False, max_bytes=self._max_bytes)
+                self._take(self._cutter, rest)
+            elif rest:
+                super().data_received(rest)
+        else:
+            super().data_received(data)
+
+    def _is_open(self) -> bool:
+        return self.protocol.state is State.OPEN
+
+    def _split_head(self, data: bytes) -> tuple[bytes, bytes]:
+        """What belongs to the answer's head, and what follows it: the first frames may come in the same packet."""
+        seen = self._head_end + data
+        at = seen.find(_HEAD_END)
+        if at < 0:
+            self._head_end = seen[1 - len(_HEAD_END) :]
+            return data, b""
+        end = at + len(_HEAD_END) - len(self._head_end)
+        return data[:end], data[end:]
+
+    def _take(self, cutter: FrameCutter, data: bytes) -> None:
+        for kind, payload in cutter.push(data):
+            if kind != OTHER:
+                self._receiver.received(payload, kind == TEXT)
+                continue
+            super().data_received(payload)
+            if not self._is_open():
+                # Closed by the other side or by a fault: nothing behind it counts.
+                self._cutter = None
+                return
 
     def process_event(self, event: Request | Response | WebSocketFrame) -> None:
         if not isinstance(event, WebSocketFrame):

@@ -1,0 +1,102 @@
+"""WebSocket frames as they nearly always are, whole text and binary messages, read and written at once.
+
+A library's parser pays for what speech never uses: fragments, extensions, a state machine per byte range. Here such
+frames are cut out of the stream, and every other byte (control frames, fragments, whatever breaks RFC 6455) is left
+to the library, in order and at frame boundaries, so that its rules go on holding.
+"""
+
+from __future__ import annotations
+
+import os
+
+from websockets.frames import apply_mask  # type: ignore[attr-defined]
+
+TEXT, BINARY = 1, 2
+OTHER = 0
+"""The kind of bytes that are for the library."""
+
+_FIN = 0x80
+_CLOSE = 8
+_LONG_BYTES = 65_536
+"""A longer frame goes to the library piece by piece as it arrives: joining the pieces here would copy it often."""
+
+
+class FrameCutter:
+    """Cuts what one side of a WebSocket sends, from its first frame on. `masked`: whether that side is the client.
+
+    Frames of more than `max_bytes` are left to the library, which knows what to say to them.
+    """
+
+    __slots__ = ("_fragmented", "_masked", "_most_bytes", "_passing_bytes", "_rest")
+
+    def __init__(self, *, masked: bool, max_bytes: int) -> None:
+        self._masked = masked
+        self._most_bytes = min(max_bytes, _LONG_BYTES)
+        self._rest = b""
+        self._passing_bytes = 0
+        self._fragmented = False
+
+    def push(self, data: bytes) -> list[tuple[int, bytes]]:
+        """(`TEXT` or `BINARY`, the payload of a message) and (`OTHER`, bytes for the library), in order.
+
+        Text is not validated. Once the library has closed the connection it has to get everything that follows.
+        """
+        found: list[tuple[int, bytes]] = []
+        if self._passing_bytes:
+            passing, data = data[: self._passing_bytes], data[self._passing_bytes :]
+            self._passing_bytes -= len(passing)
+            found.append((OTHER, passing))
+        if self._rest:
+            data = self._rest + data
+        start, end = 0, len(data)
+        while end - start >= 2:
+            first, second = data[start], data[start + 1]
+            at = start + 2
+            length = second & 127
+            if length >= 126:
+                at += 2 if length == 126 else 8
+                if at > end:
+                    break
+                length = int.from_bytes(data[start + 2 : at], "big")
+            if second & 128:
+                at += 4
+            stop = at + length
+            short = length <= self._most_bytes
+            if stop > end and short:
+                break
+            plain = (first == _FIN | TEXT or first == _FIN | BINARY) and not self._fragmented
+            if plain and short and (second >= 128) == self._masked:
+                payload = data[at:stop]
+                found.append((first & 15, apply_mask(payload, data[at - 4 : at]) if self._masked else payload))
+            else:
+                found.append((OTHER, data[start:stop]))
+                if first & 15 < _CLOSE:
+                    self._fragmented = not first & _FIN
+                self._passing_bytes = max(0, stop - end)
+            start = stop
+        self._rest = data[start:]
+        return found
+
+    def drain(self) -> bytes:
+        """What was held back of a frame that is not complete; the cutter is empty afterwards."""
+        rest, self._rest = self._rest, b""
+        return rest
+
+
+def client_frame(kind: int, payload: bytes) -> bytes:
+    """A whole message as a client sends it."""
+    mask = os.urandom(4)
+    return _header(kind, len(payload), 0x80) + mask + apply_mask(payload, mask)
+
+
+def server_frame(kind: int, payload: bytes) -> bytes:
+    """A whole message as a server sends it."""
+    return _header(kind, len(payload), 0) + payload
+
+
+def _header(kind: int, length: int, masked: int) -> bytes:
+    if length < 126:
+        return bytes((_FIN | kind, masked | length))
+    if length < 65_536:
+        return bytes((_FIN | kind, masked | 126, length >> 8, length & 255))
+    return bytes((_FIN | kind, masked | 127)) + length.to_bytes(8, "big")
