@@ -48,7 +48,7 @@ each second of speech; the first sentence of an answer."""
 
 
 class QuickModel(base.RealtimeModel):
-    """See the module. `pieces` counts what was committed."""
+    """See the module. It answers every turn and every request alike."""
 
     def __init__(self, profile: base.Profile = PROFILE, *, reply_ms: int = REPLY_MS) -> None:
         self._profile = profile
@@ -81,8 +81,6 @@ class QuickConnection:
         self.pieces = 0
         self.sent: list[base.ModelInput] = []
         """What it was sent, without audio."""
-        self.reported: list[tuple[float, m.ModelEvent]] = []
-        """(loop seconds, event) of what it said."""
         self._model = model
         self._on_event = on_event
         self._loop = asyncio.get_running_loop()
@@ -115,6 +113,10 @@ class QuickConnection:
             self._cancel("session_closed")
             self._emit(m.ModelSessionEndedEvent(session_id="quick", reason="closed"))
             self._ended = True
+
+    def say(self, event: m.ModelEvent) -> None:
+        """Report what the test wants."""
+        self._emit(event)
 
     def _hear(self, pcm: bytes) -> None:
         if self._endpoint is None:
@@ -180,7 +182,6 @@ class QuickConnection:
         self._timer = self._loop.call_later(delay_s, run)
 
     def _emit(self, event: m.ModelEvent) -> None:
-        self.reported.append((self._loop.time(), event))
         self._on_event(event)
 
 
