@@ -43,6 +43,8 @@ class Serving:
                 self.address = found[0]
                 break
         else:
+            self.process.wait()
+            self.process.stdout.close()
             raise AssertionError(f"the server did not start: {self.said}")
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

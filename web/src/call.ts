@@ -63,6 +63,7 @@ export class Call extends Emitter<CallEvents> {
     attachVoice(client, output);
     client.on("event", (event) => this.#receive(event));
     client.on("closed", (closing) => void this.#closed(closing));
+    output.on("waiting", () => this.#signal({ type: "voice_waiting" }));
     output.on("started", () => this.#signal({ type: "voice_started" }));
     output.on("idle", () => this.#signal({ type: "voice_idle" }));
     output.on("level", (rms) => this.emit("level", { side: "agent", rms }));

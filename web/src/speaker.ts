@@ -18,6 +18,8 @@ const REPORT_MS = 50;
 const CAPACITY_SAMPLES = 2 ** 22;
 
 export interface SpeakerEvents {
+  /** The first speech of an item came. */
+  waiting: { itemId: string };
   /** The first samples of an item were played. */
   started: { itemId: string };
   progress: { itemId: string; playedMs: number };
@@ -42,6 +44,7 @@ interface Item {
   resampler: Resampler | null;
   renderedSamples: number;
   heardMs: number;
+  waiting: boolean;
   started: boolean;
   ended: boolean;
   over: boolean;
@@ -106,6 +109,10 @@ export class Speaker extends Emitter<SpeakerEvents> {
   play(itemId: string, pcm: Int16Array<ArrayBuffer>, rateHz: number): void {
     const item = this.#item(itemId);
     if (item.over || item.ended || pcm.length === 0) return;
+    if (!item.waiting) {
+      item.waiting = true;
+      this.emit("waiting", { itemId });
+    }
     if (rateHz === this.rateHz) return this.#order.push(item.slot, own(pcm));
     item.resampler ??= new Resampler(rateHz, this.rateHz);
     this.#order.push(item.slot, toPcm16Block(item.resampler.process(toFloats(pcm))));
@@ -221,6 +228,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
         resampler: null,
         renderedSamples: 0,
         heardMs: 0,
+        waiting: false,
         started: false,
         ended: false,
         over: false,

@@ -5,7 +5,9 @@ import type { ServerEvent } from "./protocol.generated.ts";
 export type CallState = "connecting" | "listening" | "hearing" | "thinking" | "speaking" | "ended";
 
 /** What happens on this side and no event tells. */
-export type LocalSignal = { type: "text_sent" } | { type: "voice_started" } | { type: "voice_idle" } | { type: "closed" };
+export interface LocalSignal {
+  readonly type: "text_sent" | "voice_waiting" | "voice_started" | "voice_idle" | "closed";
+}
 
 export interface Activity {
   readonly ready: boolean;
@@ -15,6 +17,8 @@ export interface Activity {
   /** A turn ended and its response has not begun. */
   readonly awaiting: boolean;
   readonly responses: readonly string[];
+  /** Speech came and its first sample was not played yet. */
+  readonly voiceWaits: boolean;
   readonly playing: boolean;
 }
 
@@ -24,6 +28,7 @@ export const INITIAL_ACTIVITY: Activity = {
   hearing: false,
   awaiting: false,
   responses: [],
+  voiceWaits: false,
   playing: false,
 };
 
@@ -33,7 +38,8 @@ export function callState(activity: Activity): CallState {
   if (!activity.ready) return "connecting";
   if (activity.hearing) return "hearing";
   if (activity.playing) return "speaking";
-  return activity.awaiting || activity.responses.length > 0 ? "thinking" : "listening";
+  const working = activity.awaiting || activity.responses.length > 0 || activity.voiceWaits;
+  return working ? "thinking" : "listening";
 }
 
 export function foldActivity(activity: Activity, event: ServerEvent | LocalSignal): Activity {
@@ -59,10 +65,12 @@ export function foldActivity(activity: Activity, event: ServerEvent | LocalSigna
     case "agent_response_tool_use_done":
       // Its result is answered by a response of its own.
       return { ...activity, awaiting: true };
+    case "voice_waiting":
+      return { ...activity, voiceWaits: true };
     case "voice_started":
-      return { ...activity, playing: true };
+      return { ...activity, voiceWaits: false, playing: true };
     case "voice_idle":
-      return { ...activity, playing: false };
+      return { ...activity, voiceWaits: false, playing: false };
     case "agent_error":
       return { ...activity, awaiting: false };
     case "agent_ended":

@@ -34,6 +34,15 @@ test("a spoken turn: hearing, thinking, speaking until the voice is out, listeni
   ]);
 });
 
+test("between the end of a response and the first sample of its voice it still thinks", () => {
+  expect(states(ready, started, done, created, { type: "voice_waiting" }, closed, voice, idle).slice(2)).toEqual([
+    "hearing",
+    "thinking",
+    "speaking",
+    "listening",
+  ]);
+});
+
 test("a typed turn thinks from the sending on, and ends with a text answer too", () => {
   expect(states(ready, { type: "text_sent" }, created, closed)).toEqual(["connecting", "listening", "thinking", "listening"]);
 });
