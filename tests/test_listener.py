@@ -383,6 +383,18 @@ async def test_a_reply_after_a_flush_holds_nothing_of_the_one_before() -> None:
     assert not any(after)
 
 
+async def test_the_end_of_a_flushed_reply_brings_no_sound() -> None:
+    sink = ListSink()
+    listener = listener_into(sink, runtime(), output_rate_hz=16_000, clock=AcknowledgedPlayback(16_000))
+    listener.deliver(audio(wave(500, 24_000)))
+    listener.deliver(s.ServerAudioFlushEvent())
+    start = len(sink.frames)
+    for event in closing():
+        listener.deliver(event)
+
+    assert types(sink.frames[start:]) == types(closing())
+
+
 async def test_one_reply_after_the_other_do_not_run_into_each_other() -> None:
     sink = ListSink()
     listener = listener_into(sink, runtime(), output_rate_hz=16_000, clock=AcknowledgedPlayback(16_000))

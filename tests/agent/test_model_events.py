@@ -196,7 +196,7 @@ async def test_what_the_user_said_is_one_item_with_its_words() -> None:
 
 
 async def test_speech_is_reported_with_the_times_of_the_clients_stream() -> None:
-    """RTA-21, SEV-17, SEV-18: markers with times."""
+    """RTA-21: markers with times."""
     async with call() as made:
         made.link.hear_start("u1", 1_250)
         made.link.hear_end("u1", 2_750, "Hello.")

@@ -46,7 +46,7 @@ def second_listener(made: Call, **options: Any) -> tuple[Listener, ListSink]:
 
 
 async def test_a_call_says_that_it_exists_that_its_agent_is_ready_and_that_it_is_over() -> None:
-    """SEV-01, SEV-03, SEV-04, CEV-04: created, ready; at client_session_end the provider is closed, `ended` is last."""
+    """SEV-03, SEV-04, CEV-04: created, ready; at client_session_end the provider is closed, `ended` is last."""
     async with call() as made:
         made.receive(c.ClientSessionEndEvent(session_id="session1"))
         await made.session.ended.wait()
@@ -223,7 +223,7 @@ async def test_limits_can_be_set() -> None:
 
 
 async def test_a_call_without_grace_ends_with_its_last_listener() -> None:
-    """BRW-13: a closed socket ends the agent and the provider's session; no task is left."""
+    """A closed socket ends the agent and the provider's session; no task is left."""
     before = asyncio.all_tasks()
     async with call() as made:
         second, _ = second_listener(made)
