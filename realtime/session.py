@@ -143,8 +143,9 @@ class Session:
         match event:
             case c.ClientAudioAppendEvent():
                 self._ear = listener
+                before = self.agent.received_samples
                 self.agent.receive(event)
-                if listener is not None and listener.tells_received_audio:
+                if listener is not None and listener.tells_received_audio and self.agent.received_samples != before:
                     self._tell_received(listener, event)
             case c.ClientPlaybackAckEvent():
                 if listener is not None:
