@@ -5,12 +5,11 @@ import asyncio
 import msgspec
 import pytest
 
-from realtime.agent.audio_input import MAX_GAP_MS
 from realtime.event import ClientEvents
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.base import AudioFormat, ContentPart, ImageFormat, Item, ResponseOverrides
+from realtime.event.base import ContentPart, ImageFormat, Item, ResponseOverrides
 from realtime.event.config import SessionConfig, ToolDeclaration, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model import base
@@ -20,7 +19,6 @@ pytestmark = pytest.mark.virtual_time
 
 MANUAL = SessionConfig(turn_detection="none")
 SEEING = msgspec.structs.replace(PROFILE, input_modalities=frozenset({"text", "audio", "image"}))
-DEAF = msgspec.structs.replace(PROFILE, input_modalities=frozenset({"text"}))
 MUTE_READER = msgspec.structs.replace(PROFILE, input_modalities=frozenset({"audio"}))
 
 
@@ -177,131 +175,6 @@ async def test_text_to_a_model_that_takes_none_is_refused_by_name() -> None:
         assert (error.error_type, error.code, error.client_event_id) == ("client_error", "unsupported_modality", "e7")
         assert made.link.sent == []
         assert made.transcript() == []
-
-
-# -- audio -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rate_hz", [8_000, 16_000, 24_000, 44_100, 48_000])
-@pytest.mark.parametrize("model_hz", [16_000, 24_000])
-async def test_audio_of_any_rate_reaches_the_model_at_its_own(rate_hz: int, model_hz: int) -> None:
-    """CEV-08: reaches the model, resampled."""
-    profile = msgspec.structs.replace(PROFILE, input_rate_hz=model_hz)
-    async with call(profile=profile) as made:
-        pcm = speech(1_000, rate_hz)
-        for start in range(0, len(pcm), 641):
-            made.receive(
-                c.ClientAudioAppendEvent(
-                    audio=pcm[start : start + 641], format=AudioFormat(encoding="pcm16", rate=rate_hz)
-                )
-            )
-
-        got = made.link.heard_bytes()
-        assert len(got) % 2 == 0
-        if rate_hz == model_hz:
-            assert got == pcm
-        else:
-            held_back = model_hz - len(got) / 2  # by the filter, which needs to look ahead
-            assert 0 <= held_back <= model_hz / 10
-
-
-async def test_odd_byte_counts_are_joined_to_whole_samples() -> None:
-    async with call() as made:
-        pcm = speech(100)
-        for start in range(0, len(pcm), 7):
-            made.receive(c.ClientAudioAppendEvent(audio=pcm[start : start + 7]))
-
-        assert made.link.heard_bytes() == pcm
-        assert all(len(message.pcm) % 2 == 0 for message in made.link.got(base.AudioAppend))
-
-
-async def test_audio_without_a_format_is_16_khz_and_both_spellings_are_read() -> None:
-    """AMB-48: both printed spellings of the format, also mixed, are accepted."""
-    async with call() as made:
-        for format in (
-            AudioFormat(),
-            AudioFormat(encoding="pcm16", sample_rate=16_000),
-            AudioFormat(type="audio/pcm", rate=16_000),
-            AudioFormat(type="audio/pcm", sample_rate=16_000),
-        ):
-            made.receive(c.ClientAudioAppendEvent(audio=speech(100), format=format))
-
-        assert made.link.heard_bytes() == speech(100) * 4
-        assert errors(made) == []
-
-
-@pytest.mark.parametrize(
-    "format",
-    [AudioFormat(encoding="opus"), AudioFormat(rate=4_000), AudioFormat(rate=16_000, sample_rate=24_000)],
-    ids=["opus", "4-khz", "contradiction"],
-)
-async def test_audio_that_cannot_be_read_is_refused_and_the_call_lives(format: AudioFormat) -> None:
-    async with call() as made:
-        made.receive(c.ClientAudioAppendEvent(audio=speech(100), format=format))
-        assert errors(made) == ["unsupported_audio_format"]
-
-        made.hear(100)
-        assert made.link.heard_bytes() == speech(100)
-
-
-async def test_audio_to_a_model_that_takes_none_is_refused_by_name() -> None:
-    async with call(profile=DEAF) as made:
-        made.hear(100)
-
-        assert errors(made) == ["unsupported_modality"]
-        assert made.link.sent == []
-
-
-async def test_audio_that_came_before_is_dropped() -> None:
-    async with call() as made:
-        pcm = speech(300)
-        made.receive(c.ClientAudioAppendEvent(audio=pcm[:6_400], offset=0))
-        made.receive(c.ClientAudioAppendEvent(audio=pcm[:6_400], offset=0))
-        made.receive(c.ClientAudioAppendEvent(audio=pcm[3_200:], offset=1_600))
-
-        assert made.link.heard_bytes() == pcm
-
-
-async def test_a_hole_in_the_audio_is_filled_with_silence() -> None:
-    async with call() as made:
-        pcm = speech(300)
-        made.receive(c.ClientAudioAppendEvent(audio=pcm[:3_200], offset=0))
-        made.receive(c.ClientAudioAppendEvent(audio=pcm[6_400:], offset=3_200))
-
-        assert made.link.heard_bytes() == pcm[:3_200] + bytes(3_200) + pcm[6_400:]
-
-
-async def test_an_endless_hole_is_closed_up() -> None:
-    async with call() as made:
-        made.receive(c.ClientAudioAppendEvent(audio=speech(100), offset=0))
-        far = 16 * (MAX_GAP_MS + 101)
-        made.receive(c.ClientAudioAppendEvent(audio=speech(100), offset=far))
-        made.receive(c.ClientAudioAppendEvent(audio=speech(100), offset=far + 1_600))
-
-        assert made.link.heard_bytes() == speech(100) * 3
-
-
-async def test_a_negative_offset_is_refused() -> None:
-    async with call() as made:
-        made.receive(c.ClientAudioAppendEvent(audio=speech(100), offset=-1))
-
-        assert errors(made) == ["invalid_audio_offset"]
-        assert made.link.sent == []
-
-
-async def test_empty_audio_is_no_message() -> None:
-    async with call() as made:
-        made.receive(c.ClientAudioAppendEvent(audio=b""), c.ClientAudioAppendEvent(audio=b"\x01"))
-
-        assert made.link.sent == []
-
-
-async def test_clearing_reaches_the_model_and_leaves_nothing_to_commit() -> None:
-    async with call(config=MANUAL) as made:
-        made.hear(500)
-        made.receive(c.ClientAudioClearEvent(), c.ClientAudioCommitEvent())
-
-        assert kinds(made) == ["AudioClear"]
 
 
 # -- commit ------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from realtime.errors import ClientError, ProviderError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
+from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener
 from realtime.runtime import Runtime
@@ -389,6 +390,16 @@ async def test_the_server_says_how_much_audio_has_arrived() -> None:
         told = [event.offset for event in made.of(s.ServerAudioReceivedEvent)]
         assert told == [16_000, 32_000]
         assert not [event for event in sink.frames if isinstance(event, s.ServerAudioReceivedEvent)]
+
+
+async def test_audio_in_a_format_that_is_refused_counts_as_none() -> None:
+    async with call(listener={"tells_received_audio": True}) as made:
+        made.hear(1_500)
+        made.receive(c.ClientAudioAppendEvent(audio=speech(500), format=AudioFormat(encoding="opus"), event_id="e1"))
+        made.hear(600)
+
+        assert errors(made) == [("unsupported_audio_format", "e1")]
+        assert [event.offset for event in made.of(s.ServerAudioReceivedEvent)] == [24_000]
 
 
 async def test_chunks_add_up_for_every_listener() -> None:
