@@ -12,16 +12,18 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from realtime.agent import RealtimeAgent
+from realtime.event import ClientEvents
 from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak
 from realtime.server.plan import load_make_agent
 from realtime.server.sockets import make_agent_of
 from tests.model.emulator import Emulator
-from tests.server.harness import create, serving, serving_app
+from tests.server.harness import create, echo_agent, serving, serving_app
 
 Point = Callable[[Emulator], None]
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+QUICKSTART = EXAMPLES.parent / "docs" / "quickstart.md"
 SPOKEN = np.random.default_rng(5).integers(-9_000, 9_000, 12_000, dtype=np.int16).tobytes()
 
 
@@ -122,3 +124,35 @@ async def test_an_existing_application_keeps_its_lifespan_its_login_and_its_rout
 def test_the_examples_are_short() -> None:
     lines = (EXAMPLES / "my_agent.py").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 30
+
+
+# -- the quickstart ----------------------------------------------------------------------------------------------------
+
+
+def quickstart_block(containing: str) -> str:
+    """The Python block of docs/quickstart.md with this text."""
+    blocks = QUICKSTART.read_text(encoding="utf-8").split("```python\n")[1:]
+    return next(block.partition("```")[0] for block in blocks if containing in block)
+
+
+def test_the_quickstart_prints_the_example() -> None:
+    example = (EXAMPLES / "my_agent.py").read_text(encoding="utf-8")
+    lines = [line for line in quickstart_block("def make_agent").splitlines() if line and "openai:" not in line]
+    assert [line for line in lines if line not in example] == []
+
+
+async def test_the_client_of_the_quickstart_gets_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    async with serving() as place:
+        code = quickstart_block("websockets.sync.client").replace(
+            "ws://127.0.0.1:8000", place.url.replace("http", "ws")
+        )
+        await asyncio.to_thread(exec, code, {})
+    assert capsys.readouterr().out.split()[-1] == "agent_response_done"
+
+
+async def test_the_agent_of_the_quickstart_runs_without_a_server(capsys: pytest.CaptureFixture[str]) -> None:
+    body = "".join(f"    {line}\n" for line in quickstart_block("agent.start(queue)").splitlines())
+    scope = {"asyncio": asyncio, "ClientEvents": ClientEvents, "agent": echo_agent()}
+    exec(f"async def main():\n{body}", scope)
+    await scope["main"]()  # type: ignore[operator]
+    assert capsys.readouterr().out == "agent_ready\n"

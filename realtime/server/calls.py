@@ -86,14 +86,14 @@ class Calls:
             self._empty.set()
 
     async def drain(self, wait_s: float) -> None:
-        """Take no new calls, say goodbye to the running ones, and end those that last longer than `wait_s`.
+        """Take no new calls, tell the running ones to come to an end, and end those that last longer than `wait_s`.
 
         Idempotent; a later call with a shorter time ends what an earlier one still waits for.
         """
-        if not self.draining:
-            self.draining = True
+        if not self.draining and wait_s > 0:
             for session in [*self.sessions]:
                 session.log.append(ServerGoodbyeEvent(reason="shutdown"))
+        self.draining = True
         if self.running and wait_s > 0:
             logger.info("waiting up to %g s for %d calls to end", wait_s, self.running)
             try:
@@ -101,4 +101,4 @@ class Calls:
                     await self._empty.wait()
             except TimeoutError:
                 logger.info("ending %d calls", self.running)
-        await asyncio.gather(*(session.end("server_stopped") for session in [*self.sessions]), return_exceptions=True)
+        await asyncio.gather(*(session.end("shutdown") for session in [*self.sessions]), return_exceptions=True)

@@ -167,7 +167,7 @@ async def test_a_second_signal_ends_the_calls_at_once() -> None:
         place.server.handle_exit(2, None)
         await client.until("server_goodbye")
         place.server.handle_exit(2, None)
-        assert (await client.until("server_session_ended"))["reason"] == "server_stopped"
+        assert (await client.until("server_session_ended"))["reason"] == "shutdown"
         assert (await client.closed())[0] == 1012
 
 
