@@ -76,7 +76,7 @@ def mutated(chance: random.Random) -> str | bytes:
             case 0:
                 event.pop(key, None)
             case 1:
-                event[key] = chance.choice(ODD)
+                event[key] = copy.deepcopy(chance.choice(ODD))
             case 2:
                 event[key] = [event.get(key)]
             case _ if isinstance(event.get(key), dict):
