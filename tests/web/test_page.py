@@ -152,6 +152,7 @@ def test_a_server_that_dies_is_told_and_one_that_stops_says_goodbye(page: Page, 
 def test_a_spoken_exchange_comes_back_as_captions_and_as_sound(
     open_page: Callable[..., Page], serve: Serve, until: Until
 ) -> None:
+    """BRW-12: headless Chromium, a microphone that plays a file, and counted samples in place of a loudspeaker."""
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
     page = open_page(SPEECH / "hello_anna.wav", permissions=["microphone"])
     page.goto(serve().address)
