@@ -232,8 +232,9 @@ class Conductor:
         if signal is Signal.SPEECH_STARTED or Action.FLUSH in actions or Action.CREATE in actions:
             self._answers.new_turn()
         if Action.COMMIT in actions:
-            self._send(base.AudioCommit())
+            # First the turn that is committed: a model in this process answers while it is told.
             self._commits.append(self._user_turn if self.turn.authority == "server" else None)
+            self._send(base.AudioCommit())
             self._input.uncommitted_ms = 0.0
         if signal is Signal.SPEECH_STOPPED or Action.CREATE in actions:
             self._answers.turn_ended(self._runtime.now())
@@ -304,13 +305,11 @@ class Conductor:
                 self._answers.done(event)
             case m.ModelResponseToolUseDeltaEvent() | m.ModelResponseToolUseDoneEvent():
                 self._answers.tool_use(event)
-            case m.ModelItemAddedEvent():
-                if event.item.id not in self._conversation and event.item.role != "user":
-                    self._report.add_item(event.item, event.previous_item_id)
             case m.ModelItemDeletedEvent():
                 self._report.delete_item(event.item_id)
             case m.ModelReconnectingEvent():
                 self._answers.link_lost()
+                self._commits.clear()
                 self._report.forward(event)
             case m.ModelReconnectedEvent():
                 self._base_ms = self._input.position_ms
@@ -321,13 +320,15 @@ class Conductor:
             case m.ModelSessionUpdatedEvent() | m.ModelInputClearedEvent():
                 self._report.forward(event)
             case (
-                m.ModelItemDoneEvent()
+                m.ModelItemAddedEvent()
+                | m.ModelItemDoneEvent()
                 | m.ModelItemTruncatedEvent()
                 | m.ModelItemRetrievedEvent()
                 | m.ModelSessionCreatedEvent()
                 | m.ModelSessionEndedEvent()
             ):
-                # Items are told from our own conversation, which knows what was heard; the session is the agent's.
+                # Items are told from our own conversation, which knows what was heard: the user's come with their
+                # commit or text, answers with their first content. The session is the agent's.
                 pass
             case _:
                 assert_never(event)

@@ -127,6 +127,12 @@ class RealtimeAgent:
         if config.agent_name:
             self.name = config.agent_name
         self._config = self._config.merged(config)
+        if self._authority() != "provider" and not self.model.profile.supports_manual_turns:
+            self._host = None
+            raise ClientError(
+                f"{self.model.profile.model} always decides about turns itself; leave turn_detection.authority to it",
+                code="unsupported_turn_detection",
+            )
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = task = asyncio.create_task(self._live(started), name=f"agent {self.agent_id}")
         try:

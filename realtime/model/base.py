@@ -41,7 +41,6 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Its detector can be switched off; commits and response requests then come from us."""
     interrupts_itself: bool = True
     """With its detector on, it cancels its response by itself when the user speaks."""
-    supports_cancel: bool = True
     supports_truncation: bool = True
     """It can be told where the listener stopped hearing an item."""
     supports_item_delete: bool = True
