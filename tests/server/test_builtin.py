@@ -1,0 +1,95 @@
+"""The agent that a server has where nobody gave it one: its tools, its timers, and a model that loads meanwhile."""
+
+import asyncio
+
+import pytest
+
+from realtime.errors import UsageError
+from realtime.model.base import ItemCreate, ResponseCreate, ToolResult
+from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts
+from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak
+from realtime.server.builtin import House, HouseAgent
+from realtime.server.plan import Plan, app_of
+from tests.server.harness import FakeSocket, create, serving_app
+
+ASK = {"type": "client_text_append", "text": "set a timer for ninety seconds"}
+SET = [
+    *(Expect(ItemCreate), Expect(ResponseCreate), CallTools((("set_timer", {"seconds": 90}),))),
+    *(Expect(ToolResult), Expect(ResponseCreate), Speak("It is set.", 0.1)),
+]
+
+
+@pytest.mark.virtual_time
+async def test_a_timer_rings_by_voice() -> None:
+    ring = Expect(
+        ResponseCreate, where=lambda message: "timer is up: 1 minute and 30" in message.overrides.instructions
+    )
+    model = ScriptedModel([*SET, ring, Speak("Your timer is up.", 0.1)], profile=PROFILE)
+    async with FakeSocket(lambda: HouseAgent(model), native=False) as client:
+        client.say(create(), ASK)
+        set_at = await client.until("agent_response_done", 2)
+        rung_at = await client.until("agent_response_done", 3)
+        assert 89_000 <= rung_at["ts_ms"] - set_at["ts_ms"] <= 92_000
+        model.assert_finished()
+
+
+@pytest.mark.virtual_time
+async def test_a_timer_ends_with_its_call() -> None:
+    model = ScriptedModel(SET, profile=PROFILE)
+    async with FakeSocket(lambda: HouseAgent(model), native=False) as client:
+        client.say(create(), ASK)
+        await client.until("agent_response_done", 2)
+    await asyncio.sleep(200)
+    model.assert_finished()
+
+
+def engine(*missing: str) -> SpeechEngine:
+    """Speech parts that load at once, without these."""
+
+    def load(progress: Progress) -> SpeechParts:
+        progress("voice activity")
+        return SpeechParts(missing=missing)
+
+    return SpeechEngine(load)
+
+
+async def test_what_is_missing_is_said_and_the_server_runs_all_the_same() -> None:
+    said: list[str] = []
+    parts = engine("no weights for speech recognition", "no voice")
+    house = House(LocalRealtimeModel(engine=parts), said.append)
+    async with house.lifespan(None):
+        info = await house.info()
+        assert house.ready
+    parts.close()
+    assert info.notices == ("no weights for speech recognition", "no voice")
+    assert info.model is not None
+    assert (info.model["provider"], info.model["input_modalities"]) == ("local", ["text"])
+    assert said[0] == "Loading the embedded model: voice activity ..."
+    assert said[1:3] == ["Missing: no weights for speech recognition", "Missing: no voice"]
+    assert "English only" in said[-1]
+
+
+async def test_a_model_that_breaks_while_loading_breaks_no_server(caplog: pytest.LogCaptureFixture) -> None:
+    def load(_: Progress) -> SpeechParts:
+        raise OSError("disk on fire")
+
+    parts = SpeechEngine(load)
+    house = House(LocalRealtimeModel(engine=parts), lambda _: None)
+    async with house.lifespan(None):
+        info = await house.info()
+    parts.close()
+    assert info.notices == ("The embedded model could not be loaded: the server's log says why.",)
+    assert "disk on fire" in caplog.text
+
+
+async def test_a_model_without_anything_to_load_is_ready_at_once() -> None:
+    async with serving_app(app_of(Plan(model="scripted"), lambda _: None)) as place:
+        assert (await place.get("/readyz")).status == 200
+        told = (await place.get("/api/info")).json()
+        assert (told["model"]["provider"], told["notices"]) == ("scripted", [])
+
+
+def test_a_model_that_does_not_exist_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(UsageError, match="parrot"):
+        app_of(Plan(model="parrot"), lambda _: None)
