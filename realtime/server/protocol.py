@@ -5,6 +5,7 @@ Only for a server that we run ourselves: the routers speak plain ASGI and work u
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -14,7 +15,10 @@ from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, server_frame
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGISendEvent
+    from websockets.http11 import Request
 
+EXTENSION = "realtime.direct"
+"""Under this name the ASGI scope's extensions hold the protocol itself (see `realtime.server.sockets.DirectSocket`)."""
 MAX_UNREAD_MESSAGES = 16
 MAX_UNREAD_BYTES = 65_536
 """A longer message, or more messages that the application has not taken, pause the socket."""
@@ -31,6 +35,14 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         super().__init__(*args, **options)
         self._cutter: FrameCutter | None = FrameCutter(masked=True, max_bytes=self.config.ws_max_size)
         """None where the library has read part of the frames: it then reads all of them."""
+        self.on_message: Callable[[str | bytes], bool] | None = None
+        """Asked first with each message; False puts it on the application's queue."""
+
+    def handle_connect(self, event: Request) -> None:
+        """See the base."""
+        super().handle_connect(event)
+        if not self.close_sent:
+            self.scope["extensions"] = {**(self.scope["extensions"] or {}), EXTENSION: self}  # type: ignore[dict-item]
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
@@ -58,15 +70,20 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
     def _message(self, kind: int, payload: bytes) -> None:
         if len(payload) > MAX_UNREAD_BYTES or self.queue.qsize() >= MAX_UNREAD_MESSAGES or self.close_sent:
             self._hand_on(kind, payload)
-        elif kind == BINARY:
-            self.queue.put_nowait({"type": "websocket.receive", "bytes": payload})
-        else:
+            return
+        message: str | bytes = payload
+        if kind == TEXT:
             try:
-                text = payload.decode()
+                message = payload.decode()
             except UnicodeDecodeError:
                 self._hand_on(kind, payload)
-            else:
-                self.queue.put_nowait({"type": "websocket.receive", "text": text})
+                return
+        if self.on_message is not None and self.queue.empty() and self.on_message(message):
+            return
+        if isinstance(message, str):
+            self.queue.put_nowait({"type": "websocket.receive", "text": message})
+        else:
+            self.queue.put_nowait({"type": "websocket.receive", "bytes": message})
 
     def _hand_on(self, kind: int, payload: bytes) -> None:
         """The base's own way: it pauses the socket, and closes it for text that is not UTF-8."""
@@ -74,18 +91,20 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         self.frames = [payload]
         self.send_receive_event_to_app()
 
+    def write_now(self, message: str | bytes) -> bool:
+        """Write a whole message. False, and nothing written, where the socket is closed or takes no more for now."""
+        if not self._is_open() or self.disconnected or not self.writable.is_set():
+            return False
+        if isinstance(message, str):
+            self.transport.write(server_frame(TEXT, message.encode()))
+        else:
+            self.transport.write(server_frame(BINARY, message))
+        return True
+
     async def send(self, message: ASGISendEvent) -> None:
         """See ASGI."""
-        if (
-            message["type"] != "websocket.send"
-            or self.conn.state is not State.OPEN
-            or self.disconnected
-            or not self.writable.is_set()
-        ):
-            await super().send(message)
-            return
-        binary = message.get("bytes")
-        if binary is not None:
-            self.transport.write(server_frame(BINARY, binary))
-        else:
-            self.transport.write(server_frame(TEXT, (message.get("text") or "").encode()))
+        if message["type"] == "websocket.send":
+            binary = message.get("bytes")
+            if self.write_now(binary if binary is not None else message.get("text") or ""):
+                return
+        await super().send(message)

@@ -11,7 +11,7 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -24,6 +24,7 @@ from realtime.event.config import SessionConfig
 from realtime.listener import Listener
 from realtime.runtime import Runtime
 from realtime.server.calls import Calls, Place
+from realtime.server.protocol import EXTENSION
 from realtime.server.settings import ServerSettings
 from realtime.session import Session, error_event
 
@@ -45,15 +46,33 @@ _GONE = (OSError, WebSocketDisconnect, RuntimeError)
 """What sending raises once the socket is closed, by whichever side."""
 
 
+class DirectSocket(Protocol):
+    """What our own server offers beside ASGI (`realtime.server.protocol`): no task and no queue between."""
+
+    on_message: Callable[[str | bytes], bool] | None
+    """Called with each message inside the read callback; False leaves it to ASGI. Messages keep their order."""
+
+    def write_now(self, message: str | bytes) -> bool:
+        """Write a whole message; False where ASGI's way has to be taken, since it may have to wait."""
+        ...
+
+
 class SocketSink:
     """The sink of a listener over a WebSocket (`realtime.listener.Sink`).
 
-    `write` steps the coroutine of the send by hand: where the socket takes the frame it is out when `write` returns,
-    in whichever task or timer made it. Where the socket is full, a task finishes the send.
+    Where the socket takes the frame it is out when `write` returns, in whichever task or timer made it: written
+    directly, or under another server by stepping the coroutine of ASGI's send by hand. Where the socket is full, a task
+    finishes the send.
     """
 
-    def __init__(self, send: Callable[[Message], Coroutine[Any, Any, None]], on_close: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        send: Callable[[Message], Coroutine[Any, Any, None]],
+        on_close: Callable[[], None],
+        direct: DirectSocket | None = None,
+    ) -> None:
         self._send = send
+        self._direct = direct
         self._on_close = on_close
         self._rest: asyncio.Task[None] | None = None
         self._behind: deque[Message] = deque()
@@ -62,6 +81,8 @@ class SocketSink:
     def write(self, frame: str | bytes) -> bool:
         """See `Sink`. A frame for a client that is gone vanishes."""
         if self.closed:
+            return True
+        if self._direct is not None and self._rest is None and self._direct.write_now(frame):
             return True
         if type(frame) is str:
             return self._begin({"type": "websocket.send", "text": frame})
@@ -155,7 +176,8 @@ class ClientSocket:
         self._calls = calls
         self._settings = settings
         self._runtime = Runtime.of_loop(asyncio.get_running_loop())
-        self._sink = SocketSink(websocket.send, self._closing)
+        self._direct: DirectSocket | None = websocket.scope.get("extensions", {}).get(EXTENSION)
+        self._sink = SocketSink(websocket.send, self._closing, self._direct)
         self._deadline: asyncio.Timeout | None = None
         self._session: Session | None = None
         self._listener: Listener | None = None
@@ -163,6 +185,8 @@ class ClientSocket:
         self._early: deque[Message] = deque()
         self._receiving: asyncio.Task[Message] | None = None
         self._bad_frames = 0
+        self._idle = False
+        """Whether the reading task waits for a message and for nothing else."""
 
     async def serve(self) -> None:
         """Serve until either side closes. Afterwards nothing of it runs, but for a call that has a grace time.
@@ -185,22 +209,15 @@ class ClientSocket:
             await self._leave()
 
     async def _read(self) -> None:
-        receive, decode = self._websocket.receive, self._dialect.decode
-        max_text, max_binary = self._settings.max_text_chars, self._settings.max_binary_bytes
+        if self._direct is not None:
+            self._direct.on_message = self._take_at_once
         while not self._sink.closed:
-            message = await (self._next_early() if self._early or self._receiving else receive())
+            message = await (self._next_early() if self._early or self._receiving else self._next())
             if message["type"] == "websocket.disconnect":
                 return
             frame: str | bytes | None = message.get("text")
-            limit = max_text
-            if frame is None:
-                frame, limit = message["bytes"], max_binary
             try:
-                if len(frame) > limit:
-                    raise ClientError(
-                        f"the frame has {len(frame)} bytes, at most {limit} are taken", code="frame_too_large"
-                    )
-                event = decode(frame)
+                event = self._decode(frame if frame is not None else message["bytes"])
             except ClientError as error:
                 self._bad_frames += 1
                 await self._complain(error)
@@ -222,6 +239,41 @@ class ClientSocket:
                     await session.end("client_end")
             except Exception:
                 await self._fault("handle an event")
+
+    def _take_at_once(self, frame: str | bytes) -> bool:
+        """Handle a frame inside the socket's read callback, sparing a queue and a task's turn.
+
+        False, and nothing done, for what the reading task has to do: whatever may have to wait.
+        """
+        session = self._session
+        if session is None or not self._idle or self._sink.closed:
+            return False
+        try:
+            event = self._decode(frame)
+        except Exception:
+            return False
+        if type(event) is c.ClientSessionEndEvent:
+            return False
+        self._bad_frames = 0
+        try:
+            session.receive(event, self._listener)
+        except Exception:
+            session.complain(self._noted_fault("handle an event"))
+        return True
+
+    def _decode(self, frame: str | bytes) -> c.ClientEvent:
+        """Raises ClientError."""
+        limit = self._settings.max_text_chars if isinstance(frame, str) else self._settings.max_binary_bytes
+        if len(frame) > limit:
+            raise ClientError(f"the frame has {len(frame)} bytes, at most {limit} are taken", code="frame_too_large")
+        return self._dialect.decode(frame)
+
+    async def _next(self) -> Message:
+        self._idle = True
+        try:
+            return await self._websocket.receive()
+        finally:
+            self._idle = False
 
     async def _next_early(self) -> Message:
         """What was received while a call was made."""
@@ -333,6 +385,8 @@ class ClientSocket:
 
     async def _leave(self) -> None:
         """The socket is closed."""
+        if self._direct is not None:
+            self._direct.on_message = None
         if self._receiving is not None:
             self._receiving.cancel()
         session = self._session
@@ -359,9 +413,13 @@ class ClientSocket:
                     return
 
     async def _fault(self, doing: str) -> None:
-        """A fault of ours: logged here, told to the client without details. The socket lives on."""
+        """A fault of ours. The socket lives on."""
+        await self._complain(self._noted_fault(doing))
+
+    def _noted_fault(self, doing: str) -> RealtimeError:
+        """The exception being handled is logged; a client is told of it without details."""
         logger.exception("could not %s for session %s", doing, self._session_id)
-        await self._complain(RealtimeError(f"the server could not {doing}", code="internal"))
+        return RealtimeError(f"the server could not {doing}", code="internal")
 
     def _public(self, error: Exception, doing: str, call_id: str) -> RealtimeError:
         """What a client may know of an error. All of it is in the server's log."""
