@@ -97,7 +97,7 @@ def serve(
         allowed_origins=tuple(allow_origin or ()),
         hosts=LOOPBACK_HOSTS if serving.is_loopback(host) else None,
         trust_forwarded=trust_proxy,
-        drain_s=drain,
+        drain_s=0 if reload else drain,
     )
     plan = Plan(target=target, model=model, settings=settings, log_level=log_level)
     files = tls_files(tls, tls_key)

@@ -159,7 +159,7 @@ def test_a_broken_make_agent_is_an_error_event_and_its_traceback_stays_here(run:
 def test_a_changed_file_is_taken_up_with_reload(run: Run, tmp_path: Path) -> None:
     (tmp_path / "helpers.py").write_text("NAME = 'Friday'\n")
     (tmp_path / "app.py").write_text(AGENT_FILE)
-    served = run("app.py:make_agent", "--port", "0", "--reload", "--drain", "0")
+    served = run("app.py:make_agent", "--port", "0", "--reload")
     assert served.ready()["agent_name"] == "Friday"
     (tmp_path / "helpers.py").write_text("NAME = 'Saturday the second'\n")
     assert served.process.stdout is not None
