@@ -25,14 +25,16 @@ class Application:
         self.direct = direct
         self.got: list[str | bytes] = []
         self.protocol: VoiceSocketProtocol | None = None
-        self.reading = asyncio.Event()
+        self.accepting, self.reading = asyncio.Event(), asyncio.Event()
+        self.accepting.set()
         self.reading.set()
         self.app = FastAPI()
         self.app.add_api_websocket_route("/ws", self.serve)
 
     async def serve(self, websocket: WebSocket) -> None:
-        await websocket.accept()
         self.protocol = websocket.scope["extensions"][EXTENSION]
+        await self.accepting.wait()
+        await websocket.accept()
         if self.direct:
             self.protocol.on_message = self.take_at_once
         try:
@@ -88,16 +90,21 @@ async def test_fragments_pings_and_whole_messages_mix() -> None:
         assert [await client.connection.recv() for _ in range(3)] == ["before", "in three parts", "behind"]
 
 
-async def test_frames_that_come_with_the_request_are_read() -> None:
+async def test_frames_that_come_before_the_socket_is_accepted_are_read() -> None:
     application = Application()
+    application.accepting.clear()
     async with served(application) as place:
         reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(place.url).port)
         head = (
             "GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
         )
+        writer.write(head.encode())
+        await settled(lambda: application.protocol is not None)
         early, late = client_frame(TEXT, b"early"), client_frame(BINARY, b"late")
-        writer.write(head.encode() + early + late[:3])
+        writer.write(early + late[:3])
+        await settled(lambda: application.protocol is not None and application.protocol.queue.qsize() == 2)
+        application.accepting.set()
         await reader.readuntil(b"\r\n\r\n")
         writer.write(late[3:])
         await settled(lambda: len(application.got) == 2)
