@@ -28,7 +28,7 @@ INPUT_HZ = 16_000
 OUTPUT_HZ = 24_000
 FRAME_MS = 40
 FRAME_BYTES = FRAME_MS * INPUT_HZ // 1000 * 2
-ACK_EVERY_MS = 50
+ACK_EVERY_MS = 100
 OUTPUT_LATENCY_MS = 80
 """From the audio thread to the ear, as browsers report it for a laptop's speakers."""
 

@@ -13,7 +13,7 @@ import { Resampler } from "./resampler.ts";
 import type { FromPlayback, PlaybackOptions, ToPlayback } from "./worklets/messages.ts";
 
 const FADE_MS = 5;
-const REPORT_MS = 50;
+const REPORT_MS = 100;
 /** Twice what the server lets wait unheard (4 MB of pcm16), so that this ring never overflows first. */
 const CAPACITY_SAMPLES = 2 ** 22;
 
