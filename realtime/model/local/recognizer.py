@@ -212,6 +212,8 @@ def mel_filters() -> npt.NDArray[np.float64]:
 
 
 _FILTERS = mel_filters().astype(np.float32)
+# Larger products are shared out by OpenBLAS to threads that then spin: a third more CPU for each call, for nothing.
+_MEL_BLOCK = 16
 _WINDOW = np.hanning(_N_FFT + 1)[:-1].astype(np.float32)
 
 
@@ -233,7 +235,10 @@ def log_mel(samples: Floats, window_s: int) -> Floats:
     views = np.lib.stride_tricks.sliding_window_view(padded, _N_FFT)[::_HOP]
     power = np.abs(np.fft.rfft(views * _WINDOW, axis=1)).astype(np.float32) ** 2
     logs = np.full((_MELS, frames), -10.0, np.float32)
-    logs[:, :busy] = np.log10(np.maximum(_FILTERS @ power.T, 1e-10))
+    for start in range(0, busy, _MEL_BLOCK):
+        block = slice(start, min(start + _MEL_BLOCK, busy))
+        logs[:, block] = _FILTERS @ power[block].T
+    logs[:, :busy] = np.log10(np.maximum(logs[:, :busy], 1e-10))
     return np.asarray((np.maximum(logs, logs.max() - 8.0) + 4.0) / 4.0, np.float32)
 
 
