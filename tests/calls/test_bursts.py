@@ -14,7 +14,7 @@ from realtime.event import model as m
 from realtime.event.base import AudioFormat
 from realtime.model import base
 from tests.calls.models import NO_DETECTOR, PROFILE, REPLY, QuickModel
-from tests.calls.page import OUTPUT_LATENCY_MS, Call, Client, call
+from tests.calls.page import ACK_EVERY_MS, OUTPUT_LATENCY_MS, Call, Client, call
 from tests.calls.recordings import RATE_HZ
 
 pytestmark = pytest.mark.virtual_time
@@ -56,7 +56,7 @@ async def test_the_flush_leaves_with_the_providers_report_of_speech(client: Clie
         assert page.speaker.left_ms() == 0
         cut = page.events[before + 1]
         assert cut["item_id"] == item_id
-        assert 3000 - OUTPUT_LATENCY_MS - 50 <= cut["audio_end_ms"] <= 3000 - OUTPUT_LATENCY_MS
+        assert 3000 - OUTPUT_LATENCY_MS - ACK_EVERY_MS <= cut["audio_end_ms"] <= 3000 - OUTPUT_LATENCY_MS
         model.link.say(m.ModelInputDoneEvent(item_id="said_1", audio_end_ms=3_400))
 
 
