@@ -100,7 +100,7 @@ class Context:
         return heard
 
     def for_responder(self) -> list[Item]:
-        """The items to answer to: the pieces of one turn as one item, nothing that says nothing but user turns."""
+        """The items to answer to: the pieces of one turn as one item, and no answer of which nothing was heard."""
         items: list[Item] = []
         for entry in self._entries:
             item = entry.item

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,8 @@ from realtime.errors import Overflow
 from realtime.model.local.recognizer import Recognizer, Transcript
 from realtime.model.local.voice import Voice, load_voices
 from realtime.model.local.weights import SpeechPartMissing, whisper_folder
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -52,28 +55,40 @@ class SpeechParts:
 def load_parts(whisper_dir: str | Path | None = None, progress: Progress = lambda step: None) -> SpeechParts:
     """Load and warm up everything that is installed (1.5 s, 320 MB). What is missing is reported, never raised."""
     missing: list[str] = []
-    make_vad: Callable[[], Vad] | None = None
-    recognizer: Recognizer | None = None
-    progress("voice activity")
-    try:
-        make_vad = shared_silero().stream
-    except VadUnavailable as error:
-        missing.append(str(error))
-    progress("speech recognition")
-    try:
-        recognizer = Recognizer.load(whisper_folder(whisper_dir))
-        recognizer.warm_up()
-    except SpeechPartMissing as error:
-        missing.append(error.message)
-    except ImportError as error:
-        missing.append(f"speech recognition cannot be loaded: {error}")
-    progress("voice")
+
+    def attempt(what: str, load: Callable[[], T]) -> T | None:
+        progress(what)
+        try:
+            return load()
+        except (SpeechPartMissing, VadUnavailable) as error:
+            missing.append(str(error))
+        except Exception as error:
+            # Native libraries fail in their own ways (another CPU, a damaged file): the server goes on without it.
+            logger.exception("%s could not be loaded", what)
+            missing.append(f"{what} could not be loaded ({type(error).__name__}); the server's log says why")
+        return None
+
+    return SpeechParts(
+        make_vad=attempt("voice activity", lambda: shared_silero().stream),
+        recognizer=attempt("speech recognition", lambda: _warm_recognizer(whisper_dir)),
+        voices=attempt("voice", _warm_voices) or {},
+        missing=tuple(missing),
+    )
+
+
+def _warm_recognizer(whisper_dir: str | Path | None) -> Recognizer:
+    recognizer = Recognizer.load(whisper_folder(whisper_dir))
+    recognizer.warm_up()
+    return recognizer
+
+
+def _warm_voices() -> dict[str, Voice]:
     voices = load_voices()
+    if not voices:
+        raise SpeechPartMissing("no voice: neither hibari-tts nor the command espeak-ng is installed")
     for voice in voices.values():
         voice.warm_up()
-    if not voices:
-        missing.append("no voice: neither hibari-tts nor the command espeak-ng is installed")
-    return SpeechParts(recognizer=recognizer, voices=voices, make_vad=make_vad, missing=tuple(missing))
+    return voices
 
 
 class SpeechEngine:

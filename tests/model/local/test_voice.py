@@ -1,7 +1,9 @@
 """Speech: two voices, one sentence at a time, the same bytes every time."""
 
 import shutil
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -141,3 +143,25 @@ def test_espeak_speaks_a_sentence_at_24_khz() -> None:
     assert 1.0 < len(pcm) / 2 / SAMPLE_RATE_HZ < 3.0
     assert pitch_hz(low.synthesize(SENTENCES[0])) < 0.85 * pitch_hz(high.synthesize(SENTENCES[0]))
     assert high.synthesize("👋") == b""
+
+
+# Writes to its output what espeak-ng writes: a header that cannot know the length, then 22,050 samples of a tone.
+ESPEAK_STAND_IN = """#!{python}
+import math, struct, sys
+assert sys.stdin.read() == "Good morning."
+assert sys.argv[1:3] == ["--stdin", "--stdout"]
+samples = [int(8000 * math.sin(at * 0.1)) for at in range(22050)]
+header = struct.pack("<IHHIIHH", 16, 1, 1, 22050, 44100, 2, 16)
+head = b"RIFF" + struct.pack("<I", 0x7FFFF024) + b"WAVEfmt " + header + b"data" + struct.pack("<I", 0x7FFFF000)
+sys.stdout.buffer.write(head + struct.pack("<22050h", *samples))
+"""
+
+
+def test_what_the_command_writes_becomes_24_khz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = tmp_path / "espeak-ng"
+    command.write_text(ESPEAK_STAND_IN.format(python=sys.executable))
+    command.chmod(0o755)
+    monkeypatch.setattr(voice_module.shutil, "which", lambda name: str(command))
+    pcm = EspeakVoice().synthesize("*Good morning.*")
+    assert len(pcm) / 2 == pytest.approx(SAMPLE_RATE_HZ, abs=2)
+    assert np.abs(samples(pcm)).max() == pytest.approx(8000, rel=0.02)

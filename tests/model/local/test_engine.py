@@ -1,0 +1,67 @@
+"""Loading the speech parts: what is there works, what is not is named, and nothing of it stops a server."""
+
+from pathlib import Path
+
+import pytest
+
+from realtime.audio.vad import VadUnavailable
+from realtime.model.local import engine
+from realtime.model.local.connection import profile_of
+from realtime.model.local.engine import SpeechEngine, SpeechParts, load_parts, shared_engine
+from realtime.model.local.weights import SpeechPartMissing
+
+
+def test_everything_installed_is_loaded_with_a_word_for_each_step() -> None:
+    steps: list[str] = []
+    parts = load_parts(progress=steps.append)
+    assert steps == ["voice activity", "speech recognition", "voice"]
+    assert parts.hears
+    assert list(parts.voices) == ["heart", "heart-low"]
+    assert parts.missing == ()
+
+
+def test_without_weights_it_still_speaks_and_says_what_is_missing(tmp_path: Path) -> None:
+    parts = load_parts(tmp_path)
+    assert not parts.hears
+    assert list(parts.voices) == ["heart", "heart-low"]
+    assert [sentence for sentence in parts.missing if "config.json cannot be read" in sentence]
+    assert profile_of(parts).input_modalities == {"text"}
+
+
+def test_without_anything_it_can_still_be_typed_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_vad() -> None:
+        raise VadUnavailable("no detector")
+
+    def no_weights(folder: object) -> None:
+        raise SpeechPartMissing("no weights")
+
+    def broken_voice() -> None:
+        raise OSError("illegal instruction")
+
+    monkeypatch.setattr(engine, "shared_silero", no_vad)
+    monkeypatch.setattr(engine, "whisper_folder", no_weights)
+    monkeypatch.setattr(engine, "load_voices", broken_voice)
+    parts = load_parts()
+    assert parts.missing[:2] == ("no detector", "no weights")
+    assert parts.missing[2].startswith("voice could not be loaded (OSError)")
+    assert profile_of(parts).output_modalities == {"text"}
+
+
+def test_one_engine_serves_all_models_with_the_same_weights(tmp_path: Path) -> None:
+    assert shared_engine() is shared_engine(None)
+    assert shared_engine(tmp_path) is shared_engine(str(tmp_path))
+    assert shared_engine(tmp_path) is not shared_engine()
+
+
+def test_loading_happens_once() -> None:
+    loads: list[int] = []
+
+    def load(progress: object) -> SpeechParts:
+        loads.append(1)
+        return SpeechParts()
+
+    once = SpeechEngine(load)
+    assert once.parts is None
+    assert once.load() is once.load()
+    assert loads == [1]
+    once.close()
