@@ -8,10 +8,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
+import hypothesis
 import pytest
 from pytest_asyncio import is_async_test
 
 from realtime.testing.clock import VirtualLoop
+
+# No deadline: a loaded machine is no defect. In CI the examples are the same each time.
+hypothesis.settings.register_profile("project", deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis.settings.load_profile("project")
 
 pytest_plugins = "pytester"
 

@@ -369,6 +369,7 @@ def fold(events: Sequence[s.ServerEvent]) -> list[tuple[str, str, str]]:
                 items.pop(event.item_id, None)
                 order = [item_id for item_id in order if item_id != event.item_id]
             case s.AgentItemTruncatedEvent():
+                cut.discard(event.item_id)
                 words(event.item_id, event.transcript or "")
                 cut.add(event.item_id)
             case s.AgentResponseAudioTranscriptDeltaEvent() | s.AgentResponseTextDeltaEvent():

@@ -24,6 +24,7 @@ from realtime.dialects import choose
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.app import create_app
 from realtime.server.calls import Calls
+from realtime.server.protocol import EXTENSION
 from realtime.server.serve import Server, TlsFiles, open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
@@ -204,6 +205,7 @@ class FakeSocket:
         *,
         calls: Calls | None = None,
         native: bool = True,
+        direct: bool = False,
     ) -> None:
         self.sent: list[Json] = []
         self.closed_with: tuple[int, str] | None = None
@@ -213,7 +215,10 @@ class FakeSocket:
         self._got = asyncio.Event()
         settings = settings or ServerSettings()
         self.calls = calls or Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
+        self.on_message: Callable[[str | bytes], bool] | None = None
         scope = {"type": "websocket", "headers": [], "path": "/", "query_string": b"", "subprotocols": []}
+        if direct:
+            scope["extensions"] = {EXTENSION: self}
         websocket = WebSocket(scope, self.unread.get, self._send)  # type: ignore[arg-type]
         self._client_socket = (websocket, make_agent, settings, native)
         self.serving: asyncio.Task[None] | None = None
@@ -240,12 +245,21 @@ class FakeSocket:
         assert self.serving is not None
         await self.serving
 
+    def write_now(self, frame: str | bytes) -> bool:
+        """The server's direct way (`realtime.server.sockets.DirectSocket`)."""
+        if not self.writable.is_set():
+            return False
+        self._note(frame)
+        return True
+
+    def _note(self, frame: str | bytes) -> None:
+        self.sent.append(json.loads(frame) if isinstance(frame, str) else {"type": "binary", "frame": frame})
+        self._got.set()
+
     async def _send(self, message: Any) -> None:
         await self.writable.wait()
         if message["type"] == "websocket.send":
-            text = message.get("text")
-            self.sent.append(json.loads(text) if text is not None else {"type": "binary", "frame": message["bytes"]})
-            self._got.set()
+            self._note(message["text"] if message.get("text") is not None else message["bytes"])
         elif message["type"] == "websocket.close":
             self.closed_with = (message["code"], message["reason"])
             self.hang_up()
@@ -261,13 +275,12 @@ class FakeSocket:
 
     def say(self, *frames: Json | str | bytes) -> None:
         """Frames from the client."""
-        for frame in frames:
-            message: Json = {"type": "websocket.receive"}
-            if isinstance(frame, bytes):
-                message["bytes"] = frame
-            else:
-                message["text"] = frame if isinstance(frame, str) else json.dumps(frame)
-            self.unread.put_nowait(message)
+        for given in frames:
+            frame = json.dumps(given) if isinstance(given, dict) else given
+            if self.on_message is not None and self.unread.empty() and self.on_message(frame):
+                continue
+            kind = "bytes" if isinstance(frame, bytes) else "text"
+            self.unread.put_nowait({"type": "websocket.receive", kind: frame})
 
     def hang_up(self) -> None:
         """The client closes."""

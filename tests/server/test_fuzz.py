@@ -113,8 +113,13 @@ async def test_a_hundred_thousand_frames_neither_crash_nor_close_a_healthy_socke
     model = ScriptedModel(echo_bot(seconds=0.01), profile=MANUAL_PROFILE)
     settings = ServerSettings(limits=Limits(idle_s=1e6, call_s=1e6))
     for seed in range(N_FRAMES // PER_CALL):
-        async with FakeSocket(lambda: RealtimeAgent("Friday", "", model), settings) as client:
-            client.say(*frames_of_a_call(seed))
+        # Half of them by ASGI, half by the way that our own server adds.
+        direct = bool(seed % 2)
+        async with FakeSocket(lambda: RealtimeAgent("Friday", "", model), settings, direct=direct) as client:
+            for frame in frames_of_a_call(seed):
+                client.say(frame)
+                if client.unread.qsize() > 20:
+                    await client.read_on()
             await client.read_on()
             client.sent.clear()
             client.say({"type": "client_session_update", "config": {}})

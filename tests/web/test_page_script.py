@@ -1,5 +1,6 @@
 """The built page against a server that the test plays: what it shows, sends and plays at each step of a call."""
 
+import base64
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ Until = Callable[[Page, str], None]
 
 QUANTUM = 128
 FADE = 120  # 5 ms at 24 kHz
+PCM_24 = {"type": "audio/pcm", "rate": 24_000, "encoding": "pcm16", "sample_rate": 24_000}
 
 
 @pytest.fixture
@@ -42,16 +44,74 @@ def test_the_session_is_created_first_and_speech_follows_as_binary_frames_in_ord
     assert max(max(struct.unpack("<320h", frame[16:])) for frame in scripted.audio) > 1000
 
 
-def test_a_spoken_turn_is_captioned_on_both_sides_and_played_to_its_end(
-    talking: Page, scripted: Any, until: Until
-) -> None:
-    state = talking.get_by_role("status")
+def test_the_user_s_speech_is_shown_while_it_comes_and_settled_when_it_ends(talking: Page, scripted: Any) -> None:
+    """SEV-15: user bubble live. SEV-16: user bubble final. SEV-17: speaking indicator. SEV-18: indicator off."""
+    stage = talking.get_by_label("Call", exact=True)
+    state, bubble = talking.get_by_role("status"), talking.locator(".bubble.user")
     scripted.send("agent_input_started", item_id="item_1")
-    scripted.send("agent_input_transcription_delta", item_id="item_1", delta="What thyme")
     expect(state).to_have_text("Hearing you")
-    expect(talking.locator(".bubble.user .words")).to_have_text("What thyme")
+    expect(stage).to_have_attribute("data-state", "hearing")
+    scripted.send("agent_input_transcription_delta", item_id="item_1", delta="What")
+    expect(bubble.locator(".words")).to_have_text("What")
+    scripted.send("agent_input_transcription_delta", item_id="item_1", delta=" thyme")
+    expect(bubble.locator(".words")).to_have_text("What thyme")
+    expect(bubble).to_have_attribute("data-status", "live")
+    expect(bubble).to_have_attribute("aria-busy", "true")
     scripted.send("agent_input_done", item_id="item_1")
     expect(state).to_have_text("Thinking")
+    expect(stage).to_have_attribute("data-state", "thinking")
+    scripted.send("agent_input_transcription_done", item_id="item_1", transcript="What time is it?")
+    expect(bubble.locator(".words")).to_have_text("What time is it?")
+    expect(bubble).to_have_attribute("data-status", "done")
+    expect(bubble).to_have_attribute("aria-busy", "false")
+    expect(talking.locator(".bubble")).to_have_count(1)
+
+
+def test_the_agent_s_words_are_shown_while_they_come_and_settled_when_they_end(talking: Page, scripted: Any) -> None:
+    """SEV-10: shown live. SEV-11: bubble final, before the response is over."""
+    bubble = talking.locator(".bubble.agent")
+    scripted.speak("item_1", "It is", seconds=0.2)
+    expect(bubble.locator(".words")).to_have_text("It is")
+    scripted.send("agent_response_audio_transcript_delta", item_id="item_1", response_id="resp_1", delta=" nun.")
+    expect(bubble.locator(".words")).to_have_text("It is nun.")
+    expect(bubble).to_have_attribute("data-status", "live")
+    where = {"item_id": "item_1", "response_id": "resp_1"}
+    scripted.send("agent_response_audio_transcript_done", **where, transcript="It is noon.")
+    expect(bubble.locator(".words")).to_have_text("It is noon.")
+    expect(bubble).to_have_attribute("data-status", "done")
+
+
+def test_speech_inside_events_is_played_and_its_end_lets_the_player_drain(
+    talking: Page, scripted: Any, until: Until
+) -> None:
+    """SEV-08: played, sample by sample, from any rate. SEV-09: without it the player waits for more; then it is done."""
+    state, where = talking.get_by_role("status"), {"item_id": "item_1", "response_id": "resp_1"}
+    scripted.send("agent_response_created", response_id="resp_1")
+    for rate in (24_000, 24_000, 16_000):
+        speech = base64.b64encode(struct.pack("<h", 9000) * (rate // 4)).decode()
+        scripted.send(
+            "agent_response_audio_delta", **where, delta=speech, format=PCM_24 | {"rate": rate, "sample_rate": rate}
+        )
+    # The resampler of the last chunk holds a few samples back until it knows that no more will come.
+    until(talking, "realtime.snapshot().playback?.rendered >= 17900")
+    expect(state).to_have_text("Speaking")
+    assert set(snapshot(talking)["playedMs"]) == {"item_1"}
+    scripted.send("agent_response_audio_done", **where)
+    # The response itself goes on: nothing is heard any more, and something may yet come.
+    expect(state).to_have_text("Thinking")
+    played = snapshot(talking)
+    assert played["playback"]["rendered"] == 18_000
+    assert played["playedMs"] == {"item_1": 750}
+    assert scripted.of("client_playback_ack")[-1]["played_ms"] == 750
+    scripted.send("agent_response_done", response_id="resp_1", status="completed")
+    expect(state).to_have_text("Listening")
+
+
+def test_an_answer_is_played_to_its_end_and_acknowledged_as_it_is_heard(
+    talking: Page, scripted: Any, until: Until
+) -> None:
+    """SEV-08: the same speech as a binary frame."""
+    state = talking.get_by_role("status")
     scripted.send("agent_input_transcription_done", item_id="item_1", transcript="What time is it?")
     scripted.speak("item_2", "It is noon.", seconds=0.5)
     expect(state).to_have_text("Speaking")
@@ -74,8 +134,10 @@ def test_a_spoken_turn_is_captioned_on_both_sides_and_played_to_its_end(
 def test_a_flush_silences_the_item_at_once_and_the_caption_keeps_what_was_heard(
     talking: Page, scripted: Any, until: Until
 ) -> None:
+    """SEV-17: the player is flushed on barge-in."""
     scripted.speak("item_1", "One two three four five.", seconds=4)
     until(talking, "realtime.snapshot().playback?.rendered > 6000")
+    expect(talking.get_by_role("status")).to_have_text("Speaking")
     scripted.send("agent_input_started", item_id="item_2")
     scripted.send("server_audio_flush", item_id="item_1")
     scripted.send("agent_item_truncated", item_id="item_1", transcript="One two")
