@@ -10,7 +10,7 @@ CONFTEST = Path(__file__).resolve().parent.parent / "conftest.py"
 @pytest.fixture
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """An empty folder with our conftest, in which neither this run's settings nor its environment count."""
-    for name in ("REALTIME_RECORDINGS", "REALTIME_REQUIRE_ALL", "PYTEST_ADDOPTS"):
+    for name in ("REALTIME_RECORDINGS", "REALTIME_REQUIRE_ALL", "REALTIME_ALLOW_SKIP", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
     pytester.makeconftest(CONFTEST.read_text(encoding="utf-8"))
     pytester.makeini("""
@@ -79,7 +79,18 @@ def test_where_all_is_required_a_skip_fails_the_run(suite: pytest.Pytester, monk
     suite.makepyfile(SKIPPING)
     result = suite.runpytest()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["FAILED: 3 skipped, and REALTIME_REQUIRE_ALL=1 allows none"])
+    result.stdout.fnmatch_lines(["FAILED: 3 skipped, and REALTIME_REQUIRE_ALL=1 does not allow it"])
+
+
+def test_where_all_is_required_a_skip_that_is_allowed_by_its_reason_does_not_fail_the_run(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REALTIME_REQUIRE_ALL", "1")
+    monkeypatch.setenv("REALTIME_ALLOW_SKIP", "REALTIME_RECORDINGS is not set")
+    suite.makepyfile(USING_RECORDINGS)
+    assert suite.runpytest().ret == pytest.ExitCode.OK
+    suite.makepyfile(SKIPPING)
+    assert suite.runpytest().ret == pytest.ExitCode.TESTS_FAILED
 
 
 def test_where_all_is_required_a_run_without_skips_passes(
