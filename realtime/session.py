@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 RECEIVED_EVERY_MS = 1_000
 """How often a client that counts its audio is told how much has arrived."""
+MIN_RATE_HZ = 8_000
+"""The lowest rate of a client's audio."""
 QUEUE_DRAIN_S = 1.0
 """How long the end of an agent that is used alone waits for whoever reads its bounded queue."""
 
@@ -185,6 +187,8 @@ class Session:
 
     def _tell_received(self, listener: Listener, event: c.ClientAudioAppendEvent) -> None:
         received = self.agent.received_samples
+        if received - listener.told_received < MIN_RATE_HZ * RECEIVED_EVERY_MS // 1000:
+            return  # not due at any rate, which nearly every frame is spared to ask
         every = RECEIVED_EVERY_MS * event.format.rate_hz(16_000) // 1000
         if received - listener.told_received >= every:
             listener.told_received = received

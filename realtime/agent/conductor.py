@@ -23,7 +23,7 @@ from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.base import ContentPart, Item, ResponseOverrides
+from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides
 from realtime.event.config import TurnAuthority
 from realtime.message import ToolResultBlock
 from realtime.model import base
@@ -68,6 +68,8 @@ class Conductor:
         self._send = send
         self._tools = tools
         self._input = AudioInput(profile.input_rate_hz, detector if authority == "server" else None)
+        self._client_format: AudioFormat | None = None
+        self._client_hz = DEFAULT_CLIENT_RATE_HZ
         self._base_ms = 0
         self.turn = Turn(authority)
         self.auto_response = auto_response
@@ -147,13 +149,15 @@ class Conductor:
                 assert_never(event)
 
     def _hear(self, event: c.ClientAudioAppendEvent) -> None:
-        try:
-            rate_hz = event.format.rate_hz(DEFAULT_CLIENT_RATE_HZ)
-        except ValueError as error:
-            raise ClientError(str(error), code="unsupported_audio_format") from error
+        if event.format != self._client_format:
+            try:
+                self._client_hz = event.format.rate_hz(DEFAULT_CLIENT_RATE_HZ)
+            except ValueError as error:
+                raise ClientError(str(error), code="unsupported_audio_format") from error
+            self._client_format = event.format
         if "audio" not in self._profile.input_modalities:
             self._refuse(base.AudioAppend(b""))
-        pcm, found = self._input.take(event.audio, rate_hz, event.offset)
+        pcm, found = self._input.take(event.audio, self._client_hz, event.offset)
         if pcm:
             self._send(base.AudioAppend(pcm))
         for one in found:

@@ -42,6 +42,7 @@ from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, client_frame
 _LOGGER = logging.getLogger("realtime.model.link.websockets")
 _LOGGER.setLevel(logging.INFO)
 
+_OPEN = State.OPEN
 _HEAD_END = b"\r\n\r\n"
 
 
@@ -187,10 +188,10 @@ class _Socket(ClientConnection):
 
     @property
     def can_write(self) -> bool:
-        return not self._full and self.protocol.state is State.OPEN
+        return not self._full and self.protocol.state is _OPEN
 
     def write(self, frame: Frame) -> None:
-        if self.protocol.state is not State.OPEN:
+        if self.protocol.state is not _OPEN:
             return
         if isinstance(frame, str):
             self.transport.write(client_frame(TEXT, frame.encode()))
@@ -237,7 +238,7 @@ class _Socket(ClientConnection):
             super().data_received(data)
 
     def _is_open(self) -> bool:
-        return self.protocol.state is State.OPEN
+        return self.protocol.state is _OPEN
 
     def _split_head(self, data: bytes) -> tuple[bytes, bytes]:
         """What belongs to the answer's head, and what follows it: the first frames may come in the same packet."""

@@ -22,6 +22,7 @@ EXTENSION = "realtime.direct"
 MAX_UNREAD_MESSAGES = 16
 MAX_UNREAD_BYTES = 65_536
 """A longer message, or more messages that the application has not taken, pause the socket."""
+_OPEN = State.OPEN
 _HEAD_END = b"\r\n\r\n"
 
 
@@ -65,7 +66,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
                     return
 
     def _is_open(self) -> bool:
-        return self.conn.state is State.OPEN
+        return self.conn.state is _OPEN
 
     def _message(self, kind: int, payload: bytes) -> None:
         if len(payload) > MAX_UNREAD_BYTES or self.queue.qsize() >= MAX_UNREAD_MESSAGES or self.close_sent:
@@ -93,7 +94,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
 
     def write_now(self, message: str | bytes) -> bool:
         """Write a whole message. False, and nothing written, where the socket is closed or takes no more for now."""
-        if not self._is_open() or self.disconnected or not self.writable.is_set():
+        if self.conn.state is not _OPEN or self.disconnected or not self.writable.is_set():
             return False
         if isinstance(message, str):
             self.transport.write(server_frame(TEXT, message.encode()))

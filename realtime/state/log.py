@@ -91,7 +91,7 @@ class Log:
         ts_ms = int((self._now() - self._start) * 1000)
         _stamp(event, "seq", seq)
         _stamp(event, "ts_ms", ts_ms)
-        if isinstance(event, AgentResponseAudioDeltaEvent):
+        if type(event) is AgentResponseAudioDeltaEvent:
             self._append_audio(seq, ts_ms, event.item_id, len(event.delta))
         else:
             self._run = None
@@ -99,24 +99,25 @@ class Log:
         if len(self._entries) > self._max_entries:
             self._entries.popleft()
             self.dropped += 1
-        self._undelivered.append((event, self._readers))
-        if not self._delivering:
-            self._delivering = True
-            try:
-                self._deliver()
-            finally:
-                self._delivering = False
+        if self._delivering:
+            self._undelivered.append((event, self._readers))
+            return
+        self._delivering = True
+        try:
+            self._deliver(event, self._readers)
+            while self._undelivered:
+                self._deliver(*self._undelivered.popleft())
+        finally:
+            self._delivering = False
 
-    def _deliver(self) -> None:
-        while self._undelivered:
-            event, readers = self._undelivered.popleft()
-            for reader in readers:
-                if reader not in self._readers:
-                    continue
-                try:
-                    reader(event)
-                except Exception:
-                    logger.exception("a reader of the log failed at seq %d", event.seq)
+    def _deliver(self, event: ServerEvent, readers: tuple[Reader, ...]) -> None:
+        for reader in readers:
+            if readers is not self._readers and reader not in self._readers:
+                continue
+            try:
+                reader(event)
+            except Exception:
+                logger.exception("a reader of the log failed at seq %d", event.seq)
 
     def _append_audio(self, seq: int, ts_ms: int, item_id: str, n_bytes: int) -> None:
         offset_bytes = self._item_bytes.pop(item_id, 0)
