@@ -5,7 +5,7 @@ by the provider's stamps, and timed from the provider's write to our read. Ways 
 
 - `floor`: the provider's own frames, through a relay;
 - `json`: no subprotocol, `client_audio_append` with base64, as existing pages do; no acknowledgements;
-- `native`: subprotocol `realtime.v1`, JSON both ways, playback acknowledged every 50 ms as the page does;
+- `native`: subprotocol `realtime.v1`, JSON both ways, playback acknowledged every 100 ms as the page does;
 - `binary`: the same with binary audio frames both ways.
 
 Run by `bench.run`; commands on stdin: `begin` (forget what was counted), `end` (answer it), `quit`.
@@ -43,7 +43,7 @@ from bench.work import (
 
 Mode = Literal["floor", "json", "native", "binary"]
 
-ACK_MS = 50
+ACK_MS = 100
 """How often the page says what it has played."""
 AUDIO_FRAME_BYTES = 1500
 """A message longer than this is audio."""
@@ -279,7 +279,7 @@ class Call(ClientPeer):
             self.item_done = False
 
     def acknowledge(self) -> None:
-        """Every 50 ms while something plays, and once at its end."""
+        """Every 100 ms while something plays, and once at its end."""
         if self.item_id is None or self.transport.is_closing():
             return
         received_ms = self.item_bytes * 500 // DOWN_HZ

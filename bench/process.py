@@ -37,12 +37,22 @@ def free_port() -> int:
         return port
 
 
+def prefer(pid: int) -> bool:
+    """Have a process run before the machine's other work, so that this is not measured; False where not allowed."""
+    try:
+        os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(1))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
 class Child:
     """A running process of ours: its lines of JSON, its CPU, its memory."""
 
-    def __init__(self, process: asyncio.subprocess.Process, name: str) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, name: str, log: Path | None = None) -> None:
         self.process = process
         self.name = name
+        self._log = log
         self.stats = psutil.Process(process.pid)
 
     async def line(self, timeout_s: float = 30.0) -> dict[str, Any]:
@@ -53,7 +63,7 @@ class Child:
         except TimeoutError:
             raise RuntimeError(f"{self.name} said nothing for {timeout_s:.0f} s") from None
         if not text:
-            raise RuntimeError(f"{self.name} ended with code {await self.process.wait()}")
+            raise RuntimeError(f"{self.name} ended with code {await self.process.wait()}{self.told()}")
         answer: dict[str, Any] = json.loads(text)
         return answer
 
@@ -62,6 +72,12 @@ class Child:
         assert self.process.stdin is not None
         self.process.stdin.write(command.encode() + b"\n")
         return await self.line(timeout_s)
+
+    def told(self) -> str:
+        """The end of what it wrote to stderr, on a line of its own."""
+        if self._log is None:
+            return ""
+        return "\n" + self._log.read_text(errors="replace")[-2000:]
 
     def cpu_s(self) -> float:
         """User and system time of the process with all its threads, in seconds."""
@@ -92,8 +108,9 @@ async def running(
         )
         if core is not None:
             pin(process.pid, core)
+            prefer(process.pid)
         try:
-            yield Child(process, " ".join(argv[:2]))
+            yield Child(process, " ".join(argv[:2]), log)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
@@ -110,7 +127,7 @@ async def listening(child: Child, port: int, timeout_s: float = 30.0) -> float:
     start = loop.time()
     while loop.time() - start < timeout_s:
         if child.process.returncode is not None:
-            raise RuntimeError(f"{child.name} ended with code {child.process.returncode}")
+            raise RuntimeError(f"{child.name} ended with code {child.process.returncode}{child.told()}")
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:
