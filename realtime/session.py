@@ -13,7 +13,7 @@ from typing import Any
 
 from realtime.agent.host import Host
 from realtime.agent.realtime import RealtimeAgent
-from realtime.errors import ClientError, RealtimeError
+from realtime.errors import ClientError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
@@ -76,16 +76,19 @@ class Session:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._ending: asyncio.Task[None] | None = None
         self._over = False
+        self._said_goodbye = False
         self.log.subscribe(self._follow)
 
     async def start(self, config: SessionConfig) -> None:
-        """Bring the agent in. Raises what `RealtimeAgent.join` raises, after the call has ended itself."""
+        """Bring the agent in. Raises what `RealtimeAgent.join` raises, after the call has told so and ended itself."""
         if not self._private:
             self.log.append(s.ServerSessionCreatedEvent(session_id=self.session_id, call_id=self.call_id))
         host = Host(emit=self.log.append, conversation=self.conversation, ears=self, runtime=self.runtime)
         try:
             await self.agent.join(host, config)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, Exception) and not self._private:
+                self.complain(public_error(error))
             self._close("agent_failed")
             raise
         if not self._private:
@@ -199,6 +202,12 @@ class Session:
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
+    def say_goodbye(self, reason: str) -> None:
+        """Tell the clients that the call is about to end, and why. Said once."""
+        if not self._said_goodbye:
+            self._said_goodbye = True
+            self.log.append(s.ServerGoodbyeEvent(reason=reason))
+
     def end_soon(self, reason: str) -> None:
         """End the call from where nobody can wait."""
         if self._ending is None and not self._over:
@@ -215,7 +224,7 @@ class Session:
 
     async def _end(self, reason: str) -> None:
         if reason in ("idle", "call_limit", "shutdown"):
-            self.log.append(s.ServerGoodbyeEvent(reason=reason))
+            self.say_goodbye(reason)
         try:
             await self.agent.leave(reason)
         finally:
@@ -267,6 +276,14 @@ class Session:
         timer = self._timers.pop(name, None)
         if timer is not None:
             timer.cancel()
+
+
+def public_error(error: Exception) -> RealtimeError:
+    """What a client may know of a failed start. A fault of our own is in the server's log, with its details."""
+    if isinstance(error, RealtimeError) and not isinstance(error, UsageError):
+        return error
+    code = error.code if isinstance(error, UsageError) else "agent_failed"
+    return RealtimeError("the server could not make or start the agent: its log says why", code=code)
 
 
 def error_event(error: RealtimeError, *, agent_id: str = "", agent_name: str = "") -> s.AgentErrorEvent:

@@ -316,7 +316,9 @@ class Answers:
 
     def _open(self, response: Response, item_id: str, output_index: int, content_index: int) -> Part:
         if not response.out_of_band and item_id not in self._conversation and item_id not in response.item_ids:
-            self._report.add_item(Item(id=item_id, role="assistant", status="in_progress"))
+            self._report.add_item(
+                Item(id=item_id, role="assistant", name=self._report.agent_name, status="in_progress")
+            )
         return response.part(item_id, output_index, content_index)
 
     @staticmethod

@@ -74,6 +74,8 @@ class Conductor:
         self.turn = Turn(authority)
         self.auto_response = auto_response
         self.text_auto_response = text_auto_response
+        self.user_name: str | None = None
+        """What the user is called, on every item of theirs."""
         self._answers = Answers(
             host=host,
             report=self._report,
@@ -111,7 +113,7 @@ class Conductor:
                 self._read(event)
             case c.ClientImageAppendEvent():
                 part = ContentPart(type="image", image=event.image, media_type=event.format.media_type)
-                self._create_item(Item(id=self._new_id("item"), role="user", content=(part,)))
+                self._create_item(Item(id=self._new_id("item"), role="user", name=self.user_name, content=(part,)))
             case c.ClientResponseCreateEvent():
                 self._respond(event)
             case c.ClientResponseCancelEvent():
@@ -175,7 +177,8 @@ class Conductor:
 
     def _read(self, event: c.ClientTextAppendEvent) -> None:
         """A typed turn: what is being said stops, the text becomes an item, and it is answered."""
-        item = Item(id=self._new_id("item"), role="user", content=(ContentPart(type="text", text=event.text),))
+        words = ContentPart(type="text", text=event.text)
+        item = Item(id=self._new_id("item"), role="user", name=self.user_name, content=(words,))
         self._refuse(base.ItemCreate(item))
         if not self.text_auto_response:
             self._create_item(item)
@@ -347,7 +350,7 @@ class Conductor:
         if turn.item_id in self._conversation:
             return
         words = ContentPart(type="audio", transcript=turn.transcript or None)
-        self._report.add_item(Item(id=turn.item_id, role="user", content=(words,)))
+        self._report.add_item(Item(id=turn.item_id, role="user", name=self.user_name, content=(words,)))
         self._emit(
             s.AgentInputCommittedEvent(
                 item_id=turn.item_id, previous_item_id=event.previous_item_id, **self._report.who

@@ -92,11 +92,12 @@ class ContentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of the conversation: a message, a tool call or its result."""
+    """One entry of the conversation: a message, a tool call or its result. `name` is who said it, where known."""
 
     id: str
     type: Literal["message", "tool_call", "tool_result"] = "message"
     role: Literal["user", "assistant", "system"] | None = None
+    name: str | None = None
     status: ItemStatus = "completed"
     content: tuple[ContentPart, ...] = ()
     tool_call: ToolCallBlock | None = None

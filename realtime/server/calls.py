@@ -8,7 +8,6 @@ from collections import Counter
 from typing import Any
 
 from realtime.errors import ClientError
-from realtime.event.server import ServerGoodbyeEvent
 from realtime.session import Session
 
 logger = logging.getLogger(__name__)
@@ -92,7 +91,7 @@ class Calls:
         """
         if not self.draining and wait_s > 0:
             for session in [*self.sessions]:
-                session.log.append(ServerGoodbyeEvent(reason="shutdown"))
+                session.say_goodbye("shutdown")
         self.draining = True
         if self.running and wait_s > 0:
             logger.info("waiting up to %g s for %d calls to end", wait_s, self.running)

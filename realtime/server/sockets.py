@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from realtime.agent import RealtimeAgent
 from realtime.dialects import ClientDialect
-from realtime.errors import ClientError, RealtimeError, UsageError
+from realtime.errors import ClientError, RealtimeError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
@@ -26,7 +26,7 @@ from realtime.runtime import Runtime
 from realtime.server.calls import Calls, Place
 from realtime.server.protocol import EXTENSION
 from realtime.server.settings import ServerSettings
-from realtime.session import Session, error_event
+from realtime.session import Session, error_event, public_error
 
 logger = logging.getLogger(__name__)
 
@@ -349,7 +349,8 @@ class ClientSocket:
             agent = await make_agent_of(self._make_agent, user=self._user, config=config, call_id=call_id)
         except Exception as error:
             place.leave()
-            await self._tell(error_event(self._public(error, "make the agent", call_id)))
+            logger.error("could not make the agent of %s", call_id, exc_info=error)
+            await self._tell(error_event(public_error(error)))
             await self._tell(s.ServerSessionEndedEvent(session_id=self._session_id, reason="agent_failed"))
             return
         session = Session(
@@ -368,9 +369,7 @@ class ClientSocket:
         try:
             await session.start(config)
         except Exception as error:
-            public = self._public(error, "start the agent", call_id)
-            if not any(isinstance(entry, s.AgentErrorEvent) for entry in session.log.read()):
-                session.complain(public)
+            logger.error("could not start the agent of %s", call_id, exc_info=error)
 
     def _call_ended(self, place: Place) -> None:
         place.leave()
@@ -420,14 +419,6 @@ class ClientSocket:
         """The exception being handled is logged; a client is told of it without details."""
         logger.exception("could not %s for session %s", doing, self._session_id)
         return RealtimeError(f"the server could not {doing}", code="internal")
-
-    def _public(self, error: Exception, doing: str, call_id: str) -> RealtimeError:
-        """What a client may know of an error. All of it is in the server's log."""
-        logger.error("could not %s of %s", doing, call_id, exc_info=error)
-        if isinstance(error, RealtimeError) and not isinstance(error, UsageError):
-            return error
-        code = error.code if isinstance(error, UsageError) else "agent_failed"
-        return RealtimeError(f"the server could not {doing}: its log says why", code=code)
 
     # -- sockets nobody needs --------------------------------------------------------------------------------------
 

@@ -72,7 +72,7 @@ async def test_the_printed_first_frame_makes_a_call_on_the_documented_path() -> 
 
 
 async def test_the_config_gives_the_agent_its_instructions_and_the_user_a_name() -> None:
-    """BRW-06: the provider gets the instructions, and the agent's maker the user's name."""
+    """BRW-06: the provider gets the instructions, and what the user says bears the user's name."""
     async with Emulator() as provider:
         names = []
 
@@ -86,6 +86,11 @@ async def test_the_config_gives_the_agent_its_instructions_and_the_user_a_name()
             update = await (await provider.session()).until("session.update")
             assert update["session"]["instructions"] == "You're a helpful assistant."
             assert names == ["User1"]
+            await client.send(TEXT)
+            await (await provider.session()).until("conversation.item.create")
+            (session,) = place.calls.sessions
+            said = session.conversation.items()[0]
+            assert (said.role, said.name, said.text) == ("user", "User1", TEXT["text"])
 
 
 async def test_known_speech_goes_through_the_pipe_unchanged() -> None:

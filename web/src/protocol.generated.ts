@@ -88,11 +88,12 @@ export interface ContentPart {
   media_type?: string | null;
 }
 
-/** One entry of the conversation: a message, a tool call or its result. */
+/** One entry of the conversation: a message, a tool call or its result. `name` is who said it, where known. */
 export interface Item {
   id: string;
   type: "message" | "tool_call" | "tool_result";
   role: "assistant" | "system" | "user" | null;
+  name: string | null;
   status: "completed" | "in_progress" | "incomplete";
   content: ContentPart[];
   tool_call: ToolCallBlock | null;
@@ -198,11 +199,12 @@ export interface ToolResultBlockInput {
   state?: "denied" | "error" | "interrupted" | "running" | "success";
 }
 
-/** One entry of the conversation: a message, a tool call or its result. */
+/** One entry of the conversation: a message, a tool call or its result. `name` is who said it, where known. */
 export interface ItemInput {
   id: string;
   type?: "message" | "tool_call" | "tool_result";
   role?: "assistant" | "system" | "user" | null;
+  name?: string | null;
   status?: "completed" | "in_progress" | "incomplete";
   content?: ContentPart[];
   tool_call?: ToolCallBlockInput | null;
@@ -1031,7 +1033,7 @@ const isToolResultBlock: Check = struct({ type: oneOf("tool_result"), id: isStri
 const isUsageDetail: Check = struct({ input_text_tokens: either(isInteger, isNull), input_audio_tokens: either(isInteger, isNull), input_image_tokens: either(isInteger, isNull), input_cached_tokens: either(isInteger, isNull), output_text_tokens: either(isInteger, isNull), output_audio_tokens: either(isInteger, isNull), output_reasoning_tokens: either(isInteger, isNull) });
 const isToolCallBlock: Check = struct({ type: oneOf("tool_call"), id: isString, name: isString, input: isString, state: oneOf("allowed", "asking", "finished", "pending", "submitted") });
 const isContentPart: Check = struct({ type: oneOf("audio", "image", "text") }, { text: either(isString, isNull), transcript: either(isString, isNull), image: either(isString, isNull), media_type: either(isString, isNull) });
-const isItem: Check = struct({ id: isString, type: oneOf("message", "tool_call", "tool_result"), role: either(oneOf("assistant", "system", "user"), isNull), status: oneOf("completed", "in_progress", "incomplete"), content: listOf(isContentPart), tool_call: either(isToolCallBlock, isNull), tool_result: either(isToolResultBlock, isNull) });
+const isItem: Check = struct({ id: isString, type: oneOf("message", "tool_call", "tool_result"), role: either(oneOf("assistant", "system", "user"), isNull), name: either(isString, isNull), status: oneOf("completed", "in_progress", "incomplete"), content: listOf(isContentPart), tool_call: either(isToolCallBlock, isNull), tool_result: either(isToolResultBlock, isNull) });
 
 const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["server_session_created", struct({ type: oneOf("server_session_created"), session_id: isString, call_id: isString, seq: isInteger, ts_ms: isInteger })],
