@@ -81,6 +81,22 @@ async def test_a_call_whose_model_cannot_be_had_ends_itself() -> None:
     assert last.reason == "agent_failed"
 
 
+async def test_why_a_model_cannot_be_had_is_told_before_the_end_and_a_fault_of_ours_without_details() -> None:
+    for refused, code, words in (
+        (ProviderError("the key was refused", code="invalid_api_key"), "invalid_api_key", "the key was refused"),
+        (ValueError("a detail of ours"), "internal", "the model could not be started: ValueError"),
+    ):
+        runtime = Runtime.deterministic(now)
+        agent = RealtimeAgent("Friday", "", FakeModel(refuses=refused))
+        session = Session(agent=agent, runtime=runtime, session_id="session")
+        with pytest.raises(ProviderError):
+            await session.start(SessionConfig())
+        error, ended = session.log.read()[-2:]
+        assert isinstance(error, s.AgentErrorEvent)
+        assert isinstance(ended, s.ServerSessionEndedEvent)
+        assert (error.code, error.message) == (code, words)
+
+
 async def test_the_end_comes_once_whoever_asks_for_it() -> None:
     async with call() as made:
         made.session.end_soon("one")
