@@ -84,7 +84,7 @@ def test_the_agent_s_words_are_shown_while_they_come_and_settled_when_they_end(t
 def test_speech_inside_events_is_played_and_its_end_lets_the_player_drain(
     talking: Page, scripted: Any, until: Until
 ) -> None:
-    """SEV-08: played, sample by sample, from any rate. SEV-09: without it the player waits for more; then it is done."""
+    """SEV-08: played, sample by sample, from any rate. SEV-09: until it comes the player waits for more."""
     state, where = talking.get_by_role("status"), {"item_id": "item_1", "response_id": "resp_1"}
     scripted.send("agent_response_created", response_id="resp_1")
     for rate in (24_000, 24_000, 16_000):

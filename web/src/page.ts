@@ -48,7 +48,7 @@ async function ensureCall(): Promise<Call> {
 }
 
 async function openCall(): Promise<Call> {
-  for (const key of ["closed", "microphone", "end", "agent", "model"]) notices.remove(key);
+  for (const key of ["closed", "microphone", "end", "agent", "model", "voice"]) notices.remove(key);
   inspector.clear();
   const settings = voice.value === "" ? {} : { voice: voice.value };
   const url = callUrl(document.baseURI, "guest", `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`);
@@ -56,7 +56,11 @@ async function openCall(): Promise<Call> {
   const startedAt = performance.now();
   const since = (): number => performance.now() - startedAt;
   call = opened;
-  if (!opened.hasVoice) notices.show("voice", window.isSecureContext ? words.NO_VOICE : words.microphoneNotice("insecure"));
+  opened.client.on("state", (state) => {
+    // Only where the call is there: a server that is away could not give us the voice's worklet either.
+    if (state !== "open" || opened.hasVoice) return;
+    notices.show("voice", window.isSecureContext ? words.NO_VOICE : words.microphoneNotice("insecure"));
+  });
   opened.client.on("sent", (event) => log.addEvent("out", event, since()));
   opened.client.on("audio", ({ pcm, sampleOffset }) => log.addAudio("in", pcm.length, sampleOffset, since()));
   opened.client.on("event", (event) => {
