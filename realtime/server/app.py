@@ -80,7 +80,7 @@ def create_app(
     app.include_router(router)
     app.add_middleware(SecurityHeaders)
 
-    @app.get("/healthz")
+    @app.api_route("/healthz", methods=["GET", "HEAD"])
     async def healthz() -> Response:
         return JSONResponse({"status": "ok"})
 
@@ -99,7 +99,7 @@ def create_app(
 
     folder = page_folder()
 
-    @app.get("/")
+    @app.api_route("/", methods=["GET", "HEAD"])
     async def page(request: Request) -> Response:
         if folder is None:
             return PlainTextResponse(NO_PAGE, 503)

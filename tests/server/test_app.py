@@ -1,5 +1,7 @@
 """What the application says over HTTP: the page, its headers, health, readiness, information."""
 
+import asyncio
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,15 @@ async def test_the_page_and_its_files_are_served_as_they_were_built() -> None:
         assert (await place.get("/")).body == (DIST / "index.html").read_bytes()
         assert (await place.get("/nothing.js")).status == 404
         assert (await place.get("/../pyproject.toml")).status == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz"])
+async def test_whoever_only_asks_whether_it_is_there_is_told(path: str) -> None:
+    async with serving() as place:
+        request = urllib.request.Request(place.url + path, method="HEAD")
+        answer = await asyncio.to_thread(urllib.request.urlopen, request)
+        with answer:
+            assert (answer.status, answer.read()) == (200, b"")
 
 
 async def test_every_answer_forbids_what_the_page_does_not_need() -> None:
