@@ -117,7 +117,7 @@ function showLevel(side: "user" | "agent", rms: number): void {
   byId(`meter-${side}`, HTMLElement).style.transform = `scaleX(${level.toFixed(3)})`;
   // The ring around the button moves with whoever speaks.
   if ((call?.state === "speaking") === (side === "agent")) {
-    byId("ring", HTMLElement).style.transform = `scale(${(1 + level * 0.45).toFixed(3)})`;
+    byId("ring", HTMLElement).style.transform = `scale(${(1 + level * 0.36).toFixed(3)})`;
   }
 }
 

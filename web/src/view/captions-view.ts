@@ -4,6 +4,9 @@ import { type Bubble, type Captions, type Latency, visibleBubbles } from "../cap
 import { keepAtEnd, make, setText } from "./elements.ts";
 
 const WAITING = "…";
+const FIXED_SPACE = "\u00a0";
+/** A line may break behind the dot only. */
+const SEPARATOR = `${FIXED_SPACE}· `;
 
 interface Row {
   readonly root: HTMLElement;
@@ -80,7 +83,7 @@ function latencyBar({ totalMs, stages }: Latency): HTMLElement {
     stage.title = `${name} ${ms} ms`;
     bar.append(stage);
   }
-  const parts = stages.map(([name, ms]) => `${name.replaceAll("_", " ")} ${ms}`).join(" · ");
-  root.append(bar, make("p", "total", `${totalMs} ms to the first sound${parts === "" ? "" : ` · ${parts}`}`));
+  const parts = stages.map(([name, ms]) => `${name.replaceAll("_", " ")}${FIXED_SPACE}${ms}`).join(SEPARATOR);
+  root.append(bar, make("p", "total", `${totalMs} ms to the first sound${parts === "" ? "" : `${SEPARATOR}${parts}`}`));
   return root;
 }
