@@ -55,7 +55,7 @@ describe("typed text", () => {
   const content = [{ type: "text" as const, text: "hello" }];
   const added = (id: string, previous_item_id: string | null, fields = {}) =>
     event("agent_item_added", {
-      item: { id, type: "message", role: "user", status: "completed", content, tool_call: null, tool_result: null, ...fields },
+      item: { id, type: "message", role: "user", name: null, status: "completed", content, tool_call: null, tool_result: null, ...fields },
       previous_item_id,
     });
 
