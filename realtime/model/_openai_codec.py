@@ -11,7 +11,7 @@ import msgspec
 import pybase64
 
 from realtime.audio.pcm import ms_of
-from realtime.event.base import AudioFormat, Item, Modality, ResponseStatus
+from realtime.event.base import AudioFormat, Item
 from realtime.event.model import (
     ModelErrorEvent,
     ModelEvent,
@@ -43,6 +43,7 @@ from realtime.event.model import (
 from realtime.message import ToolCallBlock
 from realtime.model import _openai_frames as wire
 from realtime.model import _openai_shapes as shapes
+from realtime.model._openai_family import json_frame, read_modalities, read_status, without_keys
 from realtime.model.base import (
     Address,
     AudioAppend,
@@ -124,7 +125,7 @@ class OpenAICodec:
             said = shapes.write_item(item, self._ids.out)
             if said is not None:
                 self._restored.add(item.id)
-                frames.append(_json({"type": "conversation.item.create", "item": said}))
+                frames.append(json_frame({"type": "conversation.item.create", "item": said}))
         return frames
 
     # What we say.
@@ -141,9 +142,9 @@ class OpenAICodec:
             case ItemCreate(item=item, previous_item_id=previous):
                 return self._create(shapes.write_item(item, self._ids.out), previous)
             case ItemDelete(item_id=item_id):
-                return [_json({"type": "conversation.item.delete", "item_id": self._ids.out(item_id)})]
+                return [json_frame({"type": "conversation.item.delete", "item_id": self._ids.out(item_id)})]
             case ItemRetrieve(item_id=item_id):
-                return [_json({"type": "conversation.item.retrieve", "item_id": self._ids.out(item_id)})]
+                return [json_frame({"type": "conversation.item.retrieve", "item_id": self._ids.out(item_id)})]
             case ItemTruncate():
                 return self._truncate(message)
             case ToolResult(result=result):
@@ -155,10 +156,10 @@ class OpenAICodec:
             case ResponseCreate(overrides=overrides):
                 assert overrides is not None
                 response = shapes.write_overrides(overrides, self._ids.out)
-                return [_json({"type": "response.create", "response": response})]
+                return [json_frame({"type": "response.create", "response": response})]
             case ResponseCancel(response_id=response_id):
                 named = {} if response_id is None else {"response_id": response_id}
-                return [_json({"type": "response.cancel"} | named)]
+                return [json_frame({"type": "response.cancel"} | named)]
             case SessionUpdate(settings=settings):
                 return [self._session_update(settings, first=False)]
             case _:
@@ -174,7 +175,7 @@ class OpenAICodec:
         if settings.input_audio_transcription and self._transcription_model is not None:
             transcription = {"model": self._transcription_model}
         session = shapes.write_session(settings, voice=voice, transcription=transcription)
-        return _json({"type": "session.update", "session": session})
+        return json_frame({"type": "session.update", "session": session})
 
     def _create(self, item: dict[str, Any] | None, previous_item_id: str | None) -> list[Frame]:
         if item is None:
@@ -182,7 +183,7 @@ class OpenAICodec:
         frame: dict[str, Any] = {"type": "conversation.item.create", "item": item}
         if previous_item_id is not None:
             frame["previous_item_id"] = self._ids.out(previous_item_id)
-        return [_json(frame)]
+        return [json_frame(frame)]
 
     def _truncate(self, message: ItemTruncate) -> list[Frame]:
         """The service refuses more than it has produced, and repeats itself where nothing was cut; an item of which
@@ -196,7 +197,7 @@ class OpenAICodec:
             end_ms = min(end_ms, spoken_ms)
             if end_ms <= 0:
                 self._unheard.add(item_id)
-                return [_json({"type": "conversation.item.delete", "item_id": self._ids.out(item_id)})]
+                return [json_frame({"type": "conversation.item.delete", "item_id": self._ids.out(item_id)})]
         self._heard[item_id] = message.heard_text
         frame = {
             "type": "conversation.item.truncate",
@@ -204,7 +205,7 @@ class OpenAICodec:
             "content_index": message.content_index,
             "audio_end_ms": end_ms,
         }
-        return [_json(frame)]
+        return [json_frame(frame)]
 
     # What the service says.
 
@@ -328,7 +329,7 @@ class OpenAICodec:
                 return [
                     ModelResponseCreatedEvent(
                         response_id=response.id,
-                        output_modalities=_modalities(response.output_modalities),
+                        output_modalities=read_modalities(response.output_modalities),
                         conversation="auto" if response.conversation_id else "none",
                         metadata=response.metadata,
                     )
@@ -347,7 +348,7 @@ class OpenAICodec:
                 return self._transcription_done(message)
             case wire.TranscriptionFailed(item_id=item_id, error=error, content_index=index):
                 code = error.code or error.type or "transcription_error"
-                text = self._scrub(error.message) or "the speech could not be transcribed"
+                text = without_keys(error.message, self._api_key) or "the speech could not be transcribed"
                 return [
                     ModelInputTranscriptionFailedEvent(item_id=item_id, code=code, message=text, content_index=index)
                 ]
@@ -455,9 +456,9 @@ class OpenAICodec:
             input_tokens=(usage.input_tokens or 0) if usage else 0,
             output_tokens=(usage.output_tokens or 0) if usage else 0,
             metadata=response.metadata,
-            status=_status(response.status),
+            status=read_status(response.status),
             status_details=response.status_details,
-            output_modalities=_modalities(response.output_modalities),
+            output_modalities=read_modalities(response.output_modalities),
             conversation="auto" if response.conversation_id else "none",
             usage_detail=shapes.usage_detail(usage),
         )
@@ -488,16 +489,12 @@ class OpenAICodec:
             return []  # the response ended while our cancel was on its way
         if code in wire.FATAL:
             self._fatal = code
-        message = wire.FATAL.get(code) or self._scrub(error.message) or f"the provider reports {code}"
+        message = wire.FATAL.get(code) or without_keys(error.message, self._api_key) or f"the provider reports {code}"
         return [
             ModelErrorEvent(
                 error_type=wire.fault_of(code), code=code, message=message, retryable=code in wire.RETRYABLE
             )
         ]
-
-    def _scrub(self, text: str | None) -> str:
-        """The service's sentence without anything that looks like a key."""
-        return re.sub(r"\b[se]k[-_][\w*.-]+", "[key]", (text or "").replace(self._api_key, "[key]"))
 
     def closed(self, code: int | None, reason: str) -> CloseVerdict:
         """See `Codec.closed`. A refused start is an `error` frame, then 3000 (4000 for the beta protocol) with the
@@ -558,20 +555,3 @@ def _place(
         "output_index": part.output_index,
         "content_index": part.content_index,
     }
-
-
-def _modalities(named: list[str] | None) -> tuple[Modality, ...] | None:
-    known: tuple[Modality, ...] = ("text", "audio")
-    return None if named is None else tuple(kind for kind in known if kind in named)
-
-
-def _status(status: str | None) -> ResponseStatus:
-    match status:
-        case "cancelled" | "incomplete" | "failed":
-            return status
-        case _:
-            return "completed"
-
-
-def _json(frame: dict[str, Any]) -> str:
-    return msgspec.json.encode(frame).decode()

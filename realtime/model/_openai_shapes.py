@@ -15,6 +15,7 @@ import pybase64
 from realtime.event.base import ContentPart, Item, ResponseOverrides, UsageDetail
 from realtime.event.config import ToolDeclaration, TurnDetection
 from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.model._openai_family import merged
 from realtime.model._openai_frames import (
     WireAudio,
     WireInput,
@@ -169,15 +170,7 @@ def write_session(settings: Settings, *, voice: str | None, transcription: Mappi
     }
     if settings.max_output_tokens is not None:
         session["max_output_tokens"] = settings.max_output_tokens
-    return _merged(session, settings.extra)
-
-
-def _merged(base: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
-    result = dict(base)
-    for key, value in extra.items():
-        below = result.get(key)
-        result[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return result
+    return merged(session, settings.extra)
 
 
 def read_settings(session: WireSession) -> dict[str, Any]:
