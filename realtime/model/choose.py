@@ -11,9 +11,9 @@ from realtime.model.base import RealtimeModel
 def open_model(name: str) -> RealtimeModel:
     """The model that `name` means: a provider, or a provider and one of its models after a colon.
 
-    `openai` and `openai:gpt-realtime-2.1` (key in OPENAI_API_KEY), `local` (embedded, no key), `scripted` (answers
-    every turn with the same sentence and a tone, for demonstrations). Raises UsageError for anything else, naming
-    these.
+    `openai` and `openai:gpt-realtime-2.1` (key in OPENAI_API_KEY), `dashscope` and
+    `dashscope:qwen3-omni-flash-realtime` (DASHSCOPE_API_KEY), `local` (embedded, no key), `scripted` (answers every
+    turn with the same sentence and a tone, for demonstrations). Raises UsageError for anything else, naming these.
     """
     provider, _, model_name = name.partition(":")
     opener = _OPENERS.get(provider)
@@ -26,6 +26,12 @@ def _openai(model_name: str) -> RealtimeModel:
     from realtime.model.openai import OpenAIRealtimeModel
 
     return OpenAIRealtimeModel(model_name) if model_name else OpenAIRealtimeModel()
+
+
+def _dashscope(model_name: str) -> RealtimeModel:
+    from realtime.model.dashscope import DashScopeRealtimeModel
+
+    return DashScopeRealtimeModel(model_name) if model_name else DashScopeRealtimeModel()
 
 
 def _local(model_name: str) -> RealtimeModel:
@@ -47,4 +53,9 @@ def _refuse_model_name(provider: str, model_name: str) -> None:
         raise UsageError(f"{provider} is one model: leave out {':' + model_name!r}", code="unknown_model")
 
 
-_OPENERS: dict[str, Callable[[str], RealtimeModel]] = {"openai": _openai, "local": _local, "scripted": _scripted}
+_OPENERS: dict[str, Callable[[str], RealtimeModel]] = {
+    "dashscope": _dashscope,
+    "openai": _openai,
+    "local": _local,
+    "scripted": _scripted,
+}
