@@ -185,6 +185,7 @@ class ClientSocket:
         self._early: deque[Message] = deque()
         self._receiving: asyncio.Task[Message] | None = None
         self._bad_frames = 0
+        self._faults = 0
         self._idle = False
         """Whether the reading task waits for a message and for nothing else."""
 
@@ -239,6 +240,8 @@ class ClientSocket:
                     await session.end("client_end")
             except Exception:
                 await self._fault("handle an event")
+            else:
+                self._faults = 0
 
     def _take_at_once(self, frame: str | bytes) -> bool:
         """Handle a frame inside the socket's read callback, sparing a queue and a task's turn.
@@ -258,7 +261,11 @@ class ClientSocket:
         try:
             session.receive(event, self._listener)
         except Exception:
-            session.complain(self._noted_fault("handle an event"))
+            fault = self._noted_fault("handle an event")
+            if fault is not None:
+                session.complain(fault)
+        else:
+            self._faults = 0
         return True
 
     def _decode(self, frame: str | bytes) -> c.ClientEvent:
@@ -413,10 +420,20 @@ class ClientSocket:
 
     async def _fault(self, doing: str) -> None:
         """A fault of ours. The socket lives on."""
-        await self._complain(self._noted_fault(doing))
+        error = self._noted_fault(doing)
+        if error is not None:
+            await self._complain(error)
 
-    def _noted_fault(self, doing: str) -> RealtimeError:
-        """The exception being handled is logged; a client is told of it without details."""
+    def _noted_fault(self, doing: str) -> RealtimeError | None:
+        """The exception being handled is logged; a client is told of it without details.
+
+        Only the first in a row counts: speech comes 50 times a second, and so would a fault in its way.
+        """
+        self._faults += 1
+        if self._faults > MAX_BAD_FRAMES:
+            self._sink.close(1011, "the server cannot serve this call")
+        if self._faults > 1:
+            return None
         logger.exception("could not %s for session %s", doing, self._session_id)
         return RealtimeError(f"the server could not {doing}", code="internal")
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from starlette.websockets import WebSocketDisconnect
@@ -13,7 +14,7 @@ from realtime.errors import ProviderError
 from realtime.event.config import SessionConfig
 from realtime.model.scripted import PROFILE, Hangup, ScriptedModel, Speak, Wait, echo_bot
 from realtime.server.settings import ServerSettings
-from realtime.server.sockets import SocketSink, make_agent_of
+from realtime.server.sockets import MAX_BAD_FRAMES, SocketSink, make_agent_of
 from realtime.session import Limits
 from tests.agent.fakes import FakeModel
 from tests.server.harness import FakeSocket, Json, audio_append, create, echo_agent
@@ -305,6 +306,33 @@ async def test_a_make_agent_that_returns_no_agent_is_a_fault_of_ours(
         await client.until("server_session_ended")
         assert client.codes == ["agent_failed"]
         assert "not a RealtimeAgent" in caplog.text
+
+
+@pytest.mark.parametrize("direct", [False, True])
+async def test_a_fault_of_ours_is_told_once_in_a_row_and_ends_a_socket_that_only_faults(
+    direct: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with FakeSocket(direct=direct) as client:
+        client.say(create())
+        await client.until("agent_ready")
+        (session,) = client.calls.sessions
+        whole, broken = session.receive, MagicMock(side_effect=KeyError("a detail of ours"))
+        for fails in (3, 2):
+            monkeypatch.setattr(session, "receive", broken)
+            for _ in range(fails):
+                client.say({"type": "client_audio_clear"})
+            await client.read_on()
+            monkeypatch.setattr(session, "receive", whole)
+            client.say({"type": "client_audio_clear"})
+            await client.read_on()
+        assert client.codes == ["internal", "internal"]
+        assert "a detail" not in str(client.sent)
+        monkeypatch.setattr(session, "receive", broken)
+        for _ in range(MAX_BAD_FRAMES + 1):
+            client.say({"type": "client_audio_clear"})
+        assert client.serving is not None
+        await asyncio.wait([client.serving])
+        assert client.closed_with == (1011, "the server cannot serve this call")
 
 
 async def test_make_agent_is_given_what_it_declares() -> None:
