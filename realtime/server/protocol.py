@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import State
 
@@ -94,7 +95,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
 
     def write_now(self, message: str | bytes) -> bool:
         """Write a whole message. False, and nothing written, where the socket is closed or takes no more for now."""
-        if self.conn.state is not _OPEN or self.disconnected or not self.writable.is_set():
+        if self.conn.state is not _OPEN or self.transport.is_closing() or not self.writable.is_set():
             return False
         if isinstance(message, str):
             self.transport.write(server_frame(TEXT, message.encode()))
@@ -108,4 +109,6 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
             binary = message.get("bytes")
             if self.write_now(binary if binary is not None else message.get("text") or ""):
                 return
+            if self.transport.is_closing():
+                raise ClientDisconnected
         await super().send(message)
