@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from realtime.event import TurnDetection as TurnDetection
     from realtime.model.choose import open_model as open_model
     from realtime.model.dashscope import DashScopeRealtimeModel as DashScopeRealtimeModel
+    from realtime.model.gemini import GeminiRealtimeModel as GeminiRealtimeModel
     from realtime.model.local.connection import LocalRealtimeModel as LocalRealtimeModel
     from realtime.model.openai import OpenAIRealtimeModel as OpenAIRealtimeModel
     from realtime.model.scripted import ScriptedModel as ScriptedModel
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "ClientEvents": "realtime.event",
     "DashScopeRealtimeModel": "realtime.model.dashscope",
+    "GeminiRealtimeModel": "realtime.model.gemini",
     "LocalRealtimeModel": "realtime.model.local.connection",
     "ModelEvents": "realtime.event",
     "OpenAIRealtimeModel": "realtime.model.openai",

@@ -11,9 +11,10 @@ from realtime.model.base import RealtimeModel
 def open_model(name: str) -> RealtimeModel:
     """The model that `name` means: a provider, or a provider and one of its models after a colon.
 
-    `openai` and `openai:gpt-realtime-2.1` (key in OPENAI_API_KEY), `dashscope` and
-    `dashscope:qwen3-omni-flash-realtime` (DASHSCOPE_API_KEY), `local` (embedded, no key), `scripted` (answers every
-    turn with the same sentence and a tone, for demonstrations). Raises UsageError for anything else, naming these.
+    `openai` and `openai:gpt-realtime-2.1` (key in OPENAI_API_KEY), `gemini` and `gemini:gemini-3.8-live`
+    (GEMINI_API_KEY), `dashscope` and `dashscope:qwen3-omni-flash-realtime` (DASHSCOPE_API_KEY), `local` (embedded, no
+    key), `scripted` (answers every turn with the same sentence and a tone, for demonstrations). Raises UsageError for
+    anything else, naming these.
     """
     provider, _, model_name = name.partition(":")
     opener = _OPENERS.get(provider)
@@ -26,6 +27,12 @@ def _openai(model_name: str) -> RealtimeModel:
     from realtime.model.openai import OpenAIRealtimeModel
 
     return OpenAIRealtimeModel(model_name) if model_name else OpenAIRealtimeModel()
+
+
+def _gemini(model_name: str) -> RealtimeModel:
+    from realtime.model.gemini import GeminiRealtimeModel
+
+    return GeminiRealtimeModel(model_name) if model_name else GeminiRealtimeModel()
 
 
 def _dashscope(model_name: str) -> RealtimeModel:
@@ -55,6 +62,7 @@ def _refuse_model_name(provider: str, model_name: str) -> None:
 
 _OPENERS: dict[str, Callable[[str], RealtimeModel]] = {
     "dashscope": _dashscope,
+    "gemini": _gemini,
     "openai": _openai,
     "local": _local,
     "scripted": _scripted,

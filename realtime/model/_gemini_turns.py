@@ -1,0 +1,261 @@
+"""What a Gemini Live connection has state of: how to resume, a turn of the user, an answer; with the ids and the order
+that the service leaves to us."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from realtime.event.base import AudioFormat, ContentPart, Item, ItemStatus, Modality, ResponseStatus
+from realtime.event.model import (
+    ModelEvent,
+    ModelInputCommittedEvent,
+    ModelInputDoneEvent,
+    ModelInputStartedEvent,
+    ModelInputTranscriptionDeltaEvent,
+    ModelInputTranscriptionDoneEvent,
+    ModelItemAddedEvent,
+    ModelItemDoneEvent,
+    ModelResponseAudioDeltaEvent,
+    ModelResponseAudioDoneEvent,
+    ModelResponseAudioTranscriptDeltaEvent,
+    ModelResponseAudioTranscriptDoneEvent,
+    ModelResponseCreatedEvent,
+    ModelResponseTextDeltaEvent,
+    ModelResponseTextDoneEvent,
+    ModelResponseToolUseDoneEvent,
+)
+from realtime.message import ToolCallBlock
+
+
+@dataclass(slots=True)
+class Resumption:
+    """What outlives one connection of a session: how to resume it on the next.
+
+    `item_id` is the last item that the resumed session knows; what our conversation holds behind it is told anew.
+    """
+
+    handle: str | None = None
+    item_id: str | None = None
+    n_refused: int = 0
+    tells_update: bool = False
+    """Settings were changed by dialling again: to be reported once the next session is up."""
+
+    def forget(self) -> None:
+        """Begin with a new session next time."""
+        self.handle = self.item_id = None
+        self.n_refused = 0
+
+
+class UserTurn:
+    """An item of the user: maybe with markers of its voice, then its words, then their end. Events go to `events`."""
+
+    __slots__ = ("_held", "_start_ms", "_words", "committed", "ended", "item_id", "speaking")
+
+    def __init__(self, item_id: str) -> None:
+        self.item_id = item_id
+        self.speaking = False
+        """Started by the provider's detector and not stopped yet."""
+        self.committed = False
+        self.ended = False
+        self._start_ms = 0
+        self._words: list[str] = []
+        self._held = ""
+
+    @property
+    def has_words(self) -> bool:
+        return bool(self._words)
+
+    def start(self, at_ms: int, events: list[ModelEvent]) -> None:
+        self.speaking = True
+        self._start_ms = at_ms
+        events.append(ModelInputStartedEvent(item_id=self.item_id, audio_start_ms=at_ms))
+
+    def stop(self, at_ms: int, events: list[ModelEvent]) -> None:
+        self.speaking = False
+        events.append(ModelInputDoneEvent(item_id=self.item_id, audio_end_ms=max(at_ms, self._start_ms)))
+        self.commit(events)
+
+    def commit(self, events: list[ModelEvent]) -> None:
+        self.committed = True
+        events.append(ModelInputCommittedEvent(item_id=self.item_id))
+        if self._held:
+            events.append(ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta=self._held))
+            self._held = ""
+
+    def say(self, words: str, events: list[ModelEvent]) -> None:
+        """Words of an item that nobody knows of yet wait for its commit."""
+        self._words.append(words)
+        if not (self.speaking or self.committed):
+            self._held += words
+            return
+        events.append(ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta=words))
+
+    def end(self, events: list[ModelEvent], *, told: bool) -> None:
+        """The words are complete, once; `told`: they were asked for."""
+        if self.ended or not self.committed:
+            return
+        self.ended = True
+        if told or self._words:
+            transcript = "".join(self._words).strip()
+            events.append(ModelInputTranscriptionDoneEvent(item_id=self.item_id, transcript=transcript))
+
+
+class Answer:
+    """A response with one spoken (or written) item and the calls behind it."""
+
+    __slots__ = (
+        "_announced",
+        "_audio_open",
+        "_format",
+        "_item_id",
+        "_new_id",
+        "_odd",
+        "_said",
+        "_sound_over",
+        "_written",
+        "_wrote",
+        "cut",
+        "last_item_id",
+        "n_items",
+        "response_id",
+    )
+
+    def __init__(self, new_id: Callable[[str], str], *, rate_hz: int, written: bool) -> None:
+        self.response_id = new_id("resp")
+        self.cut: str | None = None
+        """Why it was interrupted."""
+        self.last_item_id: str | None = None
+        self.n_items = 0
+        self._new_id = new_id
+        self._item_id = ""
+        self._format = AudioFormat.pcm16(rate_hz)
+        self._written = written
+        self._odd = b""
+        self._announced = False
+        self._audio_open = False
+        self._sound_over = False
+        self._said: list[str] = []
+        self._wrote: list[str] = []
+
+    @property
+    def runs(self) -> bool:
+        """Whether there is something to stop: more is to come."""
+        return self.cut is None and not self._sound_over
+
+    @property
+    def modalities(self) -> tuple[Modality, ...]:
+        return ("text",) if self._written else ("audio",)
+
+    def created(self) -> ModelResponseCreatedEvent:
+        return ModelResponseCreatedEvent(response_id=self.response_id, output_modalities=self.modalities)
+
+    def speak(self, pcm: bytes, events: list[ModelEvent]) -> None:
+        """A chunk of any length; what comes after the end of the generation belongs to nothing."""
+        if self._written or self._sound_over:
+            return
+        if self._odd or len(pcm) & 1:
+            pcm = self._odd + pcm
+            self._odd = pcm[-1:] if len(pcm) & 1 else b""
+            pcm = pcm[: len(pcm) & ~1]
+        if not pcm:
+            return
+        if not self._announced:
+            self._announce(events)
+        self._audio_open = True
+        events.append(
+            ModelResponseAudioDeltaEvent(
+                response_id=self.response_id, item_id=self._item_id, delta=pcm, format=self._format
+            )
+        )
+
+    def say(self, words: str, events: list[ModelEvent]) -> None:
+        """Words that are spoken; they are the answer itself where only text is wanted."""
+        if self._written:
+            self.write(words, events)
+            return
+        if not self._announced:
+            self._announce(events)
+        self._said.append(words)
+        events.append(
+            ModelResponseAudioTranscriptDeltaEvent(response_id=self.response_id, item_id=self._item_id, delta=words)
+        )
+
+    def write(self, words: str, events: list[ModelEvent]) -> None:
+        """Words that are not spoken."""
+        if not self._announced:
+            self._announce(events)
+        self._wrote.append(words)
+        events.append(ModelResponseTextDeltaEvent(response_id=self.response_id, item_id=self._item_id, delta=words))
+
+    def call(self, call_id: str, name: str, arguments: str, events: list[ModelEvent]) -> None:
+        """A complete call, an item of its own. What was said before it is complete."""
+        self._close_item(events, "completed")
+        block = ToolCallBlock(id=call_id, name=name, input=arguments)
+        item = Item(id=self._new_id("item"), type="tool_call", tool_call=block)
+        self.last_item_id = item.id
+        events += [
+            ModelItemAddedEvent(item=item),
+            ModelResponseToolUseDoneEvent(
+                response_id=self.response_id, item_id=item.id, output_index=self.n_items, tool_use=block
+            ),
+            ModelItemDoneEvent(item=item),
+        ]
+        self.n_items += 1
+
+    def generated(self, events: list[ModelEvent]) -> None:
+        """All of it has been made; words may still follow."""
+        self._sound_over = True
+        if self._audio_open:
+            self._audio_open = False
+            events.append(ModelResponseAudioDoneEvent(response_id=self.response_id, item_id=self._item_id))
+
+    def close(self, events: list[ModelEvent], *, complete: bool) -> None:
+        """Close everything that is open."""
+        self._close_item(events, "completed" if complete else "incomplete")
+
+    def _announce(self, events: list[ModelEvent]) -> None:
+        self._announced = True
+        self.n_items += 1
+        self._item_id = self.last_item_id = self._new_id("item")
+        item = Item(id=self._item_id, role="assistant", status="in_progress")
+        events.append(ModelItemAddedEvent(item=item))
+
+    def _close_item(self, events: list[ModelEvent], status: ItemStatus) -> None:
+        if not self._announced:
+            return
+        self._announced = False
+        place: dict[str, Any] = {"response_id": self.response_id, "item_id": self._item_id}
+        self.generated(events)
+        said, wrote = "".join(self._said), "".join(self._wrote)
+        content: tuple[ContentPart, ...] = ()
+        if wrote:
+            content = (ContentPart(type="text", text=wrote),)
+            events.append(ModelResponseTextDoneEvent(**place, text=wrote))
+        if not self._written:
+            content = (*content, ContentPart(type="audio", transcript=said))
+            events.append(ModelResponseAudioTranscriptDoneEvent(**place, transcript=said))
+        item = Item(id=self._item_id, role="assistant", status=status, content=content)
+        events.append(ModelItemDoneEvent(item=item))
+
+
+def status_of(reason: str | None) -> tuple[ResponseStatus, dict[str, Any] | None]:
+    """How a turn ended, by `turnCompleteReason`. What is not listed is a refusal to say more."""
+    match reason:
+        case None | "TURN_COMPLETE_REASON_UNSPECIFIED":
+            return "completed", None
+        case "NEED_MORE_INPUT":
+            return "completed", {"type": "completed", "reason": "need_more_input"}
+        case "MALFORMED_FUNCTION_CALL" | "RESPONSE_REJECTED" | "MAX_REGENERATION_REACHED":
+            return "failed", {"type": "failed", "reason": reason.lower()}
+        case _:
+            return "incomplete", {"type": "incomplete", "reason": "content_filter", "detail": reason.lower()}
+
+
+def read_offset_ms(duration: str | None) -> int | None:
+    """A duration such as "1.250s" in ms; None for anything else."""
+    try:
+        return round(float((duration or "").removesuffix("s")) * 1000)
+    except (ValueError, OverflowError):
+        return None

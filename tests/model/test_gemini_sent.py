@@ -1,0 +1,335 @@
+"""What the Gemini codec says: the setup, turns, history, images, tools, and changes while running."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pybase64
+import pytest
+
+from realtime.event import Item, ModelEvents
+from realtime.event.base import ContentPart, ResponseOverrides
+from realtime.event.config import ToolDeclaration, TurnDetection
+from realtime.message import Base64Source, DataBlock, TextBlock, ToolCallBlock, ToolResultBlock
+from realtime.model.base import (
+    AudioAppend,
+    AudioClear,
+    AudioCommit,
+    ItemCreate,
+    ItemDelete,
+    ItemTruncate,
+    ModelInput,
+    ResponseCancel,
+    ResponseCreate,
+    SessionUpdate,
+    Settings,
+    ToolResult,
+)
+from realtime.model.gemini import Resumption
+from tests.model.gemini_frames import KEY, Json, content, fresh_codec, hear, make_codec, only, say, types
+
+PCM = b"\x01\x02" * 160
+AUDIO = {"realtimeInput": {"audio": {"data": pybase64.b64encode_as_string(PCM), "mimeType": "audio/pcm;rate=16000"}}}
+START: Json = {"realtimeInput": {"activityStart": {}}}
+END: Json = {"realtimeInput": {"activityEnd": {}}}
+MANUAL = Settings(turn_detection="none")
+TOOL = ToolDeclaration(
+    name="get_time", description="The time", parameters={"type": "object", "properties": {"city": {"type": "string"}}}
+)
+JPEG = b"\xff\xd8\xff"
+
+
+def setup_of(settings: Settings, **options: Any) -> Json:
+    (frame,) = fresh_codec(**options).opening(settings, ())
+    setup: Json = json.loads(frame)["setup"]
+    return setup
+
+
+def message(text: str, role: Any = "user", item_id: str = "i") -> Item:
+    return Item(id=item_id, role=role, content=(ContentPart(type="text", text=text),))
+
+
+def turn(text: str, role: str = "user") -> Json:
+    return {"parts": [{"text": text}], "role": role}
+
+
+def told(*turns: Json, complete: bool) -> Json:
+    return {"clientContent": {"turns": list(turns), "turnComplete": complete}}
+
+
+IMAGE = Item(id="p", role="user", content=(ContentPart(type="image", image=JPEG, media_type="image/jpeg"),))
+BLOB = {"mimeType": "image/jpeg", "data": pybase64.b64encode_as_string(JPEG)}
+
+
+# The setup.
+
+
+def test_the_setup_holds_every_setting() -> None:
+    setup = setup_of(
+        Settings(
+            instructions="Be kind.",
+            tools=(TOOL, ToolDeclaration(name="ring")),
+            temperature=0.5,
+            max_output_tokens=100,
+            extra={"generationConfig": {"topP": 0.9}, "proactivity": {"proactiveAudio": True}},
+        ),
+        voice="Kore",
+    )
+    assert setup == {
+        "model": "models/gemini-2.5-flash-native-audio-preview-09-2025",
+        "generationConfig": {
+            "responseModalities": ["AUDIO"],
+            "speechConfig": {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": "Kore"}}},
+            "temperature": 0.5,
+            "maxOutputTokens": 100,
+            "topP": 0.9,
+        },
+        "systemInstruction": {"parts": [{"text": "Be kind."}], "role": "user"},
+        "tools": [
+            {
+                "functionDeclarations": [
+                    {"name": "get_time", "description": "The time", "parametersJsonSchema": TOOL.parameters},
+                    {"name": "ring", "description": ""},
+                ]
+            }
+        ],
+        "inputAudioTranscription": {},
+        "outputAudioTranscription": {},
+        "sessionResumption": {},
+        "contextWindowCompression": {"slidingWindow": {}},
+        "proactivity": {"proactiveAudio": True},
+    }
+
+
+def test_the_setup_is_one_that_the_sdk_knows() -> None:
+    sdk = pytest.importorskip("google.genai.types")
+    setup = setup_of(Settings(instructions="x", tools=(TOOL,), turn_detection="none", temperature=1.0), voice="Puck")
+    sdk.RealtimeInputConfig.model_validate(setup.pop("realtimeInputConfig"))
+    sdk.LiveClientSetup.model_validate(setup)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (None, None),
+        ("server_vad", None),
+        ("none", {"disabled": True}),
+        (TurnDetection(authority="server"), {"disabled": True}),
+        (
+            TurnDetection(silence_duration_ms=400, prefix_padding_ms=20),
+            {"prefixPaddingMs": 20, "silenceDurationMs": 400},
+        ),
+        (TurnDetection(threshold=0.8), {"startOfSpeechSensitivity": "START_SENSITIVITY_LOW"}),
+        (TurnDetection(threshold=0.2), {"startOfSpeechSensitivity": "START_SENSITIVITY_HIGH"}),
+        (TurnDetection(eagerness="high"), {"endOfSpeechSensitivity": "END_SENSITIVITY_HIGH"}),
+    ],
+)
+def test_turn_detection(wanted: TurnDetection | str | None, said: Json | None) -> None:
+    setup = setup_of(Settings(turn_detection=wanted))
+    assert setup.get("realtimeInputConfig") == (None if said is None else {"automaticActivityDetection": said})
+
+
+@pytest.mark.parametrize(
+    ("model", "behavior"),
+    [("gemini-3.8-live", "BLOCKING"), ("gemini-3.8-live-extended-thinking", None), ("gemini-3.1-flash-live", None)],
+)
+def test_calls_block_where_that_has_to_be_asked_for(model: str, behavior: str | None) -> None:
+    (declaration,) = setup_of(Settings(tools=(TOOL,)), model=model)["tools"][0]["functionDeclarations"]
+    assert declaration.get("behavior") == behavior
+
+
+def test_the_key_is_in_a_header_and_in_no_frame_or_repr() -> None:
+    address = fresh_codec().address(Settings())
+    assert address.headers == (("x-goog-api-key", KEY),)
+    assert KEY not in repr(address) + json.dumps(setup_of(Settings()))
+
+
+# Turns.
+
+
+def test_audio_flows_as_it_comes_where_the_provider_finds_the_turns() -> None:
+    codec = make_codec()
+    assert say(codec, AudioAppend(PCM), AudioAppend(b""), AudioAppend(PCM)) == [AUDIO, AUDIO]
+
+
+def test_manual_turns_are_marked_and_end_when_an_answer_is_wanted() -> None:
+    codec = make_codec(MANUAL)
+    assert say(codec, AudioAppend(PCM), AudioAppend(PCM), AudioCommit(), ResponseCreate()) == [START, AUDIO, AUDIO, END]
+    assert say(codec, AudioAppend(PCM), AudioCommit()) == [START, AUDIO]
+    assert say(codec, AudioAppend(PCM)) == [AUDIO], "nobody wanted an answer yet"
+    assert say(codec, AudioCommit(), ResponseCreate()) == [END]
+    committed = only(content(codec), ModelEvents.ModelInputCommittedEvent)
+    assert len({event.item_id for event in committed}) == 3
+
+
+def test_typed_turns_are_told_with_the_request() -> None:
+    codec = make_codec()
+    assert say(codec, ItemCreate(message("Hello")), ResponseCreate()) == [told(turn("Hello"), complete=True)]
+
+
+def test_a_request_with_nothing_new_needs_a_turn_all_the_same() -> None:
+    overrides = ResponseOverrides(instructions="Greet me.")
+    assert say(make_codec(), ResponseCreate()) == [told(turn("."), complete=True)]
+    assert say(make_codec(), ResponseCreate(overrides)) == [told(turn("Greet me."), complete=True)]
+
+
+def test_a_response_outside_the_conversation_is_refused() -> None:
+    codec = make_codec()
+    assert say(codec, ResponseCreate(ResponseOverrides(conversation="none"))) == []
+    (error,) = only(content(codec), ModelEvents.ModelErrorEvent)
+    assert (error.error_type, error.code) == ("client_error", "unsupported_response")
+
+
+def test_what_nobody_asked_about_is_told_before_the_next_speech_but_never_into_an_answer() -> None:
+    codec = make_codec()
+    content(codec, outputTranscription={"text": "I am"})
+    assert say(codec, ItemCreate(message("By the way")), AudioAppend(PCM)) == [AUDIO]
+    content(codec, turnComplete=True)
+    assert say(codec, AudioAppend(PCM)) == [told(turn("By the way"), complete=False), AUDIO]
+    manual = make_codec(MANUAL)
+    assert say(manual, ItemCreate(message("By the way")), AudioAppend(PCM)) == [
+        told(turn("By the way"), complete=False),
+        START,
+        AUDIO,
+    ]
+
+
+def test_images_go_with_the_words_or_into_the_activity() -> None:
+    """RTM-14: text, audio and image reach the service."""
+    shown = {"parts": [{"inlineData": BLOB}], "role": "user"}
+    asked: list[ModelInput] = [ItemCreate(IMAGE), ItemCreate(message("What is it?")), ResponseCreate()]
+    assert say(make_codec(), *asked) == [told(shown, turn("What is it?"), complete=True)]
+    assert say(make_codec(), ItemCreate(IMAGE), AudioAppend(PCM)) == [told(shown, complete=False), AUDIO]
+    video = {"realtimeInput": {"video": BLOB}}
+    codec = make_codec(MANUAL)
+    assert say(codec, ItemCreate(IMAGE), AudioAppend(PCM)) == [START, video, AUDIO]
+    assert say(codec, ItemCreate(IMAGE), AudioAppend(PCM)) == [video, AUDIO]
+
+
+def test_what_the_service_cannot_do_is_not_said() -> None:
+    codec = make_codec(MANUAL)
+    assert say(codec, ItemDelete("x"), ItemTruncate("x", 100), AudioClear(), AudioCommit(), ResponseCancel()) == []
+    say(codec, AudioAppend(PCM), AudioClear())
+    (error,) = only(content(codec), ModelEvents.ModelErrorEvent)
+    assert error.code == "unsupported_audio_clear"
+
+
+# Tools.
+
+
+def called(*ids: str) -> list[Json]:
+    return [{"id": call_id, "name": "f", "args": {}} for call_id in ids]
+
+
+def test_results_are_answers_to_calls_and_the_model_goes_on_by_itself() -> None:
+    codec = make_codec()
+    hear(codec, toolCall={"functionCalls": called("c1", "c2")})
+    picture = DataBlock(source=Base64Source(data=JPEG, media_type="image/jpeg"))
+    said = say(
+        codec,
+        ToolResult(ToolResultBlock(id="c1", name="f", output="nine")),
+        ToolResult(ToolResultBlock(id="c2", name="f", output=[TextBlock(text="no"), picture], state="error")),
+        ResponseCreate(),
+    )
+    assert [frame["toolResponse"]["functionResponses"] for frame in said] == [
+        [{"id": "c1", "name": "f", "response": {"output": "nine"}}],
+        [{"id": "c2", "name": "f", "response": {"error": "no\n[image/jpeg, which cannot be shown to you]"}}],
+    ]
+
+
+def test_results_of_withdrawn_calls_are_dropped_and_those_of_unknown_ones_told() -> None:
+    codec = make_codec()
+    hear(codec, toolCall={"functionCalls": called("c1")})
+    hear(codec, toolCallCancellation={"ids": ["c1"]})
+    assert say(codec, ToolResult(ToolResultBlock(id="c1", name="f", output="x")), ResponseCreate()) == []
+    fresh = make_codec()
+    assert say(fresh, ToolResult(ToolResultBlock(id="c0", name="f", output="x")), ResponseCreate()) == [
+        told(turn("[f returned: x]"), complete=True)
+    ]
+
+
+# The context, and changes while running.
+
+HISTORY = [
+    message("My name is Alice.", item_id="a"),
+    Item(id="b", type="tool_call", tool_call=ToolCallBlock(id="c", name="f", input='{"x":1}')),
+    Item(id="c", type="tool_result", tool_result=ToolResultBlock(id="c", name="f", output="y")),
+    Item(id="d", role="assistant", content=(ContentPart(type="audio", transcript="Hello Alice"),)),
+    Item(id="e", role="user", content=(ContentPart(type="audio"),)),
+]
+
+
+def test_the_context_follows_the_confirmed_setup() -> None:
+    codec = fresh_codec()
+    assert len(codec.opening(Settings(), HISTORY)) == 1
+    hear(codec, setupComplete={})
+    seed = told(
+        turn("My name is Alice."),
+        turn('[I called f({"x":1})]', "model"),
+        turn("[f returned: y]"),
+        turn("Hello Alice", "model"),
+        complete=False,
+    )
+    assert say(codec, ResponseCancel(), AudioAppend(PCM), AudioAppend(PCM)) == [seed, AUDIO, AUDIO]
+
+
+def test_a_session_is_resumed_with_the_latest_handle_and_told_what_came_after_it() -> None:
+    resumption = Resumption()
+    codec = make_codec(resumption=resumption)
+    content(codec, outputTranscription={"text": "Hi"})
+    events = content(codec, turnComplete=True)
+    (answer,) = [event.item for event in only(events, ModelEvents.ModelItemDoneEvent)]
+    hear(codec, sessionResumptionUpdate={"newHandle": "h1", "resumable": True})
+    hear(codec, sessionResumptionUpdate={"resumable": False})
+    after = fresh_codec(resumption=resumption)
+    (setup,) = after.opening(Settings(), [message("old", item_id="o"), answer, message("new", item_id="n")])
+    assert json.loads(setup)["setup"]["sessionResumption"] == {"handle": "h1"}
+    hear(after, setupComplete={})
+    assert say(after, AudioAppend(PCM)) == [told(turn("new"), complete=False), AUDIO]
+
+
+def test_a_session_whose_last_answer_was_taken_back_is_not_resumed() -> None:
+    codec = fresh_codec(resumption=Resumption(handle="h", item_id="withdrawn"))
+    (setup,) = codec.opening(Settings(), HISTORY)
+    assert json.loads(setup)["setup"]["sessionResumption"] == {}
+
+
+def test_new_instructions_and_tools_are_told_where_the_model_takes_them() -> None:
+    codec = make_codec(model="gemini-3.8-live")
+    update = SessionUpdate(Settings(instructions="Be brief."))
+    assert say(codec, update) == [
+        {"contextUpdate": {"systemInstruction": {"parts": [{"text": "Be brief."}], "role": "user"}}}
+    ]
+    (event,) = only(content(codec), ModelEvents.ModelSessionUpdatedEvent)
+    assert event.settings["instructions"] == "Be brief."
+    assert say(codec, update) == []
+
+
+def test_other_settings_need_a_new_connection_at_a_quiet_moment() -> None:
+    left: list[bool] = []
+    resumption = Resumption()
+    codec = make_codec(resumption=resumption, leave=lambda: left.append(True))
+    content(codec, outputTranscription={"text": "Once"})
+    assert say(codec, SessionUpdate(Settings(voice="Kore"))) == []
+    assert left == []
+    content(codec, turnComplete=True)
+    assert left == [True]
+    verdict = codec.closed(1006, "")
+    assert (verdict.code, verdict.reconnect) == ("settings_changed", True)
+    after = fresh_codec(resumption=resumption)
+    after.opening(Settings(voice="Kore"), ())
+    assert types(hear(after, setupComplete={})) == ["session_created", "session_updated"]
+
+
+def test_a_notice_is_followed_at_a_quiet_moment() -> None:
+    left: list[bool] = []
+    codec = make_codec(MANUAL, leave=lambda: left.append(True))
+    say(codec, AudioAppend(PCM))
+    hear(codec, goAway={"timeLeft": "50s"})
+    say(codec, AudioCommit(), ResponseCreate())
+    content(codec, outputTranscription={"text": "Yes"})
+    assert left == []
+    content(codec, turnComplete=True)
+    assert left == [True]
+    assert codec.closed(1006, "").code == "provider_going_away"
