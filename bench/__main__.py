@@ -1,0 +1,97 @@
+"""`python -m bench [WHAT ...]`: measure, print a table and the limits, and write both where asked.
+
+WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `local`; without it, all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.process import prefer
+from bench.report import Section, this_command, write_into_page
+
+console = Console(highlight=False)
+
+
+def main() -> None:
+    """Run what was asked for; exit code 1 where a limit was missed."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="What the server costs.")
+    parser.add_argument("what", nargs="*", metavar="WHAT", help="what to measure (default: everything)")
+    parser.add_argument("--pairs", type=int, default=5, help="rounds of floor and servers (talk)")
+    parser.add_argument("--seconds", type=float, default=8.0, help="length of a window (talk)")
+    parser.add_argument("--sessions", type=int, nargs="+", default=[100, 200], help="talking sessions (talk)")
+    parser.add_argument("--quick", action="store_true", help="one round of 4 s, fewer calls and runs: an impression")
+    parser.add_argument("--json", type=Path, metavar="FOLDER", help="also write everything measured there")
+    parser.add_argument("--write", action="store_true", help="put the results into docs/performance.md")
+    options = parser.parse_args()
+    measurements = _measurements(options)
+    unknown = set(options.what) - set(measurements)
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(measurements)}")
+    kept = True
+    for name in options.what or measurements:
+        section = asyncio.run(_run(measurements[name]))
+        section.show(console)
+        kept &= all(check.kept for check in section.checks)
+        if options.json:
+            options.json.mkdir(parents=True, exist_ok=True)
+            (options.json / f"{name}.json").write_text(section.as_json(this_command()), encoding="utf-8")
+        if options.write:
+            write_into_page(section, this_command())
+    sys.exit(0 if kept else 1)
+
+
+def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitable[Section]]]:
+    """Each imports its own parts, since some need extras."""
+    quick = options.quick
+
+    def talk() -> Awaitable[Section]:
+        from bench.run import measure_talk
+
+        rounds, seconds = (1, 4.0) if quick else (options.pairs, options.seconds)
+        return measure_talk(options.sessions, rounds, seconds, lambda line: console.print(line, style="dim"))
+
+    def stalled() -> Awaitable[Section]:
+        from bench.stalled import measure_stalled
+
+        return measure_stalled(4.0 if quick else 10.0)
+
+    def churn() -> Awaitable[Section]:
+        from bench.churn import measure_churn
+
+        return measure_churn(300, 100) if quick else measure_churn()
+
+    def burst() -> Awaitable[Section]:
+        from bench.burst import measure_burst
+
+        return measure_burst(3 if quick else 20)
+
+    def barge_in() -> Awaitable[Section]:
+        from bench.barge_in import measure_barge_in
+
+        return measure_barge_in(3 if quick else 20)
+
+    def local() -> Awaitable[Section]:
+        from bench.local import measure_local
+
+        return measure_local(quick=quick)
+
+    return {"talk": talk, "stalled": stalled, "churn": churn, "burst": burst, "barge-in": barge_in, "local": local}
+
+
+async def _run(measurement: Callable[[], Awaitable[Section]]) -> Section:
+    if measurement.__name__ in ("talk", "stalled", "burst"):
+        # Whoever reads the clocks must not be kept waiting by what else the machine does.
+        prefer(os.getpid())
+    return await measurement()
+
+
+if __name__ == "__main__":
+    main()

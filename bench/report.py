@@ -1,0 +1,155 @@
+"""What a measurement says: a table, the limits it has to keep, and its place in `docs/performance.md`."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import importlib.metadata
+import json
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from bench.process import ROOT
+
+PAGE = ROOT / "docs" / "performance.md"
+PARTS = ("uvicorn", "websockets", "uvloop", "starlette", "msgspec", "numpy", "soxr")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One limit. `limit` null: measured, not limited."""
+
+    what: str
+    value: float
+    limit: float | None
+    unit: str = ""
+    at_least: bool = False
+
+    @property
+    def kept(self) -> bool:
+        """Whether the value keeps its limit."""
+        if self.limit is None:
+            return True
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+    def __str__(self) -> str:
+        if self.limit is None:
+            return f"{self.what}: {self.value:.4g}{self.unit}"
+        side = "at least" if self.at_least else "at most"
+        verdict = "kept" if self.kept else "MISSED"
+        return f"{self.what}: {self.value:.4g}{self.unit} ({side} {self.limit:g}{self.unit}: {verdict})"
+
+
+@dataclass(slots=True)
+class Section:
+    """One measurement. `how` says in a sentence or two what was done; `data` is everything, for machines."""
+
+    name: str
+    title: str
+    how: str
+    header: Sequence[str] = ()
+    rows: list[Sequence[str]] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def show(self, console: Console) -> None:
+        """Print the table and the limits."""
+        if self.header:
+            table = Table(title=self.title)
+            for column, name in enumerate(self.header):
+                table.add_column(name, justify="right" if column else "left")
+            for row in self.rows:
+                table.add_row(*row)
+            console.print(table)
+        else:
+            console.print(self.title, style="bold")
+        for check in self.checks:
+            console.print(f"  {check}", style=None if check.kept else "red", markup=False)
+
+    def markdown(self, command: str) -> str:
+        """The section for the page, with the machine and the command."""
+        lines = [f"## {self.title}", "", self.how, "", f"`{command}`, {machine()}", ""]
+        if self.header:
+            lines += [_row(self.header), _row(["---", *["---:"] * (len(self.header) - 1)])]
+            lines += [*map(_row, self.rows), ""]
+        lines += [f"- {check}" for check in self.checks]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def as_json(self, command: str) -> str:
+        """Everything, as one JSON object."""
+        checks = [{**dataclasses.asdict(check), "kept": check.kept} for check in self.checks]
+        whole = {"name": self.name, "command": command, "machine": machine(), "checks": checks, **self.data}
+        return json.dumps(whole, indent=1, default=str)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def machine() -> str:
+    """The facts that a number needs: processor, versions, date, commit."""
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PARTS)
+    memory_gb = psutil.virtual_memory().total / 1e9
+    day = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    return (
+        f"{day}, commit {_commit()}: {_processor()}, {psutil.cpu_count()} cores, {memory_gb:.0f} GB, "
+        f"{platform.system()} {platform.release()}, {platform.python_implementation()} {platform.python_version()}, "
+        f"{versions}"
+    )
+
+
+def _processor() -> str:
+    try:
+        found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+def _commit() -> str:
+    try:
+        asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    except OSError:
+        return "unknown"
+    return asked.stdout.strip() or "unknown"
+
+
+def write_into_page(section: Section, command: str, page: Path = PAGE) -> None:
+    """Put the section between its markers; a page without them gets them at its end."""
+    begin, end = f"<!-- bench:{section.name} -->", f"<!-- /bench:{section.name} -->"
+    text = page.read_text(encoding="utf-8") if page.exists() else "# Performance\n"
+    body = f"{begin}\n{section.markdown(command)}{end}"
+    if begin in text and end in text:
+        head, rest = text.split(begin, 1)
+        text = head + body + rest.split(end, 1)[1]
+    else:
+        text = text.rstrip("\n") + f"\n\n{body}\n"
+    page.write_text(text, encoding="utf-8")
+
+
+def this_command() -> str:
+    """How the bench was called."""
+    return " ".join(["python -m bench", *sys.argv[1:]])
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle value; of an even number the mean of the middle two."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def share(values: Sequence[float], percent: float) -> float:
+    """The value that `percent` of them do not exceed (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[max(0, min(len(ordered) - 1, -(-int(percent * len(ordered)) // 100) - 1))]

@@ -1,0 +1,15 @@
+"""An agent that answers every turn with 12 s of voice, all at once; this server's own detector decides about turns."""
+
+from realtime.agent import RealtimeAgent
+from realtime.event.config import TurnDetection
+from realtime.model.script import echo_bot
+from realtime.model.scripted import ScriptedModel
+
+STORY = "Once upon a time there was a voice that told a very long story and was not heard to its end"
+STORY_S = 12.0
+
+
+def make_agent() -> RealtimeAgent:
+    """For `realtime serve`."""
+    model = ScriptedModel(echo_bot(STORY, seconds=STORY_S))
+    return RealtimeAgent("Narrator", "Tell stories.", model, turn_detection=TurnDetection(authority="server"))
