@@ -73,6 +73,7 @@ class Answers:
         self._tools = tools
         self._turn = turn
         self._signal = signal
+        self.tool_auto_response = True
         self._ms_per_byte = 1000 / (2 * profile.output_rate_hz)
         self._responses: dict[str, Response] = {}
         self._active: Response | None = None
@@ -374,6 +375,24 @@ class Answers:
         self._conversation.add_tool_call(event.item_id, call)
         self._tools.start_tool(call)
 
+    def answered_by_client(self, call_id: str) -> None:
+        """The client has delivered a result, which `tool_done` will be called with."""
+        for response in self._responses.values():
+            response.by_client = response.by_client or call_id in response.unanswered
+
+    def go_on(self, overrides: ResponseOverrides | None) -> bool:
+        """The client asks for a response where the model does not go on by itself after the client's tools.
+
+        True: one that asked for tools is not settled yet; the new one follows when it is.
+        """
+        if self.tool_auto_response:
+            return False
+        for response in self._responses.values():
+            if response.by_client and not response.dropped:
+                response.asked, response.overrides = True, overrides
+                return True
+        return False
+
     def tool_done(self, result: ToolResultBlock) -> None:
         """A tool has returned, failed or was cancelled: tell everybody; after the last one the model goes on."""
         response = next((one for one in self._responses.values() if result.id in one.unanswered), None)
@@ -397,5 +416,9 @@ class Answers:
         if not response.done or response.unanswered:
             return
         self._responses.pop(response.id, None)
-        if response.calls and not response.dropped:
-            self.create()
+        if not response.calls or response.dropped:
+            return
+        if self.tool_auto_response or response.asked or not response.by_client:
+            self.create(response.overrides)
+        elif not self.responding:
+            self._signal(Signal.RESPONSE_DONE)

@@ -94,6 +94,10 @@ class Conductor:
         """How many samples of the client's audio have arrived, at its own rate."""
         return self._input.received_samples
 
+    def set_tool_auto_response(self, wanted: bool) -> None:
+        """Whether the model speaks on by itself after the results of tools that run in the client."""
+        self._answers.tool_auto_response = wanted
+
     # -- from the client -------------------------------------------------------------------------------------------
 
     def on_client(self, event: c.ClientEvent) -> None:
@@ -127,6 +131,7 @@ class Conductor:
                 result = ToolResultBlock(id=event.id, name=event.name, output=event.output)
                 if not self._tools.answer_tool(result):
                     raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
+                self._answers.answered_by_client(event.id)
             case c.ClientItemCreateEvent():
                 self._create_item(event.item, event.previous_item_id)
             case c.ClientItemDeleteEvent():
@@ -189,7 +194,8 @@ class Conductor:
         if event.response is not None and event.response.conversation == "none":
             self._send(base.ResponseCreate(event.response))
             return
-        self._signal(Signal.REQUEST, overrides=event.response)
+        if not self._answers.go_on(event.response):
+            self._signal(Signal.REQUEST, overrides=event.response)
 
     def _create_item(self, item: Item, previous_item_id: str | None = None) -> None:
         self._ask(base.ItemCreate(item, previous_item_id))

@@ -284,6 +284,7 @@ class RealtimeAgent:
         tools.set_client_tools(config.tools or ())
         conductor.auto_response = config.auto_response is not False
         conductor.text_auto_response = config.text_auto_response is not False
+        conductor.set_tool_auto_response(config.tool_auto_response is not False)
         conductor.user_name = config.user_name
         conductor.turn.authority = self._authority()
 

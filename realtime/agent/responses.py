@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from realtime.event.base import ResponseOverrides
 from realtime.message import ToolCallBlock
 
 
@@ -33,6 +34,11 @@ class Response:
     """By item and content index."""
     calls: dict[str, ToolCallBlock] = field(default_factory=dict)
     unanswered: set[str] = field(default_factory=set)
+    by_client: bool = False
+    """The client has answered a call."""
+    asked: bool = False
+    """The client wants the model to go on once all calls are answered, with these overrides."""
+    overrides: ResponseOverrides | None = None
 
     def part(self, item_id: str, output_index: int, content_index: int) -> Part:
         """The part with these ids, made if it is new."""

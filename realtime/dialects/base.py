@@ -29,8 +29,11 @@ class ClientDialect(Protocol):
         """The WebSocket subprotocol to accept with."""
         ...
 
-    def decode(self, frame: Frame) -> ClientEvent:
-        """The event that a frame says. Raises ClientError, with the frame's `event_id` where it has one."""
+    def decode(self, frame: Frame) -> ClientEvent | ServerEvent:
+        """The event that a frame says; a server event is the answer to it, for this client alone.
+
+        Raises ClientError, with the frame's `event_id` where it has one; it is then called again with the same frame.
+        """
         ...
 
     def encode(self, event: ServerEvent) -> list[Frame]:

@@ -40,7 +40,9 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a call. Null means "not said": the agent's own value holds.
 
     `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
-    `client_tool_result`). `model_provider` and `model` choose the model behind, where the server offers a choice.
+    `client_tool_result`); the model speaks on after the last result, with `tool_auto_response` off only when the client
+    asks for it (`client_response_create`). `model_provider` and `model` choose the model behind, where the server
+    offers a choice.
     `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats say the rate
     of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
     `temperature`, `max_output_tokens` and `extra` go to the provider as they are. Unknown keys are ignored.
@@ -55,6 +57,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     output_modalities: tuple[Modality, ...] | None = None
     turn_detection: TurnDetection | Literal["none"] | None = None
     text_auto_response: bool | None = None
+    tool_auto_response: bool | None = None
     auto_response: bool | None = None
     input_audio_transcription: bool | None = None
     tools: tuple[ToolDeclaration, ...] | None = None

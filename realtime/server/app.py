@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 import realtime
 from realtime.server.gate import COOKIE, Gate
+from realtime.server.openai_door import openai_door
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent
@@ -58,7 +59,7 @@ def create_app(
     is_ready: Callable[[], bool] = lambda: True,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
-    """An application with the socket, the page at `/`, `/healthz`, `/readyz` and `GET /api/info`.
+    """An application with the socket, the page at `/`, `/healthz`, `/readyz`, `GET /api/info` and `/v1/realtime`.
 
     `info` is what `/api/info` tells; without it, the model of the latest call. `is_ready` is asked by `/readyz`.
     `lifespan` is FastAPI's. `app.state.calls` are the calls, `app.state.settings` the settings.
@@ -78,6 +79,7 @@ def create_app(
     app.state.calls = calls
     app.state.settings = settings
     app.include_router(router)
+    app.include_router(openai_door(make_agent, calls=calls, settings=settings))
     app.add_middleware(SecurityHeaders)
 
     @app.api_route("/healthz", methods=["GET", "HEAD"])

@@ -10,6 +10,8 @@ from starlette.requests import HTTPConnection
 from realtime.server.settings import ServerSettings
 
 COOKIE = "realtime_token"
+KEY_SUBPROTOCOL = "openai-insecure-api-key."
+"""A page cannot set headers: it puts its key behind this, among the subprotocols that it offers."""
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
@@ -24,7 +26,7 @@ class Gate:
 
     def refusal(self, request: HTTPConnection) -> str | None:
         """Why this client may not come in, as a sentence for the log and the close frame; None where it may."""
-        return self._wrong_origin(request) or self._wrong_token(request)
+        return self.wrong_origin(request) or self._wrong_token(request)
 
     def shows_token(self, request: HTTPConnection) -> bool:
         """Whether the request shows the right token, or none is asked for."""
@@ -43,13 +45,18 @@ class Gate:
         shown = [request.query_params.get("token"), request.cookies.get(COOKIE)]
         if scheme.lower() == "bearer":
             shown.append(bearer.strip())
+        offered = [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]
+        shown += [one.removeprefix(KEY_SUBPROTOCOL) for one in offered if one.startswith(KEY_SUBPROTOCOL)]
         given = [token for token in shown if token]
         if any(secrets.compare_digest(token.encode("utf-8", "surrogatepass"), self._token) for token in given):
             return None
         return "the token is wrong" if given else "no token was given"
 
-    def _wrong_origin(self, request: HTTPConnection) -> str | None:
-        """Browsers always name the page; a program names none. A page of our own has our host."""
+    def wrong_origin(self, request: HTTPConnection) -> str | None:
+        """Why the page of this request may not open calls; None where it may.
+
+        Browsers always name the page; a program names none. A page of our own has our host.
+        """
         origin = request.headers.get("origin")
         if origin is None or "*" in self._origins or origin.lower() in self._origins:
             return None

@@ -152,6 +152,18 @@ class _Begun:
         yield from self._coroutine.__await__()
 
 
+class OnlyCall(Protocol):
+    """The call of a socket that has one from its opening to its close."""
+
+    def opening(self) -> c.ClientSessionCreateEvent:
+        """What makes the call."""
+        ...
+
+    def farewell(self) -> tuple[int, str]:
+        """The code and the reason with which the socket is closed once the call is over, or cannot be made."""
+        ...
+
+
 class ClientSocket:
     """Serves one accepted WebSocket until it closes. At most one call at a time; a new one may follow an ended one."""
 
@@ -166,7 +178,9 @@ class ClientSocket:
         make_agent: MakeAgent,
         calls: Calls,
         settings: ServerSettings,
+        only_call: OnlyCall | None = None,
     ) -> None:
+        self._only_call = only_call
         self._websocket = websocket
         self._dialect = dialect
         self._user = user
@@ -212,6 +226,13 @@ class ClientSocket:
     async def _read(self) -> None:
         if self._direct is not None:
             self._direct.on_message = self._take_at_once
+        if self._only_call is not None:
+            try:
+                await self._without_call(self._only_call.opening())
+            except Exception:
+                await self._fault("make a call")
+            if self._session is None:
+                self._sink.close(*self._only_call.farewell())
         while not self._sink.closed:
             message = await (self._next_early() if self._early or self._receiving else self._next())
             if message["type"] == "websocket.disconnect":
@@ -231,6 +252,9 @@ class ClientSocket:
             self._bad_frames = 0
             try:
                 session = self._session
+                if not isinstance(event, c.ClientEventBase):
+                    self._answer(event)
+                    continue
                 if session is None:
                     await self._without_call(event)
                     continue
@@ -259,7 +283,10 @@ class ClientSocket:
             return False
         self._bad_frames = 0
         try:
-            session.receive(event, self._listener)
+            if isinstance(event, c.ClientEventBase):
+                session.receive(event, self._listener)
+            else:
+                self._answer(event)
         except Exception:
             fault = self._noted_fault("handle an event")
             if fault is not None:
@@ -268,7 +295,12 @@ class ClientSocket:
             self._faults = 0
         return True
 
-    def _decode(self, frame: str | bytes) -> c.ClientEvent:
+    def _answer(self, event: s.ServerEvent) -> None:
+        """What the dialect knows without the call."""
+        if self._listener is not None:
+            self._listener.deliver(event)
+
+    def _decode(self, frame: str | bytes) -> c.ClientEvent | s.ServerEvent:
         """Raises ClientError."""
         limit = self._settings.max_text_chars if isinstance(frame, str) else self._settings.max_binary_bytes
         if len(frame) > limit:
@@ -381,7 +413,10 @@ class ClientSocket:
     def _call_ended(self, place: Place) -> None:
         place.leave()
         self._session = None
-        self._expect_call()
+        if self._only_call is None:
+            self._expect_call()
+        else:
+            self._sink.close(*self._only_call.farewell())
 
     def _forget_call(self) -> None:
         """The latest call is over: what it still has to say is said no more."""

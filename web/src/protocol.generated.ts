@@ -140,7 +140,9 @@ export interface AudioFormatInput {
  * Settings of a call. Null means "not said": the agent's own value holds.
  *
  * `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
- * `client_tool_result`). `model_provider` and `model` choose the model behind, where the server offers a choice.
+ * `client_tool_result`); the model speaks on after the last result, with `tool_auto_response` off only when the client
+ * asks for it (`client_response_create`). `model_provider` and `model` choose the model behind, where the server
+ * offers a choice.
  * `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats say the rate
  * of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
  * `temperature`, `max_output_tokens` and `extra` go to the provider as they are. Unknown keys are ignored.
@@ -155,6 +157,7 @@ export interface SessionConfig {
   output_modalities?: ("audio" | "image" | "text")[] | null;
   turn_detection?: TurnDetection | "none" | null;
   text_auto_response?: boolean | null;
+  tool_auto_response?: boolean | null;
   auto_response?: boolean | null;
   input_audio_transcription?: boolean | null;
   tools?: ToolDeclaration[] | null;

@@ -1,0 +1,579 @@
+"""What OpenAI realtime clients send: the eleven frames, strictly typed where the service is strict.
+
+Source: API reference and recorded sessions of the GA protocol. Nothing here is shared with the codec that speaks to the
+service itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pybase64
+from msgspec import UNSET, UnsetType
+
+from realtime.errors import ClientError
+from realtime.event.base import ContentPart, Item, Modality, ResponseOverrides
+from realtime.message import ToolCallBlock, ToolResultBlock
+
+Json = dict[str, Any]
+
+RATE_HZ = 24_000
+DEFAULT_VOICE = "marin"
+PCM: Json = {"type": "audio/pcm", "rate": RATE_HZ}
+DEFAULT_TURN_DETECTION: dict[str, Json] = {
+    "server_vad": {
+        "type": "server_vad",
+        "threshold": 0.5,
+        "prefix_padding_ms": 300,
+        "silence_duration_ms": 500,
+        "idle_timeout_ms": None,
+        "create_response": True,
+        "interrupt_response": True,
+    },
+    "semantic_vad": {
+        "type": "semantic_vad",
+        "eagerness": "auto",
+        "create_response": True,
+        "interrupt_response": True,
+    },
+}
+CLEARED: Json = {
+    "instructions": "",
+    "tools": [],
+    "tool_choice": "auto",
+    "max_output_tokens": "inf",
+    "truncation": "auto",
+    "output_modalities": ["audio"],
+}
+"""What null means for the keys that are never null."""
+
+
+class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An object in which an unknown key is an error."""
+
+
+class Format(_Strict, frozen=True, kw_only=True):
+    """How audio is encoded; only pcm at 24 kHz is served."""
+
+    type: Literal["audio/pcm", "audio/pcmu", "audio/pcma"]
+    rate: int | None = None
+
+
+class NoiseReduction(_Strict, frozen=True, kw_only=True):
+    type: Literal["near_field", "far_field"]
+    strength: float | UnsetType = UNSET
+
+
+class Transcription(_Strict, frozen=True, kw_only=True):
+    model: str | UnsetType | None = UNSET
+    language: str | UnsetType | None = UNSET
+    languages: list[str] | UnsetType | None = UNSET
+    keywords: list[str] | UnsetType | None = UNSET
+    prompt: str | UnsetType | None = UNSET
+    delay: str | UnsetType | None = UNSET
+
+
+class ServerVad(_Strict, frozen=True, kw_only=True, tag_field="type", tag="server_vad"):
+    threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] | UnsetType | None = UNSET
+    prefix_padding_ms: Annotated[int, msgspec.Meta(ge=0)] | UnsetType | None = UNSET
+    silence_duration_ms: Annotated[int, msgspec.Meta(ge=0)] | UnsetType | None = UNSET
+    idle_timeout_ms: int | UnsetType | None = UNSET
+    create_response: bool | UnsetType | None = UNSET
+    interrupt_response: bool | UnsetType | None = UNSET
+
+
+class SemanticVad(_Strict, frozen=True, kw_only=True, tag_field="type", tag="semantic_vad"):
+    eagerness: Literal["low", "medium", "high", "auto"] | UnsetType | None = UNSET
+    create_response: bool | UnsetType | None = UNSET
+    interrupt_response: bool | UnsetType | None = UNSET
+
+
+class VoiceId(_Strict, frozen=True, kw_only=True):
+    id: str
+
+
+class AudioInput(_Strict, frozen=True, kw_only=True):
+    format: Format | UnsetType | None = UNSET
+    noise_reduction: NoiseReduction | UnsetType | None = UNSET
+    transcription: Transcription | UnsetType | None = UNSET
+    turn_detection: ServerVad | SemanticVad | UnsetType | None = UNSET
+
+
+class AudioOutput(_Strict, frozen=True, kw_only=True):
+    format: Format | UnsetType | None = UNSET
+    voice: str | VoiceId | UnsetType | None = UNSET
+    speed: Annotated[float, msgspec.Meta(ge=0.25, le=1.5)] | UnsetType | None = UNSET
+
+
+class Audio(_Strict, frozen=True, kw_only=True):
+    input: AudioInput | UnsetType = UNSET
+    output: AudioOutput | UnsetType = UNSET
+
+
+class FunctionTool(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="function"):
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class McpTool(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="mcp"):
+    server_label: str
+
+
+Tool = FunctionTool | McpTool
+ToolChoice = Literal["auto", "none", "required"] | dict[str, Any]
+OutputModality = Literal["audio", "text"]
+MaxTokens = Annotated[int, msgspec.Meta(ge=1)] | Literal["inf"]
+
+
+class Session(_Strict, frozen=True, kw_only=True):
+    """The settings that `session.update` changes; a key that is missing keeps its value."""
+
+    type: Literal["realtime", "transcription"]
+    model: str | UnsetType | None = UNSET
+    instructions: str | UnsetType | None = UNSET
+    output_modalities: list[OutputModality] | UnsetType | None = UNSET
+    audio: Audio | UnsetType = UNSET
+    tools: list[Tool] | UnsetType | None = UNSET
+    tool_choice: ToolChoice | UnsetType | None = UNSET
+    parallel_tool_calls: bool | UnsetType | None = UNSET
+    reasoning: dict[str, Any] | UnsetType | None = UNSET
+    max_output_tokens: MaxTokens | UnsetType | None = UNSET
+    truncation: Literal["auto", "disabled"] | dict[str, Any] | UnsetType | None = UNSET
+    tracing: Literal["auto"] | dict[str, Any] | UnsetType | None = UNSET
+    prompt: dict[str, Any] | UnsetType | None = UNSET
+    include: list[str] | UnsetType | None = UNSET
+
+
+class Content(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a message."""
+
+    type: Literal["input_text", "input_audio", "input_image", "output_text", "output_audio", "text", "audio"]
+    text: str | None = None
+    transcript: str | None = None
+    image_url: str | None = None
+
+
+class WireItem(msgspec.Struct, frozen=True, kw_only=True):
+    """An item as a client writes it."""
+
+    type: Literal["message", "function_call", "function_call_output", "item_reference"] = "message"
+    id: str | None = None
+    role: Literal["user", "assistant", "system"] | None = None
+    content: list[Content] | None = None
+    call_id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    output: str | None = None
+
+
+class ResponseAudio(msgspec.Struct, frozen=True, kw_only=True):
+    output: AudioOutput | UnsetType = UNSET
+
+
+class Response(_Strict, frozen=True, kw_only=True):
+    """What one response does differently."""
+
+    instructions: str | None = None
+    output_modalities: list[OutputModality] | None = None
+    audio: ResponseAudio | None = None
+    tools: list[Tool] | None = None
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    reasoning: dict[str, Any] | None = None
+    max_output_tokens: MaxTokens | None = None
+    prompt: dict[str, Any] | None = None
+    conversation: Literal["auto", "none"] | None = None
+    input: list[WireItem] | None = None
+    metadata: dict[str, str] | None = None
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """What every frame may carry: the client's own label, echoed in errors."""
+
+    event_id: str | None = None
+
+
+class SessionUpdate(Frame, frozen=True, kw_only=True, tag="session.update"):
+    session: Session
+
+
+class BufferAppend(Frame, frozen=True, kw_only=True, tag="input_audio_buffer.append"):
+    audio: bytes
+
+
+class BufferCommit(Frame, frozen=True, kw_only=True, tag="input_audio_buffer.commit"):
+    pass
+
+
+class BufferClear(Frame, frozen=True, kw_only=True, tag="input_audio_buffer.clear"):
+    pass
+
+
+class OutputBufferClear(Frame, frozen=True, kw_only=True, tag="output_audio_buffer.clear"):
+    pass
+
+
+class ItemCreate(Frame, frozen=True, kw_only=True, tag="conversation.item.create"):
+    item: WireItem
+    previous_item_id: str | None = None
+
+
+class ItemRetrieve(Frame, frozen=True, kw_only=True, tag="conversation.item.retrieve"):
+    item_id: str
+
+
+class ItemTruncate(Frame, frozen=True, kw_only=True, tag="conversation.item.truncate"):
+    item_id: str
+    audio_end_ms: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+    content_index: int = 0
+
+
+class ItemDelete(Frame, frozen=True, kw_only=True, tag="conversation.item.delete"):
+    item_id: str
+
+
+class ResponseCreate(Frame, frozen=True, kw_only=True, tag="response.create"):
+    response: Response | None = None
+
+
+class ResponseCancel(Frame, frozen=True, kw_only=True, tag="response.cancel"):
+    response_id: str | None = None
+
+
+ClientFrame = (
+    SessionUpdate
+    | BufferAppend
+    | BufferCommit
+    | BufferClear
+    | OutputBufferClear
+    | ItemCreate
+    | ItemRetrieve
+    | ItemTruncate
+    | ItemDelete
+    | ResponseCreate
+    | ResponseCancel
+)
+
+_decoder: msgspec.json.Decoder[ClientFrame] = msgspec.json.Decoder(ClientFrame)
+
+
+class _Loose(msgspec.Struct):
+    type: Any = None
+    event_id: Any = None
+
+
+class Refusal(ClientError):
+    """A frame that this protocol refuses. `param` is the path of the key that is wrong."""
+
+    def __init__(self, message: str, *, code: str, param: str | None = None, event_id: str | None = None) -> None:
+        super().__init__(message, code=code, client_event_id=event_id)
+        self.param = param
+
+
+def read(frame: str | bytes) -> ClientFrame:
+    """The frame, typed. Raises Refusal with the code and the path that the service gives."""
+    try:
+        return _decoder.decode(frame)
+    except msgspec.ValidationError as error:
+        raise _refusal(frame, str(error)) from error
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        raise Refusal("The event is not valid JSON.", code="invalid_event") from error
+
+
+def _refusal(frame: str | bytes, said: str) -> Refusal:
+    try:
+        loose = msgspec.json.decode(frame, type=_Loose)
+    except (msgspec.DecodeError, RecursionError):
+        return Refusal("An event is a JSON object with a `type`.", code="invalid_event")
+    event_id = loose.event_id if isinstance(loose.event_id, str) else None
+    if not isinstance(loose.type, str):
+        return Refusal("The event has no `type`.", code="invalid_event", param="type", event_id=event_id)
+    text, _, path = said.partition(" - at `$")
+    path = path.rstrip("`").lstrip(".")
+    if path == "type":
+        message = f"Invalid value: {loose.type[:64]!r}. It is not an event that a client may send."
+        return Refusal(message, code="invalid_event", param="type", event_id=event_id)
+    code = "invalid_type" if text.startswith("Expected `") and ", got `" in text else "invalid_value"
+    if named := re.match(r"Object (contains unknown|missing required) field `(.*)`", text):
+        path = f"{path}.{named[2]}" if path else named[2]
+        if named[1] == "contains unknown":
+            return Refusal(f"Unknown parameter: '{path}'.", code="unknown_parameter", param=path, event_id=event_id)
+        message = f"Missing required parameter: '{path}'."
+        return Refusal(message, code="missing_required_parameter", param=path, event_id=event_id)
+    return Refusal(f"Invalid '{path}': {text}.", code=code, param=path or None, event_id=event_id)
+
+
+# -- the session -------------------------------------------------------------------------------------------------------
+
+
+def default_session(model: str, expires_at: int) -> Json:
+    """The session object of a call that was not configured yet. `expires_at` in seconds since the epoch."""
+    return {
+        "type": "realtime",
+        "object": "realtime.session",
+        "id": "",
+        "model": model,
+        "output_modalities": ["audio"],
+        "instructions": "",
+        "tools": [],
+        "tool_choice": "auto",
+        "max_output_tokens": "inf",
+        "tracing": None,
+        "truncation": "auto",
+        "prompt": None,
+        "expires_at": expires_at,
+        "audio": {
+            "input": {
+                "format": PCM,
+                "transcription": None,
+                "noise_reduction": None,
+                "turn_detection": DEFAULT_TURN_DETECTION["server_vad"],
+            },
+            "output": {"format": PCM, "voice": DEFAULT_VOICE, "speed": 1.0},
+        },
+        "include": None,
+    }
+
+
+def merged(session: Json, change: Session) -> Json:
+    """The effective session object after the change; `session` stays as it is. Raises Refusal."""
+    _check(change)
+    said: Json = msgspec.to_builtins(change)
+    audio = said.pop("audio", {})
+    said.pop("model", None)
+    said.pop("type")
+    for key, empty in CLEARED.items():
+        if key in said and said[key] is None:
+            said[key] = empty
+    if "tools" in said:
+        said["tools"] = [_tool(one) for one in said["tools"]]
+    return session | said | {"audio": _merged_audio(session["audio"], audio)}
+
+
+def _tool(tool: Json) -> Json:
+    parameters = tool["parameters"] or {"type": "object", "properties": {}}
+    return {
+        "type": "function",
+        "name": tool["name"],
+        "description": tool["description"],
+        "parameters": parameters,
+    }
+
+
+def _merged_audio(now: Json, said: Json) -> Json:
+    heard, spoken = dict(said.get("input", {})), dict(said.get("output", {}))
+    heard.pop("format", None)
+    spoken.pop("format", None)
+    if (detection := heard.get("turn_detection")) is not None:
+        before = now["input"]["turn_detection"]
+        kind = detection["type"]
+        base = before if before is not None and before["type"] == kind else DEFAULT_TURN_DETECTION[kind]
+        given = {key: value for key, value in detection.items() if value is not None or key == "idle_timeout_ms"}
+        heard["turn_detection"] = base | given
+    if (transcription := heard.get("transcription")) is not None:
+        base = now["input"]["transcription"] or {"model": None, "language": None, "prompt": None}
+        heard["transcription"] = base | transcription
+    if spoken.get("speed", 1.0) is None:
+        spoken["speed"] = 1.0
+    if "voice" in spoken and spoken["voice"] is None:
+        del spoken["voice"]
+    return {"input": now["input"] | heard, "output": now["output"] | spoken}
+
+
+def _check(change: Session) -> None:
+    if change.type == "transcription":
+        raise Refusal(
+            "Transcription sessions are not served here: use type 'realtime'.",
+            code="invalid_value",
+            param="session.type",
+        )
+    check_modalities(change.output_modalities, "session.output_modalities")
+    check_tools(change.tools, "session.tools")
+    if change.audio is UNSET:
+        return
+    for name, side in (("input", change.audio.input), ("output", change.audio.output)):
+        if side is not UNSET:
+            _check_format(side.format, f"session.audio.{name}.format")
+
+
+def check_modalities(wanted: list[OutputModality] | UnsetType | None, param: str) -> None:
+    """Raises Refusal unless it is audio or text, one of them."""
+    if isinstance(wanted, list) and len(wanted) != 1:
+        raise Refusal(
+            f"Invalid modalities: {wanted}. Supported combinations are: ['text'] and ['audio'].",
+            code="invalid_value",
+            param=param,
+        )
+
+
+def check_tools(tools: list[Tool] | UnsetType | None, param: str) -> None:
+    """Raises Refusal for tools that run at a server elsewhere."""
+    for place, tool in enumerate(tools or ()):
+        if isinstance(tool, McpTool):
+            raise Refusal(
+                "Remote MCP tools are not served here: use function tools.",
+                code="invalid_value",
+                param=f"{param}[{place}].type",
+            )
+
+
+def _check_format(wanted: Format | UnsetType | None, param: str) -> None:
+    if not isinstance(wanted, Format):
+        return
+    if wanted.type != "audio/pcm":
+        raise Refusal(
+            f"Audio format '{wanted.type}' is not served here: use audio/pcm at 24000 Hz.",
+            code="invalid_value",
+            param=f"{param}.type",
+        )
+    if wanted.rate not in (None, RATE_HZ):
+        raise Refusal(
+            f"Invalid rate: {wanted.rate}. audio/pcm has 24000 Hz.", code="invalid_value", param=f"{param}.rate"
+        )
+
+
+def config_of(change: Session, session: Json) -> Json:
+    """The part of the session object that the call knows, of what the change says. `session` is the merged object."""
+    said: Json = msgspec.to_builtins(change)
+    config: Json = {}
+    for key in ("instructions", "output_modalities"):
+        if key in said:
+            config[key] = session[key]
+    if isinstance(session["max_output_tokens"], int) and "max_output_tokens" in said:
+        config["max_output_tokens"] = session["max_output_tokens"]
+    if "tools" in said:
+        config["tools"] = [declaration(tool) for tool in session["tools"]]
+    audio = said.get("audio", {})
+    heard, spoken = audio.get("input", {}), audio.get("output", {})
+    if "turn_detection" in heard:
+        detection = session["audio"]["input"]["turn_detection"]
+        config["turn_detection"] = "none" if detection is None else _known_detection(heard["turn_detection"])
+        config["auto_response"] = detection is not None and detection["create_response"]
+    if "transcription" in heard:
+        config["input_audio_transcription"] = heard["transcription"] is not None
+    if spoken.get("voice") is not None:
+        config["voice"] = voice_name(spoken["voice"])
+    return config
+
+
+def declaration(tool: Json) -> Json:
+    """A tool as the call knows it."""
+    return {"name": tool["name"], "description": tool["description"] or "", "parameters": tool["parameters"] or {}}
+
+
+def voice_name(voice: str | Json) -> str:
+    """The name in either form of a voice."""
+    return voice if isinstance(voice, str) else str(voice["id"])
+
+
+def _known_detection(detection: Json) -> Json:
+    keys = ("type", "threshold", "silence_duration_ms", "prefix_padding_ms", "eagerness")
+    return {key: detection[key] for key in keys if detection.get(key) is not None}
+
+
+# -- items and responses -----------------------------------------------------------------------------------------------
+
+
+def item_of(wire: WireItem, item_id: str, tool_name: str = "", param: str = "item") -> Item:
+    """The item. `tool_name` is that of the call which a result answers. Raises Refusal."""
+    match wire.type:
+        case "message":
+            if wire.role is None:
+                raise _missing(f"{param}.role")
+            parts = tuple(_part(part, f"{param}.content[{place}]") for place, part in enumerate(wire.content or ()))
+            return Item(id=item_id, role=wire.role, content=parts)
+        case "function_call":
+            if wire.name is None:
+                raise _missing(f"{param}.name")
+            call = ToolCallBlock(id=wire.call_id or item_id, name=wire.name, input=wire.arguments or "{}")
+            return Item(id=item_id, type="tool_call", tool_call=call)
+        case "function_call_output":
+            if wire.call_id is None:
+                raise _missing(f"{param}.call_id")
+            result = ToolResultBlock(id=wire.call_id, name=tool_name, output=wire.output or "")
+            return Item(id=item_id, type="tool_result", tool_result=result)
+        case _:
+            raise Refusal(
+                "An item reference belongs into the input of a response.", code="invalid_value", param=f"{param}.type"
+            )
+
+
+def _missing(param: str) -> Refusal:
+    return Refusal(f"Missing required parameter: '{param}'.", code="missing_required_parameter", param=param)
+
+
+def _part(part: Content, param: str) -> ContentPart:
+    if part.type == "input_image":
+        return _image(part.image_url or "", f"{param}.image_url")
+    if part.text is not None:
+        return ContentPart(type="text", text=part.text)
+    if part.transcript is not None:
+        if part.type == "input_audio":
+            return ContentPart(type="audio", transcript=part.transcript)
+        return ContentPart(type="text", text=part.transcript)
+    if part.type == "input_audio":
+        raise Refusal(
+            "Audio without a transcript cannot be put into an item here: append it to the input audio buffer.",
+            code="unsupported_content_type",
+            param=f"{param}.type",
+        )
+    raise _missing(f"{param}.text")
+
+
+def _image(url: str, param: str) -> ContentPart:
+    head, comma, data = url.partition(",")
+    if not comma or not head.startswith("data:image/") or not head.endswith(";base64"):
+        raise Refusal("An image is a data URI: data:image/jpeg;base64,...", code="invalid_value", param=param)
+    try:
+        image = pybase64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise Refusal("The image is not valid base64.", code="invalid_value", param=param) from error
+    return ContentPart(type="image", image=image, media_type=head[len("data:") : -len(";base64")])
+
+
+def overrides_of(
+    wanted: Response, tool_choice: Any, known: Callable[[str], Item | None], new_id: Callable[[str], str]
+) -> ResponseOverrides:
+    """What one response does differently. `tool_choice` is the session's, `known` finds items that are referred to.
+
+    Raises Refusal.
+    """
+    check_modalities(wanted.output_modalities, "response.output_modalities")
+    check_tools(wanted.tools, "response.tools")
+    voice = None
+    if wanted.audio is not None and wanted.audio.output is not UNSET:
+        _check_format(wanted.audio.output.format, "response.audio.output.format")
+        if wanted.audio.output.voice is not UNSET and wanted.audio.output.voice is not None:
+            voice = voice_name(msgspec.to_builtins(wanted.audio.output.voice))
+    choice = wanted.tool_choice if wanted.tool_choice is not None else tool_choice
+    modalities: tuple[Modality, ...] | None = tuple(wanted.output_modalities) if wanted.output_modalities else None
+    tools = None
+    if wanted.tools is not None:
+        tools = tuple(declaration(_tool(msgspec.to_builtins(tool))) for tool in wanted.tools)
+    context = None
+    if wanted.input is not None:
+        context = tuple(_context(one, place, known, new_id) for place, one in enumerate(wanted.input))
+    return ResponseOverrides(
+        instructions=wanted.instructions,
+        output_modalities=modalities,
+        voice=voice,
+        tools=tools,
+        tool_choice=None if choice == "auto" else choice,
+        max_output_tokens=wanted.max_output_tokens if isinstance(wanted.max_output_tokens, int) else None,
+        conversation=wanted.conversation or "auto",
+        input=context,
+        metadata=wanted.metadata,
+    )
+
+
+def _context(wire: WireItem, place: int, known: Callable[[str], Item | None], new_id: Callable[[str], str]) -> Item:
+    if wire.type != "item_reference":
+        return item_of(wire, wire.id or new_id("item"), param=f"response.input[{place}]")
+    found = known(wire.id or "")
+    if found is None:
+        raise Refusal(f"Item with id '{wire.id}' not found.", code="invalid_value", param=f"response.input[{place}].id")
+    return found

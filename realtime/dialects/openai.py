@@ -1,0 +1,597 @@
+"""The OpenAI realtime protocol (GA) as a client dialect: programs written for that service talk to any model here.
+
+The call exists from the moment the socket is open. Speech is not paced; heard is what the client says by a truncation
+or a cancel, else what the wall clock says. Nothing is sent that the service does not send.
+"""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from realtime.audio.playback import WallClockPlayback
+from realtime.dialects import _openai_client as w
+from realtime.dialects._openai_server import Json, Replies, Running, encode, refuses_response, wire_item
+from realtime.dialects.base import Frame
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import AudioFormat, Item
+from realtime.event.config import SessionConfig
+from realtime.listener import Listener, Sink
+from realtime.runtime import Runtime
+
+SUBPROTOCOL = "realtime"
+Refusal = w.Refusal
+DEFAULT_MODEL = "gpt-realtime"
+SESSION_S = 3_600
+MIN_COMMIT_MS = 100
+KEPT_GHOSTS = 64
+"""Answers that were withdrawn unheard and that a client may still name."""
+
+_FORMAT = AudioFormat.pcm16(w.RATE_HZ)
+
+
+class OpenAIDialect:
+    """One client that speaks the OpenAI protocol. `model` is the name in its URL."""
+
+    def __init__(self, model: str, runtime: Runtime, *, subprotocol: str | None = None) -> None:
+        self._subprotocol = subprotocol
+        self._runtime = runtime
+        self._new_id = runtime.new_id
+        self._event_head = runtime.new_id("event")
+        self._events = 0
+        self._replies = Replies(self._frame, self._new_event_id)
+        self._listener: _Listener | None = None
+        self._session: Json = w.default_session(model, int(runtime.wall_now()) + SESSION_S)
+        self._pending: tuple[Json, Json] | None = None
+        self._params: tuple[str, str | None] | None = None
+        self._goodbye = (1000, "")
+        self._input_bytes = 0
+        self._speaking = False
+        self._speech_ms = 0
+        self._spoke = False
+        self._items: dict[str, Item] = {}
+        self._alias: dict[str, str] = {}
+        self._ghosts: dict[str, None] = {}
+        self._asked: set[tuple[str, str]] = set()
+        self._open_calls: dict[str, str] = {}
+        self._settled_calls: dict[str, str] = {}
+        self._running: Running | None = None
+        self._awaiting = False
+        self._voiced: list[str] = []
+
+    @property
+    def subprotocol(self) -> str | None:
+        """See `ClientDialect`."""
+        return self._subprotocol
+
+    def opening(self) -> c.ClientSessionCreateEvent:
+        """The call that a socket of this protocol makes by being opened."""
+        config: Json = {
+            "model": self._session["model"],
+            "tool_auto_response": False,
+            "input_audio_format": _FORMAT,
+            "output_audio_format": _FORMAT,
+        }
+        return c.ClientSessionCreateEvent(config=config)
+
+    def farewell(self) -> tuple[int, str]:
+        """With which code and reason the socket is closed once the call is over."""
+        return self._goodbye
+
+    def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
+        """See `ClientDialect`."""
+        self._listener = _Listener(self, sink, runtime)
+        return self._listener
+
+    # -- from the client -------------------------------------------------------------------------------------------
+
+    def decode(self, frame: Frame) -> c.ClientEvent | s.ServerEvent:
+        """See `ClientDialect`. A frame that is refused changes nothing, so it may be decoded again."""
+        if isinstance(frame, bytes):
+            raise self._noted(w.Refusal("Binary frames are not understood: send JSON text.", code="invalid_event"))
+        try:
+            return self._meaning(w.read(frame))
+        except w.Refusal as refusal:
+            raise self._noted(refusal) from refusal
+
+    def _noted(self, refusal: w.Refusal) -> w.Refusal:
+        """Errors travel as events of the call, which have no place for the parameter."""
+        self._params = (refusal.message, refusal.param)
+        return refusal
+
+    def _meaning(self, read: w.ClientFrame) -> c.ClientEvent | s.ServerEvent:
+        try:
+            return self._event(read, read.event_id)
+        except w.Refusal as refusal:
+            refusal.client_event_id = read.event_id
+            raise
+
+    def _event(self, read: w.ClientFrame, label: str | None) -> c.ClientEvent | s.ServerEvent:
+        match read:
+            case w.SessionUpdate(session=change):
+                return self._update(change, label)
+            case w.BufferAppend(audio=audio):
+                self._input_bytes += len(audio)
+                return c.ClientAudioAppendEvent(audio=audio, format=_FORMAT, event_id=label)
+            case w.BufferCommit():
+                return self._commit(label)
+            case w.BufferClear():
+                self._input_bytes = 0
+                return c.ClientAudioClearEvent(event_id=label)
+            case w.OutputBufferClear():
+                raise w.Refusal(
+                    "output_audio_buffer.clear is for WebRTC and SIP: send conversation.item.truncate.",
+                    code="invalid_event",
+                    param="type",
+                )
+            case w.ItemCreate(item=item, previous_item_id=previous):
+                return self._create_item(item, previous, label)
+            case w.ItemRetrieve(item_id=item_id):
+                return self._retrieve(item_id, label)
+            case w.ItemTruncate():
+                return self._truncate(read)
+            case w.ItemDelete(item_id=item_id):
+                return self._delete(item_id, label)
+            case w.ResponseCreate(response=wanted):
+                return self._respond(wanted, label)
+            case w.ResponseCancel(response_id=response_id):
+                return self._cancel(response_id, label)
+            case _:
+                assert_never(read)
+
+    def _update(self, change: w.Session, label: str | None) -> c.ClientEvent:
+        session = w.merged(self._session, change)
+        output = session["audio"]["output"]
+        if self._spoke and output["voice"] != self._session["audio"]["output"]["voice"]:
+            raise w.Refusal(
+                "Cannot update a conversation's voice if assistant audio is present.",
+                code="cannot_update_voice",
+                param="session.audio.output.voice",
+            )
+        config = w.config_of(change, session)
+        self._pending = (session, config)
+        return c.ClientSessionUpdateEvent(config=config, event_id=label)
+
+    def _commit(self, label: str | None) -> c.ClientEvent:
+        buffered_ms = self._input_bytes * 1000 / (2 * w.RATE_HZ)
+        detects = self._session["audio"]["input"]["turn_detection"] is not None
+        if buffered_ms < MIN_COMMIT_MS or (detects and not self._speaking):
+            has_ms = 0.0 if detects and not self._speaking else buffered_ms
+            raise w.Refusal(
+                "Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer "
+                f"only has {has_ms:.2f}ms of audio.",
+                code="input_audio_buffer_commit_empty",
+            )
+        if self._running is None:
+            self._settle()
+        return c.ClientAudioCommitEvent(event_id=label)
+
+    def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
+        call_id = wire.call_id or ""
+        if wire.type == "function_call_output" and call_id in self._open_calls:
+            if wire.id is not None:
+                self._alias[f"{call_id} output"] = wire.id
+            name = self._open_calls.pop(call_id)
+            self._settled_calls[call_id] = name
+            return c.ClientToolResultEvent(id=call_id, name=name, output=wire.output or "", event_id=label)
+        if wire.id is not None and wire.id in self._items:
+            raise w.Refusal(
+                f"Error adding item: an item with id '{wire.id}' already exists.",
+                code="invalid_value",
+                param="item.id",
+            )
+        if previous is not None and previous != "root" and self._ours(previous) not in self._items:
+            raise w.Refusal(
+                f"Error adding item: the previous item with id '{previous}' does not exist.",
+                code="invalid_value",
+                param="previous_item_id",
+            )
+        item = w.item_of(wire, wire.id or self._new_id("item"), self._settled_calls.get(call_id, ""))
+        if item.tool_call is not None:
+            self._settled_calls[item.tool_call.id] = item.tool_call.name
+        before = None if previous is None else self._ours(previous)
+        self._asked.add(("create", item.id))
+        return c.ClientItemCreateEvent(item=item, previous_item_id=before, event_id=label)
+
+    def _retrieve(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
+        if item_id in self._ghosts:
+            return s.AgentItemRetrievedEvent(item=Item(id=item_id, role="assistant", status="incomplete"))
+        known = self._known(item_id, "retriev", "item_retrieve_invalid_item_id")
+        if known.type != "message":
+            # Of calls and results the client is told what this protocol says of them.
+            return s.AgentItemRetrievedEvent(item=known)
+        return c.ClientItemRetrieveEvent(item_id=known.id, event_id=label)
+
+    def _truncate(self, read: w.ItemTruncate) -> c.ClientEvent | s.ServerEvent:
+        self._asked.add(("truncate", read.item_id))
+        if read.item_id in self._ghosts:
+            return s.AgentItemTruncatedEvent(item_id=read.item_id, audio_end_ms=read.audio_end_ms, transcript="")
+        try:
+            known = self._known(read.item_id, "truncat", "item_truncate_invalid_item_id")
+            if known.role != "assistant":
+                raise w.Refusal(
+                    "Only model output audio messages can be truncated", code="invalid_value", param="item_id"
+                )
+            sent_ms = self._listener.clock.sent_ms(read.item_id) if self._listener is not None else 0
+            if 0 < sent_ms < read.audio_end_ms:
+                raise w.Refusal(
+                    f"Audio content of {sent_ms}ms is already shorter than {read.audio_end_ms}ms",
+                    code="invalid_value",
+                    param="audio_end_ms",
+                )
+        except w.Refusal:
+            self._asked.discard(("truncate", read.item_id))
+            raise
+        return c.ClientItemTruncateEvent(
+            item_id=read.item_id,
+            audio_end_ms=read.audio_end_ms,
+            content_index=read.content_index,
+            event_id=read.event_id,
+        )
+
+    def _delete(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
+        if item_id in self._ghosts:
+            del self._ghosts[item_id]
+            self._asked.add(("delete", item_id))
+            return s.AgentItemDeletedEvent(item_id=item_id)
+        known = self._known(item_id, "delet", "item_delete_invalid_item_id")
+        self._asked.add(("delete", known.id))
+        return c.ClientItemDeleteEvent(item_id=known.id, event_id=label)
+
+    def _respond(self, wanted: w.Response | None, label: str | None) -> c.ClientEvent:
+        out_of_band = wanted is not None and wanted.conversation == "none"
+        running = self._running
+        if not out_of_band and running is not None and not running.client_calls:
+            raise w.Refusal(
+                f"Conversation already has an active response in progress: {running.id}. Wait until the response is "
+                "finished before creating a new one.",
+                code="conversation_already_has_active_response",
+            )
+        choice = self._session["tool_choice"]
+        if wanted is None and choice != "auto":
+            wanted = w.Response()
+        overrides = None
+        if wanted is not None:
+            overrides = w.overrides_of(wanted, choice, lambda item_id: self._items.get(item_id), self._new_id)
+        if not out_of_band:
+            if running is None:
+                self._settle()
+            self._awaiting = True
+        return c.ClientResponseCreateEvent(response=overrides, event_id=label)
+
+    def _cancel(self, response_id: str | None, label: str | None) -> c.ClientEvent:
+        running = self._running
+        if running is None and not self._awaiting:
+            raise w.Refusal("Cancellation failed: no active response found", code="response_cancel_not_active")
+        if response_id is not None and (running is None or running.id != response_id):
+            raise w.Refusal(
+                "Cancellation failed: no active response found", code="response_cancel_not_active", param="response_id"
+            )
+        return c.ClientResponseCancelEvent(event_id=label)
+
+    def _ours(self, item_id: str) -> str:
+        return self._alias.get(item_id, item_id)
+
+    def _known(self, item_id: str, verb: str, code: str) -> Item:
+        item = self._items.get(self._ours(item_id))
+        if item is None:
+            raise w.Refusal(
+                f"Error {verb}ing item: the item with id '{item_id}' does not exist.", code=code, param="item_id"
+            )
+        return item
+
+    def _settle(self) -> None:
+        """Asking for more interrupts nothing in this protocol: what was said so far counts as heard."""
+        if self._listener is not None:
+            self._listener.settle(self._voiced)
+        self._voiced.clear()
+
+    # -- following the call: at once, also while the client does not read -------------------------------------------
+
+    def follow(self, event: s.ServerEvent) -> None:
+        """Know what the next frame of the client may refer to."""
+        match event:
+            case s.AgentResponseAudioDeltaEvent():
+                self._spoke = True
+                if event.item_id not in self._voiced:
+                    self._voiced.append(event.item_id)
+            case s.ServerSessionCreatedEvent():
+                self._session["id"] = f"sess_{event.call_id.removeprefix('call_')}"
+                self._replies.conversation_id = self._new_id("conv")
+            case s.ServerSessionUpdatedEvent():
+                if self._pending is not None and self._pending[1] is event.config:
+                    self._session = self._pending[0]
+                self._pending = None
+            case s.AgentItemAddedEvent() | s.AgentItemDoneEvent():
+                self._items[event.item.id] = event.item
+            case s.AgentItemDeletedEvent():
+                self._items.pop(event.item_id, None)
+                if ("delete", event.item_id) not in self._asked:
+                    self._ghosts[event.item_id] = None
+                    if len(self._ghosts) > KEPT_GHOSTS:
+                        del self._ghosts[next(iter(self._ghosts))]
+            case s.AgentInputStartedEvent():
+                self._speaking, self._speech_ms = True, event.audio_start_ms
+            case s.AgentInputDoneEvent():
+                self._speaking, self._speech_ms = False, event.audio_end_ms - self._speech_ms
+            case s.AgentInputCommittedEvent() | s.AgentInputClearedEvent():
+                self._speaking, self._input_bytes = False, 0
+            case s.AgentResponseCreatedEvent() if event.conversation != "none":
+                self._awaiting = False
+                if self._running is None:
+                    self._running = Running(event.response_id)
+                self._running.goes_on(event.response_id)
+            case s.AgentResponseToolUseDoneEvent():
+                self._called(event)
+            case s.AgentResponseToolResultEvent():
+                self._returned(event)
+            case s.AgentResponseDoneEvent():
+                if self._running is not None and self._running.ends(event):
+                    self._running = None
+            case s.ServerAudioFlushEvent() | s.AgentReconnectingEvent():
+                self._nothing_follows()
+            case s.AgentErrorEvent() if refuses_response(event):
+                self._nothing_follows()
+            case _:
+                pass
+
+    def _nothing_follows(self) -> None:
+        self._awaiting = False
+        if self._running is not None and self._running.waits:
+            self._running = None
+
+    def _is_client_tool(self, name: str) -> bool:
+        return any(tool["name"] == name for tool in self._session["tools"])
+
+    def _called(self, event: s.AgentResponseToolUseDoneEvent) -> None:
+        call, running = event.tool_use, self._running
+        ours = not self._is_client_tool(call.name)
+        if running is not None and running.model_id == event.response_id:
+            running.server_calls += ours
+            running.client_calls += not ours
+        if not ours:
+            self._open_calls[call.id] = call.name
+            self._items[event.item_id] = Item(id=event.item_id, type="tool_call", tool_call=call)
+
+    def _returned(self, event: s.AgentResponseToolResultEvent) -> None:
+        call_id = event.tool_result.id
+        name = self._open_calls.pop(call_id, None)
+        if name is not None:
+            self._settled_calls[call_id] = name
+        if call_id in self._settled_calls and event.item_id is not None:
+            self._items[event.item_id] = Item(id=event.item_id, type="tool_result", tool_result=event.tool_result)
+            given = self._alias.pop(f"{call_id} output", None)
+            if given is not None:
+                self._alias[given] = event.item_id
+
+    # -- to the client ---------------------------------------------------------------------------------------------
+
+    def encode(self, event: s.ServerEvent) -> list[Frame]:
+        """See `ClientDialect`."""
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            return [*self._replies.speech(event)]
+        return [*self._told(event)]
+
+    def _told(self, event: s.ServerEvent) -> list[str]:
+        replies = self._replies
+        match event:
+            case s.ServerSessionCreatedEvent():
+                return [self._frame("session.created", session=self._session)]
+            case s.ServerSessionUpdatedEvent():
+                return [self._frame("session.updated", session=self._session)]
+            case s.ServerSessionEndedEvent():
+                return self._ended(event.reason)
+            case s.AgentErrorEvent():
+                frames = replies.abandon("failed", {"code": event.code}) if refuses_response(event) else []
+                return [*self._error(event), *frames]
+            case s.AgentReconnectingEvent():
+                return replies.abandon("failed", {"reason": "connection_lost"})
+            case s.ServerAudioFlushEvent():
+                return replies.interrupted(event.reason)
+            case s.AgentResponseCreatedEvent():
+                return replies.created(event, self._session)
+            case s.AgentResponseAudioTranscriptDeltaEvent() | s.AgentResponseTextDeltaEvent():
+                return replies.words(event)
+            case (
+                s.AgentResponseAudioDoneEvent()
+                | s.AgentResponseAudioTranscriptDoneEvent()
+                | s.AgentResponseTextDoneEvent()
+            ):
+                return replies.finished(event)
+            case s.AgentResponseToolUseDeltaEvent() | s.AgentResponseToolUseDoneEvent():
+                return replies.tool_use(event, ours=not self._is_client_tool(event.tool_use.name))
+            case s.AgentResponseToolResultEvent():
+                return self._tool_result(event)
+            case s.AgentResponseDoneEvent():
+                return replies.done(event)
+            case _:
+                return self._told_of_input(event)
+
+    def _told_of_input(self, event: s.ServerEvent) -> list[str]:
+        """Items, and the user's side of the call. What this protocol has no event for is not sent."""
+        match event:
+            case s.AgentInputStartedEvent():
+                return [
+                    self._frame(
+                        "input_audio_buffer.speech_started",
+                        audio_start_ms=event.audio_start_ms,
+                        item_id=event.item_id,
+                    )
+                ]
+            case s.AgentInputDoneEvent():
+                return [
+                    self._frame(
+                        "input_audio_buffer.speech_stopped", audio_end_ms=event.audio_end_ms, item_id=event.item_id
+                    )
+                ]
+            case s.AgentInputCommittedEvent():
+                return self._committed(event.item_id)
+            case s.AgentInputClearedEvent():
+                return [self._frame("input_audio_buffer.cleared")]
+            case (
+                s.AgentInputTranscriptionDeltaEvent()
+                | s.AgentInputTranscriptionDoneEvent()
+                | s.AgentInputTranscriptionFailedEvent()
+            ):
+                return self._transcribed(event)
+            case s.AgentItemAddedEvent():
+                return self._added(event)
+            case s.AgentItemDoneEvent():
+                return self._item_done(event)
+            case s.AgentItemRetrievedEvent():
+                return [self._frame("conversation.item.retrieved", item=wire_item(event.item))]
+            case s.AgentItemDeletedEvent() if ("delete", event.item_id) in self._asked:
+                self._asked.discard(("delete", event.item_id))
+                return [self._frame("conversation.item.deleted", item_id=event.item_id)]
+            case s.AgentItemTruncatedEvent() if ("truncate", event.item_id) in self._asked:
+                # The service cuts nothing by itself on a WebSocket: our own cuts are not told.
+                self._asked.discard(("truncate", event.item_id))
+                return [
+                    self._frame(
+                        "conversation.item.truncated",
+                        item_id=event.item_id,
+                        content_index=event.content_index,
+                        audio_end_ms=event.audio_end_ms,
+                    )
+                ]
+            case _:
+                return []
+
+    def _added(self, event: s.AgentItemAddedEvent) -> list[str]:
+        item = event.item
+        self._replies.announced(event)
+        if item.role == "assistant" and item.status == "in_progress":
+            return []  # told with its first content
+        if self._was_spoken(item):
+            return []  # told with its commit, which comes right after
+        self._replies.last_item_id = item.id
+        return [self._frame("conversation.item.added", previous_item_id=event.previous_item_id, item=wire_item(item))]
+
+    def _item_done(self, event: s.AgentItemDoneEvent) -> list[str]:
+        item = event.item
+        if ("create", item.id) not in self._asked:
+            return self._replies.item_done(item)
+        self._asked.discard(("create", item.id))
+        before = self._replies.place_of(item.id)
+        return [self._frame("conversation.item.done", previous_item_id=before, item=wire_item(item))]
+
+    def _was_spoken(self, item: Item) -> bool:
+        return item.role == "user" and ("create", item.id) not in self._asked
+
+    def _committed(self, item_id: str) -> list[str]:
+        before = self._replies.place_of(item_id)
+        self._replies.last_item_id = item_id
+        content = [{"type": "input_audio", "transcript": None}]
+        item = {"id": item_id, "type": "message", "status": "completed", "role": "user", "content": content}
+        return [
+            self._frame("input_audio_buffer.committed", previous_item_id=before, item_id=item_id),
+            self._frame("conversation.item.added", previous_item_id=before, item=item),
+            self._frame("conversation.item.done", previous_item_id=before, item=item),
+        ]
+
+    def _transcribed(
+        self,
+        event: s.AgentInputTranscriptionDeltaEvent
+        | s.AgentInputTranscriptionDoneEvent
+        | s.AgentInputTranscriptionFailedEvent,
+    ) -> list[str]:
+        """The model transcribes for the call's own log; a client that did not ask is not told."""
+        if self._session["audio"]["input"]["transcription"] is None:
+            return []
+        kind = "conversation.item.input_audio_transcription"
+        place = {"item_id": event.item_id, "content_index": event.content_index}
+        match event:
+            case s.AgentInputTranscriptionDeltaEvent():
+                return [self._frame(f"{kind}.delta", **place, delta=event.delta)]
+            case s.AgentInputTranscriptionDoneEvent():
+                usage: Json = {"type": "duration", "seconds": max(0, self._speech_ms) / 1000}
+                if event.input_tokens is not None:
+                    spent = event.output_tokens or 0
+                    usage = {
+                        "type": "tokens",
+                        "total_tokens": event.input_tokens + spent,
+                        "input_tokens": event.input_tokens,
+                        "output_tokens": spent,
+                    }
+                return [self._frame(f"{kind}.completed", **place, transcript=event.transcript, usage=usage)]
+            case s.AgentInputTranscriptionFailedEvent():
+                error = {"type": "transcription_error", "code": event.code, "message": event.message, "param": None}
+                return [self._frame(f"{kind}.failed", **place, error=error)]
+            case _:
+                assert_never(event)
+
+    def _tool_result(self, event: s.AgentResponseToolResultEvent) -> list[str]:
+        if event.tool_result.id not in self._settled_calls or event.item_id is None:
+            return []
+        given = next((wire for wire, ours in self._alias.items() if ours == event.item_id), event.item_id)
+        item = wire_item(Item(id=given, type="tool_result", tool_result=event.tool_result))
+        before, self._replies.last_item_id = self._replies.last_item_id, given
+        return [
+            self._frame("conversation.item.added", previous_item_id=before, item=item),
+            self._frame("conversation.item.done", previous_item_id=before, item=item),
+        ]
+
+    def _error(self, event: s.AgentErrorEvent) -> list[str]:
+        kind = "invalid_request_error" if event.error_type == "client_error" else "server_error"
+        param = None
+        if self._params is not None and self._params[0] == event.message:
+            param, self._params = self._params[1], None
+        self._goodbye = (3000, f"{kind}.{event.code}"[:120])
+        error = {
+            "type": kind,
+            "code": event.code,
+            "message": event.message,
+            "param": param,
+            "event_id": event.client_event_id,
+        }
+        return [self._frame("error", error=error)]
+
+    def _ended(self, reason: str) -> list[str]:
+        frames = self._replies.abandon("failed", {"reason": reason})
+        if reason == "agent_failed":
+            return frames  # the error before says why, and how the socket is closed
+        self._goodbye = (1001, reason)
+        if reason == "call_limit":
+            message = f"Your session hit the maximum duration of {SESSION_S // 60} minutes."
+            error = {
+                "type": "invalid_request_error",
+                "code": "session_expired",
+                "message": message,
+                "param": None,
+                "event_id": None,
+            }
+            frames.append(self._frame("error", error=error))
+            self._goodbye = (1001, message)
+        return frames
+
+    def _frame(self, kind: str, **fields: Any) -> str:
+        return encode({"type": kind, "event_id": self._new_event_id(), **fields})
+
+    def _new_event_id(self) -> str:
+        self._events += 1
+        return f"{self._event_head}{self._events:06d}"
+
+
+class _Listener(Listener):
+    """Lets the dialect follow the call at once, and counts what was said as heard where the client asks for more."""
+
+    def __init__(self, dialect: OpenAIDialect, sink: Sink, runtime: Runtime) -> None:
+        super().__init__(
+            sink=sink,
+            dialect=dialect,
+            runtime=runtime,
+            clock=WallClockPlayback(w.RATE_HZ),
+            output_rate_hz=w.RATE_HZ,
+        )
+        self._openai = dialect
+
+    def deliver(self, event: s.ServerEvent) -> None:
+        """See `Listener`."""
+        self._openai.follow(event)
+        super().deliver(event)
+
+    def settle(self, item_ids: list[str]) -> None:
+        """All that was sent of these items was heard."""
+        now = self._now()
+        for item_id in item_ids:
+            self.clock.truncate(item_id, self.clock.sent_ms(item_id), now)

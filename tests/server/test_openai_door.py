@@ -1,0 +1,633 @@
+"""The door for OpenAI clients, judged by the official SDK over real sockets: every frame has to satisfy its types."""
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import soundfile
+import yaml
+from openai import AsyncOpenAI
+from openai.resources.realtime.realtime import AsyncRealtimeConnection
+from openai.types.realtime import RealtimeServerEvent
+from pydantic import BaseModel
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+from realtime.agent import RealtimeAgent
+from realtime.audio.resample import Resampler
+from realtime.errors import ProviderError
+from realtime.model import base
+from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.scripted import (
+    PROFILE,
+    CallTools,
+    Expect,
+    ExpectAudio,
+    ScriptedModel,
+    Speak,
+    SpeechEnd,
+    SpeechStart,
+    Step,
+    Write,
+)
+from realtime.server.settings import ServerSettings
+from realtime.session import Limits
+from realtime.tool import Toolkit
+from tests.server.harness import PATIENCE_S, Json, Place, serving
+
+TOOL: Json = {
+    "type": "function",
+    "name": "get_weather",
+    "description": "The weather of a city.",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+SESSION_KEYS = [
+    "type",
+    "object",
+    "id",
+    "model",
+    "output_modalities",
+    "instructions",
+    "tools",
+    "tool_choice",
+    "max_output_tokens",
+    "tracing",
+    "truncation",
+    "prompt",
+    "expires_at",
+    "audio",
+    "include",
+]
+RESPONSE_KEYS = [
+    "object",
+    "id",
+    "status",
+    "status_details",
+    "output",
+    "conversation_id",
+    "output_modalities",
+    "max_output_tokens",
+    "audio",
+    "usage",
+    "metadata",
+]
+SILENCE_100_MS = base64.b64encode(bytes(4_800)).decode()
+
+
+def types_by_name() -> dict[str, type[BaseModel]]:
+    union = get_args(RealtimeServerEvent)[0]
+    return {get_args(one.model_fields["type"].annotation)[0]: one for one in get_args(union)}
+
+
+TYPES = types_by_name()
+
+
+class Ear:
+    """An SDK connection that validates each frame against the SDK's own types."""
+
+    def __init__(self, connection: AsyncRealtimeConnection) -> None:
+        self.sdk = connection
+        self.frames: list[Json] = []
+
+    @property
+    def types(self) -> list[str]:
+        return [frame["type"] for frame in self.frames]
+
+    async def next(self) -> Json:
+        async with asyncio.timeout(PATIENCE_S):
+            raw = await self.sdk.recv_bytes()
+        frame: Json = json.loads(raw)
+        self.frames.append(frame)
+        assert frame["type"] in TYPES, f"the SDK knows no {frame['type']}"
+        TYPES[frame["type"]].model_validate(frame)
+        assert frame["event_id"] not in {other["event_id"] for other in self.frames[:-1]}
+        if "response" in frame:
+            assert [*frame["response"]] == RESPONSE_KEYS
+        if "session" in frame:
+            assert set(SESSION_KEYS) <= {*frame["session"]}
+        return frame
+
+    async def until(self, kind: str) -> Json:
+        while True:
+            frame = await self.next()
+            if frame["type"] == kind:
+                return frame
+
+    async def say(self, text: str) -> None:
+        content: Any = [{"type": "input_text", "text": text}]
+        await self.sdk.conversation.item.create(item={"type": "message", "role": "user", "content": content})
+
+    async def closed(self) -> tuple[int, str]:
+        with pytest.raises(ConnectionClosed) as closed:
+            await self.until("nothing")
+        assert closed.value.rcvd is not None
+        return closed.value.rcvd.code, closed.value.rcvd.reason
+
+    def since(self, kind: str) -> list[str]:
+        """The types from the last frame of this type on."""
+        types = self.types
+        return types[len(types) - 1 - types[::-1].index(kind) :]
+
+
+@asynccontextmanager
+async def sdk(place: Place, key: str = "sk-anything", **more: Any) -> AsyncIterator[Ear]:
+    client = AsyncOpenAI(api_key=key, base_url=f"{place.url}/v1")
+    async with client, client.realtime.connect(model="gpt-realtime", **more) as connection:
+        yield Ear(connection)
+
+
+@asynccontextmanager
+async def talking(*script: Step, tools: Toolkit | None = None, **more: Any) -> AsyncIterator[tuple[Ear, ScriptedModel]]:
+    """An SDK client that has been told of its session, with a scripted model behind."""
+    model = ScriptedModel(script, profile=PROFILE, strict=False)
+    async with (
+        serving(lambda: RealtimeAgent("Friday", "Be Friday.", model, toolkit=tools)) as place,
+        sdk(place, **more) as ear,
+    ):
+        await ear.until("session.created")
+        yield ear, model
+
+
+def asked() -> Expect:
+    return Expect(base.ResponseCreate)
+
+
+AUDIO_TURN = [
+    "response.created",
+    "response.output_item.added",
+    "conversation.item.added",
+    "response.content_part.added",
+]
+AUDIO_END = [
+    "response.output_audio.done",
+    "response.output_audio_transcript.done",
+    "response.content_part.done",
+    "conversation.item.done",
+    "response.output_item.done",
+    "response.done",
+    "rate_limits.updated",
+]
+TEXT_END = ["response.output_text.done", *AUDIO_END[2:]]
+
+
+# -- open --------------------------------------------------------------------------------------------------------------
+
+
+async def test_the_session_is_told_first_and_unasked() -> None:
+    async with talking() as (ear, _):
+        assert ear.types == ["session.created"]
+        session = ear.frames[0]["session"]
+        assert [*session] == SESSION_KEYS
+        assert session["model"] == "gpt-realtime"
+        assert session["id"].startswith("sess_")
+        assert session["audio"]["input"]["format"] == {"type": "audio/pcm", "rate": 24_000}
+        assert session["audio"]["input"]["turn_detection"]["type"] == "server_vad"
+
+
+async def test_an_update_changes_what_it_names_and_echoes_the_whole_session() -> None:
+    async with talking() as (ear, model):
+        await ear.sdk.session.update(
+            session={
+                "type": "realtime",
+                "instructions": "Be brief.",
+                "tools": [TOOL],  # type: ignore[list-item]
+                "audio": {"input": {"turn_detection": {"type": "server_vad", "threshold": 0.7}}},
+            }
+        )
+        first = (await ear.until("session.updated"))["session"]
+        await ear.sdk.session.update(session={"type": "realtime", "model": "gpt-realtime", "tracing": "auto"})
+        second = (await ear.until("session.updated"))["session"]
+        assert first["audio"]["input"]["turn_detection"] == {
+            "type": "server_vad",
+            "threshold": 0.7,
+            "prefix_padding_ms": 300,
+            "silence_duration_ms": 500,
+            "idle_timeout_ms": None,
+            "create_response": True,
+            "interrupt_response": True,
+        }
+        assert first["tools"] == [TOOL]
+        assert second == first | {"tracing": "auto"}
+        settings = model.connections[0].settings
+        assert settings.instructions == "Be brief."
+        assert [tool.name for tool in settings.tools] == ["get_weather"]
+        assert not isinstance(settings.turn_detection, str)
+        assert settings.turn_detection is not None
+        assert settings.turn_detection.threshold == 0.7
+
+
+# -- turns -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_text_turn_is_answered_in_the_recorded_order() -> None:
+    async with talking(asked(), Speak("Good morning to you.", 1.2)) as (ear, _):
+        await ear.say("Good morning.")
+        await ear.sdk.response.create()
+        await ear.until("rate_limits.updated")
+        assert ear.types[1:7] == ["conversation.item.added", "conversation.item.done", *AUDIO_TURN]
+        assert ear.types[-7:] == AUDIO_END
+        audio = [one for one in ear.frames if one["type"] == "response.output_audio.delta"]
+        assert sum(len(base64.b64decode(one["delta"])) for one in audio) == round(1.2 * 48_000)
+        deltas = [one["delta"] for one in ear.frames if one["type"] == "response.output_audio_transcript.delta"]
+        assert "".join(deltas) == "Good morning to you."
+        done = ear.frames[-2]["response"]
+        assert (done["status"], done["status_details"]) == ("completed", None)
+        assert done["output"][0]["content"] == [{"type": "output_audio", "transcript": "Good morning to you."}]
+        usage = done["usage"]
+        assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+        assert {"input_token_details", "output_token_details"} <= {*usage}
+        user, answer = (one for one in ear.frames if one["type"] == "conversation.item.added")
+        assert answer["previous_item_id"] == user["item"]["id"]
+        assert ear.frames[2]["item"]["content"] == [{"type": "input_text", "text": "Good morning."}]
+
+
+async def test_a_text_only_answer_is_output_text() -> None:
+    async with talking(asked(), Write("Just words.")) as (ear, model):
+        await ear.sdk.session.update(session={"type": "realtime", "output_modalities": ["text"]})
+        await ear.say("Write.")
+        await ear.sdk.response.create()
+        await ear.until("rate_limits.updated")
+        assert ear.types[-6:] == TEXT_END
+        assert ear.frames[-2]["response"]["output_modalities"] == ["text"]
+        assert ear.frames[-2]["response"]["output"][0]["content"] == [{"type": "output_text", "text": "Just words."}]
+        assert model.connections[0].settings.output_modalities == ("text",)
+
+
+async def test_a_second_turn_right_after_a_spoken_one_cuts_nothing() -> None:
+    """Asking for a response interrupts nothing in this protocol, however fast the client is."""
+    script = (asked(), Speak("First answer.", 3.0), asked(), Speak("Second answer.", 0.4))
+    async with talking(*script) as (ear, model):
+        for words in ("One", "Two"):
+            await ear.say(words)
+            await ear.sdk.response.create()
+            await ear.until("response.done")
+        kinds = {type(message) for message in model.connections[0].received}
+        assert kinds == {base.ItemCreate, base.ResponseCreate}
+
+
+async def test_a_spoken_turn_with_server_vad() -> None:
+    script = (ExpectAudio(200), SpeechStart(20), ExpectAudio(400), SpeechEnd(330, "what time"), Speak("Noon.", 0.4))
+    async with talking(*script) as (ear, _):
+        await ear.sdk.session.update(
+            session={"type": "realtime", "audio": {"input": {"transcription": {"model": "whisper-1"}}}}
+        )
+        for _ in range(5):
+            await ear.sdk.input_audio_buffer.append(audio=SILENCE_100_MS)
+        await ear.until("rate_limits.updated")
+        assert ear.types[2:7] == [
+            "input_audio_buffer.speech_started",
+            "input_audio_buffer.speech_stopped",
+            "input_audio_buffer.committed",
+            "conversation.item.added",
+            "conversation.item.done",
+        ]
+        started, stopped, committed, added = ear.frames[2:6]
+        assert (started["audio_start_ms"], stopped["audio_end_ms"]) == (20, 330)
+        assert started["item_id"] == stopped["item_id"] == committed["item_id"] == added["item"]["id"]
+        assert added["item"]["content"] == [{"type": "input_audio", "transcript": None}]
+        completed = next(one for one in ear.frames if one["type"].endswith("transcription.completed"))
+        assert completed["transcript"] == "what time"
+        assert completed["usage"] == {"type": "duration", "seconds": 0.31}
+        assert ear.types[-7:] == AUDIO_END
+
+
+async def test_a_client_that_did_not_ask_for_transcripts_gets_none() -> None:
+    script = (ExpectAudio(200), SpeechStart(20), SpeechEnd(150, "what time"), Speak("Noon.", 0.4))
+    async with talking(*script) as (ear, _):
+        for _ in range(3):
+            await ear.sdk.input_audio_buffer.append(audio=SILENCE_100_MS)
+        await ear.until("rate_limits.updated")
+        assert not [kind for kind in ear.types if "input_audio_transcription" in kind]
+
+
+async def test_push_to_talk_answers_only_when_it_is_asked_to() -> None:
+    async with talking(Expect(base.AudioCommit), asked(), Speak("Pressed.", 0.4)) as (ear, model):
+        await ear.sdk.session.update(session={"type": "realtime", "audio": {"input": {"turn_detection": None}}})  # type: ignore[typeddict-item]
+        updated = await ear.until("session.updated")
+        assert updated["session"]["audio"]["input"]["turn_detection"] is None
+        await ear.sdk.input_audio_buffer.clear()
+        await ear.until("input_audio_buffer.cleared")
+        await ear.sdk.input_audio_buffer.append(audio=SILENCE_100_MS)
+        await ear.sdk.input_audio_buffer.commit()
+        await ear.until("conversation.item.done")
+        assert ear.types[-3:] == ["input_audio_buffer.committed", "conversation.item.added", "conversation.item.done"]
+        assert not [one for one in model.connections[0].received if isinstance(one, base.ResponseCreate)]
+        await ear.sdk.response.create()
+        await ear.until("response.done")
+        assert "response.created" in ear.types
+
+
+# -- interruptions -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_cancel_ends_the_response_as_recorded() -> None:
+    async with talking(asked(), Speak("A long story about a fox.", 20.0, pace=1.0)) as (ear, _):
+        await ear.say("Tell.")
+        await ear.sdk.response.create()
+        created = await ear.until("response.created")
+        await ear.until("response.output_audio.delta")
+        await ear.sdk.response.cancel(response_id=created["response"]["id"])
+        done = (await ear.until("response.done"))["response"]
+        await ear.next()
+        assert done["status"] == "cancelled"
+        assert done["status_details"] == {"type": "cancelled", "reason": "client_cancelled"}
+        assert ear.types[-7:] == AUDIO_END
+        assert ear.frames[-4]["item"]["status"] == "incomplete"
+
+
+async def test_speech_interrupts_and_the_client_may_truncate_retrieve_and_delete() -> None:
+    script = (asked(), Speak("A long story.", 8.0, pace=1.0, wait=False), ExpectAudio(200), SpeechStart(20))
+    async with talking(*script) as (ear, _):
+        await ear.say("Tell.")
+        await ear.sdk.response.create()
+        item_id = (await ear.until("response.output_audio.delta"))["item_id"]
+        for _ in range(3):
+            await ear.sdk.input_audio_buffer.append(audio=SILENCE_100_MS)
+        await ear.until("input_audio_buffer.speech_started")
+        await ear.sdk.conversation.item.truncate(item_id=item_id, content_index=0, audio_end_ms=10)
+        truncated = await ear.until("conversation.item.truncated")
+        assert (truncated["item_id"], truncated["content_index"]) == (item_id, 0)
+        done = next(one for one in ear.frames if one["type"] == "response.done")["response"]
+        assert done["status_details"] == {"type": "cancelled", "reason": "turn_detected"}
+        await ear.sdk.conversation.item.retrieve(item_id=item_id)
+        retrieved = await ear.until("conversation.item.retrieved")
+        assert (retrieved["item"]["id"], retrieved["item"]["role"]) == (item_id, "assistant")
+        await ear.sdk.conversation.item.delete(item_id=item_id)
+        assert (await ear.until("conversation.item.deleted"))["item_id"] == item_id
+        assert "error" not in ear.types
+
+
+async def test_a_truncation_of_a_finished_answer_reaches_the_model() -> None:
+    async with talking(asked(), Speak("One two three four.", 4.0), Expect(base.ItemTruncate)) as (ear, model):
+        await ear.say("Count.")
+        await ear.sdk.response.create()
+        done = (await ear.until("response.done"))["response"]
+        item_id = done["output"][0]["id"]
+        await ear.sdk.conversation.item.truncate(item_id=item_id, content_index=0, audio_end_ms=9_000)
+        error = (await ear.until("error"))["error"]
+        assert "is already shorter than 9000ms" in error["message"]
+        await ear.sdk.conversation.item.truncate(item_id=item_id, content_index=0, audio_end_ms=2_000)
+        assert (await ear.until("conversation.item.truncated"))["audio_end_ms"] == 2_000
+        cut = [one for one in model.connections[0].received if isinstance(one, base.ItemTruncate)]
+        assert [one.audio_end_ms for one in cut] == [2_000]
+
+
+# -- tools -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_tool_round_gives_one_response_after_the_clients_request() -> None:
+    calls = CallTools([("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"})])
+    async with talking(asked(), calls, Expect(base.ToolResult), asked(), Speak("Rain and sun.", 0.4)) as (ear, model):
+        await ear.sdk.session.update(session={"type": "realtime", "tools": [TOOL]})  # type: ignore[list-item]
+        await ear.say("The weather?")
+        await ear.sdk.response.create()
+        await ear.until("response.done")
+        called = [one for one in ear.frames if one["type"] == "response.function_call_arguments.done"]
+        assert [json.loads(one["arguments"])["city"] for one in called] == ["Oslo", "Rome"]
+        assert all(one["name"] == "get_weather" and one["call_id"] for one in called)
+        finished = [one["item"] for one in ear.frames if one["type"] == "response.output_item.done"]
+        assert [(one["status"], one["call_id"]) for one in finished] == [
+            ("completed", one["call_id"]) for one in called
+        ]
+        assert ear.types[-4:-1] == [
+            "response.function_call_arguments.done",
+            "conversation.item.done",
+            "response.output_item.done",
+        ]
+        for place, one in enumerate(called):
+            await ear.sdk.conversation.item.create(
+                item={
+                    "type": "function_call_output",
+                    "id": f"item_mine_{place}",
+                    "call_id": one["call_id"],
+                    "output": '{"sky": "grey"}',
+                }
+            )
+        await ear.sdk.response.create()
+        await ear.until("response.done")
+        await ear.until("rate_limits.updated")
+        outputs = [
+            one["item"]["id"]
+            for one in ear.frames
+            if one["type"] == "conversation.item.added" and one["item"]["type"] == "function_call_output"
+        ]
+        assert outputs == ["item_mine_0", "item_mine_1"]
+        assert ear.types.count("response.created") == 2
+        received = [type(one) for one in model.connections[0].received]
+        assert received.count(base.ToolResult) == 2
+        assert received.count(base.ResponseCreate) == 2
+        await ear.sdk.conversation.item.retrieve(item_id="item_mine_0")
+        assert (await ear.until("conversation.item.retrieved"))["item"]["output"] == '{"sky": "grey"}'
+
+
+async def test_without_a_request_the_model_does_not_go_on_after_a_tool() -> None:
+    script = (asked(), CallTools([("get_weather", {})]), asked(), Speak("Rain.", 0.4))
+    async with talking(*script) as (ear, model):
+        await ear.sdk.session.update(session={"type": "realtime", "tools": [TOOL]})  # type: ignore[list-item]
+        await ear.sdk.response.create()
+        done = await ear.until("response.done")
+        call_id = done["response"]["output"][0]["call_id"]
+        await ear.sdk.conversation.item.create(
+            item={"type": "function_call_output", "call_id": call_id, "output": "rain"}
+        )
+        await ear.until("conversation.item.done")
+        assert len([one for one in model.connections[0].received if isinstance(one, base.ResponseCreate)]) == 1
+        await ear.sdk.response.create(response={"instructions": "Sing."})
+        await ear.until("response.done")
+        asked_for = [one for one in model.connections[0].received if isinstance(one, base.ResponseCreate)]
+        assert len(asked_for) == 2
+        assert asked_for[1].overrides is not None
+        assert asked_for[1].overrides.instructions == "Sing."
+
+
+async def test_a_tool_of_the_server_stays_inside_one_response() -> None:
+    def tell_time() -> str:
+        """The time."""
+        return "noon"
+
+    script = (asked(), CallTools([("tell_time", {})]), Expect(base.ToolResult), asked(), Speak("It is noon.", 0.4))
+    async with talking(*script, tools=Toolkit([tell_time])) as (ear, _):
+        await ear.say("The time?")
+        await ear.sdk.response.create()
+        done = await ear.until("response.done")
+        assert ear.types.count("response.created") == 1
+        assert not [kind for kind in ear.types if "function_call" in kind]
+        assert [item["type"] for item in done["response"]["output"]] == ["message"]
+        assert (
+            done["response"]["id"] == next(f for f in ear.frames if f["type"] == "response.created")["response"]["id"]
+        )
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("frame", "code", "param"),
+    [
+        ("no json", "invalid_event", None),
+        ("[]", "invalid_event", None),
+        ('{"event_id": "mine"}', "invalid_event", "type"),
+        ('{"type": "input.dance", "event_id": "mine"}', "invalid_event", "type"),
+        ('{"type": "session.update", "event_id": "mine"}', "missing_required_parameter", "session"),
+        (
+            '{"type": "session.update", "event_id": "mine", "session": {"type": "realtime", "voice": "ash"}}',
+            "unknown_parameter",
+            "session.voice",
+        ),
+        (
+            '{"type": "session.update", "event_id": "mine", "session": {"type": "realtime", "instructions": 3}}',
+            "invalid_type",
+            "session.instructions",
+        ),
+        (
+            '{"type": "session.update", "event_id": "mine", "session": {"type": "realtime", "audio": {"output": '
+            '{"format": {"type": "audio/pcmu"}}}}}',
+            "invalid_value",
+            "session.audio.output.format.type",
+        ),
+        ('{"type": "response.cancel", "event_id": "mine"}', "response_cancel_not_active", None),
+        ('{"type": "input_audio_buffer.commit", "event_id": "mine"}', "input_audio_buffer_commit_empty", None),
+        ('{"type": "input_audio_buffer.append", "event_id": "mine", "audio": "*"}', "invalid_value", "audio"),
+        (
+            '{"type": "conversation.item.retrieve", "event_id": "mine", "item_id": "x"}',
+            "item_retrieve_invalid_item_id",
+            "item_id",
+        ),
+        (
+            '{"type": "conversation.item.delete", "event_id": "mine", "item_id": "x"}',
+            "item_delete_invalid_item_id",
+            "item_id",
+        ),
+        (
+            '{"type": "conversation.item.truncate", "event_id": "mine", "item_id": "x", "content_index": 0, '
+            '"audio_end_ms": 1}',
+            "item_truncate_invalid_item_id",
+            "item_id",
+        ),
+    ],
+)
+async def test_what_cannot_be_done_is_told_and_the_session_lives_on(frame: str, code: str, param: str | None) -> None:
+    async with talking(asked(), Speak("Still here.", 0.4)) as (ear, _):
+        await ear.sdk.send_raw(frame)
+        error = (await ear.until("error"))["error"]
+        assert (error["type"], error["code"], error["param"]) == ("invalid_request_error", code, param)
+        assert error["event_id"] == ("mine" if "mine" in frame else None)
+        await ear.sdk.send_raw(b"\x00\x01")
+        assert (await ear.until("error"))["error"]["code"] == "invalid_event"
+        await ear.sdk.response.create()
+        assert (await ear.until("response.done"))["response"]["status"] == "completed"
+
+
+async def test_a_response_is_refused_while_one_runs() -> None:
+    async with talking(asked(), Speak("A long story.", 8.0, pace=1.0)) as (ear, _):
+        await ear.sdk.response.create()
+        await ear.until("response.output_audio.delta")
+        await ear.sdk.response.create(event_id="again")
+        error = (await ear.until("error"))["error"]
+        assert error["code"] == "conversation_already_has_active_response"
+        assert error["event_id"] == "again"
+
+
+async def test_a_wrong_key_is_told_then_the_socket_is_closed() -> None:
+    settings = ServerSettings(token="right", drain_s=0)
+    async with serving(settings=settings) as place:
+        async with sdk(place, "wrong") as ear:
+            assert (await ear.next())["error"]["code"] == "invalid_api_key"
+            assert await ear.closed() == (3000, "invalid_request_error.invalid_api_key")
+        async with sdk(place, "right") as ear:
+            assert (await ear.next())["type"] == "session.created"
+
+
+async def test_a_page_gives_its_key_as_a_subprotocol() -> None:
+    async with serving(settings=ServerSettings(token="right", drain_s=0)) as place:
+        offered: Any = ["realtime", "openai-insecure-api-key.right"]
+        address = place.url.replace("http", "ws", 1) + "/v1/realtime?model=gpt-realtime"
+        async with connect(address, subprotocols=offered, compression=None) as socket:
+            assert socket.subprotocol == "realtime"
+            assert json.loads(await socket.recv())["type"] == "session.created"
+
+
+async def test_a_model_that_cannot_be_had_is_told_then_the_socket_is_closed() -> None:
+    class Broken(ScriptedModel):
+        async def connect(self, **_: Any) -> base.Connection:  # type: ignore[override]
+            raise ProviderError("the provider refuses the key", code="invalid_api_key")
+
+    async with serving(lambda: RealtimeAgent("F", "F", Broken([]))) as place, sdk(place) as ear:
+        error = await ear.until("error")
+        assert error["error"]["code"] == "invalid_api_key"
+        assert await ear.closed() == (3000, "server_error.invalid_api_key")
+
+
+async def test_a_session_that_lasts_too_long_expires() -> None:
+    settings = ServerSettings(limits=Limits(call_s=0.2), drain_s=0)
+    async with serving(settings=settings) as place, sdk(place) as ear:
+        code, reason = await ear.closed()
+        assert ear.frames[-1]["error"]["code"] == "session_expired"
+        assert (code, reason) == (1001, "Your session hit the maximum duration of 60 minutes.")
+
+
+# -- what was recorded, and the embedded model -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["text_in_audio_out_turn", "tool_call_round", "message_history_seeding"])
+async def test_every_frame_that_was_recorded_as_sent_is_accepted(recordings_dir: Path, name: str) -> None:
+    recorded = yaml.safe_load((recordings_dir / "recordings" / f"openai-{name}.yaml").read_text(encoding="utf-8"))
+    sent = [one["data"] for one in recorded["interactions"] if one["direction"] == "sent"]
+    await _accepts(sent)
+
+
+async def test_every_frame_of_our_own_client_session_is_accepted(fixtures_dir: Path) -> None:
+    lines = (fixtures_dir / "dialects" / "openai" / "sent.jsonl").read_text(encoding="utf-8").splitlines()
+    await _accepts([json.loads(line) for line in lines])
+
+
+async def _accepts(sent: list[Json]) -> None:
+    """Send the frames, each response request once the response before is over; none may be answered by an error."""
+
+    def react(message: base.ModelInput) -> list[Step]:
+        return [Speak("Yes.", 0.4)] if isinstance(message, base.ResponseCreate) else []
+
+    model = ScriptedModel(react)
+    async with serving(lambda: RealtimeAgent("Friday", "Be Friday.", model)) as place, sdk(place) as ear:
+        for frame in sent:
+            await ear.sdk.send_raw(json.dumps(frame))
+            if frame["type"] == "response.create":
+                await ear.until("response.done")
+        await ear.sdk.session.update(session={"type": "realtime"}, event_id="last")
+        await ear.until("session.updated")
+        assert "error" not in ear.types
+
+
+def _as_24_khz(path: Path) -> bytes:
+    samples, rate_hz = soundfile.read(path, dtype="int16")
+    resampler = Resampler(rate_hz, 24_000)
+    return resampler.push(samples.tobytes()) + resampler.flush()
+
+
+class TestLocalModel:
+    """The embedded model behind the door; its executor lives as long as the process."""
+
+    @pytest.fixture
+    def no_leaks(self) -> None:
+        """Its threads are made once for all tests."""
+
+    async def test_a_spoken_question_is_answered_aloud(self, fixtures_dir: Path) -> None:
+        model = LocalRealtimeModel()
+        await model.warm_up()
+        pcm = _as_24_khz(fixtures_dir / "audio" / "twelve_times_seven.wav") + bytes(72_000)
+        async with serving(lambda: RealtimeAgent("Heart", "Be Heart.", model)) as place, sdk(place) as ear:
+            await ear.sdk.session.update(
+                session={"type": "realtime", "audio": {"input": {"transcription": {"model": "local"}}}}
+            )
+            for at in range(0, len(pcm), 4_800):
+                await ear.sdk.input_audio_buffer.append(audio=base64.b64encode(pcm[at : at + 4_800]).decode())
+            await ear.until("rate_limits.updated")
+            completed = next(one for one in ear.frames if one["type"].endswith("transcription.completed"))
+            assert completed["transcript"]
+            assert ear.types[-7:] == AUDIO_END
+            assert "error" not in ear.types
