@@ -199,6 +199,8 @@ class GeminiCodec:
                 return self._ask(message)
             case ResponseCancel(response_id=response_id):
                 answer = self._answer
+                if answer is not None and answer.overtaken and self._talking:
+                    return []  # the activity has interrupted it, and is not to be disturbed
                 runs = answer is not None and answer.runs and response_id in (None, answer.response_id)
                 if not runs and not (self._asked and response_id is None):
                     return []
@@ -230,6 +232,8 @@ class GeminiCodec:
             frames += [*self._tell(), '{"realtimeInput":{"activityStart":{}}}']
             self._talking = True
             self._begin_user()
+            if self._answer is not None:
+                self._answer.overtaken = True
         elif self._committed:
             self._committed = False
             self._begin_user()
@@ -397,11 +401,10 @@ class GeminiCodec:
                         self.broken_frames += 1
                 elif part.text:
                     answer.write(part.text, events)
-        if content.generation_complete:
-            if self._user is not None and self._user.has_words:
+        if content.generation_complete and self._answer is not None:
+            if self._user is self._answer.user and self._user is not None and self._user.has_words:
                 self._end_words(events)  # words may come after the answer, if none came before
-            if self._answer is not None:
-                self._answer.generated(events)
+            self._answer.generated(events)
 
     # The user.
 
@@ -472,6 +475,7 @@ class GeminiCodec:
                 self._new_id,
                 rate_hz=self._profile.output_rate_hz,
                 written="audio" not in self._settings.output_modalities,
+                user=self._user,
             )
             events.append(answer.created())
         return None if answer.cut else answer
@@ -524,10 +528,11 @@ class GeminiCodec:
         self._interrupting = False
 
     def _turn_complete(self, content: wire.ServerContent, usage: wire.Usage | None, events: list[ModelEvent]) -> None:
-        self._end_words(events)
         self._interrupting = False
         if self._answer is None and self._asked and content.interaction_status != "IN_PROGRESS":
             self._begin(events)  # an answer without a word is one, too
+        if self._answer is not None and self._answer.user is self._user:
+            self._end_words(events)
         self._end(events, usage, content.turn_complete_reason)
 
     def _called(self, calls: list[wire.FunctionCall], events: list[ModelEvent]) -> None:

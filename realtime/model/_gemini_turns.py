@@ -119,13 +119,19 @@ class Answer:
         "cut",
         "last_item_id",
         "n_items",
+        "overtaken",
         "response_id",
+        "user",
     )
 
-    def __init__(self, new_id: Callable[[str], str], *, rate_hz: int, written: bool) -> None:
+    def __init__(self, new_id: Callable[[str], str], *, rate_hz: int, written: bool, user: UserTurn | None) -> None:
         self.response_id = new_id("resp")
         self.cut: str | None = None
         """Why it was interrupted."""
+        self.overtaken = False
+        """The user speaks again, by our marks: the service interrupts it by itself."""
+        self.user = user
+        """What it answers."""
         self.last_item_id: str | None = None
         self.n_items = 0
         self._new_id = new_id

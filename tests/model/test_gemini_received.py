@@ -325,6 +325,22 @@ def test_every_request_has_a_response_also_one_that_is_overtaken() -> None:
     check_grammar(events, output_rate_hz=24_000)
 
 
+def test_the_end_of_an_interrupted_answer_ends_no_later_words() -> None:
+    codec = make_codec(MANUAL)
+    say(codec, AudioAppend(PCM), AudioCommit(), ResponseCreate())
+    content(codec, outputTranscription={"text": "Once upon"})
+    said = say(codec, AudioAppend(PCM), ResponseCancel(), AudioCommit(), ResponseCreate())
+    assert [frame for frame in said if "clientContent" in frame] == [], "the activity interrupts by itself"
+    events = content(codec, interrupted=True) + content(codec, turnComplete=True)
+    events += content(codec, inputTranscription={"text": "Stop"})
+    events += content(codec, outputTranscription={"text": "Well"}) + content(codec, turnComplete=True)
+    heard = only(events, ModelEvents.ModelInputTranscriptionDoneEvent)
+    committed = only(events, ModelEvents.ModelInputCommittedEvent)
+    assert [event.transcript for event in heard] == ["", "Stop"]
+    assert heard[1].item_id == committed[-1].item_id
+    assert [event.status for event in only(events, ModelEvents.ModelResponseDoneEvent)] == ["cancelled", "completed"]
+
+
 def test_a_turn_without_output_is_an_empty_response_where_one_was_asked_for() -> None:
     codec = make_codec()
     assert content(codec, turnComplete=True) == []
