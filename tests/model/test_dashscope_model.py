@@ -279,7 +279,7 @@ async def test_a_typed_turn() -> None:
 
 @pytest.mark.parametrize(("by_model", "by_call"), [(True, True), (False, True), (True, False)])
 async def test_a_spoken_turn_with_and_without_the_user_s_words(by_model: bool, by_call: bool) -> None:
-    """RTM-18: on: events; off: none and no config entry. RTM-22: what is sent is 16 kHz, as the profile says."""
+    """RTM-18: on: events; off: none and no config entry."""
     async with QwenEmulator() as provider:
         settings = Settings(input_audio_transcription=by_call)
         call, session = await open_call(provider, settings=settings, transcribes=by_model)
