@@ -383,13 +383,16 @@ class Answers:
     def go_on(self, overrides: ResponseOverrides | None) -> bool:
         """The client asks for a response where the model does not go on by itself after the client's tools.
 
-        True: one that asked for tools is not settled yet; the new one follows when it is.
+        True: one that asked for tools is not settled yet; the new one follows when it is. Where the client has answered
+        none of the calls it will not: they are stopped.
         """
         if self.tool_auto_response:
             return False
         for response in self._responses.values():
-            if response.by_client and not response.dropped:
+            if (response.unanswered or response.by_client) and not response.dropped:
                 response.asked, response.overrides = True, overrides
+                if not response.by_client:
+                    self._tools.cancel_tools()
                 return True
         return False
 

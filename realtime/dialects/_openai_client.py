@@ -202,7 +202,7 @@ class SessionUpdate(Frame, frozen=True, kw_only=True, tag="session.update"):
 
 
 class BufferAppend(Frame, frozen=True, kw_only=True, tag="input_audio_buffer.append"):
-    audio: bytes
+    audio: str
 
 
 class BufferCommit(Frame, frozen=True, kw_only=True, tag="input_audio_buffer.commit"):
@@ -282,6 +282,14 @@ def read(frame: str | bytes) -> ClientFrame:
         raise _refusal(frame, str(error)) from error
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise Refusal("The event is not valid JSON.", code="invalid_event") from error
+
+
+def audio_of(frame: BufferAppend) -> bytes:
+    """The bytes of speech that it holds. Raises Refusal where it is no base64."""
+    try:
+        return pybase64.b64decode(frame.audio, validate=True)
+    except ValueError as error:
+        raise Refusal("Invalid 'audio': it is not valid base64.", code="invalid_value", param="audio") from error
 
 
 def _refusal(frame: str | bytes, said: str) -> Refusal:

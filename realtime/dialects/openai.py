@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
-from realtime.audio.playback import WallClockPlayback
 from realtime.dialects import _openai_client as w
+from realtime.dialects._openai_listener import FollowingListener
 from realtime.dialects._openai_server import Json, Replies, Running, encode, refuses_response, wire_item
 from realtime.dialects.base import Frame
 from realtime.event import client as c
@@ -17,6 +17,7 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat, Item
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener, Sink
+from realtime.message import ToolResultBlock
 from realtime.runtime import Runtime
 
 SUBPROTOCOL = "realtime"
@@ -40,7 +41,7 @@ class OpenAIDialect:
         self._event_head = runtime.new_id("event")
         self._events = 0
         self._replies = Replies(self._frame, self._new_event_id)
-        self._listener: _Listener | None = None
+        self._listener: FollowingListener | None = None
         self._session: Json = w.default_session(model, int(runtime.wall_now()) + SESSION_S)
         self._pending: tuple[Json, Json] | None = None
         self._params: tuple[str, str | None] | None = None
@@ -55,6 +56,7 @@ class OpenAIDialect:
         self._asked: set[tuple[str, str]] = set()
         self._open_calls: dict[str, str] = {}
         self._settled_calls: dict[str, str] = {}
+        self._lapsed: set[str] = set()
         self._running: Running | None = None
         self._awaiting = False
         self._voiced: list[str] = []
@@ -80,7 +82,7 @@ class OpenAIDialect:
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
         """See `ClientDialect`."""
-        self._listener = _Listener(self, sink, runtime)
+        self._listener = FollowingListener(self, sink, runtime)
         return self._listener
 
     # -- from the client -------------------------------------------------------------------------------------------
@@ -110,7 +112,8 @@ class OpenAIDialect:
         match read:
             case w.SessionUpdate(session=change):
                 return self._update(change, label)
-            case w.BufferAppend(audio=audio):
+            case w.BufferAppend():
+                audio = w.audio_of(read)
                 self._input_bytes += len(audio)
                 return c.ClientAudioAppendEvent(audio=audio, format=_FORMAT, event_id=label)
             case w.BufferCommit():
@@ -173,7 +176,14 @@ class OpenAIDialect:
                 self._alias[f"{call_id} output"] = wire.id
             name = self._open_calls.pop(call_id)
             self._settled_calls[call_id] = name
+            self._asked.add(("result", call_id))
             return c.ClientToolResultEvent(id=call_id, name=name, output=wire.output or "", event_id=label)
+        if wire.type == "function_call_output" and call_id in self._lapsed:
+            # The model went on without it.
+            self._lapsed.discard(call_id)
+            self._asked.add(("result", call_id))
+            late = ToolResultBlock(id=call_id, name=self._settled_calls[call_id], output=wire.output or "")
+            return s.AgentResponseToolResultEvent(tool_result=late, item_id=wire.id or self._new_id("item"))
         if wire.id is not None and wire.id in self._items:
             raise w.Refusal(
                 f"Error adding item: an item with id '{wire.id}' already exists.",
@@ -241,7 +251,7 @@ class OpenAIDialect:
     def _respond(self, wanted: w.Response | None, label: str | None) -> c.ClientEvent:
         out_of_band = wanted is not None and wanted.conversation == "none"
         running = self._running
-        if not out_of_band and running is not None and not running.client_calls:
+        if not out_of_band and running is not None and (self._open_calls or not running.client_calls):
             raise w.Refusal(
                 f"Conversation already has an active response in progress: {running.id}. Wait until the response is "
                 "finished before creating a new one.",
@@ -358,6 +368,7 @@ class OpenAIDialect:
         name = self._open_calls.pop(call_id, None)
         if name is not None:
             self._settled_calls[call_id] = name
+            self._lapsed.add(call_id)
         if call_id in self._settled_calls and event.item_id is not None:
             self._items[event.item_id] = Item(id=event.item_id, type="tool_result", tool_result=event.tool_result)
             given = self._alias.pop(f"{call_id} output", None)
@@ -521,8 +532,10 @@ class OpenAIDialect:
                 assert_never(event)
 
     def _tool_result(self, event: s.AgentResponseToolResultEvent) -> list[str]:
-        if event.tool_result.id not in self._settled_calls or event.item_id is None:
-            return []
+        result = ("result", event.tool_result.id)
+        if result not in self._asked or event.item_id is None:
+            return []  # of a tool of ours, or of a call that was given up
+        self._asked.discard(result)
         given = next((wire for wire, ours in self._alias.items() if ours == event.item_id), event.item_id)
         item = wire_item(Item(id=given, type="tool_result", tool_result=event.tool_result))
         before, self._replies.last_item_id = self._replies.last_item_id, given
@@ -570,28 +583,3 @@ class OpenAIDialect:
     def _new_event_id(self) -> str:
         self._events += 1
         return f"{self._event_head}{self._events:06d}"
-
-
-class _Listener(Listener):
-    """Lets the dialect follow the call at once, and counts what was said as heard where the client asks for more."""
-
-    def __init__(self, dialect: OpenAIDialect, sink: Sink, runtime: Runtime) -> None:
-        super().__init__(
-            sink=sink,
-            dialect=dialect,
-            runtime=runtime,
-            clock=WallClockPlayback(w.RATE_HZ),
-            output_rate_hz=w.RATE_HZ,
-        )
-        self._openai = dialect
-
-    def deliver(self, event: s.ServerEvent) -> None:
-        """See `Listener`."""
-        self._openai.follow(event)
-        super().deliver(event)
-
-    def settle(self, item_ids: list[str]) -> None:
-        """All that was sent of these items was heard."""
-        now = self._now()
-        for item_id in item_ids:
-            self.clock.truncate(item_id, self.clock.sent_ms(item_id), now)

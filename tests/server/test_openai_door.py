@@ -1,30 +1,18 @@
 """The door for OpenAI clients, judged by the official SDK over real sockets: every frame has to satisfy its types."""
 
-import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, get_args
 
 import pytest
 import soundfile
 import yaml
-from openai import AsyncOpenAI
-from openai.resources.realtime.realtime import AsyncRealtimeConnection
-from openai.types.realtime import RealtimeServerEvent
-from pydantic import BaseModel
-from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed
 
 from realtime.agent import RealtimeAgent
 from realtime.audio.resample import Resampler
-from realtime.errors import ProviderError
 from realtime.model import base
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.scripted import (
-    PROFILE,
     CallTools,
     Expect,
     ExpectAudio,
@@ -35,127 +23,9 @@ from realtime.model.scripted import (
     Step,
     Write,
 )
-from realtime.server.settings import ServerSettings
-from realtime.session import Limits
 from realtime.tool import Toolkit
-from tests.server.harness import PATIENCE_S, Json, Place, serving
-
-TOOL: Json = {
-    "type": "function",
-    "name": "get_weather",
-    "description": "The weather of a city.",
-    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-}
-SESSION_KEYS = [
-    "type",
-    "object",
-    "id",
-    "model",
-    "output_modalities",
-    "instructions",
-    "tools",
-    "tool_choice",
-    "max_output_tokens",
-    "tracing",
-    "truncation",
-    "prompt",
-    "expires_at",
-    "audio",
-    "include",
-]
-RESPONSE_KEYS = [
-    "object",
-    "id",
-    "status",
-    "status_details",
-    "output",
-    "conversation_id",
-    "output_modalities",
-    "max_output_tokens",
-    "audio",
-    "usage",
-    "metadata",
-]
-SILENCE_100_MS = base64.b64encode(bytes(4_800)).decode()
-
-
-def types_by_name() -> dict[str, type[BaseModel]]:
-    union = get_args(RealtimeServerEvent)[0]
-    return {get_args(one.model_fields["type"].annotation)[0]: one for one in get_args(union)}
-
-
-TYPES = types_by_name()
-
-
-class Ear:
-    """An SDK connection that validates each frame against the SDK's own types."""
-
-    def __init__(self, connection: AsyncRealtimeConnection) -> None:
-        self.sdk = connection
-        self.frames: list[Json] = []
-
-    @property
-    def types(self) -> list[str]:
-        return [frame["type"] for frame in self.frames]
-
-    async def next(self) -> Json:
-        async with asyncio.timeout(PATIENCE_S):
-            raw = await self.sdk.recv_bytes()
-        frame: Json = json.loads(raw)
-        self.frames.append(frame)
-        assert frame["type"] in TYPES, f"the SDK knows no {frame['type']}"
-        TYPES[frame["type"]].model_validate(frame)
-        assert frame["event_id"] not in {other["event_id"] for other in self.frames[:-1]}
-        if "response" in frame:
-            assert [*frame["response"]] == RESPONSE_KEYS
-        if "session" in frame:
-            assert set(SESSION_KEYS) <= {*frame["session"]}
-        return frame
-
-    async def until(self, kind: str) -> Json:
-        while True:
-            frame = await self.next()
-            if frame["type"] == kind:
-                return frame
-
-    async def say(self, text: str) -> None:
-        content: Any = [{"type": "input_text", "text": text}]
-        await self.sdk.conversation.item.create(item={"type": "message", "role": "user", "content": content})
-
-    async def closed(self) -> tuple[int, str]:
-        with pytest.raises(ConnectionClosed) as closed:
-            await self.until("nothing")
-        assert closed.value.rcvd is not None
-        return closed.value.rcvd.code, closed.value.rcvd.reason
-
-    def since(self, kind: str) -> list[str]:
-        """The types from the last frame of this type on."""
-        types = self.types
-        return types[len(types) - 1 - types[::-1].index(kind) :]
-
-
-@asynccontextmanager
-async def sdk(place: Place, key: str = "sk-anything", **more: Any) -> AsyncIterator[Ear]:
-    client = AsyncOpenAI(api_key=key, base_url=f"{place.url}/v1")
-    async with client, client.realtime.connect(model="gpt-realtime", **more) as connection:
-        yield Ear(connection)
-
-
-@asynccontextmanager
-async def talking(*script: Step, tools: Toolkit | None = None, **more: Any) -> AsyncIterator[tuple[Ear, ScriptedModel]]:
-    """An SDK client that has been told of its session, with a scripted model behind."""
-    model = ScriptedModel(script, profile=PROFILE, strict=False)
-    async with (
-        serving(lambda: RealtimeAgent("Friday", "Be Friday.", model, toolkit=tools)) as place,
-        sdk(place, **more) as ear,
-    ):
-        await ear.until("session.created")
-        yield ear, model
-
-
-def asked() -> Expect:
-    return Expect(base.ResponseCreate)
-
+from tests.server.harness import Json, serving
+from tests.server.openai_sdk import SESSION_KEYS, SILENCE_100_MS, TOOL, asked, sdk, talking
 
 AUDIO_TURN = [
     "response.created",
@@ -445,6 +315,22 @@ async def test_without_a_request_the_model_does_not_go_on_after_a_tool() -> None
         assert asked_for[1].overrides.instructions == "Sing."
 
 
+async def test_a_call_that_the_client_ignores_does_not_silence_the_model() -> None:
+    script = (asked(), CallTools([("get_weather", {})]), asked(), Speak("Never mind.", 0.4))
+    async with talking(*script) as (ear, _):
+        await ear.sdk.session.update(session={"type": "realtime", "tools": [TOOL]})  # type: ignore[list-item]
+        await ear.sdk.response.create()
+        call_id = (await ear.until("response.done"))["response"]["output"][0]["call_id"]
+        await ear.say("Forget it.")
+        await ear.sdk.response.create()
+        await ear.until("response.done")
+        await ear.sdk.conversation.item.create(
+            item={"type": "function_call_output", "call_id": call_id, "output": "rain"}
+        )
+        assert (await ear.until("conversation.item.done"))["item"]["output"] == "rain"
+        assert "error" not in ear.types
+
+
 async def test_a_tool_of_the_server_stays_inside_one_response() -> None:
     def tell_time() -> str:
         """The time."""
@@ -461,114 +347,6 @@ async def test_a_tool_of_the_server_stays_inside_one_response() -> None:
         assert (
             done["response"]["id"] == next(f for f in ear.frames if f["type"] == "response.created")["response"]["id"]
         )
-
-
-# -- errors ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("frame", "code", "param"),
-    [
-        ("no json", "invalid_event", None),
-        ("[]", "invalid_event", None),
-        ('{"event_id": "mine"}', "invalid_event", "type"),
-        ('{"type": "input.dance", "event_id": "mine"}', "invalid_event", "type"),
-        ('{"type": "session.update", "event_id": "mine"}', "missing_required_parameter", "session"),
-        (
-            '{"type": "session.update", "event_id": "mine", "session": {"type": "realtime", "voice": "ash"}}',
-            "unknown_parameter",
-            "session.voice",
-        ),
-        (
-            '{"type": "session.update", "event_id": "mine", "session": {"type": "realtime", "instructions": 3}}',
-            "invalid_type",
-            "session.instructions",
-        ),
-        (
-            '{"type": "session.update", "event_id": "mine", "session": {"type": "realtime", "audio": {"output": '
-            '{"format": {"type": "audio/pcmu"}}}}}',
-            "invalid_value",
-            "session.audio.output.format.type",
-        ),
-        ('{"type": "response.cancel", "event_id": "mine"}', "response_cancel_not_active", None),
-        ('{"type": "input_audio_buffer.commit", "event_id": "mine"}', "input_audio_buffer_commit_empty", None),
-        ('{"type": "input_audio_buffer.append", "event_id": "mine", "audio": "*"}', "invalid_value", "audio"),
-        (
-            '{"type": "conversation.item.retrieve", "event_id": "mine", "item_id": "x"}',
-            "item_retrieve_invalid_item_id",
-            "item_id",
-        ),
-        (
-            '{"type": "conversation.item.delete", "event_id": "mine", "item_id": "x"}',
-            "item_delete_invalid_item_id",
-            "item_id",
-        ),
-        (
-            '{"type": "conversation.item.truncate", "event_id": "mine", "item_id": "x", "content_index": 0, '
-            '"audio_end_ms": 1}',
-            "item_truncate_invalid_item_id",
-            "item_id",
-        ),
-    ],
-)
-async def test_what_cannot_be_done_is_told_and_the_session_lives_on(frame: str, code: str, param: str | None) -> None:
-    async with talking(asked(), Speak("Still here.", 0.4)) as (ear, _):
-        await ear.sdk.send_raw(frame)
-        error = (await ear.until("error"))["error"]
-        assert (error["type"], error["code"], error["param"]) == ("invalid_request_error", code, param)
-        assert error["event_id"] == ("mine" if "mine" in frame else None)
-        await ear.sdk.send_raw(b"\x00\x01")
-        assert (await ear.until("error"))["error"]["code"] == "invalid_event"
-        await ear.sdk.response.create()
-        assert (await ear.until("response.done"))["response"]["status"] == "completed"
-
-
-async def test_a_response_is_refused_while_one_runs() -> None:
-    async with talking(asked(), Speak("A long story.", 8.0, pace=1.0)) as (ear, _):
-        await ear.sdk.response.create()
-        await ear.until("response.output_audio.delta")
-        await ear.sdk.response.create(event_id="again")
-        error = (await ear.until("error"))["error"]
-        assert error["code"] == "conversation_already_has_active_response"
-        assert error["event_id"] == "again"
-
-
-async def test_a_wrong_key_is_told_then_the_socket_is_closed() -> None:
-    settings = ServerSettings(token="right", drain_s=0)
-    async with serving(settings=settings) as place:
-        async with sdk(place, "wrong") as ear:
-            assert (await ear.next())["error"]["code"] == "invalid_api_key"
-            assert await ear.closed() == (3000, "invalid_request_error.invalid_api_key")
-        async with sdk(place, "right") as ear:
-            assert (await ear.next())["type"] == "session.created"
-
-
-async def test_a_page_gives_its_key_as_a_subprotocol() -> None:
-    async with serving(settings=ServerSettings(token="right", drain_s=0)) as place:
-        offered: Any = ["realtime", "openai-insecure-api-key.right"]
-        address = place.url.replace("http", "ws", 1) + "/v1/realtime?model=gpt-realtime"
-        async with connect(address, subprotocols=offered, compression=None) as socket:
-            assert socket.subprotocol == "realtime"
-            assert json.loads(await socket.recv())["type"] == "session.created"
-
-
-async def test_a_model_that_cannot_be_had_is_told_then_the_socket_is_closed() -> None:
-    class Broken(ScriptedModel):
-        async def connect(self, **_: Any) -> base.Connection:  # type: ignore[override]
-            raise ProviderError("the provider refuses the key", code="invalid_api_key")
-
-    async with serving(lambda: RealtimeAgent("F", "F", Broken([]))) as place, sdk(place) as ear:
-        error = await ear.until("error")
-        assert error["error"]["code"] == "invalid_api_key"
-        assert await ear.closed() == (3000, "server_error.invalid_api_key")
-
-
-async def test_a_session_that_lasts_too_long_expires() -> None:
-    settings = ServerSettings(limits=Limits(call_s=0.2), drain_s=0)
-    async with serving(settings=settings) as place, sdk(place) as ear:
-        code, reason = await ear.closed()
-        assert ear.frames[-1]["error"]["code"] == "session_expired"
-        assert (code, reason) == (1001, "Your session hit the maximum duration of 60 minutes.")
 
 
 # -- what was recorded, and the embedded model -------------------------------------------------------------------------
