@@ -192,7 +192,7 @@ class Conductor:
 
     def _respond(self, event: c.ClientResponseCreateEvent) -> None:
         if event.response is not None and event.response.conversation == "none":
-            self._send(base.ResponseCreate(event.response))
+            self._ask(base.ResponseCreate(event.response))
             return
         if not self._answers.go_on(event.response):
             self._signal(Signal.REQUEST, overrides=event.response)

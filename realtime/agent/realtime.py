@@ -16,7 +16,7 @@ from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.config import SessionConfig, TurnAuthority, TurnDetection
+from realtime.event.config import SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
 from realtime.model.base import Connection, RealtimeModel, SessionUpdate, Settings
 from realtime.runtime import Runtime
 from realtime.tool import Toolkit
@@ -243,6 +243,7 @@ class RealtimeAgent:
                     self._conductor = self._make_conductor(host, connection, tools)
                     self._apply(self._conductor, tools)
                     self._say_ready()
+                    self._say_what_is_left_out()
                     if not started.done():
                         started.set_result(None)
                     early, self._early = self._early or [], None
@@ -303,11 +304,11 @@ class RealtimeAgent:
     def _settings(self) -> Settings:
         config = self._config
         authority = self._authority()
-        declared = {tool.name: tool for tool in (*(config.tools or ()), *self.toolkit.declarations())}
+        declared = self._declared_tools()
         return Settings(
             instructions=config.instructions if config.instructions is not None else self.sys_prompt,
             voice=config.voice or self.model.voice,
-            tools=tuple(declared.values()) if self.model.profile.supports_tools else (),
+            tools=declared if self.model.profile.supports_tools else (),
             output_modalities=config.output_modalities or ("audio",),
             turn_detection=self._turn_detection() if authority == "provider" else "none",
             input_audio_transcription=config.input_audio_transcription is not False,
@@ -315,6 +316,10 @@ class RealtimeAgent:
             max_output_tokens=config.max_output_tokens,
             extra=config.extra or {},
         )
+
+    def _declared_tools(self) -> tuple[ToolDeclaration, ...]:
+        """Ours and the client's; of two with one name, ours."""
+        return tuple({tool.name: tool for tool in (*(self._config.tools or ()), *self.toolkit.declarations())}.values())
 
     def _on_model_event(self, event: m.ModelEvent) -> None:
         if self._conductor is None:
@@ -333,6 +338,21 @@ class RealtimeAgent:
     def _say_ready(self) -> None:
         assert self._host is not None
         self._host.emit(s.AgentReadyEvent(model=self.describe(), agent_id=self.agent_id or "", agent_name=self.name))
+
+    def _say_what_is_left_out(self) -> None:
+        """An agent whose tools its model cannot use goes on without them, and says so."""
+        profile = self.model.profile
+        if self._host is None or profile.supports_tools or not self._declared_tools():
+            return
+        self._host.emit(
+            s.AgentErrorEvent(
+                error_type="server_error",
+                code="unsupported_tools",
+                message=f"{profile.model} cannot use tools: the agent goes on without them",
+                agent_id=self.agent_id or "",
+                agent_name=self.name,
+            )
+        )
 
     def _say_ended(self, reason: str) -> None:
         if self._host is not None and not self._ended and self._conductor is not None:

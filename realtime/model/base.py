@@ -290,15 +290,11 @@ def refusal(profile: Profile, message: ModelInput) -> ClientError | None:
             return ClientError(
                 f"{profile.model} cannot delete an item from its context", code="unsupported_item_delete"
             )
-        case (
-            AudioCommit()
-            | AudioClear()
-            | ItemRetrieve()
-            | ItemTruncate()
-            | ResponseCreate()
-            | ResponseCancel()
-            | SessionUpdate()
-        ):
+        case ResponseCreate(overrides=overrides):
+            if profile.supports_response_overrides or overrides is None or overrides.conversation != "none":
+                return None
+            return ClientError(f"{profile.model} has no responses beside the conversation", code="unsupported_response")
+        case AudioCommit() | AudioClear() | ItemRetrieve() | ItemTruncate() | ResponseCancel() | SessionUpdate():
             return None
         case _:
             assert_never(message)

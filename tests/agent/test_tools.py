@@ -85,10 +85,14 @@ async def test_the_model_is_told_of_the_tools() -> None:
         assert declared["clock"].parameters["required"] == ["zone"]
 
 
-async def test_a_model_without_tools_is_told_of_none() -> None:
+async def test_a_model_without_tools_is_told_of_none_and_the_client_that_they_are_left_out() -> None:
+    """RTM-05: tools never reach the session of a model without tools; the agent says so clearly."""
     profile = msgspec.structs.replace(PROFILE, supports_tools=False)
     async with call(profile=profile, toolkit=TOOLS) as made:
         assert made.link.settings.tools == ()
+        (left_out,) = made.of(s.AgentErrorEvent)
+        assert left_out.code == "unsupported_tools"
+        assert "goes on without them" in left_out.message
 
 
 async def test_a_tool_call_is_run_told_answered_and_the_model_speaks_on() -> None:

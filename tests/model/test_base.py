@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from realtime.event import Item
-from realtime.event.base import ContentPart
+from realtime.event.base import ContentPart, ResponseOverrides
 from realtime.message import ToolResultBlock
 from realtime.model.base import (
     Address,
@@ -79,6 +79,12 @@ def test_a_full_profile_refuses_nothing(message: ModelInput) -> None:
             ItemCreate(TEXT),
             "unsupported_modality",
             "toy-1 does not take text input (it takes audio)",
+        ),
+        (
+            {"supports_response_overrides": False},
+            ResponseCreate(ResponseOverrides(conversation="none")),
+            "unsupported_response",
+            "toy-1 has no responses beside the conversation",
         ),
         ({"supports_tools": False}, RESULT, "unsupported_tools", "toy-1 cannot use tools"),
         (
