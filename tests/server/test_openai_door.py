@@ -395,6 +395,7 @@ class TestLocalModel:
         """Its threads are made once for all tests."""
 
     async def test_a_spoken_question_is_answered_aloud(self, fixtures_dir: Path) -> None:
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
         model = LocalRealtimeModel()
         await model.warm_up()
         pcm = _as_24_khz(fixtures_dir / "audio" / "twelve_times_seven.wav") + bytes(72_000)
