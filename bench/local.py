@@ -246,7 +246,7 @@ def _section(alone: list[Turn], many: list[Turn], recorded: dict[str, tuple[str,
     for name, found in times.items():
         cells = (f"{median(found):.0f}", f"{share(found, 90):.0f}", f"{max(found):.0f}")
         section.rows.append((name, str(len(found)), *cells))
-    one, alone_ms, _, voice_one, voice_many = times.values()
+    one, alone_ms, eight, voice_one, voice_many = times.values()
     turns = [*alone, *(turn for _, spoken in recorded.values() for turn in spoken.turns)]
     short = [turn for turn in turns if turn.length_ms <= LONG_MS]
     recognised = sum(turn.recognised for turn in short) * 100 / len(short)
@@ -255,6 +255,7 @@ def _section(alone: list[Turn], many: list[Turn], recorded: dict[str, tuple[str,
     section.checks = [
         Check("median beyond synthesis alone, one session", beyond, FIRST_AUDIO_LIMIT_MS, " ms"),
         Check(f"p90 at {MANY} sessions in medians at one, from the end of the voice", at_many, MANY_LIMIT),
+        Check("the same from the end of the turn", share(eight, 90) / median(one), None),
         Check(f"recognised when the turn ended, of {len(short)}", recognised, RECOGNISED_LIMIT, " %", at_least=True),
     ]
     if recorded:
