@@ -20,7 +20,7 @@ async def test_calls_talk_and_nothing_is_lost(subject: Subject) -> None:
 
 async def test_a_round_gives_a_table_with_the_ratio_to_its_floor() -> None:
     told: list[str] = []
-    section = await measure_talk([1], 1, 1.0, told.append, (FLOOR, NATIVE), detector_sessions=0)
+    section = await measure_talk([20], 1, 1.5, told.append, (FLOOR, NATIVE), detector_sessions=0)
     assert [row[0] for row in section.rows] == [FLOOR.name, NATIVE.name]
     assert section.rows[0][3] == "1.00"
     assert len(told) == 2
