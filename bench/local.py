@@ -46,6 +46,7 @@ MANY_LIMIT = 1.4
 WORDS_LIMIT = 3.0
 CHUNK_BYTES = UP_HZ * CHUNK_MS // 1000 * 2
 REPLY_PATIENCE_S = 30.0
+NUMBERS = {"2": "two", "3": "three", "4": "four", "5": "five", "7": "seven", "8": "eight", "10": "ten", "12": "twelve"}
 
 
 @dataclass(slots=True)
@@ -289,9 +290,6 @@ def _word_errors(recorded: dict[str, tuple[str, Spoken]]) -> tuple[float, int]:
     said = [_plain(text) for text, _ in recorded.values()]
     heard = [_plain(" ".join(spoken.words.values())) for _, spoken in recorded.values()]
     return jiwer.wer(said, heard), sum(len(text.split()) for text in said)
-
-
-NUMBERS = {"1": "one", "2": "two", "3": "three", "4": "four", "5": "five", "6": "six", "7": "seven", "8": "eight"}
 
 
 def _plain(text: str) -> str:
