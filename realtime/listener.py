@@ -17,7 +17,7 @@ import msgspec
 from realtime.audio.playback import AHEAD_MS, EstimatedPlayback, PlaybackClock, PlayoutBuffer
 from realtime.audio.resample import Resampler
 from realtime.event import server as s
-from realtime.event.base import AudioFormat
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat
 from realtime.runtime import Runtime
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,6 @@ logger = logging.getLogger(__name__)
 MAX_AUDIO_BYTES = 4_000_000
 """Speech that may wait for a client that does not read: 83 s at 24 kHz."""
 MAX_CONTROL_EVENTS = 10_000
-DEFAULT_OUTPUT_RATE_HZ = 24_000
 
 Frame = Any
 """What a sink takes: text or bytes for a socket, events for a queue."""

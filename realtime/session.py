@@ -16,6 +16,7 @@ from realtime.agent.realtime import RealtimeAgent
 from realtime.errors import ClientError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener, queue_listener
 from realtime.runtime import Runtime
@@ -192,7 +193,7 @@ class Session:
         received = self.agent.received_samples
         if received - listener.told_received < MIN_RATE_HZ * RECEIVED_EVERY_MS // 1000:
             return  # not due at any rate, which nearly every frame is spared to ask
-        every = RECEIVED_EVERY_MS * event.format.rate_hz(16_000) // 1000
+        every = RECEIVED_EVERY_MS * event.format.rate_hz(DEFAULT_INPUT_RATE_HZ) // 1000
         if received - listener.told_received >= every:
             listener.told_received = received
             # Told to this listener alone, so it takes no place of its own in the log.

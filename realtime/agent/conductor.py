@@ -23,7 +23,7 @@ from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, ContentPart, Item, ResponseOverrides
 from realtime.event.config import TurnAuthority
 from realtime.message import ToolResultBlock
 from realtime.model import base
@@ -33,8 +33,6 @@ logger = logging.getLogger(__name__)
 
 EMPTY_COMMIT_MS = 100.0
 """Less audio than this is not a turn (OpenAI refuses such a commit): the commit is ignored."""
-DEFAULT_CLIENT_RATE_HZ = 16_000
-"""What a client means that does not name its rate."""
 MAX_DETECTION_LAG_MS = 500
 """More than this between a voice and its detection is not the detector's doing."""
 KEPT_USER_TURNS = 8
@@ -69,7 +67,7 @@ class Conductor:
         self._tools = tools
         self._input = AudioInput(profile.input_rate_hz, detector if authority == "server" else None)
         self._client_format: AudioFormat | None = None
-        self._client_hz = DEFAULT_CLIENT_RATE_HZ
+        self._client_hz = DEFAULT_INPUT_RATE_HZ
         self._base_ms = 0
         self.turn = Turn(authority)
         self.auto_response = auto_response
@@ -158,7 +156,7 @@ class Conductor:
     def _hear(self, event: c.ClientAudioAppendEvent) -> None:
         if event.format != self._client_format:
             try:
-                self._client_hz = event.format.rate_hz(DEFAULT_CLIENT_RATE_HZ)
+                self._client_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
             except ValueError as error:
                 raise ClientError(str(error), code="unsupported_audio_format") from error
             self._client_format = event.format

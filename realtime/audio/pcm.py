@@ -1,7 +1,6 @@
-"""pcm16 mono as bytes: durations, whole samples out of ragged chunks, floats, base64."""
+"""pcm16 mono as bytes: durations, whole samples out of ragged chunks, floats."""
 
 import numpy as np
-import pybase64
 from numpy.typing import NDArray
 
 SAMPLE_BYTES = 2
@@ -34,19 +33,6 @@ def from_float32(samples: NDArray[np.float32]) -> bytes:
     scaled = np.rint(samples * np.float32(_FULL_SCALE))
     pcm: bytes = np.clip(scaled, -32768, 32767).astype(_INT16).tobytes()
     return pcm
-
-
-def decode_base64(text: str | bytes) -> bytes:
-    """Bytes behind strict base64 (padded, no line breaks). Raises ValueError with a sentence for the sender."""
-    try:
-        return pybase64.b64decode(text, validate=True)
-    except ValueError as error:  # binascii.Error is one; so is what non-ASCII text raises
-        raise ValueError(f"The audio is not valid base64 ({error}).") from None
-
-
-def encode_base64(pcm: bytes) -> str:
-    """Base64 text of *pcm*."""
-    return pybase64.b64encode_as_string(pcm)
 
 
 class PcmCarry:

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from realtime.audio.playback import AHEAD_MS, EstimatedPlayback
-from realtime.dialects.base import DEFAULT_OUTPUT_RATE_HZ, AudioDeltaWriter, Frame, decode_json
+from realtime.dialects.base import AudioDeltaWriter, Frame, decode_json
 from realtime.errors import ClientError
 from realtime.event import server as s
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
 from realtime.event.client import ClientEvent
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener, Sink

@@ -17,9 +17,6 @@ from realtime.runtime import Runtime
 
 Frame = str | bytes
 
-DEFAULT_INPUT_RATE_HZ = 16_000
-DEFAULT_OUTPUT_RATE_HZ = 24_000
-
 
 class ClientDialect(Protocol):
     """One client's way to talk. Holds id maps and ordering of one socket, never I/O."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from realtime.audio.playback import AcknowledgedPlayback
 from realtime.dialects import frames
 from realtime.dialects.base import (
-    DEFAULT_INPUT_RATE_HZ,
-    DEFAULT_OUTPUT_RATE_HZ,
     AudioDeltaWriter,
     Frame,
     decode_json,
@@ -14,7 +12,7 @@ from realtime.dialects.base import (
 )
 from realtime.errors import ClientError
 from realtime.event import server as s
-from realtime.event.base import AudioFormat
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ, AudioFormat
 from realtime.event.client import ClientAudioAppendEvent, ClientEvent
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener, Sink

@@ -12,6 +12,11 @@ import msgspec
 
 from realtime.message import ToolCallBlock, ToolResultBlock
 
+DEFAULT_INPUT_RATE_HZ = 16_000
+"""What a client means that does not name the rate of its speech."""
+DEFAULT_OUTPUT_RATE_HZ = 24_000
+"""What a client plays that does not say otherwise."""
+
 Modality = Literal["text", "audio", "image"]
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 ResponseStatus = Literal["in_progress", "completed", "cancelled", "incomplete", "failed"]

@@ -9,8 +9,6 @@ from realtime.audio.pcm import (
     Framer,
     PcmCarry,
     bytes_of,
-    decode_base64,
-    encode_base64,
     from_float32,
     ms_of,
     to_float32,
@@ -74,14 +72,3 @@ def test_float_and_back_is_exact(samples: list[int]) -> None:
 def test_floats_beyond_full_scale_are_clamped() -> None:
     loud = np.array([1.0, 3.5, -1.0, -3.5, 0.0], np.float32)
     assert np.frombuffer(from_float32(loud), "<i2").tolist() == [32767, 32767, -32768, -32768, 0]
-
-
-@given(st.binary())
-def test_base64_round_trip(pcm: bytes) -> None:
-    assert decode_base64(encode_base64(pcm)) == pcm
-
-
-@pytest.mark.parametrize("text", ["a", "a===", "ab\ncd===", "????", "äöü=", "AAAA AAAA"])
-def test_bad_base64_is_one_clear_error(text: str) -> None:
-    with pytest.raises(ValueError, match="not valid base64"):
-        decode_base64(text)

@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from pybase64 import b64encode_as_string
 
 from realtime.audio.mix import mix
-from realtime.audio.pcm import Framer, PcmCarry, decode_base64, encode_base64, from_float32, to_float32
+from realtime.audio.pcm import Framer, PcmCarry, from_float32, to_float32
 from realtime.audio.resample import Resampler
+from realtime.event.decode import decode_base64
 
 RATES = [(16_000, 24_000), (24_000, 16_000), (8_000, 24_000), (48_000, 16_000), (44_100, 24_000)]
 
@@ -68,13 +70,13 @@ def test_tone_keeps_its_pitch_level_and_length(in_hz: int, out_hz: int) -> None:
 def test_whole_pipeline_gives_the_tone_back() -> None:
     """CARD-05: decode, resample, frame, mix, encode on ragged chunks: SNR and length bounds."""
     carry, resampler, framer = PcmCarry(), Resampler(16_000, 24_000), Framer(960)
-    wire = [encode_base64(chunk) for chunk in cut(tone(440, 16_000, 2.0, level=0.4), [641, 1280, 3])]
+    wire = [b64encode_as_string(chunk) for chunk in cut(tone(440, 16_000, 2.0, level=0.4), [641, 1280, 3])]
     silence = bytes(960)
     encoded: list[str] = []
     for text in wire:
         for frame in framer.push(resampler.push(carry.push(decode_base64(text)))):
-            encoded.append(encode_base64(mix([frame, silence])))
-    encoded += [encode_base64(frame) for frame in framer.push(resampler.flush())]
+            encoded.append(b64encode_as_string(mix([frame, silence])))
+    encoded += [b64encode_as_string(frame) for frame in framer.push(resampler.flush())]
     out = b"".join(decode_base64(text) for text in encoded) + framer.flush()
     assert snr_db(out, 440, 24_000) > 60
     assert abs(len(out) // 2 - 48_000) <= 1

@@ -37,11 +37,6 @@ class Context:
         entry = self._find(item_id)
         return None if entry is None else entry.item
 
-    @property
-    def last_id(self) -> str | None:
-        """The id of the last item."""
-        return self._entries[-1].item.id if self._entries else None
-
     def add(self, item: Item, previous_item_id: str | None = None, *, continues: bool = False) -> str | None:
         """Insert after the item with that id, else at the end; returns the id before it. An item with a known id is
         replaced where it stands."""
