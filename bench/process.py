@@ -38,9 +38,12 @@ def free_port() -> int:
 
 
 def prefer(pid: int) -> bool:
-    """Have a process run before the machine's other work, so that this is not measured; False where not allowed."""
+    """Have a process run before the machine's other work, so that this is not measured; False where not allowed.
+
+    By niceness, not in the real-time class: there Linux stops a busy process for 50 ms of each second.
+    """
     try:
-        os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(1))
+        os.setpriority(os.PRIO_PROCESS, pid, -20)
     except (AttributeError, OSError):
         return False
     return True
