@@ -211,8 +211,7 @@ async def measure_churn(calls: int = CALLS, mark: int = MARK) -> Section:
     how = (
         f"{calls} calls are opened and dropped at random points, {AT_ONCE} at a time, half of them by a reset "
         f"({where}). The server runs in this process; tasks, threads and sockets are counted beyond those after the "
-        "first calls. A call that ended is freed by the garbage collector's full run, some 250 calls later: memory "
-        "rises once to hold as many."
+        "first calls."
     )
     section = Section("churn", "Calls opened and dropped", how)
     section.checks = [

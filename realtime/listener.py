@@ -230,6 +230,7 @@ class Listener:
         self._waiting_audio_bytes = 0
         if self._pacer is not None:
             self._pacer.stop()
+            self._pacer = None
         if self._drainer is not None:
             self._drainer.cancel()
             self._drainer = None

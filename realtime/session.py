@@ -78,7 +78,7 @@ class Session:
         self._ending: asyncio.Task[None] | None = None
         self._over = False
         self._said_goodbye = False
-        self.log.subscribe(self._follow)
+        self._stop_following = self.log.subscribe(self._follow)
 
     async def start(self, config: SessionConfig) -> None:
         """Bring the agent in. Raises what `RealtimeAgent.join` raises, after the call has told so and ended itself."""
@@ -110,11 +110,14 @@ class Session:
             self.listeners.remove(listener)
         if self._ear is listener:
             self._ear = None
-        if not self.listeners and not self._over:
-            if self.limits.grace_s > 0:
-                self._after("grace", self.limits.grace_s, lambda: self.end_soon("listener_gone"))
-            else:
-                self.end_soon("listener_gone")
+        if self.listeners:
+            return
+        if self._over:
+            self._part()
+        elif self.limits.grace_s > 0:
+            self._after("grace", self.limits.grace_s, lambda: self.end_soon("listener_gone"))
+        else:
+            self.end_soon("listener_gone")
 
     def heard_ms(self, item_id: str) -> int:
         """See `realtime.agent.host.Ears`."""
@@ -246,8 +249,17 @@ class Session:
             self.log.append(s.ServerSessionEndedEvent(session_id=self.session_id, reason=reason))
         logger.info("call %s ended: %s after %d ms", self.call_id, reason, self.log.now_ms())
         self.ended.set()
-        if self._on_ended is not None:
-            self._on_ended(self)
+        on_ended, self._on_ended = self._on_ended, None
+        if on_ended is not None:
+            on_ended(self)
+        if not self.listeners:
+            self._part()
+
+    def _part(self) -> None:
+        """Over and without listeners: part from what refers back here, so that the call is freed at once and not by
+        the collector."""
+        self._stop_following()
+        self._stop_following = _follows_nothing
 
     # -- following the log -----------------------------------------------------------------------------------------
 
@@ -277,6 +289,10 @@ class Session:
         timer = self._timers.pop(name, None)
         if timer is not None:
             timer.cancel()
+
+
+def _follows_nothing() -> None:
+    """In place of what ends the following of a log that is not followed any more."""
 
 
 def public_error(error: Exception) -> RealtimeError:

@@ -86,6 +86,10 @@ class Answers:
         self._turn_ended_at: float | None = None
         self._created_at: float | None = None
 
+    def close(self) -> None:
+        """The call is over. Parts from the conductor, which holds this object."""
+        self._signal = lambda _: None
+
     @property
     def responding(self) -> bool:
         """Whether a reply is on its way: asked for, running, or waiting for its tools."""

@@ -96,6 +96,10 @@ class Conductor:
         """Whether the model speaks on by itself after the results of tools that run in the client."""
         self._answers.tool_auto_response = wanted
 
+    def close(self) -> None:
+        """The call is over: part from what refers back here, so that all of it is freed at once."""
+        self._answers.close()
+
     # -- from the client -------------------------------------------------------------------------------------------
 
     def on_client(self, event: c.ClientEvent) -> None:

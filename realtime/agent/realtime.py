@@ -20,6 +20,7 @@ from realtime.event.config import SessionConfig, ToolDeclaration, TurnAuthority,
 from realtime.model.base import Connection, RealtimeModel, SessionUpdate, Settings
 from realtime.runtime import Runtime
 from realtime.tool import Toolkit
+from realtime.turn import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,8 @@ class RealtimeAgent:
         self._connection: Connection | None = None
         self._tools: ToolRunner | None = None
         self._task: asyncio.Task[None] | None = None
+        self._turn: Turn | None = None
+        self._joined = False
         self._stopping = asyncio.Event()
         self._ended = False
         self._leave_reason: str | None = None
@@ -87,7 +90,7 @@ class RealtimeAgent:
         # The one import upwards: used alone, an agent needs a call around it (docs/decisions.md).
         from realtime.session import Session, queue_listener
 
-        if self._own_session is not None or self._host is not None:
+        if self._own_session is not None or self._joined:
             raise UsageError("this agent runs already; make one agent per call", code="agent_running")
         runtime = Runtime.of_loop(asyncio.get_running_loop())
         session = Session(agent=self, runtime=runtime, session_id=runtime.new_id("session"), private=True)
@@ -120,15 +123,16 @@ class RealtimeAgent:
 
     async def join(self, host: Host, config: SessionConfig) -> None:
         """Connect the model and become part of the call. Raises ProviderError or ClientError; leaves nothing behind."""
-        if self._host is not None:
+        if self._joined:
             raise UsageError("this agent runs already; make one agent per call", code="agent_running")
+        self._joined = True
         self._host = host
         self.agent_id = self.agent_id or host.runtime.new_id("agent")
         if config.agent_name:
             self.name = config.agent_name
         self._config = self._config.merged(config)
         if self._authority() != "provider" and not self.model.profile.supports_manual_turns:
-            self._host = None
+            self._joined, self._host = False, None
             raise ClientError(
                 f"{self.model.profile.model} always decides about turns itself; leave turn_detection.authority to it",
                 code="unsupported_turn_detection",
@@ -142,7 +146,7 @@ class RealtimeAgent:
             raise
         except BaseException:
             await asyncio.wait([task])
-            self._task = self._host = None
+            self._joined, self._task, self._host = False, None, None
             raise
 
     async def leave(self, reason: str) -> None:
@@ -152,9 +156,14 @@ class RealtimeAgent:
         self._leave_reason = reason
         self._stopping.set()
         task, self._task = self._task, None
-        task.cancel()
+        if self._connection is None:
+            task.cancel()
         await asyncio.wait([task])
         self._say_ended(reason)
+        # What refers back to the call goes, so that both are freed at once and not by the collector.
+        if self._conductor is not None:
+            self._conductor.close()
+        self._host = self._conductor = self._connection = self._tools = None
 
     def receive(self, event: c.ClientEvent) -> None:
         """Take a client event at once; a ClientError becomes an `agent_error`. Raises UsageError before `join`."""
@@ -206,7 +215,7 @@ class RealtimeAgent:
     @property
     def hasty_turns(self) -> int:
         """How many hasty turn ends were undone in this call."""
-        return self._conductor.turn.hasty_turns if self._conductor is not None else 0
+        return self._turn.hasty_turns if self._turn is not None else 0
 
     def describe(self) -> dict[str, Any]:
         """Which model speaks and what it can, for people and pages. Holds no secrets."""
@@ -241,6 +250,7 @@ class RealtimeAgent:
                 self._connection = connection
                 try:
                     self._conductor = self._make_conductor(host, connection, tools)
+                    self._turn = self._conductor.turn
                     self._apply(self._conductor, tools)
                     self._say_ready()
                     self._say_what_is_left_out()
@@ -251,6 +261,7 @@ class RealtimeAgent:
                         self._on_model_event(event)
                     await self._stopping.wait()
                 finally:
+                    tools.cancel_tools()
                     await connection.close()
         except* (ProviderError, UsageError, ClientError) as errors:
             if started.done():

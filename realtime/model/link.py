@@ -174,7 +174,10 @@ class _Socket(ClientConnection):
     """A client connection that hands messages over inside the read callback. Also the `Link`."""
 
     def __init__(self, protocol: ClientProtocol, *, receiver: Receiver, limits: WireLimits, **options: Any) -> None:
+        logger = protocol.logger
         super().__init__(protocol, **options)
+        # The library's own would refer to this object, and it to the library's: freed by the collector only.
+        self.logger = protocol.logger = logger
         self._receiver = receiver
         self._close_within_s = limits.close_timeout_s
         self._max_bytes = limits.max_message_bytes
@@ -291,6 +294,7 @@ class _Socket(ClientConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self.keepalive_task = None  # cancelled; its exception refers back here
         self._receiver.lost(self.close_code or 1006, self.close_reason or "")
 
 

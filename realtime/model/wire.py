@@ -175,6 +175,7 @@ class Wire:
             if self._closing is not None:
                 self._closing.abort()
             self._finish("closed")
+            self._closing = None
 
     # What a leg reports.
 
@@ -490,6 +491,7 @@ class _Leg:
         self._wire._drain(self)
 
     def lost(self, code: int, reason: str) -> None:
+        self.link = None
         for data in self._early:
             self.error = next((event for event in self._decode(data) if isinstance(event, ModelErrorEvent)), self.error)
         self._early.clear()

@@ -66,6 +66,12 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
                     self._cutter = None
                     return
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`. Parts from the scope, so that both are freed at once and not by the collector."""
+        super().connection_lost(exc)
+        if self.scope is not None:
+            (self.scope["extensions"] or {}).pop(EXTENSION, None)
+
     def _is_open(self) -> bool:
         return self.conn.state is _OPEN
 

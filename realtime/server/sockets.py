@@ -104,8 +104,9 @@ class SocketSink:
         self._on_close()
 
     async def abandon(self) -> None:
-        """Forget what was not sent."""
+        """Forget what was not sent, and who to tell."""
         self.closed = True
+        self._on_close = _nobody_to_tell
         if self._rest is not None:
             self._rest.cancel()
             await asyncio.wait([self._rest])
@@ -134,6 +135,10 @@ class SocketSink:
             self.closed = True
         finally:
             self._rest = None
+
+
+def _nobody_to_tell() -> None:
+    """In place of a callback that would keep a closed socket alive."""
 
 
 class _Begun:

@@ -9,8 +9,14 @@ import psutil
 import pytest
 
 from realtime.agent import RealtimeAgent
+from realtime.agent.conductor import Conductor
+from realtime.listener import Listener
 from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.wire import Wire
+from realtime.server.protocol import VoiceSocketProtocol
 from realtime.server.settings import ServerSettings
+from realtime.server.sockets import ClientSocket
+from realtime.session import Session
 from tests.model.emulator import Emulator
 from tests.server.harness import Json, Place, audio_append, create, serving, settled
 
@@ -73,3 +79,35 @@ async def test_dropped_calls_leave_nothing(fault: str) -> None:
             await settled(lambda: len(process.net_connections()) <= n_sockets)
             assert threading.active_count() <= threads
             assert place.calls.total > CALLS / 2
+
+
+def alive(*kinds: type) -> dict[str, int]:
+    """How many objects of these kinds there are, ended calls that nobody freed included."""
+    counts = dict.fromkeys((kind.__name__ for kind in kinds), 0)
+    for one in gc.get_objects():
+        if type(one) in kinds:
+            counts[type(one).__name__] += 1
+    return counts
+
+
+async def test_ended_calls_are_freed_without_the_collector() -> None:
+    """Objects that refer to each other in a circle would wait for its next full run, some hundred calls later."""
+    kinds = (Session, RealtimeAgent, Conductor, Listener, ClientSocket, Wire, VoiceSocketProtocol)
+    async with Emulator() as provider:
+        model = OpenAIRealtimeModel(api_key="k", base_url=provider.base_url)
+        async with serving(lambda: RealtimeAgent("Friday", "", model), ServerSettings(drain_s=0)) as place:
+            await one_call(place, 0)
+            await settled(lambda: place.calls.running == 0)
+            gc.collect()
+            before = alive(*kinds)
+            gc.disable()
+            try:
+                for _ in range(5):
+                    async with place.client("/ws/user/session1") as client:
+                        await client.send(create())
+                        await client.until("agent_ready")
+                await settled(lambda: place.calls.running == 0)
+                await settled(lambda: alive(*kinds) == before)
+                assert alive(*kinds) == before
+            finally:
+                gc.enable()
