@@ -69,7 +69,7 @@ class NativeDialect:
         return out
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
-        """See `ClientDialect`. Raises ClientError for a rate outside 8..96 kHz."""
+        """See `ClientDialect`. Raises ClientError for a rate that is not served."""
         try:
             input_hz = (config.input_audio_format or AudioFormat()).rate_hz(DEFAULT_INPUT_RATE_HZ)
             output_hz = (config.output_audio_format or AudioFormat()).rate_hz(DEFAULT_OUTPUT_RATE_HZ)

@@ -16,6 +16,8 @@ DEFAULT_INPUT_RATE_HZ = 16_000
 """What a client means that does not name the rate of its speech."""
 DEFAULT_OUTPUT_RATE_HZ = 24_000
 """What a client plays that does not say otherwise."""
+SAMPLE_RATES_HZ = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000, 88_200, 96_000)
+"""The rates of a client's audio. Between any two of them and a model's the resampler is small."""
 
 Modality = Literal["text", "audio", "image"]
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
@@ -55,7 +57,8 @@ class AudioFormat(msgspec.Struct, frozen=True, kw_only=True):
         return cls(type="audio/pcm", rate=rate_hz, encoding="pcm16", sample_rate=rate_hz)
 
     def rate_hz(self, default_hz: int) -> int:
-        """The rate that is meant. Raises ValueError for another encoding or an impossible or contradictory rate."""
+        """The rate that is meant. Raises ValueError for another encoding, a contradiction, or a rate not in
+        `SAMPLE_RATES_HZ`."""
         if self.encoding is not None and self.encoding.lower() not in ("pcm16", "pcm_s16le", "pcm"):
             raise ValueError(f"audio encoding {self.encoding!r} is not supported: send pcm16, little endian, mono")
         if self.type is not None and self.type.lower() not in ("audio/pcm", "audio/l16", "pcm16", "pcm"):
@@ -65,8 +68,9 @@ class AudioFormat(msgspec.Struct, frozen=True, kw_only=True):
             return default_hz
         if self.sample_rate is not None and self.sample_rate != rate_hz:
             raise ValueError(f"audio format says rate {rate_hz} and sample_rate {self.sample_rate}")
-        if not 8_000 <= rate_hz <= 96_000:
-            raise ValueError(f"audio rate {rate_hz} Hz is outside 8000..96000")
+        if rate_hz not in SAMPLE_RATES_HZ:
+            known = ", ".join(map(str, SAMPLE_RATES_HZ))
+            raise ValueError(f"audio rate {rate_hz} Hz is not served: use one of {known}")
         return rate_hz
 
 

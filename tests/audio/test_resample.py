@@ -10,6 +10,7 @@ from pybase64 import b64encode_as_string
 from realtime.audio.mix import mix
 from realtime.audio.pcm import Framer, PcmCarry, from_float32, to_float32
 from realtime.audio.resample import Resampler
+from realtime.event.base import SAMPLE_RATES_HZ
 from realtime.event.decode import decode_base64
 
 RATES = [(16_000, 24_000), (24_000, 16_000), (8_000, 24_000), (48_000, 16_000), (44_100, 24_000)]
@@ -88,6 +89,50 @@ def test_frequencies_beyond_the_lower_rate_do_not_fold_back() -> None:
     assert float(np.max(np.abs(to_float32(out)[800:-800]))) < 0.001
 
 
+@pytest.mark.parametrize("client_hz", SAMPLE_RATES_HZ)
+@pytest.mark.parametrize("model_hz", [8_000, 16_000, 24_000])
+def test_every_rate_of_a_client_is_converted_to_and_from_every_rate_of_a_model(client_hz: int, model_hz: int) -> None:
+    """CARD-05: pitch, level and length, both ways."""
+    for in_hz, out_hz in ((client_hz, model_hz), (model_hz, client_hz)):
+        resampler = Resampler(in_hz, out_hz)
+        out = resampler.push(tone(1000, in_hz, 1.0)) + resampler.flush()
+        assert snr_db(out, 1000, out_hz) > 60
+        assert len(out) // 2 == out_hz
+
+
+@pytest.mark.parametrize(
+    ("in_hz", "out_hz", "most_ms"), [(16_000, 24_000, 3), (24_000, 16_000, 3), (48_000, 16_000, 2), (44_100, 24_000, 5)]
+)
+def test_little_is_held_back(in_hz: int, out_hz: int, most_ms: float) -> None:
+    resampler = Resampler(in_hz, out_hz)
+    chunk = tone(300, in_hz, 0.02)
+    sent_s, got_s = 0.0, 0.0
+    for _ in range(20):
+        sent_s += len(chunk) / 2 / in_hz
+        got_s += len(resampler.push(chunk)) / 2 / out_hz
+        assert 0 <= sent_s - got_s <= most_ms / 1000
+
+
+def test_speech_frequencies_pass_and_their_images_do_not() -> None:
+    """Up to 5.5 kHz of 16 kHz audio nothing is lost; what a tone leaves beyond 8.8 kHz is not heard."""
+    for freq_hz in (200, 3_000, 5_500):
+        resampler = Resampler(16_000, 24_000)
+        out = to_float32(resampler.push(tone(freq_hz, 16_000, 1.0)) + resampler.flush())[2_400:-2_400]
+        assert float(np.sqrt(2 * np.mean(np.square(out)))) == pytest.approx(0.5, rel=0.02)
+        spectrum = np.abs(np.fft.rfft(out * np.hanning(len(out))))
+        beyond = spectrum[np.fft.rfftfreq(len(out), 1 / 24_000) > 8_800]
+        assert float(beyond.max() / spectrum.max()) < 0.001
+
+
+def test_full_scale_is_clipped_and_does_not_wrap() -> None:
+    resampler = Resampler(16_000, 24_000)
+    square = np.where(np.arange(16_000) // 40 % 2, 32_767, -32_768).astype("<i2").tobytes()
+    out = np.frombuffer(resampler.push(square), "<i2").astype(np.int32)
+    assert out.max() == 32_767
+    assert out.min() == -32_768
+    assert not np.any((out[1:-1] > 30_000) & (out[:-2] < -30_000) & (out[2:] < -30_000))
+
+
 def test_equal_rates_pass_through() -> None:
     resampler = Resampler(16_000, 16_000)
     pcm = tone(300, 16_000, 0.1)
@@ -114,6 +159,11 @@ def test_unused_resampler_has_nothing_to_flush() -> None:
 def test_half_a_sample_is_refused(rates: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="size"):
         Resampler(*rates).push(b"abc")
+
+
+def test_rates_without_a_common_measure_are_refused() -> None:
+    with pytest.raises(ValueError, match="common rates"):
+        Resampler(44_101, 24_000)
 
 
 @pytest.mark.parametrize("rates", [(0, 16_000), (16_000, -1)])
