@@ -59,6 +59,7 @@ class OpenAIDialect:
         self._lapsed: set[str] = set()
         self._running: Running | None = None
         self._awaiting = False
+        self._wanted_metadata: dict[str, str] | None = None
         self._voiced: list[str] = []
 
     @property
@@ -187,7 +188,7 @@ class OpenAIDialect:
         if wire.id is not None and wire.id in self._items:
             raise w.Refusal(
                 f"Error adding item: an item with id '{wire.id}' already exists.",
-                code="invalid_value",
+                code="item_create_duplicate_item_id",
                 param="item.id",
             )
         if previous is not None and previous != "root" and self._ours(previous) not in self._items:
@@ -267,6 +268,7 @@ class OpenAIDialect:
             if running is None:
                 self._settle()
             self._awaiting = True
+            self._wanted_metadata = wanted.metadata if wanted is not None else None
         return c.ClientResponseCreateEvent(response=overrides, event_id=label)
 
     def _cancel(self, response_id: str | None, label: str | None) -> c.ClientEvent:
@@ -327,7 +329,10 @@ class OpenAIDialect:
             case s.AgentInputCommittedEvent() | s.AgentInputClearedEvent():
                 self._speaking, self._input_bytes = False, 0
             case s.AgentResponseCreatedEvent() if event.conversation != "none":
-                self._awaiting = False
+                if self._awaiting:
+                    # Not every model repeats it, and clients find their own request by it.
+                    self._replies.metadata[event.response_id] = self._wanted_metadata
+                self._awaiting, self._wanted_metadata = False, None
                 if self._running is None:
                     self._running = Running(event.response_id)
                 self._running.goes_on(event.response_id)
