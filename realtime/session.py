@@ -152,9 +152,8 @@ class Session:
         match event:
             case c.ClientAudioAppendEvent():
                 self._ear = listener
-                before = self.agent.received_samples
                 self.agent.receive(event)
-                if listener is not None and listener.tells_received_audio and self.agent.received_samples != before:
+                if listener is not None and listener.tells_received_audio:
                     self._tell_received(listener, event)
             case c.ClientPlaybackAckEvent():
                 if listener is not None:
@@ -266,6 +265,8 @@ class Session:
     def _follow(self, event: s.ServerEvent) -> None:
         for listener in self.listeners:
             listener.deliver(event)
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            return
         if isinstance(event, s.AgentInputStartedEvent | s.AgentInputDoneEvent | s.AgentResponseCreatedEvent):
             self._active_at = self.runtime.now()
         elif isinstance(event, s.AgentResponseDoneEvent):

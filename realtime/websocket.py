@@ -18,6 +18,11 @@ OTHER = 0
 
 _FIN = 0x80
 _CLOSE = 8
+_MASKED = 0x80
+_EXTENDED = 126
+_MASKED_HEADER = struct.Struct(">BBH4s")
+_PLAIN_HEADER = struct.Struct(">BBH")
+"""Of a frame whose length takes 16 bits, as speech's does."""
 _MASK_POOL_BYTES = 4_096
 _LONG_BYTES = 65_536
 """A longer frame goes to the library piece by piece as it arrives: joining the pieces here would copy it often."""
@@ -88,12 +93,18 @@ class FrameCutter:
 def client_frame(kind: int, payload: bytes) -> bytes:
     """A whole message as a client sends it."""
     mask = _next_mask()
-    return _header(kind, len(payload), 0x80) + mask + apply_mask(payload, mask)
+    length = len(payload)
+    if _EXTENDED <= length < _LONG_BYTES:
+        return _MASKED_HEADER.pack(_FIN | kind, _MASKED | _EXTENDED, length, mask) + apply_mask(payload, mask)
+    return _header(kind, length, _MASKED) + mask + apply_mask(payload, mask)
 
 
 def server_frame(kind: int, payload: bytes) -> bytes:
     """A whole message as a server sends it."""
-    return _header(kind, len(payload), 0) + payload
+    length = len(payload)
+    if _EXTENDED <= length < _LONG_BYTES:
+        return _PLAIN_HEADER.pack(_FIN | kind, _EXTENDED, length) + payload
+    return _header(kind, length, 0) + payload
 
 
 _masks = struct.iter_unpack("4s", b"")
@@ -110,8 +121,7 @@ def _next_mask() -> bytes:
 
 
 def _header(kind: int, length: int, masked: int) -> bytes:
-    if length < 126:
+    """For every other length."""
+    if length < _EXTENDED:
         return bytes((_FIN | kind, masked | length))
-    if length < 65_536:
-        return bytes((_FIN | kind, masked | 126, length >> 8, length & 255))
     return bytes((_FIN | kind, masked | 127)) + length.to_bytes(8, "big")
