@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +16,8 @@ from rich.table import Table
 import realtime
 from realtime.errors import UsageError
 from realtime.server import serve as serving
-from realtime.server.doctor import examine
+from realtime.server.doctor import examine, try_keys
+from realtime.server.fronts import FRONTS, fronts_for
 from realtime.server.gate import LOOPBACK_HOSTS
 from realtime.server.plan import FACTORY, Plan, app_of, reload_folder, set_up_logging
 from realtime.server.settings import ServerSettings
@@ -68,7 +71,30 @@ def serve(
     host: Annotated[str, typer.Option(help="Where to listen. Beyond loopback a token is needed.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 8000,
     strict_port: Annotated[bool, typer.Option("--strict-port", help="Give up where the port is taken.")] = False,
-    model: Annotated[str, typer.Option(help="Of the built-in agent: local, openai:NAME or scripted.")] = "local",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The built-in agent's default: local, openai, openai:NAME, gemini, dashscope, scripted; without it "
+            "the only provider that has a key, else local.",
+        ),
+    ] = None,
+    route: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN=NAME",
+            help="Which model a client's name for one means, such as 'gpt-*=gemini'. Repeatable; the first that "
+            "matches decides.",
+        ),
+    ] = None,
+    front: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help=f"Other services' protocols to speak: {','.join(FRONTS)}, or none. All of them on loopback or with a "
+            "token, else none.",
+        ),
+    ] = None,
     token: Annotated[str | None, typer.Option(help="What clients have to show; `auto` makes one.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Let everybody in reach call.")] = False,
     tls: Annotated[str | None, typer.Option(metavar="self | CERT KEY", help="Serve https.")] = None,
@@ -98,6 +124,8 @@ def serve(
         hosts=LOOPBACK_HOSTS if serving.is_loopback(host) else None,
         trust_forwarded=trust_proxy,
         drain_s=0 if reload else drain,
+        routes=routes_of(route or []),
+        fronts=fronts_for(front, guarded=token is not None or serving.is_loopback(host)),
     )
     plan = Plan(target=target, model=model, settings=settings, log_level=log_level)
     files = tls_files(tls, tls_key)
@@ -112,9 +140,13 @@ def serve(
 
 
 @cli.command()
-def doctor() -> None:
+def doctor(
+    online: Annotated[
+        bool, typer.Option("--online", help="Also try each key that is set: opens a session, says nothing, closes it.")
+    ] = False,
+) -> None:
     """Tell what is available here, and what each missing thing would give."""
-    findings = examine()
+    findings = [*examine(), *(asyncio.run(try_keys()) if online else ())]
     table = Table.grid(padding=(0, 2, 0, 0))
     for one in findings:
         mark = "[green]yes[/green]" if one.available else "[red]no[/red]" if one.needed else "[yellow]no[/yellow]"
@@ -125,6 +157,17 @@ def doctor() -> None:
     out.print(table)
     if any(one.needed and not one.available for one in findings):
         raise typer.Exit(1)
+
+
+def routes_of(words: Sequence[str]) -> dict[str, str]:
+    """The table that `--route PATTERN=NAME` means, in its order. Raises UsageError for anything else."""
+    routes: dict[str, str] = {}
+    for word in words:
+        pattern, _, name = (part.strip() for part in word.partition("="))
+        if not pattern or not name:
+            raise UsageError(f"--route takes PATTERN=NAME, such as '*=openai:gpt-realtime', not {word!r}", code="route")
+        routes.setdefault(pattern, name)
+    return routes
 
 
 def announce(address: str) -> None:

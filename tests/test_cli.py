@@ -19,12 +19,13 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 import realtime
-from realtime.cli import spread_tls
+from realtime.cli import routes_of, spread_tls
 from realtime.errors import UsageError
 from realtime.server import doctor
 from realtime.server.plan import PLAN, Plan, load_make_agent, reload_folder
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
+from tests.server.harness import serving
 
 AGENT_FILE = """
 from realtime import RealtimeAgent, ScriptedModel
@@ -197,6 +198,10 @@ def test_tls_self_serves_https(run: Run, tmp_path: Path) -> None:
         (("serve", "--host", "0.0.0.0"), "--token auto"),
         (("serve", "nothing.py:make_agent"), "there is no file"),
         (("serve", "--model", "parrot"), "there is no model 'parrot'"),
+        (("serve", "--route", "gpt"), "--route takes PATTERN=NAME"),
+        (("serve", "--route", "gpt*=parrot"), "there is no model 'parrot'"),
+        (("serve", "--route", "*=local", "--route", "gpt*=scripted"), "no name takes the route 'gpt*'"),
+        (("serve", "--front", "soap"), "there is no front 'soap'; there are openai"),
         (("serve", "--tls", "cert.pem"), "--tls CERT KEY"),
         (("serve", "--tls", "cert.pem", "key.pem"), "there is no file cert.pem"),
         (("serve", "--reload"), "--reload restarts when a file changes"),
@@ -220,6 +225,23 @@ def test_the_version_is_printed(tmp_path: Path) -> None:
     assert realtime_says("--version", cwd=tmp_path) == (0, f"realtime {realtime.__version__}\n")
 
 
+def test_serve_says_before_anything_else_who_hears_the_calls(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "DASHSCOPE_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-4711")
+    said = "\n".join(run("--port", "0").lines)
+    assert "The only key found is for OpenAI, so gpt-realtime-2.1 speaks." in said
+    assert "goes to OpenAI and may cost money; `--model local` keeps it on this computer." in said
+    assert "4711" not in said
+
+
+def test_a_model_without_its_key_is_named_at_the_start(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    served = run("--port", "0", "--model", "scripted", "--route", "gem*=gemini")
+    assert "gemini cannot be called yet: set GEMINI_API_KEY." in served.lines
+
+
 # -- parts -------------------------------------------------------------------------------------------------------------
 
 
@@ -235,6 +257,11 @@ def test_the_version_is_printed(tmp_path: Path) -> None:
 )
 def test_tls_takes_one_word_or_two(words: list[str], spread: list[str]) -> None:
     assert spread_tls(words) == spread
+
+
+def test_routes_keep_their_order_and_the_first_of_a_pattern() -> None:
+    words = ["gpt-*=gemini", " qwen* = local", "*=openai:gpt-realtime", "gpt-*=local"]
+    assert [*routes_of(words).items()] == [("gpt-*", "gemini"), ("qwen*", "local"), ("*", "openai:gpt-realtime")]
 
 
 @pytest.fixture
@@ -281,8 +308,14 @@ def test_reload_watches_the_folder_of_the_file(agent_file: Path) -> None:
 
 
 def test_a_plan_survives_the_trip_through_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = ServerSettings(limits=Limits(grace_s=3), token="secret", allowed_origins=("https://a.example",))
-    plan = Plan(target="app.py:make_agent", settings=settings)
+    settings = ServerSettings(
+        limits=Limits(grace_s=3),
+        token="secret",
+        allowed_origins=("https://a.example",),
+        routes={"gpt-*": "gemini", "*": "local"},
+        fronts=("openai",),
+    )
+    plan = Plan(target="app.py:make_agent", settings=settings, model="scripted")
     monkeypatch.setenv(PLAN, "")
     plan.put_into_environment()
     assert msgspec.json.decode(os.environ[PLAN], type=Plan) == plan
@@ -299,6 +332,30 @@ def test_doctor_tells_what_is_there_and_never_a_key(tmp_path: Path, monkeypatch:
         assert part in said
     assert "OPENAI_API_KEY is set" in " ".join(said.split())
     assert "4711" not in said
+
+
+def test_doctor_names_the_variables_of_each_provider_and_whether_they_are_set() -> None:
+    found = {one.name: one for one in doctor.examine({"GOOGLE_API_KEY": "4711", "OPENAI_BASE_URL": "http://u:pw@x"})}
+    assert found["Gemini"].available
+    assert found["Gemini"].detail == (
+        "GEMINI_API_KEY is not set, GOOGLE_API_KEY is set, GOOGLE_GEMINI_BASE_URL is not set"
+    )
+    assert not found["OpenAI"].available
+    assert found["OpenAI"].detail == "OPENAI_API_KEY is not set, OPENAI_BASE_URL is set"
+    assert found["DashScope"].fix == "export DASHSCOPE_API_KEY=..."
+
+
+async def test_doctor_tries_a_key_where_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong key is one sentence that names the variable to set."""
+    async with serving(settings=ServerSettings(token="right", drain_s=0)) as place:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{place.url}/v1")
+        told = {}
+        for key in ("right", "wrong"):
+            monkeypatch.setenv("OPENAI_API_KEY", key)
+            (told[key],) = await doctor.try_keys({"OPENAI_API_KEY": key})
+    assert told["right"].available
+    assert (told["wrong"].name, told["wrong"].available) == ("OpenAI online", False)
+    assert told["wrong"].detail == "OpenAI refused the key: set OPENAI_API_KEY to a valid one"
 
 
 def test_doctor_says_what_a_missing_thing_would_give() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.base import ClientDialect
@@ -11,22 +11,29 @@ from realtime.errors import ClientError
 
 __all__ = ["SUBPROTOCOL", "ClientDialect", "choose"]
 
-_BY_NAME: dict[str, Callable[[], ClientDialect]] = {
-    "native": lambda: NativeDialect(None),
-    "agentscope1": AgentScope1Dialect,
-    "docs": lambda: AgentScope1Dialect(short_names=True),
-}
+NAMES = ("agentscope1", "docs", "native")
 
 
-def choose(subprotocols: Sequence[str], name: str | None = None) -> ClientDialect:
+def choose(
+    subprotocols: Sequence[str],
+    name: str | None = None,
+    *,
+    now: Callable[[], float] | None = None,
+    providers: Mapping[str, str] | None = None,
+) -> ClientDialect:
     """The dialect for a socket that offers these WebSocket subprotocols and names this one (`?dialect=`).
 
-    A client that asks for nothing gets the AgentScope 1.x shapes. Raises ClientError for an unknown name.
+    A client that asks for nothing gets the AgentScope 1.x shapes; `now` and `providers` are for these
+    (`AgentScope1Dialect`). Raises ClientError for an unknown name.
     """
-    if name is not None:
-        if name not in _BY_NAME:
-            raise ClientError(
-                f"unknown dialect {name!r}: use one of {', '.join(sorted(_BY_NAME))}", code="unknown_dialect"
-            )
-        return _BY_NAME[name]()
-    return NativeDialect(SUBPROTOCOL) if SUBPROTOCOL in subprotocols else AgentScope1Dialect()
+    match name:
+        case None if SUBPROTOCOL in subprotocols:
+            return NativeDialect(SUBPROTOCOL)
+        case None | "agentscope1":
+            return AgentScope1Dialect(now=now, providers=providers)
+        case "docs":
+            return AgentScope1Dialect(short_names=True, now=now, providers=providers)
+        case "native":
+            return NativeDialect(None)
+        case _:
+            raise ClientError(f"unknown dialect {name!r}: use one of {', '.join(NAMES)}", code="unknown_dialect")

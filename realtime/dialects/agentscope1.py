@@ -1,20 +1,30 @@
 """The AgentScope 1.x shapes, for pages that ask for nothing: JSON only, paced, every reply closed.
 
 `short_names` drops the `agent_` prefix, as the JavaScript sample of the documentation expects (`?dialect=docs`).
+
+The pages cannot be changed, so what they get wrong is put right here: images under another key, zeros of a recorder
+that was never stopped, a commit before there is a call, the last syllable cut off.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
+from realtime.audio.pcm import bytes_of
 from realtime.audio.playback import AHEAD_MS, EstimatedPlayback
 from realtime.dialects.base import AudioDeltaWriter, Frame, decode_json
 from realtime.errors import ClientError
 from realtime.event import server as s
-from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
-from realtime.event.client import ClientEvent
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ, AudioFormat
+from realtime.event.client import (
+    ClientAudioAppendEvent,
+    ClientAudioCommitEvent,
+    ClientEvent,
+    ClientSessionCreateEvent,
+)
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener, Sink
 from realtime.message import ToolCallBlock, ToolResultBlock
@@ -37,13 +47,36 @@ _AS_THEY_ARE = (
 )
 
 
-class AgentScope1Dialect:
-    """One client that speaks the 1.x vocabulary. What 1.x has no event for is not sent."""
+TAIL_MS = 300
+"""Silence behind a reply: the chatbot page stops its player up to 250 ms early."""
+LEAD_MS = 100
+"""How far ahead of real time a frame of zeros may be after the voice button was used."""
 
-    def __init__(self, *, short_names: bool = False) -> None:
+
+class AgentScope1Dialect:
+    """One client that speaks the 1.x vocabulary. What 1.x has no event for is not sent.
+
+    `now` (monotonic seconds) lets zeros be left out that the page sends beside its live speech; null leaves them in.
+    `providers` says what the page's names of providers mean here; others stay as they are.
+    """
+
+    def __init__(
+        self,
+        *,
+        short_names: bool = False,
+        now: Callable[[], float] | None = None,
+        providers: Mapping[str, str] | None = None,
+    ) -> None:
         self._short = short_names
         self._delta = AudioDeltaWriter("response_audio_delta" if short_names else "agent_response_audio_delta")
         self._told: dict[str, str] = {}
+        self._recorders = _Recorders(now) if now is not None else None
+        self._providers = providers or {}
+        self._committing = False
+        """The latest frame was a commit."""
+        self._plays = False
+        """Speech was sent that the page may still play to its end."""
+        self._told_refusal = False
 
     @property
     def subprotocol(self) -> str | None:
@@ -56,18 +89,50 @@ class AgentScope1Dialect:
             raise ClientError(
                 "binary frames need the subprotocol realtime.v1; send JSON with base64 audio", code="invalid_frame"
             )
-        return decode_json(frame)
+        try:
+            event = decode_json(frame)
+        except ClientError:
+            renamed = _image_under_its_name(frame)
+            if renamed is None:
+                raise
+            event = decode_json(renamed)
+        self._committing = type(event) is ClientAudioCommitEvent
+        match event:
+            case ClientAudioAppendEvent() if self._recorders is not None and not self._recorders.keeps(event):
+                return msgspec.structs.replace(event, audio=b"")
+            case ClientAudioCommitEvent() if self._recorders is not None:
+                self._recorders.switched_off()
+            case ClientSessionCreateEvent():
+                self._told_refusal = False
+                named = event.config.get("model_provider")
+                if isinstance(named, str) and named in self._providers:
+                    config = event.config | {"model_provider": self._providers[named]}
+                    return msgspec.structs.replace(event, config=config)
+            case _:
+                pass
+        return event
 
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """See `ClientDialect`."""
         if type(event) is s.AgentResponseAudioDeltaEvent:
+            self._plays = True
             return [self._delta.encode(event)]
+        if type(event) is s.ServerAudioFlushEvent:
+            self._plays = False
+            return []
+        if type(event) is s.AgentErrorEvent and self._is_no_news(event):
+            return []
         fields = self._fields(event)
         if fields is None:
             return []
         if self._short:
             fields["type"] = fields["type"].removeprefix("agent_")
-        return [msgspec.json.encode(fields).decode()]
+        frames: list[Frame] = [msgspec.json.encode(fields).decode()]
+        if type(event) is s.AgentResponseAudioDoneEvent and self._plays:
+            self._plays = False
+            if not self._short:
+                frames.insert(0, self._delta.encode(_tail(event)))
+        return frames
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
         """See `ClientDialect`. These pages play 24 kHz whatever is said, never flush and acknowledge nothing."""
@@ -79,6 +144,16 @@ class AgentScope1Dialect:
             ahead_ms=AHEAD_MS,
             output_rate_hz=DEFAULT_OUTPUT_RATE_HZ,
         )
+
+    def _is_no_news(self, event: s.AgentErrorEvent) -> bool:
+        """Whether the page would only alarm its user: it commits before there is a call, and it shows each of the
+        camera's images, one a second, to a model that takes none."""
+        if event.code in ("no_session", "session_ended"):
+            return self._committing
+        if event.code != "unsupported_modality":
+            return False
+        told, self._told_refusal = self._told_refusal, True
+        return told
 
     def _fields(self, event: s.ServerEvent) -> dict[str, Any] | None:
         """The 1.x object of an event, None where 1.x has none."""
@@ -105,6 +180,71 @@ class AgentScope1Dialect:
                 return event.model_dump() | {"tool_result": _tool_result(event.tool_result)}
             case _:
                 return None
+
+
+class _Recorders:
+    """Hears the speech of a page once whose voice button was switched off and on again.
+
+    The recorder from before runs on and sends zeros between the live frames, one more stream with each time. So frames
+    of zeros are then left out as long as the client is ahead of real time: they would chop the speech.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._off = False
+        self._since_s: float | None = None
+        """When the latest frame came, once there may be more than one recorder."""
+        self._ahead_ms = 0.0
+
+    def switched_off(self) -> None:
+        """The page stopped listening."""
+        self._off = True
+
+    def keeps(self, event: ClientAudioAppendEvent) -> bool:
+        """Whether the frame is part of the speech."""
+        now_s = self._now()
+        if self._off:
+            self._off, self._since_s, self._ahead_ms = False, now_s, 0.0
+        if self._since_s is None:
+            return True
+        self._ahead_ms = max(0.0, self._ahead_ms - (now_s - self._since_s) * 1000)
+        self._since_s = now_s
+        if self._ahead_ms > LEAD_MS and event.audio.count(0) == len(event.audio):
+            return False
+        try:
+            rate_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
+        except ValueError:
+            return True
+        self._ahead_ms += len(event.audio) // 2 * 1000 / rate_hz
+        return True
+
+
+def _image_under_its_name(frame: str) -> str | None:
+    """The frame of an image that the chatbot page put under `data` instead of `image`; null for any other."""
+    try:
+        fields = msgspec.json.decode(frame, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return None
+    if fields.get("type") != "client_image_append" or "image" in fields or "data" not in fields:
+        return None
+    fields["image"] = fields.pop("data")
+    return msgspec.json.encode(fields).decode()
+
+
+def _tail(event: s.AgentResponseAudioDoneEvent) -> s.AgentResponseAudioDeltaEvent:
+    """Silence at the end of an item's audio."""
+    return s.AgentResponseAudioDeltaEvent(
+        response_id=event.response_id,
+        item_id=event.item_id,
+        output_index=event.output_index,
+        content_index=event.content_index,
+        delta=bytes(bytes_of(TAIL_MS, DEFAULT_OUTPUT_RATE_HZ)),
+        format=AudioFormat.pcm16(DEFAULT_OUTPUT_RATE_HZ),
+        agent_id=event.agent_id,
+        agent_name=event.agent_name,
+        seq=event.seq,
+        ts_ms=event.ts_ms,
+    )
 
 
 def _tool_use(call: ToolCallBlock) -> dict[str, Any]:

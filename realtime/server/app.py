@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
@@ -13,8 +14,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 import realtime
+from realtime.server.fronts import front_routers
 from realtime.server.gate import COOKIE, Gate
-from realtime.server.openai_door import openai_door
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent
@@ -44,6 +45,15 @@ class ServerInfo:
     notices: tuple[str, ...] = ()
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ModelOffer:
+    """What `GET /api/models` tells: the models that a call may ask for by `config.model_provider`, each as
+    `realtime.server.models.Models.describe` says, and the name of the one that it gets unasked."""
+
+    default: str | None = None
+    models: Sequence[Mapping[str, Any]] = ()
+
+
 def page_folder() -> Path | None:
     """Where the built page lies: in the installed package, else in the clone. None where it was not built."""
     here = Path(__file__).resolve().parent
@@ -56,17 +66,21 @@ def create_app(
     settings: ServerSettings | None = None,
     *,
     info: Callable[[], Awaitable[ServerInfo]] | None = None,
+    offer: Callable[[], Awaitable[ModelOffer]] | None = None,
+    page_providers: Mapping[str, str] | None = None,
     is_ready: Callable[[], bool] = lambda: True,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
-    """An application with the socket, the page at `/`, `/healthz`, `/readyz`, `GET /api/info` and `/v1/realtime`.
+    """An application with the socket, the page at `/`, `/healthz`, `/readyz`, `GET /api/info`, `GET /api/models`, and
+    the fronts of `settings.fronts` (`realtime.server.fronts`).
 
-    `info` is what `/api/info` tells; without it, the model of the latest call. `is_ready` is asked by `/readyz`.
-    `lifespan` is FastAPI's. `app.state.calls` are the calls, `app.state.settings` the settings.
+    `info` is what `/api/info` tells; without it, the model of the latest call. `offer` is what `/api/models` tells;
+    without it, that there is nothing to choose. `page_providers` goes to `voice_router`. `is_ready` is asked by
+    `/readyz`. `lifespan` is FastAPI's. `app.state.calls` are the calls, `app.state.settings` the settings.
     """
     settings = settings or ServerSettings()
     gate = Gate(settings)
-    router = voice_router(make_agent, settings=settings)
+    router = voice_router(make_agent, settings=settings, page_providers=page_providers)
     calls = router.calls
     app = FastAPI(
         title="realtime",
@@ -79,7 +93,8 @@ def create_app(
     app.state.calls = calls
     app.state.settings = settings
     app.include_router(router)
-    app.include_router(openai_door(make_agent, calls=calls, settings=settings))
+    for front in front_routers(make_agent, calls=calls, settings=settings):
+        app.include_router(front)
     app.add_middleware(SecurityHeaders)
 
     @app.api_route("/healthz", methods=["GET", "HEAD"])
@@ -98,6 +113,14 @@ def create_app(
             return JSONResponse({"error": refusal}, 401)
         known = await info() if info is not None else ServerInfo(model=calls.model)
         return JSONResponse({"model": known.model, "notices": known.notices, "version": realtime.__version__})
+
+    @app.get("/api/models")
+    async def api_models(request: Request) -> Response:
+        refusal = gate.refusal(request)
+        if refusal is not None:
+            return JSONResponse({"error": refusal}, 401)
+        offered = await offer() if offer is not None else ModelOffer()
+        return JSONResponse({"default": offered.default, "models": [*offered.models]})
 
     folder = page_folder()
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from realtime.agent import RealtimeAgent
+from realtime.agent.host import Host
+from realtime.errors import ProviderError
 from realtime.event.base import ResponseOverrides
 from realtime.event.client import ClientResponseCreateEvent
+from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
+from realtime.model.choose import SERVICES
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.local.skills import make_skills, say_duration
-from realtime.server.app import ServerInfo
+from realtime.server.app import ModelOffer, ServerInfo
+from realtime.server.models import Models
 from realtime.tool import Toolkit
 
 logger = logging.getLogger(__name__)
@@ -35,6 +41,16 @@ class HouseAgent(RealtimeAgent):
         self._loop = asyncio.get_running_loop()
         self._timers: set[asyncio.TimerHandle] = set()
         self._left = False
+
+    async def join(self, host: Host, config: SessionConfig) -> None:
+        """See `RealtimeAgent.join`. A key that is refused is told with the variable that holds it."""
+        try:
+            await super().join(host, config)
+        except ProviderError as error:
+            service = SERVICES.get(self.model.profile.provider)
+            if error.code != "invalid_api_key" or service is None:
+                raise
+            raise service.refused_key(os.environ) from error
 
     async def leave(self, reason: str) -> None:
         """See `RealtimeAgent.leave`."""
@@ -62,20 +78,21 @@ class HouseAgent(RealtimeAgent):
 
 
 class House:
-    """The built-in agents of one server. Their model is loaded while the server already answers.
+    """The built-in agents of one server. The embedded model, where calls get it unasked, is loaded while the server
+    already answers.
 
     `say` is told what is being loaded and what is missing.
     """
 
-    def __init__(self, model: RealtimeModel, say: Callable[[str], None]) -> None:
-        self._model = model
+    def __init__(self, models: Models, say: Callable[[str], None]) -> None:
+        self._models = models
         self._say = say
         self._loading: asyncio.Task[None] | None = None
         self._missing: tuple[str, ...] = ()
 
-    def make_agent(self) -> RealtimeAgent:
-        """The agent of one call."""
-        return HouseAgent(self._model)
+    def make_agent(self, config: SessionConfig) -> RealtimeAgent:
+        """The agent of one call. Raises what `Models.choose` raises."""
+        return HouseAgent(self._models.choose(config))
 
     @property
     def ready(self) -> bool:
@@ -83,23 +100,33 @@ class House:
         return self._loading is None or self._loading.done()
 
     async def info(self) -> ServerInfo:
-        """What the agents say of their model, once it is known what it can do."""
-        if self._loading is not None:
-            await asyncio.wait([self._loading])
-        described = RealtimeAgent(NAME, INSTRUCTIONS, self._model).describe()
+        """What the agents say of the default model, once it is known what it can do."""
+        await self._loaded()
+        described = RealtimeAgent(NAME, INSTRUCTIONS, self._models.open(self._models.default)).describe()
         return ServerInfo(model=described, notices=self._missing)
+
+    async def offer(self) -> ModelOffer:
+        """What a client may choose from, once it is known what each can do."""
+        await self._loaded()
+        return ModelOffer(default=self._models.default, models=self._models.offered())
 
     @asynccontextmanager
     async def lifespan(self, _: object) -> AsyncIterator[None]:
-        """Loads the model beside the running server."""
-        if isinstance(self._model, LocalRealtimeModel):
-            self._loading = asyncio.create_task(self._load(self._model), name="loading the embedded model")
+        """Loads the embedded model beside the running server."""
+        for model in map(self._models.open, self._models.served):
+            if isinstance(model, LocalRealtimeModel):
+                self._loading = asyncio.create_task(self._load(model), name="loading the embedded model")
+                break
         try:
             yield
         finally:
             if self._loading is not None:
                 self._loading.cancel()
                 await asyncio.wait([self._loading])
+
+    async def _loaded(self) -> None:
+        if self._loading is not None:
+            await asyncio.wait([self._loading])
 
     async def _load(self, model: LocalRealtimeModel) -> None:
         began = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
 import importlib.util
 import os
@@ -11,12 +12,16 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from realtime.errors import ProviderError
+from realtime.model.base import Settings
+from realtime.model.choose import SERVICES, Service, open_model
 from realtime.model.local.weights import speech_status
+from realtime.runtime import Runtime
 from realtime.server.app import page_folder
 
 DISTRIBUTION = "realtime-voice-agent"
-OPENAI_KEY = "OPENAI_API_KEY"
 WHISPER_FOLDER = "REALTIME_WHISPER_DIR"
+TRY_S = 20.0
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 
 
@@ -38,7 +43,33 @@ def examine(environment: Mapping[str, str] = os.environ) -> list[Finding]:
     found = [_python(), _name_clash(importlib.metadata.packages_distributions().get("realtime", ())), _page()]
     for part in speech_status(environment.get(WHISPER_FOLDER)):
         found.append(Finding(part.name, part.available, part.missing or "ready", part.gives, part.install))
-    return [*found, _openai(environment), _uvloop(), _browser(shutil.which)]
+    found += [_service(service, environment) for service in SERVICES.values()]
+    return [*found, _uvloop(), _browser(shutil.which)]
+
+
+async def try_keys(environment: Mapping[str, str] = os.environ) -> list[Finding]:
+    """Ask each provider whose key is set whether it takes it, by opening a session."""
+    keyed = [service for service in SERVICES.values() if service.has_key(environment)]
+    return [*await asyncio.gather(*(_try_key(service, environment) for service in keyed))]
+
+
+async def _try_key(service: Service, environment: Mapping[str, str]) -> Finding:
+    model = open_model(service.name)
+    runtime = Runtime.of_loop(asyncio.get_running_loop())
+    problem: str | None = None
+    try:
+        async with asyncio.timeout(TRY_S):
+            connection = await model.connect(
+                settings=Settings(), on_event=lambda _: None, history=lambda: (), runtime=runtime
+            )
+            await connection.close()
+    except ProviderError as error:
+        refused = error.code == "invalid_api_key"
+        problem = service.refused_key(environment).message if refused else error.message
+    except TimeoutError:
+        problem = f"no answer within {TRY_S:g} s"
+    detail = problem or f"{model.profile.model} took the key"
+    return Finding(f"{service.title} online", problem is None, detail, f"calls to {service.company}")
 
 
 def _python() -> Finding:
@@ -66,10 +97,13 @@ def _page() -> Finding:
     return Finding("page", folder is not None, str(folder or "not built"), "talk from a browser at /", fix)
 
 
-def _openai(environment: Mapping[str, str]) -> Finding:
-    here = bool(environment.get(OPENAI_KEY))
-    detail = f"{OPENAI_KEY} is {'set' if here else 'not set'}"
-    return Finding("OpenAI", here, detail, "agents with the models of OpenAI", f"export {OPENAI_KEY}=...")
+def _service(service: Service, environment: Mapping[str, str]) -> Finding:
+    """Names variables, never what they hold."""
+    names = (*service.key_variables, service.base_url_variable)
+    detail = ", ".join(f"{name} is {'set' if environment.get(name) else 'not set'}" for name in names)
+    fix = f"export {service.key_variables[0]}=..."
+    gives = f"agents with the realtime models of {service.company}"
+    return Finding(service.title, service.has_key(environment), detail, gives, fix)
 
 
 def _uvloop() -> Finding:

@@ -45,6 +45,8 @@ class Gate:
         shown = [request.query_params.get("token"), request.cookies.get(COOKIE)]
         if scheme.lower() == "bearer":
             shown.append(bearer.strip())
+        # As Google's clients show a key: in a header, or in the address.
+        shown += [request.headers.get("x-goog-api-key"), request.query_params.get("key")]
         offered = [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]
         shown += [one.removeprefix(KEY_SUBPROTOCOL) for one in offered if one.startswith(KEY_SUBPROTOCOL)]
         given = [token for token in shown if token]

@@ -21,6 +21,7 @@ from realtime.model.local.connection import LocalRealtimeModel
 from realtime.server.app import create_app
 from realtime.server.builtin import House
 from realtime.server.doctor import WHISPER_FOLDER
+from realtime.server.models import Models, page_providers
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent
 
@@ -34,7 +35,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     target: str | None = None
     """`app.py:make_agent` or `package.module:make_agent`; null: the built-in agent with `model`."""
-    model: str = "local"
+    model: str | None = None
+    """The built-in agent's default; null: see `realtime.server.models.Models`."""
     settings: ServerSettings = msgspec.field(default_factory=ServerSettings)
     log_level: str = "warning"
 
@@ -54,10 +56,31 @@ def app_of(plan: Plan, say: Callable[[str], None]) -> FastAPI:
     """The application. `say` is told what it loads. Raises UsageError where the target or the model cannot be had."""
     if plan.target is not None:
         return create_app(load_make_agent(plan.target), plan.settings)
-    house = House(_open_model(plan.model), say)
+    models = Models(plan.settings.routes, plan.model, opener=_open_model)
+    _say_what_goes_out(models, plan, say)
+    house = House(models, say)
     return create_app(
-        house.make_agent, plan.settings, info=house.info, is_ready=lambda: house.ready, lifespan=house.lifespan
+        house.make_agent,
+        plan.settings,
+        info=house.info,
+        offer=house.offer,
+        page_providers=page_providers(stand_in=models.default),
+        is_ready=lambda: house.ready,
+        lifespan=house.lifespan,
     )
+
+
+def _say_what_goes_out(models: Models, plan: Plan, say: Callable[[str], None]) -> None:
+    """Nobody sends speech to a provider, or waits for one that lacks its key, unawares."""
+    for name in models.served:
+        told = models.describe(name)
+        if told["missing"] is not None:
+            say(f"{name} cannot be called yet: set {told['missing']}.")
+        elif told["may_cost"] and plan.model is None and not plan.settings.routes:
+            say(
+                f"The only key found is for {told['title']}, so {told['model']} speaks. What is said in calls goes to "
+                f"{told['heard_by']} and may cost money; `--model local` keeps it on this computer."
+            )
 
 
 def _open_model(name: str) -> RealtimeModel:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from fastapi import APIRouter, FastAPI, WebSocket, params
+from fastapi import APIRouter, FastAPI, Request, Response, WebSocket, params
+from fastapi.responses import JSONResponse
 
 from realtime.dialects import choose
 from realtime.errors import ClientError
+from realtime.model.choose import SERVICES
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
+from realtime.server.models import page_providers as providers_with_key
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
 from realtime.session import error_event
@@ -31,13 +35,18 @@ def voice_router(
     *,
     settings: ServerSettings | None = None,
     dependencies: Sequence[params.Depends] | None = None,
+    page_providers: Mapping[str, str] | None = None,
 ) -> VoiceRouter:
-    """A router with the WebSocket `{prefix}/ws/{user_id}/{session_id}`.
+    """A router with the WebSocket `{prefix}/ws/{user_id}/{session_id}`, and what the pages of AgentScope 1.x ask before
+    they connect: `{prefix}/api/check-models` and `{prefix}/model_availability`.
 
     `make_agent` makes the agent of each call (see `MakeAgent`). `dependencies` run before the socket is accepted; one
-    that raises `WebSocketException` or `HTTPException` refuses it. When the application stops, its calls are ended.
+    that raises `WebSocketException` or `HTTPException` refuses it. `page_providers` are the providers that those pages
+    may choose and what `config.model_provider` then says; null: those whose key is set, under their own names. When the
+    application stops, its calls are ended.
     """
     settings = settings or ServerSettings()
+    offered = providers_with_key() if page_providers is None else page_providers
     gate = Gate(settings)
     calls = Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
 
@@ -57,7 +66,12 @@ def voice_router(
             await websocket.close(1008, refusal)
             return
         try:
-            dialect = choose(websocket.scope.get("subprotocols", ()), websocket.query_params.get("dialect"))
+            dialect = choose(
+                websocket.scope.get("subprotocols", ()),
+                websocket.query_params.get("dialect"),
+                now=asyncio.get_running_loop().time,
+                providers=offered,
+            )
         except ClientError as error:
             await websocket.accept()
             await websocket.send_json(error_event(error).model_dump())
@@ -75,5 +89,13 @@ def voice_router(
             settings=settings,
         )
         await socket.serve()
+
+    @router.get("/api/check-models")
+    @router.get("/model_availability")
+    async def check_models(request: Request) -> Response:
+        refusal = gate.refusal(request)
+        if refusal is not None:
+            return JSONResponse({"error": refusal}, 401)
+        return JSONResponse({name: name in offered for name in SERVICES})
 
     return router

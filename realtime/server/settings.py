@@ -29,6 +29,12 @@ class ServerSettings:
     """Take the client's address from the last entry of X-Forwarded-For: only behind a proxy that always sets it."""
     drain_s: float = 10.0
     """How long running calls may go on after the server was told to stop."""
+    routes: dict[str, str] = field(default_factory=dict)
+    """From what clients call a model (in the address of a front, or `config.model`) to a name that `open_model` takes;
+    the first pattern that matches decides. Names that none matches get the default model. For the built-in agent; a
+    `make_agent` of your own finds the client's name in `config.model`."""
+    fronts: tuple[str, ...] | None = None
+    """The protocols of other services that are spoken: `openai`, `gemini`, `dashscope`; null: all of them."""
 
     def __post_init__(self) -> None:
         if self.token is not None and not self.token:

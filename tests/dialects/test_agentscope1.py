@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from realtime.dialects.agentscope1 import AgentScope1Dialect
+from realtime.dialects import choose
+from realtime.dialects.agentscope1 import TAIL_MS, AgentScope1Dialect
+from realtime.errors import ClientError, RealtimeError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
@@ -16,6 +18,7 @@ from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig
 from realtime.message import TextBlock, ToolCallBlock, ToolResultBlock
 from realtime.runtime import Runtime
+from realtime.session import error_event
 from tests.agent.fakes import WORDS, Call, ListSink, call, speech
 
 pytestmark = pytest.mark.virtual_time
@@ -135,7 +138,126 @@ def test_the_frames_of_the_multi_agent_page_are_taken_as_they_are() -> None:
     )
 
 
+def test_an_image_under_the_key_of_the_page_is_taken() -> None:
+    """The page says `data` where the schema says `image`."""
+    picture = base64.b64encode(b"jpeg").decode()
+    frame = {"type": "client_image_append", "session_id": "session1", "data": picture}
+    page = frame | {"format": {"type": "image/jpeg", "mime_type": "image/jpeg"}}
+    event = AgentScope1Dialect().decode(json.dumps(page))
+    assert isinstance(event, c.ClientImageAppendEvent)
+    assert (event.image, event.format.media_type) == (b"jpeg", "image/jpeg")
+
+
+@pytest.mark.parametrize(
+    "frame", ['{"type":"client_image_append"}', '{"type":"client_text_append","data":"x"}', "[", "7"]
+)
+def test_what_cannot_be_read_stays_an_error(frame: str) -> None:
+    with pytest.raises(ClientError):
+        AgentScope1Dialect().decode(frame)
+
+
+def test_the_names_of_the_page_mean_what_the_server_says() -> None:
+    dialect = AgentScope1Dialect(providers={"dashscope": "local"})
+    chosen = dialect.decode(CHATBOT[0])
+    other = dialect.decode(CHATBOT[0].replace("dashscope", "openai"))
+    assert isinstance(chosen, c.ClientSessionCreateEvent)
+    assert isinstance(other, c.ClientSessionCreateEvent)
+    assert chosen.config["model_provider"] == "local"
+    assert other.config["model_provider"] == "openai"
+
+
+class Recorders:
+    """What the page sends: a live recorder and those that were never stopped, 256 ms a frame each."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.dialect = AgentScope1Dialect(now=lambda: self.now_s)
+        self.taken: list[bytes] = []
+
+    def switch_off(self) -> None:
+        self.dialect.decode('{"type":"client_audio_commit","session_id":"session1"}')
+
+    def run(self, n_frames: int, live: bytes, *offsets_ms: int) -> list[bytes]:
+        """Frames of the live recorder; each other one sends its zeros that much later. What was taken of all."""
+        self.taken = []
+        for _ in range(n_frames):
+            for at_ms, frame in [(0, live), *((offset, bytes(8_192)) for offset in offsets_ms), (256, None)]:
+                until_s = self.now_s + at_ms / 1000
+                if frame is None:
+                    self.now_s = until_s
+                    continue
+                self._send(frame, until_s)
+        return self.taken
+
+    def _send(self, frame: bytes, at_s: float) -> None:
+        before, self.now_s = self.now_s, at_s
+        audio = base64.b64encode(frame).decode()
+        event = self.dialect.decode(CHATBOT[1].replace(SILENCE, audio))
+        assert isinstance(event, c.ClientAudioAppendEvent)
+        self.taken.append(event.audio)
+        self.now_s = before
+
+
+LOUD = speech(256, 16_000)
+
+
+@pytest.mark.parametrize("offsets_ms", [(10,), (100,), (200,), (250,), (100, 180)])
+def test_zeros_of_a_recorder_that_was_not_stopped_do_not_chop_the_speech(offsets_ms: tuple[int, ...]) -> None:
+    recorders = Recorders()
+    recorders.run(4, LOUD)
+    recorders.switch_off()
+    taken = [one for one in recorders.run(40, LOUD, *offsets_ms) if one]
+    assert taken.count(LOUD) == 40
+    # At most one frame of zeros gets in, at the very beginning.
+    assert len(taken) - 40 <= 1
+    assert taken[2:] == [LOUD] * (len(taken) - 2)
+
+
+def test_silence_between_words_lasts_as_long_as_it_was() -> None:
+    recorders = Recorders()
+    recorders.run(4, LOUD)
+    recorders.switch_off()
+    recorders.run(10, LOUD, 100)
+    taken_ms = sum(map(len, recorders.run(40, bytes(8_192), 100))) / 32
+    assert taken_ms == pytest.approx(40 * 256, abs=2 * 256)
+
+
+def test_nothing_is_left_out_before_the_button_was_used_or_without_a_clock() -> None:
+    recorders = Recorders()
+    assert all(recorders.run(40, bytes(8_192), 100))
+    plain = AgentScope1Dialect()
+    for frame in [CHATBOT[3], *[CHATBOT[1]] * 40]:
+        event = plain.decode(frame)
+        assert not isinstance(event, c.ClientAudioAppendEvent) or len(event.audio) == 8_192
+
+
+@pytest.mark.parametrize("name", [None, "agentscope1", "docs"])
+def test_the_pages_are_recognised_by_asking_for_nothing(name: str | None) -> None:
+    dialect = choose([], name, providers={"dashscope": "local"})
+    event = dialect.decode(CHATBOT[0])
+    assert isinstance(event, c.ClientSessionCreateEvent)
+    assert event.config["model_provider"] == "local"
+
+
 # -- out ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", ["no_session", "session_ended"])
+def test_a_commit_without_a_call_is_answered_by_nothing_that_shows(code: str) -> None:
+    dialect = AgentScope1Dialect()
+    complaint = error_event(RealtimeError("there is no call", code=code))
+    dialect.decode(CHATBOT[3])
+    assert dialect.encode(complaint) == []
+    dialect.decode(CHATBOT[2])
+    assert len(dialect.encode(complaint)) == 1
+
+
+def test_images_that_the_model_does_not_take_are_refused_once() -> None:
+    dialect = AgentScope1Dialect()
+    complaint = error_event(RealtimeError("it takes no images", code="unsupported_modality"))
+    assert [len(dialect.encode(complaint)) for _ in range(3)] == [1, 0, 0]
+    dialect.decode(CHATBOT[0])
+    assert len(dialect.encode(complaint)) == 1
 
 
 def test_what_1_x_has_no_event_for_is_not_sent() -> None:
@@ -243,7 +365,7 @@ async def test_speech_of_any_model_is_played_at_24_khz() -> None:
     listener.deliver(s.AgentResponseAudioDoneEvent(response_id="r1", item_id="a1"))
     await asyncio.sleep(2)
 
-    assert len(sink.page.pcm) == 48_000
+    assert len(sink.page.pcm) == 48_000 + TAIL_MS * 48
     assert {json.loads(frame)["format"]["rate"] for frame in sink.frames if "delta" in json.loads(frame)} == {24_000}
 
 
@@ -261,7 +383,7 @@ async def test_a_page_shows_and_plays_a_whole_turn() -> None:
 
         assert page.user == ["Hello."]
         assert page.agent == ["Good morning."]
-        assert len(page.pcm) == 2_000 * 48
+        assert len(page.pcm) == (2_000 + TAIL_MS) * 48
         assert page.types[-3:] == [
             "agent_response_audio_done",
             "agent_response_audio_transcript_done",
@@ -296,6 +418,22 @@ async def test_a_page_gets_every_reply_closed_however_it_ends(how: str) -> None:
         assert page.types.count("agent_response_audio_transcript_done") == 1
         after = page.types[page.types.index("agent_response_audio_done") :]
         assert "agent_response_audio_delta" not in after
+
+
+async def test_a_reply_ends_with_silence_where_it_was_not_cut() -> None:
+    """The chatbot page stops its player up to 250 ms early."""
+    async with call() as made:
+        page = page_in(made)
+        made.link.reply(1_000, "Good morning.")
+        await asyncio.sleep(2)
+        assert page.pcm[1_000 * 48 :] == bytes(TAIL_MS * 48)
+        whole = len(page.pcm)
+        made.link.reply(8_000, WORDS)
+        await asyncio.sleep(1)
+        made.link.hear_start("u1")
+        await asyncio.sleep(1)
+        assert any(page.pcm[-2_400:])
+        assert len(page.pcm) - whole <= 1_350 * 48
 
 
 async def test_an_interrupted_page_hears_at_most_350_ms_more() -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from realtime.errors import UsageError
-from realtime.model.choose import open_model
+from realtime.model.choose import SERVICES, default_model, open_model
 from realtime.model.openai import OpenAIRealtimeModel
 from realtime.model.scripted import ScriptedModel
 
@@ -32,6 +32,35 @@ def test_what_is_not_there_is_answered_with_what_is(name: str) -> None:
     with pytest.raises(UsageError, match=r"local|leave out") as caught:
         open_model(name)
     assert caught.value.code == "unknown_model"
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_has_a_model_of_its_name(name: str) -> None:
+    assert open_model(name).profile.provider == name
+
+
+@pytest.mark.parametrize(
+    ("environment", "name"),
+    [
+        ({}, "local"),
+        ({"OPENAI_API_KEY": ""}, "local"),
+        ({"OPENAI_BASE_URL": "http://x"}, "local"),
+        ({"OPENAI_API_KEY": "k"}, "openai"),
+        ({"GOOGLE_API_KEY": "k"}, "gemini"),
+        ({"GEMINI_API_KEY": "k", "GOOGLE_API_KEY": "k"}, "gemini"),
+        ({"DASHSCOPE_API_KEY": "k"}, "dashscope"),
+        ({"DASHSCOPE_API_KEY": "k", "OPENAI_API_KEY": "k"}, "local"),
+    ],
+)
+def test_the_only_provider_with_a_key_is_the_default(environment: dict[str, str], name: str) -> None:
+    assert default_model(environment) == name
+
+
+def test_a_refused_key_is_told_with_the_variable_that_holds_it_and_without_the_key() -> None:
+    gemini = SERVICES["gemini"]
+    assert gemini.refused_key({}).message == "Gemini refused the key: set GEMINI_API_KEY to a valid one"
+    told = gemini.refused_key({"GOOGLE_API_KEY": "4711"})
+    assert (told.message, told.code) == ("Gemini refused the key: set GOOGLE_API_KEY to a valid one", "invalid_api_key")
 
 
 def test_choosing_loads_only_what_is_chosen() -> None:

@@ -229,7 +229,7 @@ class FakeSocket:
         await websocket.accept()
         handler = ClientSocket(
             websocket,
-            dialect=choose([NATIVE] if native else [], None),
+            dialect=choose([NATIVE] if native else [], None, now=asyncio.get_running_loop().time),
             user="user1",
             session_id="session1",
             address="10.0.0.1",

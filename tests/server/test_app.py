@@ -8,7 +8,7 @@ import pytest
 
 import realtime
 from realtime.server import app as app_module
-from realtime.server.app import ServerInfo, create_app, page_folder
+from realtime.server.app import ModelOffer, ServerInfo, create_app, page_folder
 from tests.server.harness import echo_agent, serving, serving_app
 
 DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
@@ -100,3 +100,14 @@ async def test_the_information_may_be_given() -> None:
         told = (await place.get("/api/info")).json()
         assert told["model"] == {"model": "local"}
         assert told["notices"] == ["Speech recognition is not installed."]
+
+
+async def test_the_models_to_choose_from_may_be_given_and_are_none_without() -> None:
+    async def offer() -> ModelOffer:
+        return ModelOffer(default="local", models=[{"name": "local", "ready": True}])
+
+    async with serving_app(create_app(echo_agent, offer=offer)) as place:
+        told = (await place.get("/api/models")).json()
+        assert told == {"default": "local", "models": [{"name": "local", "ready": True}]}
+    async with serving() as place:
+        assert (await place.get("/api/models")).json() == {"default": None, "models": []}

@@ -5,11 +5,13 @@ import asyncio
 import pytest
 
 from realtime.errors import UsageError
-from realtime.model.base import ItemCreate, ResponseCreate, ToolResult
+from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate, ToolResult
+from realtime.model.choose import open_model
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak
 from realtime.server.builtin import House, HouseAgent
+from realtime.server.models import Models
 from realtime.server.plan import Plan, app_of
 from tests.server.harness import FakeSocket, create, serving_app
 
@@ -54,10 +56,15 @@ def engine(*missing: str) -> SpeechEngine:
     return SpeechEngine(load)
 
 
+def models_of(model: RealtimeModel) -> Models:
+    """A server's models, with this one by default."""
+    return Models(default="local", environment={}, opener=lambda name: model if name == "local" else open_model(name))
+
+
 async def test_what_is_missing_is_said_and_the_server_runs_all_the_same() -> None:
     said: list[str] = []
     parts = engine("no weights for speech recognition", "no voice")
-    house = House(LocalRealtimeModel(engine=parts), said.append)
+    house = House(models_of(LocalRealtimeModel(engine=parts)), said.append)
     async with house.lifespan(None):
         info = await house.info()
         assert house.ready
@@ -75,7 +82,7 @@ async def test_a_model_that_breaks_while_loading_breaks_no_server(caplog: pytest
         raise OSError("disk on fire")
 
     parts = SpeechEngine(load)
-    house = House(LocalRealtimeModel(engine=parts), lambda _: None)
+    house = House(models_of(LocalRealtimeModel(engine=parts)), lambda _: None)
     async with house.lifespan(None):
         info = await house.info()
     parts.close()

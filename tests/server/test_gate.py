@@ -26,6 +26,9 @@ def request(query: str = "", client: tuple[str, int] | None = ("10.0.0.1", 5), *
         (request(authorization="Bearer secret"), None),
         (request(authorization="bearer  secret "), None),
         (request(cookie=f"{COOKIE}=secret"), None),
+        (request(x_goog_api_key="secret"), None),
+        (request("key=secret"), None),
+        (request("key=wrong"), "the token is wrong"),
         (request("token=wrong", cookie=f"{COOKIE}=secret"), None),
         (request(), "no token was given"),
         (request("token="), "no token was given"),
@@ -116,10 +119,11 @@ async def test_the_page_with_the_token_sets_a_cookie_that_opens_the_socket() -> 
             await client.make_call()
 
 
-async def test_what_the_server_says_of_itself_needs_the_token_too() -> None:
+@pytest.mark.parametrize("path", ["/api/info", "/api/models", "/api/check-models", "/model_availability"])
+async def test_what_the_server_says_of_itself_needs_the_token_too(path: str) -> None:
     async with serving(settings=ServerSettings(token="secret", drain_s=0)) as place:
-        assert (await place.get("/api/info")).status == 401
-        assert (await place.get("/api/info?token=secret")).status == 200
+        assert (await place.get(path)).status == 401
+        assert (await place.get(f"{path}?token=secret")).status == 200
         assert (await place.get("/healthz")).status == 200
 
 

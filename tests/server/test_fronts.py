@@ -1,0 +1,46 @@
+"""Which other services' protocols are spoken."""
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from realtime.errors import UsageError
+from realtime.server.fronts import FRONTS, fronts_for
+from realtime.server.settings import ServerSettings
+from tests.server.harness import serving
+
+ALL = tuple(FRONTS)
+
+
+@pytest.mark.parametrize(
+    ("named", "guarded", "fronts"),
+    [
+        (None, True, ALL),
+        (None, False, ()),
+        ("none", True, ()),
+        ("openai", False, ("openai",)),
+        (" openai , openai", True, ("openai",)),
+        (",".join(ALL), True, ALL),
+    ],
+)
+def test_all_are_spoken_where_no_stranger_comes_in(named: str | None, guarded: bool, fronts: tuple[str, ...]) -> None:
+    assert fronts_for(named, guarded=guarded) == fronts
+
+
+@pytest.mark.parametrize("named", ["soap", "openai,soap", "", "openai,none"])
+def test_a_front_that_does_not_exist_is_a_mistake(named: str) -> None:
+    with pytest.raises(UsageError, match="there is no front"):
+        fronts_for(named, guarded=True)
+
+
+async def test_a_front_that_is_off_has_no_door() -> None:
+    async with (
+        serving(settings=ServerSettings(drain_s=0)) as place,
+        place.client("/v1/realtime", subprotocols=()) as client,
+    ):
+        assert (await client.next())["type"] == "session.created"
+    async with serving(settings=ServerSettings(drain_s=0, fronts=())) as place:
+        with pytest.raises(InvalidStatus):
+            async with place.client("/v1/realtime", subprotocols=()):
+                pass
+        async with place.client() as client:
+            await client.make_call()

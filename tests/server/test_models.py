@@ -1,0 +1,253 @@
+"""Which model a call gets, and what people are told of each before they choose."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.errors import ClientError, ProviderError, UsageError
+from realtime.event.config import SessionConfig
+from realtime.model.base import RealtimeModel
+from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
+from realtime.server.models import MAX_NAME_CHARS, MAX_OPEN, Models, page_providers
+from realtime.server.plan import Plan, app_of
+from realtime.server.settings import ServerSettings
+from tests.server.harness import Json, echo_agent, serving, serving_app
+from tests.server.openai_sdk import sdk
+
+KEYS = {"OPENAI_API_KEY": "sk-4711", "GEMINI_API_KEY": "4712", "DASHSCOPE_API_KEY": "4713"}
+
+
+def chosen(models: Models, **config: str) -> str:
+    profile = models.choose(SessionConfig.from_dict({**config})).profile
+    return f"{profile.provider}:{profile.model}"
+
+
+# -- routing -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("client", "ours"),
+    [
+        ("gpt-realtime-mini", "openai:gpt-realtime-mini"),
+        ("gpt-realtime", "gemini:flash"),
+        ("gpt-realtime-2.1", "gemini:flash"),
+        ("GPT-realtime", "dashscope:qwen"),
+        ("qwen", "dashscope:qwen"),
+        ("", "dashscope:qwen"),
+    ],
+)
+def test_the_first_pattern_that_matches_decides(client: str, ours: str) -> None:
+    routes = {"*-mini": "openai:gpt-realtime-mini", "gpt-*": "gemini:flash", "*": "dashscope:qwen"}
+    assert chosen(Models(routes, environment=KEYS), model=client) == ours
+
+
+@pytest.mark.parametrize(
+    ("routes", "default", "environment", "ours"),
+    [
+        ({}, None, {}, "local"),
+        ({}, None, {"OPENAI_API_KEY": "k"}, "openai"),
+        ({}, None, KEYS, "local"),
+        ({}, "scripted", KEYS, "scripted"),
+        ({"gpt-*": "gemini"}, None, {"OPENAI_API_KEY": "k"}, "openai"),
+        ({"*": "gemini"}, None, {"OPENAI_API_KEY": "k"}, "gemini"),
+        ({"*": "gemini"}, "scripted", {}, "scripted"),
+    ],
+)
+def test_the_default_is_named_or_routed_or_the_only_one_with_a_key(
+    routes: dict[str, str], default: str | None, environment: Mapping[str, str], ours: str
+) -> None:
+    assert Models(routes, default, environment=environment).default == ours
+
+
+def test_names_that_no_route_takes_get_the_default() -> None:
+    models = Models({"gpt-*": "gemini"}, "scripted", environment=KEYS)
+    assert chosen(models, model="qwen").startswith("scripted:")
+    assert chosen(models).startswith("scripted:")
+
+
+@pytest.mark.parametrize(
+    ("config", "ours"),
+    [
+        ({"model_provider": "openai"}, "openai:gpt-realtime-2.1"),
+        ({"model_provider": "openai:gpt-realtime-mini"}, "openai:gpt-realtime-mini"),
+        ({"model_provider": "openai", "model": "gpt-realtime-mini"}, "openai:gpt-realtime-mini"),
+        ({"model_provider": "openai:gpt-realtime-mini", "model": "gpt-realtime"}, "openai:gpt-realtime-mini"),
+    ],
+)
+def test_a_call_may_name_a_model_of_ours(config: dict[str, str], ours: str) -> None:
+    assert chosen(Models({"*": "scripted"}, environment=KEYS), **config) == ours
+
+
+@pytest.mark.parametrize("config", [{"model_provider": "gemini:flash"}, {"model": "gem"}], ids=["named", "routed"])
+def test_a_model_without_its_key_is_one_sentence_with_the_variable_to_set(config: dict[str, str]) -> None:
+    models = Models({"gem": "gemini"}, environment={"OPENAI_API_KEY": "k"})
+    with pytest.raises(ProviderError) as caught:
+        chosen(models, **config)
+    assert caught.value.code == "missing_api_key"
+    assert caught.value.message == "the server has no key for Gemini: set GEMINI_API_KEY"
+
+
+@pytest.mark.parametrize("name", ["parrot", "local:big", "scripted:" + "x" * MAX_NAME_CHARS])
+def test_a_model_that_does_not_exist_is_the_clients_mistake(name: str) -> None:
+    with pytest.raises(ClientError) as caught:
+        chosen(Models(environment={}), model_provider=name)
+    assert caught.value.code == "unknown_model"
+
+
+def test_a_table_that_cannot_work_is_a_mistake_at_the_start() -> None:
+    with pytest.raises(UsageError, match="no name takes the route 'gpt-\\*'"):
+        Models({"*": "local", "gpt-*": "gemini"})
+    with pytest.raises(UsageError, match="there is no model 'parrot'"):
+        Models({"gpt-*": "parrot"})
+
+
+def test_models_are_opened_once_and_the_oldest_are_let_go() -> None:
+    opened: list[str] = []
+
+    def opener(name: str) -> RealtimeModel:
+        opened.append(name)
+        return ScriptedModel(echo_bot(), profile=PROFILE)
+
+    models = Models(default="first", environment=KEYS, opener=opener)
+    first = models.choose(SessionConfig())
+    for number in range(MAX_OPEN - 1):
+        models.open(f"openai:{number}")
+    assert models.choose(SessionConfig()) is first
+    models.open("openai:one more")
+    assert models.choose(SessionConfig()) is first
+    models.open("openai:0")
+    assert opened == ["first", *(f"openai:{n}" for n in range(MAX_OPEN - 1)), "openai:one more", "openai:0"]
+
+
+# -- what people are told ----------------------------------------------------------------------------------------------
+
+
+def by_name(models: Models) -> dict[str, Json]:
+    return {told["name"]: told for told in models.offered()}
+
+
+def test_every_provider_is_offered_and_what_it_lacks_is_named() -> None:
+    offered = by_name(Models(environment={"OPENAI_API_KEY": "sk-4711", "GOOGLE_GEMINI_BASE_URL": "http://u:4712@x"}))
+    assert [*offered] == ["openai", "local", "gemini", "dashscope"]
+    openai, local, gemini = offered["openai"], offered["local"], offered["gemini"]
+    assert (openai["ready"], openai["missing"]) == (True, None)
+    assert (openai["heard_by"], openai["may_cost"]) == ("OpenAI", True)
+    assert openai["input_modalities"] == ["audio", "image", "text"]
+    assert "marin" in openai["voices"]
+    assert (local["ready"], local["heard_by"], local["may_cost"]) == (True, "this computer", False)
+    assert (gemini["ready"], gemini["missing"]) == (False, "GEMINI_API_KEY")
+    assert gemini["heard_by"] == "the service that GOOGLE_GEMINI_BASE_URL names"
+    assert offered["dashscope"]["heard_by"] == "Alibaba Cloud"
+    assert "4711" not in json.dumps(offered)
+    assert "4712" not in json.dumps(offered)
+
+
+def test_what_the_routes_name_is_offered_once() -> None:
+    routes = {"a": "openai:gpt-realtime-2.1", "b": "openai:gpt-realtime-mini", "c": "scripted"}
+    offered = by_name(Models(routes, environment=KEYS))
+    routed = ["openai:gpt-realtime-2.1", "openai:gpt-realtime-mini", "scripted"]
+    assert [*offered] == ["local", *routed, "gemini", "dashscope"]
+
+
+def test_pages_of_agentscope_always_have_a_provider_to_choose() -> None:
+    assert page_providers({"OPENAI_API_KEY": "k"}, stand_in="local") == {"openai": "openai"}
+    assert page_providers({}, stand_in="scripted") == {"dashscope": "scripted"}
+    assert page_providers({}) == {"dashscope": "dashscope"}
+
+
+# -- over sockets ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [*KEYS, "GOOGLE_API_KEY", "OPENAI_BASE_URL"]:
+        monkeypatch.delenv(name, raising=False)
+
+
+async def test_a_client_is_told_what_it_may_choose_and_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving() as provider:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-4711")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
+        async with serving_app(app_of(Plan(model="scripted"), lambda _: None)) as place:
+            told = (await place.get("/api/models")).json()
+            assert told["default"] == "scripted"
+            assert [one["name"] for one in told["models"] if one["ready"]] == ["scripted", "local", "openai"]
+            for name in ("scripted", "openai"):
+                async with place.client() as client:
+                    await client.make_call(model_provider=name)
+                    ready = next(event for event in client.events if event["type"] == "agent_ready")
+                    assert ready["model"]["provider"] == name
+
+
+@pytest.mark.parametrize(
+    ("named", "code", "words"),
+    [
+        ("gemini", "missing_api_key", "set GEMINI_API_KEY"),
+        ("parrot", "unknown_model", "there is no model 'parrot'"),
+    ],
+)
+async def test_a_model_that_cannot_be_had_is_an_error_and_the_socket_lives_on(
+    named: str, code: str, words: str
+) -> None:
+    async with serving_app(app_of(Plan(model="scripted"), lambda _: None)) as place, place.client() as client:
+        await client.send({"type": "client_session_create", "config": {"model_provider": named}})
+        told = await client.until("agent_error")
+        assert told["code"] == code
+        assert words in told["message"]
+        await client.until("server_session_ended")
+        await client.make_call(model_provider="scripted")
+
+
+async def test_a_refused_key_is_told_with_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(settings=ServerSettings(token="right", drain_s=0)) as provider:
+        monkeypatch.setenv("OPENAI_API_KEY", "wrong")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
+        async with serving_app(app_of(Plan(), lambda _: None)) as place, place.client() as client:
+            await client.send({"type": "client_session_create"})
+            told = await client.until("agent_error")
+            assert told["code"] == "invalid_api_key"
+            assert told["message"] == "OpenAI refused the key: set OPENAI_API_KEY to a valid one"
+
+
+async def test_the_model_in_the_address_of_a_front_is_routed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-4711")
+    settings = ServerSettings(routes={"other-*": "gemini", "*": "scripted"}, drain_s=0)
+    async with serving_app(app_of(Plan(settings=settings), lambda _: None)) as place:
+        async with sdk(place) as ear:
+            await ear.until("session.created")
+            (session,) = place.calls.sessions
+            assert session.agent.model.profile.provider == "scripted"
+        async with place.client("/v1/realtime?model=other-1", subprotocols=()) as client:
+            told = await client.until("error")
+            assert "GEMINI_API_KEY" in told["error"]["message"]
+
+
+async def test_an_application_of_ones_own_is_told_the_name_and_routed_nowhere() -> None:
+    names = []
+
+    def make_agent(config: SessionConfig) -> RealtimeAgent:
+        names.append((config.model_provider, config.model))
+        return echo_agent()
+
+    settings = ServerSettings(routes={"*": "parrot"}, drain_s=0)
+    async with serving(make_agent, settings) as place, place.client() as client:
+        await client.make_call(model_provider="gemini", model="flash")
+    assert names == [("gemini", "flash")]
+
+
+async def test_pages_of_agentscope_are_told_of_three_providers(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving_app(app_of(Plan(model="scripted"), lambda _: None)) as place:
+        for path in ("/api/check-models", "/model_availability"):
+            assert (await place.get(path)).json() == {"openai": False, "gemini": False, "dashscope": True}
+        async with place.client(subprotocols=()) as client:
+            # What the page then asks for is what there is.
+            await client.make_call(model_provider="dashscope")
+        async with place.client() as client:
+            await client.send({"type": "client_session_create", "config": {"model_provider": "dashscope"}})
+            assert (await client.until("agent_error"))["code"] == "missing_api_key"
+    monkeypatch.setenv("GEMINI_API_KEY", "4712")
+    async with serving() as place:
+        told = (await place.get("/api/check-models")).json()
+        assert told == {"openai": False, "gemini": True, "dashscope": False}
