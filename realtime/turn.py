@@ -148,6 +148,11 @@ class Turn:
     turn_ended_at: float | None = None
     withdrawable: bool = False
     """The reply to the turn that ended last can still be undone: not heard whole, and without effect on the world."""
+    interrupts: bool = True
+    """Speech stops the reply. Else it goes on beside the speech, and speech that ends while the model is still at work
+    on it gets none of its own."""
+    creates: bool = True
+    """The end of speech asks for a reply."""
 
     def receive(
         self, signal: Signal, now: float, *, responding: bool = False, heard_ms: int = 0, unheard_ms: int = 0
@@ -168,9 +173,12 @@ class Turn:
             return ()
         if signal is Signal.SPEECH_STOPPED:
             self.turn_ended_at, self.withdrawable = now, True
-        if not replying:
+        uninterrupted = signal in SPEECH_SIGNALS and not self.interrupts
+        if uninterrupted or not replying:
             actions = tuple(action for action in actions if action not in INTERRUPT)
-        if hasty:
+        if signal is Signal.SPEECH_STOPPED and (not self.creates or (uninterrupted and responding)):
+            actions = tuple(action for action in actions if action is not Action.CREATE)
+        if hasty and not uninterrupted:
             # Also where nothing is left to interrupt, or not yet: the two parts are one turn all the same.
             self.hasty_turns += 1
             actions = (*(action for action in actions if action is not Action.TRUNCATE), Action.WITHDRAW)

@@ -15,13 +15,21 @@ from realtime.agent.reporter import Reporter
 from realtime.agent.responses import Part, Response
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.base import Item, ResponseOverrides
+from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model import base
 from realtime.turn import Action, Signal, Turn
 
 RESPONSE_REFUSED = frozenset({"conversation_already_has_active_response", "bad_response_create"})
 """Errors that say: the response you asked for will not come."""
+
+LINK_LOST = "link_lost"
+"""Why a response failed that went with its link (`realtime.model.wire`)."""
+GO_ON = (
+    "Your last answer was broken off by a lost connection. The user has heard it as far as it stands here. "
+    "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
+)
+"""Said to the model, as the system, before it is asked to go on with an answer that a lost link broke off."""
 
 PartEvent = (
     m.ModelResponseAudioDoneEvent
@@ -80,6 +88,10 @@ class Answers:
         # Responses asked for that have not begun: still wanted, and no longer wanted (they come first).
         self._awaited = 0
         self._unwanted = 0
+        # After a lost link: an answer is still owed; and one will come unasked, to a turn that was said again.
+        self._owed = False
+        self._comes_by_itself = False
+        self._overrides: ResponseOverrides | None = None
         # Items of the reply to the last turn: spoken ones, which can be cut, and typed ones, which cannot.
         self._reply_items: list[str] = []
         self._reply_texts: list[str] = []
@@ -95,6 +107,7 @@ class Answers:
         """Whether a reply is on its way: asked for, running, or waiting for its tools."""
         return (
             self._active is not None
+            or self._owed
             or self._awaited > 0
             or any(one.unanswered and not one.dropped for one in self._responses.values())
         )
@@ -116,12 +129,14 @@ class Answers:
         """What is said from now on replies to something new."""
         self._reply_items.clear()
         self._reply_texts.clear()
+        self._owed = self._comes_by_itself = False
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
     def create(self, overrides: ResponseOverrides | None = None) -> None:
         """Have the model answer."""
         self._awaited += 1
+        self._overrides = overrides
         self._send(base.ResponseCreate(overrides))
 
     def interrupt(self, actions: tuple[Action, ...], reason: str) -> None:
@@ -138,6 +153,7 @@ class Answers:
             self._active = None
             self._unwanted += self._awaited
             self._awaited = 0
+            self._owed = False
         if Action.WITHDRAW in actions:
             for item_id in (*self._reply_items, *self._reply_texts):
                 self._withdraw(item_id)
@@ -180,8 +196,10 @@ class Answers:
         self._report.forward(event)
         if response.out_of_band:
             return
-        if self._unwanted:
-            self._unwanted -= 1
+        unwanted = self._unwanted > 0 or (self._comes_by_itself and not self._owed)
+        self._unwanted = max(0, self._unwanted - 1)
+        self._owed = self._comes_by_itself = False
+        if unwanted:
             response.dropped = True
             self._send(base.ResponseCancel(response.id))
             return
@@ -271,6 +289,9 @@ class Answers:
             self._report.forward(event)
             return
         response.done = True
+        details = event.status_details or {}
+        if event.status == "failed" and details.get("reason") == LINK_LOST and not response.dropped:
+            event = self._broken_off(response, event)
         self._close_parts(response)
         finished = event.status == "completed" and not response.dropped
         if not response.out_of_band:
@@ -286,14 +307,55 @@ class Answers:
         if not response.dropped and not response.out_of_band:
             self._signal(Signal.RESPONSE_DONE)
 
-    def link_lost(self) -> None:
-        """Every running response went with the link: close them, so that nobody waits for more."""
+    def _broken_off(self, response: Response, event: m.ModelResponseDoneEvent) -> m.ModelResponseDoneEvent:
+        """The link was lost under a response. Whatever of it has arrived will be heard, and no more.
+
+        One that has arrived whole is complete, though the model could not say so. Else the rest of it is owed, unless
+        it asked for tools: it goes on after them.
+        """
+        if response.out_of_band:
+            return event
+        items = [item_id for item_id in response.item_ids if item_id in self._conversation]
+        still = any(part.audio_open or part.text_open for part in response.parts.values())
+        if items and not still and all(self._is_said(item_id) for item_id in items):
+            return msgspec.structs.replace(event, status="completed", status_details=None)
+        for item_id in items:
+            if not self._conversation.audio_ms(item_id) and item_id not in self._reply_texts:
+                self._withdraw(item_id)
+            elif not self._conversation.audio_is_complete(item_id):
+                # The words may have run ahead of the voice.
+                self._conversation.truncate(item_id, self._conversation.audio_ms(item_id))
+        self._owed = self._owed or not response.calls
+        return event
+
+    def _is_said(self, item_id: str) -> bool:
+        return self._conversation.audio_is_complete(item_id) or item_id in self._reply_texts
+
+    def link_lost(self, *, owed: bool) -> None:
+        """Every running response went with the link: close them, so that nobody waits for more. `owed`: the model was
+        about to answer by itself."""
         for response in [*self._responses.values()]:
             if not response.done:
-                lost = {"reason": "connection_lost"}
+                lost = {"type": "failed", "reason": LINK_LOST}
                 self.done(m.ModelResponseDoneEvent(response_id=response.id, status="failed", status_details=lost))
+        self._owed = self._owed or self._awaited > 0 or (owed and not self.responding)
         self._awaited = self._unwanted = 0
         self._signal(Signal.RESPONSE_DONE)
+
+    def link_back(self, *, comes_by_itself: bool) -> None:
+        """The model is there again, with its context: have it go on where the link broke off.
+
+        `comes_by_itself`: it is hearing a turn again, and answers it unasked.
+        """
+        self._comes_by_itself = comes_by_itself
+        if not self._owed:
+            return
+        if any(item_id in self._conversation for item_id in (*self._reply_items, *self._reply_texts)):
+            words = ContentPart(type="text", text=GO_ON)
+            self._send(base.ItemCreate(Item(id=self._runtime.new_id("item"), role="system", content=(words,))))
+        if not comes_by_itself:
+            self._owed = False
+            self.create(self._overrides)
 
     def _open_audio(self, response: Response, event: m.ModelResponseAudioDeltaEvent) -> None:
         self._open(response, event.item_id, event.output_index, event.content_index).audio_open = True

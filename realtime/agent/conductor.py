@@ -18,6 +18,7 @@ from realtime.agent.audio_input import AudioInput, Detector
 from realtime.agent.host import Host
 from realtime.agent.reporter import Reporter
 from realtime.agent.responses import UserTurn
+from realtime.agent.unsettled import Stretch, Unsettled
 from realtime.audio.endpoint import SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 from realtime.errors import ClientError
 from realtime.event import client as c
@@ -68,7 +69,8 @@ class Conductor:
         self._input = AudioInput(profile.input_rate_hz, detector if authority == "server" else None)
         self._client_format: AudioFormat | None = None
         self._client_hz = DEFAULT_INPUT_RATE_HZ
-        self._base_ms = 0
+        self._unsettled = Unsettled(profile.input_rate_hz)
+        self._link_lost = False
         self.turn = Turn(authority)
         self.auto_response = auto_response
         self.text_auto_response = text_auto_response
@@ -85,7 +87,7 @@ class Conductor:
         )
         self._user_turns: dict[str, UserTurn] = {}
         self._user_turn: UserTurn | None = None
-        self._commits: deque[UserTurn | None] = deque()
+        self._commits: deque[Stretch] = deque()
 
     @property
     def received_samples(self) -> int:
@@ -114,6 +116,7 @@ class Conductor:
                     logger.debug("an empty commit was ignored")
             case c.ClientAudioClearEvent():
                 self._input.clear()
+                self._unsettled.clear()
                 self._send(base.AudioClear())
             case c.ClientTextAppendEvent():
                 self._read(event)
@@ -168,12 +171,12 @@ class Conductor:
             self._refuse(base.AudioAppend(b""))
         pcm, found = self._input.take(event.audio, self._client_hz, event.offset)
         if pcm:
-            self._send(base.AudioAppend(pcm))
+            self._say_audio(pcm)
         for one in found:
             match one:
                 case SpeechStarted():
                     self._speech_started(self._new_id("item"), one.start_ms)
-                    self._send(base.AudioAppend(self._input.open_gate()))
+                    self._say_audio(self._input.open_gate())
                 case TurnEnded():
                     self._speech_stopped(one.end_ms)
                     self._input.close_gate()
@@ -181,6 +184,11 @@ class Conductor:
                     pass
                 case _:
                     assert_never(one)
+
+    def _say_audio(self, pcm: bytes) -> None:
+        told_of_speech = self._profile.emits_speech_events and self.turn.authority == "provider"
+        self._unsettled.add(pcm, waits_for_speech=told_of_speech)
+        self._send(base.AudioAppend(pcm))
 
     def _read(self, event: c.ClientTextAppendEvent) -> None:
         """A typed turn: what is being said stops, the text becomes an item, and it is answered."""
@@ -244,11 +252,14 @@ class Conductor:
             self._answers.interrupt(actions, "hasty_turn" if Action.WITHDRAW in actions else signal.value)
         if before_answer is not None:
             before_answer()
-        if signal is Signal.SPEECH_STARTED or Action.FLUSH in actions or Action.CREATE in actions:
+        goes_on = not self.turn.interrupts and (self._answers.responding or self._ears.unheard_ms() > 0)
+        if Action.FLUSH in actions or (not goes_on and (signal is Signal.SPEECH_STARTED or Action.CREATE in actions)):
             self._answers.new_turn()
         if Action.COMMIT in actions:
             # First the turn that is committed: a model in this process answers while it is told.
-            self._commits.append(self._user_turn if self.turn.authority == "server" else None)
+            self._commits.append(
+                self._unsettled.committed(self._user_turn if self.turn.authority == "server" else None)
+            )
             self._send(base.AudioCommit())
             self._input.uncommitted_ms = 0.0
         if signal is Signal.SPEECH_STOPPED or Action.CREATE in actions:
@@ -263,11 +274,17 @@ class Conductor:
         turn = self._user_turn
         if turn is None or Action.WITHDRAW not in actions:
             turn = self._user_turn = UserTurn(piece_id)
-        turn.add(piece_id)
-        self._user_turns[piece_id] = turn
-        while len(self._user_turns) > KEPT_USER_TURNS:
-            del self._user_turns[next(iter(self._user_turns))]
+        self._remember(turn, piece_id)
         self._emit(s.AgentInputStartedEvent(item_id=turn.item_id, audio_start_ms=start_ms, **self._report.who))
+
+    def _voice_found(self, event: m.ModelInputStartedEvent) -> None:
+        """The provider's detector hears a voice: a new one, or one that was said again after a lost link."""
+        stretch = self._unsettled.taken_up(event.item_id, event.audio_start_ms)
+        if stretch is not None and stretch.turn is not None:
+            self._remember(stretch.turn, event.item_id)
+            return
+        self._speech_started(event.item_id, event.audio_start_ms)
+        self._unsettled.started(self._user_turns[event.item_id], event.item_id, event.audio_start_ms)
 
     def _speech_stopped(self, end_ms: int) -> None:
         item_id = self._user_turn.item_id if self._user_turn is not None else self._new_id("item")
@@ -278,12 +295,36 @@ class Conductor:
         """The turn to which the model's input item belongs, also when the model never reported its start."""
         turn = self._user_turns.get(piece_id)
         if turn is None:
-            turn = self._commits.popleft() if self._commits else None
-            if turn is None:
-                turn = self._user_turn = UserTurn(piece_id)
-            turn.add(piece_id)
-            self._user_turns[piece_id] = turn
+            if self._commits:
+                stretch = self._commits.popleft()
+            else:
+                stretch = self._unsettled.taken_up(piece_id) or self._unsettled.noticed()
+            if stretch.turn is None:
+                stretch.turn = self._user_turn = UserTurn(piece_id)
+            turn, stretch.piece_id = stretch.turn, piece_id
+            self._remember(turn, piece_id)
         return turn
+
+    def _remember(self, turn: UserTurn, piece_id: str) -> None:
+        turn.add(piece_id)
+        self._user_turns[piece_id] = turn
+        while len(self._user_turns) > KEPT_USER_TURNS:
+            del self._user_turns[next(iter(self._user_turns))]
+
+    # -- a lost link -----------------------------------------------------------------------------------------------
+
+    def _link_is_lost(self) -> None:
+        """Say again what the model has not understood; what it owes us is asked for again when it is back."""
+        messages = self._unsettled.say_again()
+        self._commits = deque(self._unsettled.commits)
+        self._answers.link_lost(owed=self._answers_by_itself and self.turn.state is State.THINKING)
+        for message in messages:
+            self._send(message)
+
+    @property
+    def _answers_by_itself(self) -> bool:
+        """Whether the model answers the turns that its own detector finds."""
+        return self.turn.authority == "provider" and self.auto_response and self.turn.creates
 
     # -- from the model --------------------------------------------------------------------------------------------
 
@@ -302,10 +343,10 @@ class Conductor:
                 self._answers.part(event)
             case m.ModelInputStartedEvent():
                 if self.turn.authority == "provider":
-                    self._speech_started(event.item_id, self._base_ms + event.audio_start_ms)
+                    self._voice_found(event)
             case m.ModelInputDoneEvent():
-                if self.turn.authority == "provider":
-                    self._speech_stopped(self._base_ms + event.audio_end_ms)
+                if self.turn.authority == "provider" and self._unsettled.stopped(event.item_id, event.audio_end_ms):
+                    self._speech_stopped(event.audio_end_ms)
             case m.ModelInputCommittedEvent():
                 self._committed(event)
             case (
@@ -323,12 +364,14 @@ class Conductor:
             case m.ModelItemDeletedEvent():
                 self._report.delete_item(event.item_id)
             case m.ModelReconnectingEvent():
-                self._answers.link_lost()
-                self._commits.clear()
+                if not self._link_lost:
+                    self._link_lost = True
+                    self._link_is_lost()
                 self._report.forward(event)
             case m.ModelReconnectedEvent():
-                self._base_ms = self._input.position_ms
+                self._link_lost = False
                 self._report.forward(event)
+                self._answers.link_back(comes_by_itself=self._answers_by_itself and self._unsettled.will_be_answered)
             case m.ModelErrorEvent():
                 self._report.forward(event)
                 self._answers.refused(event.code)
@@ -374,18 +417,18 @@ class Conductor:
         turn = self._turn_of(event.item_id)
         match event:
             case m.ModelInputTranscriptionDeltaEvent():
-                event = msgspec.structs.replace(
-                    event, item_id=turn.item_id, delta=turn.lead(event.item_id) + event.delta
-                )
-                self._report.forward(event)
-                return
+                delta = turn.caption(event.item_id, event.delta)
+                if delta is not None:
+                    self._report.forward(msgspec.structs.replace(event, item_id=turn.item_id, delta=delta))
             case m.ModelInputTranscriptionDoneEvent():
                 transcript = turn.say(event.item_id, event.transcript)
+                self._unsettled.settle(event.item_id)
                 self._report.forward(msgspec.structs.replace(event, item_id=turn.item_id, transcript=transcript))
                 if turn.item_id in self._conversation:
                     self._conversation.set_transcript(turn.item_id, transcript)
                     self._report.item_done(self._known(turn.item_id))
             case m.ModelInputTranscriptionFailedEvent():
+                self._unsettled.settle(event.item_id)
                 self._report.forward(msgspec.structs.replace(event, item_id=turn.item_id))
             case _:
                 assert_never(event)

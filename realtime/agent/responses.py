@@ -57,11 +57,14 @@ class Response:
 class UserTurn:
     """A turn of the user that may consist of several pieces of audio, since a hasty turn end is undone."""
 
-    __slots__ = ("_texts", "item_id")
+    __slots__ = ("_captioned", "_texts", "item_id", "quiet")
 
     def __init__(self, item_id: str) -> None:
         self.item_id = item_id
         self._texts: dict[str, str] = {}
+        self._captioned: str | None = None
+        self.quiet = False
+        """Its growing words were told once already and come again: only the whole of them is told."""
 
     def add(self, piece_id: str) -> None:
         """A further piece of audio belongs to the turn."""
@@ -70,13 +73,21 @@ class UserTurn:
     def say(self, piece_id: str, transcript: str) -> str:
         """The words of a piece are known. Returns the words of the turn so far."""
         self._texts[piece_id] = transcript.strip()
+        self.quiet = False
         return self.transcript
+
+    def starts_over(self) -> None:
+        """The link was lost before its words were known: it is said to the model again."""
+        self.quiet = self.quiet or self._captioned is not None
 
     @property
     def transcript(self) -> str:
         """The words of all pieces, in the order in which they were spoken."""
         return " ".join(text for text in self._texts.values() if text)
 
-    def lead(self, piece_id: str) -> str:
-        """What stands before this piece: nothing for the first, else a space, for a caption that grows."""
-        return "" if next(iter(self._texts), piece_id) == piece_id else " "
+    def caption(self, piece_id: str, delta: str) -> str | None:
+        """How the caption of the turn grows by these words of the piece; null where they were told before."""
+        if self.quiet:
+            return None
+        begins, self._captioned = self._captioned != piece_id, piece_id
+        return f" {delta}" if begins and next(iter(self._texts), piece_id) != piece_id else delta

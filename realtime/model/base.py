@@ -71,9 +71,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AudioAppend(msgspec.Struct, frozen=True, gc=False):
-    """Speech of the user: pcm16 mono at the profile's input rate, an even number of bytes."""
+    """Speech of the user: pcm16 mono at the profile's input rate, an even number of bytes.
+
+    `again`: it was sent before, over a link that is lost. It is not new on the session's timeline.
+    """
 
     pcm: bytes
+    again: bool = False
 
 
 class AudioCommit(msgspec.Struct, frozen=True):
@@ -159,6 +163,11 @@ class Connection(Protocol):
 
     Events arrive by the `on_event` given at connect, in order, on the event loop's thread. The last one is
     `ModelSessionEndedEvent`, exactly once, whoever ends the session.
+
+    A lost link is told at once: its responses as done (`failed`, reason `link_lost`), then `ModelReconnectingEvent`.
+    What had been asked of it is gone with it, except items: the sender says again what still matters, from inside that
+    event: audio that no answer or transcript covers, commits, requests for a response. Positions in the user's audio
+    count from the first audio of the session, over all links.
     """
 
     @property
@@ -222,11 +231,12 @@ Frame = str | bytes
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to dial. `headers` hold the key and never appear in a repr."""
+    """Where to dial. `headers` hold the key and never appear in a repr; `key_variable` is where it is set."""
 
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     subprotocols: tuple[str, ...] = ()
+    key_variable: str | None = None
 
     def __repr__(self) -> str:
         return f"Address(url={self.url!r})"

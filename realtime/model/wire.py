@@ -32,6 +32,8 @@ from realtime.event.model import (
 )
 from realtime.model.base import (
     AudioAppend,
+    AudioClear,
+    AudioCommit,
     CloseVerdict,
     Codec,
     Frame,
@@ -43,6 +45,7 @@ from realtime.model.base import (
     OnEvent,
     Profile,
     ResponseCancel,
+    ResponseCreate,
     SessionUpdate,
     Settings,
     ToolResult,
@@ -139,7 +142,8 @@ class Wire:
         if self._done:
             return
         if type(message) is AudioAppend:
-            self._accepted_bytes += len(message.pcm)
+            if not message.again:
+                self._accepted_bytes += len(message.pcm)
         elif type(message) is SessionUpdate:
             self._settings = message.settings
         leg = self._leg
@@ -236,12 +240,18 @@ class Wire:
         self._leg = None
         now_s = self._runtime.now()
         self._close_responses(leg, "failed", "link_lost")
+        self._forget_asked()
         logger.info("provider link lost: session=%s close=%d code=%s", self._session_id, code, verdict.code)
         if verdict.reconnect:
             if now_s - leg.opened_s >= self._limits.settled_s:
                 self._attempt = 0
             self._lost_s = now_s
-            self._redial = asyncio.get_running_loop().create_task(self._dial_again(verdict.code))
+            # Told here, not by the task: nothing may be sent between the loss and the news of it.
+            delay_s = self._announce_try(verdict.code)
+            if delay_s is None:
+                self._give_up(verdict.code, f"the link to the model is lost again and again: {verdict.message}")
+            else:
+                self._redial = asyncio.get_running_loop().create_task(self._dial_again(delay_s))
             return
         if code != _NORMAL_CLOSURE and (leg.error is None or leg.error.code != verdict.code):
             self._emit(ModelErrorEvent(error_type="provider_error", code=verdict.code, message=verdict.message))
@@ -273,30 +283,37 @@ class Wire:
                 ) from error
             raise
 
-    async def _dial_again(self, reason: str) -> None:
-        """The owner of this task is the wire; `close` cancels it and waits for it."""
+    def _announce_try(self, reason: str) -> float | None:
+        """Report the next try to dial. Returns in how many seconds it is due; null: the policy allows no more."""
         limits = self._limits
-        while self._attempt < limits.attempts:
-            self._attempt += 1
-            delay_s = min(limits.max_delay_s, limits.first_delay_s * 2.0 ** (self._attempt - 1))
-            delay_s *= self._runtime.random.uniform(0.5, 1.0)
-            self._emit(
-                ModelReconnectingEvent(attempt=self._attempt, retry_after_ms=round(delay_s * 1000), reason=reason)
-            )
+        if self._attempt >= limits.attempts:
+            return None
+        self._attempt += 1
+        delay_s = min(limits.max_delay_s, limits.first_delay_s * 2.0 ** (self._attempt - 1))
+        delay_s *= self._runtime.random.uniform(0.5, 1.0)
+        self._emit(ModelReconnectingEvent(attempt=self._attempt, retry_after_ms=round(delay_s * 1000), reason=reason))
+        return delay_s
+
+    async def _dial_again(self, first_delay_s: float) -> None:
+        """The owner of this task is the wire; `close` cancels it and waits for it."""
+        delay_s: float | None = first_delay_s
+        reason, why = "link_lost", "no try was answered"
+        while delay_s is not None:
             await asyncio.sleep(delay_s)
             try:
                 await self._open_leg()
                 return
             except RealtimeError as error:
-                reason = error.code
+                reason, why = error.code, error.message
                 logger.info("provider dial failed: attempt=%d code=%s", self._attempt, reason)
                 if not error.retryable:
                     break
             except Exception as error:
                 self._fault("reopening", error)
-                reason = "internal_error"
+                reason, why = "internal_error", type(error).__name__
                 break
-        self._give_up(reason, f"the link to the model was lost and could not be restored ({reason})")
+            delay_s = self._announce_try(reason)
+        self._give_up(reason, f"the link to the model was lost and could not be restored: {why}")
 
     def _give_up(self, code: str, message: str) -> None:
         self._done = True
@@ -358,6 +375,21 @@ class Wire:
         if self._redial is not None:
             self._redial.cancel()
         self._give_up("overflow", "the model takes no more messages")
+
+    def _forget_asked(self) -> None:
+        """Whoever asked will ask again where it still matters (see `Connection`); what was never sent goes as well."""
+
+        def still_needed(message: ModelInput) -> bool:
+            match message:
+                case ResponseCreate(overrides=overrides):
+                    return overrides is not None and overrides.conversation == "none"
+                case AudioAppend() | AudioCommit() | AudioClear() | ResponseCancel():
+                    return False
+                case _:
+                    return True
+
+        self._waiting = deque(message for message in self._waiting if still_needed(message))
+        self._waiting_audio_bytes = 0
 
     def _forget_restored(self, items: Sequence[Item]) -> None:
         """Take out of the waiting messages what the restored context already holds or makes void."""

@@ -197,6 +197,11 @@ class Conversation:
         entry = self._entries.get(item_id)
         return entry.spoken.audio_ms if entry is not None and entry.spoken is not None else 0.0
 
+    def audio_is_complete(self, item_id: str) -> bool:
+        """Whether the item's audio has arrived whole; False for an unknown item, and for one without audio."""
+        entry = self._entries.get(item_id)
+        return entry is not None and entry.spoken is not None and entry.spoken.audio_complete
+
     def spoken_text(self, item_id: str) -> str:
         """The words of a spoken answer that count: all so far, or those heard if it was cut."""
         entry = self._entries[item_id]

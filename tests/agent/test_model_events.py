@@ -11,7 +11,6 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item, UsageDetail
 from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock
-from realtime.model import base
 from tests.agent.fakes import WORDS, call, speech
 
 pytestmark = pytest.mark.virtual_time
@@ -205,17 +204,6 @@ async def test_speech_is_reported_with_the_times_of_the_clients_stream() -> None
         assert [(event.item_id, event.audio_end_ms) for event in made.of(s.AgentInputDoneEvent)] == [("u1", 2_750)]
 
 
-async def test_after_a_reconnect_times_still_count_from_the_beginning_of_the_call() -> None:
-    async with call() as made:
-        made.hear(3_000)
-        made.link.say(
-            m.ModelReconnectingEvent(attempt=1, retry_after_ms=0, reason="lost"), m.ModelReconnectedEvent(gap_ms=10)
-        )
-        made.link.hear_start("u1", 400)
-
-        assert made.of(s.AgentInputStartedEvent)[0].audio_start_ms == 3_400
-
-
 async def test_words_that_come_before_the_commit_reach_the_item() -> None:
     async with call() as made:
         made.link.hear_start("u1")
@@ -304,22 +292,6 @@ async def test_two_parts_of_one_item_are_both_closed() -> None:
         made.check_heard_truth()
 
 
-async def test_a_commit_that_a_lost_link_swallowed_does_not_take_the_next_turns_words() -> None:
-    async with call(config=SessionConfig(turn_detection="none")) as made:
-        made.hear(500)
-        made.receive(c.ClientAudioCommitEvent())
-        made.link.say(
-            m.ModelReconnectingEvent(attempt=1, retry_after_ms=500, reason="lost"), m.ModelReconnectedEvent(gap_ms=10)
-        )
-        made.hear(500)
-        made.receive(c.ClientAudioCommitEvent())
-        made.link.say(m.ModelInputCommittedEvent(item_id="p2"))
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="p2", transcript="Second."))
-
-        assert made.transcript() == [("user", "Second.")]
-        made.check_heard_truth()
-
-
 async def test_an_item_that_the_model_deletes_is_gone() -> None:
     async with call() as made:
         item_id = made.link.reply(500)
@@ -348,40 +320,6 @@ async def test_an_error_is_told_and_the_call_goes_on() -> None:
         (error,) = made.of(s.AgentErrorEvent)
         assert (error.error_type, error.code, error.message) == ("provider_error", "overloaded", "try later")
         assert made.transcript() == [("assistant", "Hello.")]
-
-
-async def test_a_lost_link_closes_what_was_being_said() -> None:
-    async with call() as made:
-        response_id = made.link.begin()
-        made.link.speak(response_id, 500, WORDS)
-        start = len(made.seen)
-        made.link.say(m.ModelReconnectingEvent(attempt=1, retry_after_ms=500, reason="lost"))
-
-        types = made.types(start)
-        assert types == [
-            "agent_response_audio_done",
-            "agent_response_audio_transcript_done",
-            "agent_item_done",
-            "agent_response_done",
-            "agent_reconnecting",
-        ]
-        assert made.of(s.AgentResponseDoneEvent)[0].status == "failed"
-        made.check_heard_truth()
-
-
-async def test_after_a_lost_link_the_next_question_is_answered() -> None:
-    async with call() as made:
-        made.receive(c.ClientTextAppendEvent(text="Hello"))
-        made.link.say(
-            m.ModelReconnectingEvent(attempt=1, retry_after_ms=500, reason="lost"), m.ModelReconnectedEvent(gap_ms=10)
-        )
-        made.receive(c.ClientTextAppendEvent(text="Hello?"))
-        made.link.reply(500, "Yes.")
-        await asyncio.sleep(1)
-
-        assert made.link.got(base.ResponseCancel) == []
-        assert made.transcript()[-1] == ("assistant", "Yes.")
-        assert made.of(s.AgentResponseAudioDeltaEvent) != []
 
 
 async def test_the_history_for_a_reconnect_is_the_conversation_as_it_was_heard() -> None:

@@ -455,29 +455,6 @@ async def test_a_hasty_turn_end_of_ours_is_undone_too() -> None:
         made.check_heard_truth()
 
 
-async def test_a_turn_that_a_lost_link_swallowed_does_not_take_the_next_turns_words() -> None:
-    options = found(
-        (1_000, SpeechStarted(900)),
-        (1_500, turn_ended(1_200)),
-        (4_000, SpeechStarted(3_900)),
-        (5_000, turn_ended(4_500)),
-    )
-    async with call(**options) as made:
-        made.hear(1_500)
-        made.link.say(
-            m.ModelReconnectingEvent(attempt=1, retry_after_ms=500, reason="lost"), m.ModelReconnectedEvent(gap_ms=10)
-        )
-        await asyncio.sleep(2)
-        made.hear(3_500)
-        second = made.of(s.AgentInputStartedEvent)[-1].item_id
-        made.link.say(m.ModelInputCommittedEvent(item_id="p2"))
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="p2", transcript="Second."))
-
-        assert made.transcript() == [("user", "Second.")]
-        assert made.session.conversation.items()[0].id == second
-        made.check_heard_truth()
-
-
 async def test_a_model_that_reports_speech_itself_is_not_listened_to_where_we_decide() -> None:
     async with call(**found()) as made:
         made.link.reply(4_000, LONG)

@@ -347,6 +347,42 @@ async def test_speech_is_placed_in_the_whole_stream_after_a_reconnect() -> None:
     await wire.close()
 
 
+async def test_what_is_said_again_from_inside_the_news_comes_first_and_is_not_new_on_the_timeline() -> None:
+    call = Call()
+    wire = await call.open()
+    for _ in range(5):
+        wire.send(AudioAppend(SECOND))
+    note = call.events.append
+
+    def say_again(event: ModelEvent) -> None:
+        note(event)
+        if isinstance(event, ModelEvents.ModelReconnectingEvent):
+            wire.send(AudioAppend(SECOND, again=True))
+            wire.send(AudioCommit())
+
+    wire._on_event = say_again
+    call.link.lose()
+    wire.send(AudioAppend(SECOND[:1000]))
+    await asyncio.sleep(5)
+    assert call.link.written == ["open be brief", "audio 2000", "AudioCommit", "audio 1000"]
+    call.link.say(started(250))
+    assert call.events[-1] == started(4250)
+    await wire.close()
+
+
+async def test_what_waited_for_a_stalled_link_is_left_to_be_said_again() -> None:
+    call = Call()
+    wire = await call.open()
+    call.link.can_write = False
+    for message in (AudioAppend(SECOND), AudioCommit(), ResponseCreate(), ItemCreate(text_item("a"))):
+        wire.send(message)
+    call.link.lose()
+    await asyncio.sleep(5)
+    assert call.link.written == ["open be brief", "ItemCreate"]
+    assert wire.dropped_audio_bytes == 0
+    await wire.close()
+
+
 async def test_messages_that_the_restored_context_holds_or_voids_are_not_repeated() -> None:
     items = [text_item("known"), Item(id="r", type="tool_result", tool_result=ToolResultBlock(id="call_1", name="f"))]
     call = Call(history=lambda: items)
@@ -389,7 +425,7 @@ async def test_a_response_that_dies_with_the_link_is_reported_as_failed() -> Non
     done = [event for event in call.events if isinstance(event, ModelEvents.ModelResponseDoneEvent)]
     assert [(event.response_id, event.status) for event in done] == [("resp_1", "completed"), ("resp_2", "failed")]
     assert done[1].status_details == {"type": "failed", "reason": "link_lost"}
-    assert call.types[-1] == "response_done"
+    assert call.types[-2:] == ["response_done", "reconnecting"], "at once: nothing may be sent before the news"
     await wire.close()
 
 

@@ -1,0 +1,371 @@
+"""A lost link to the model: what was said to it is said again, and what it owed comes after all. On a fake model."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from realtime.audio.endpoint import SpeechStarted, TurnEnded
+from realtime.event import client as c
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.message import ToolCallBlock
+from realtime.model import base
+from realtime.tool import Toolkit
+from tests.agent.fakes import NO_DETECTOR, WORDS, Call, FakeDetector, call, speech
+
+pytestmark = pytest.mark.virtual_time
+
+LOST = m.ModelReconnectingEvent(attempt=1, retry_after_ms=500, reason="lost")
+BACK = m.ModelReconnectedEvent(gap_ms=10)
+PUSH_TO_TALK = SessionConfig(turn_detection="none")
+
+
+def lose(made: Call, *running: str) -> int:
+    """The link is lost, with the responses that ran on it. Returns how much the model had been sent before."""
+    sent = len(made.link.sent)
+    details = {"type": "failed", "reason": "link_lost"}
+    for response_id in running:
+        made.link.say(m.ModelResponseDoneEvent(response_id=response_id, status="failed", status_details=details))
+    made.link.say(LOST)
+    return sent
+
+
+def since(made: Call, sent: int) -> list[str]:
+    """The kinds of what the model was sent since then; a run of audio counts once."""
+    kinds = [type(message).__name__ for message in made.link.sent[sent:]]
+    return [kind for place, kind in enumerate(kinds) if kind != "AudioAppend" or kinds[place - 1 : place] != [kind]]
+
+
+def again(made: Call, sent: int) -> bytes:
+    """The audio that was said again."""
+    return b"".join(m.pcm for m in made.link.sent[sent:] if isinstance(m, base.AudioAppend) and m.again)
+
+
+def found(*events: Any) -> dict[str, Any]:
+    return {
+        "profile": NO_DETECTOR,
+        "config": SessionConfig(turn_detection=TurnDetection(authority="server")),
+        "make_detector": lambda detection: FakeDetector(*events),
+    }
+
+
+async def test_a_lost_link_closes_what_was_being_said() -> None:
+    async with call() as made:
+        response_id = made.link.begin()
+        made.link.speak(response_id, 500, WORDS)
+        start = len(made.seen)
+        made.link.say(LOST)
+
+        assert made.types(start) == [
+            "agent_response_audio_done",
+            "agent_response_audio_transcript_done",
+            "agent_item_done",
+            "agent_response_done",
+            "agent_reconnecting",
+        ]
+        assert made.of(s.AgentResponseDoneEvent)[0].status == "failed"
+        made.check_heard_truth()
+
+
+async def test_an_answer_goes_on_after_what_arrived_of_it() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Count."))
+        response_id = made.link.begin()
+        made.link.speak(response_id, 1_000, WORDS)
+        sent = lose(made, response_id)
+        heard = made.transcript()[-1]
+        assert heard[0] == "assistant"
+        assert WORDS.startswith(heard[1])
+        assert 0 < len(heard[1]) <= 15, "no more words than a second holds, though the text had run ahead"
+        assert since(made, sent) == []
+        made.link.say(BACK)
+
+        hint, create = made.link.sent[sent:]
+        assert isinstance(hint, base.ItemCreate)
+        assert hint.item.role == "system"
+        assert isinstance(create, base.ResponseCreate)
+        made.link.reply(500, "and the rest")
+        assert [who for who, _ in made.transcript()] == ["user", "assistant", "assistant"]
+        assert made.of(s.ServerAudioFlushEvent) == [], "what has arrived is played to its end"
+        made.check_heard_truth()
+
+
+async def test_an_answer_that_had_arrived_whole_is_complete() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello."))
+        response_id = made.link.begin()
+        item_id = made.link.speak(response_id, 1_000, WORDS)
+        made.link.say(m.ModelResponseAudioDoneEvent(response_id=response_id, item_id=item_id))
+        sent = lose(made, response_id)
+        made.link.say(BACK)
+
+        assert since(made, sent) == []
+        assert made.of(s.AgentResponseDoneEvent)[0].status == "completed"
+        assert made.transcript()[-1] == ("assistant", WORDS.strip())
+
+
+async def test_an_answer_of_which_nothing_was_heard_is_made_anew() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello."))
+        response_id = made.link.begin()
+        made.link.say(
+            m.ModelResponseAudioTranscriptDeltaEvent(response_id=response_id, item_id="a1", delta="Good morning")
+        )
+        sent = lose(made, response_id)
+        made.link.say(BACK)
+
+        assert made.transcript() == [("user", "Hello.")]
+        assert since(made, sent) == ["ItemDelete", "ResponseCreate"]
+        made.check_heard_truth()
+
+
+async def test_a_request_that_was_under_way_is_made_again_as_it_was() -> None:
+    async with call() as made:
+        overrides = base.ResponseOverrides(instructions="Be short.")
+        made.receive(c.ClientResponseCreateEvent(response=overrides))
+        sent = lose(made)
+        made.link.say(BACK)
+
+        assert made.link.sent[sent:] == [base.ResponseCreate(overrides)]
+
+
+async def test_a_new_question_in_the_gap_takes_the_place_of_what_was_owed() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello"))
+        sent = lose(made)
+        made.receive(c.ClientTextAppendEvent(text="Hello?"))
+        made.link.say(BACK)
+        made.link.reply(500, "Yes.")
+
+        assert since(made, sent) == ["ItemCreate", "ResponseCreate"]
+        assert made.transcript()[-1] == ("assistant", "Yes.")
+
+
+async def test_a_cancelled_answer_does_not_come_back() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello"))
+        response_id = made.link.begin()
+        made.link.speak(response_id, 1_000, WORDS)
+        sent = lose(made, response_id)
+        made.receive(c.ClientResponseCancelEvent())
+        made.link.say(BACK)
+
+        assert "ResponseCreate" not in since(made, sent)
+
+
+async def test_after_the_results_of_tools_the_model_goes_on_once() -> None:
+    async def look(word: str) -> str:
+        """Look it up."""
+        await asyncio.sleep(1)
+        return word
+
+    async with call(toolkit=Toolkit([look])) as made:
+        made.receive(c.ClientTextAppendEvent(text="Look."))
+        response_id = made.link.begin()
+        use = ToolCallBlock(id="call_1", name="look", input='{"word": "x"}')
+        made.link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use", tool_use=use))
+        sent = lose(made, response_id)
+        made.link.say(BACK)
+        await asyncio.sleep(2)
+
+        assert since(made, sent) == ["ToolResult", "ResponseCreate"]
+
+
+async def test_speech_that_the_model_had_not_noticed_is_said_again() -> None:
+    async with call() as made:
+        made.hear(700)
+        sent = lose(made)
+
+        assert again(made, sent) == speech(700)
+
+
+async def test_of_silence_little_is_said_again_and_of_speech_all_of_it_up_to_ten_seconds() -> None:
+    async with call() as made:
+        for _ in range(40):
+            made.hear(100)
+        assert len(again(made, lose(made))) == 2_000 * 32
+        made.link.say(BACK)
+        made.link.hear_start("u1", 3_900)
+        for _ in range(150):
+            made.hear(100)
+        assert len(again(made, lose(made))) == 10_000 * 32
+
+
+async def test_what_was_understood_is_not_said_again() -> None:
+    async with call() as made:
+        made.hear(1_000)
+        made.link.hear_start("u1", 200)
+        made.link.hear_end("u1", 600, "Hello.")
+        made.link.reply(500, "Hi.")
+        sent = lose(made)
+        made.link.say(BACK)
+
+        assert again(made, sent) == speech(1_000)[600 * 32 :]
+        assert since(made, sent) == ["AudioAppend"]
+
+
+async def test_speech_that_goes_on_over_a_lost_link_is_one_turn() -> None:
+    async with call() as made:
+        made.hear(600)
+        made.link.hear_start("u1", 200)
+        made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="What"))
+        lose(made)
+        made.link.say(BACK)
+        made.link.hear_start("u2", 210)
+        made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u2", delta="What time"))
+        made.hear(600)
+        made.link.hear_end("u2", 1_000, "What time is it?")
+        made.link.reply(500, "Nine.")
+
+        assert [event.item_id for event in made.of(s.AgentInputStartedEvent)] == ["u1"]
+        assert [event.item_id for event in made.of(s.AgentInputDoneEvent)] == ["u1"]
+        assert [event.delta for event in made.of(s.AgentInputTranscriptionDeltaEvent)] == ["What"]
+        assert made.transcript() == [("user", "What time is it?"), ("assistant", "Nine.")]
+        assert made.session.conversation.items()[0].id == "u1"
+        made.check_heard_truth()
+
+
+async def test_a_turn_whose_words_were_not_known_is_heard_again_and_answered_by_the_model_itself() -> None:
+    async with call() as made:
+        made.hear(1_000)
+        made.link.hear_start("u1", 200)
+        made.link.hear_end("u1", 600)
+        sent = lose(made)
+        made.link.say(BACK)
+        assert since(made, sent) == ["AudioAppend"], "asking as well would make it answer twice"
+        made.link.hear_start("u2", 200)
+        made.link.hear_end("u2", 600, "Hello.")
+        made.link.reply(500, "Hi.")
+
+        assert made.transcript() == [("user", "Hello."), ("assistant", "Hi.")]
+        for kind in (s.AgentInputStartedEvent, s.AgentInputDoneEvent, s.AgentInputCommittedEvent):
+            assert len(made.of(kind)) == 1
+        assert made.agent.hasty_turns == 0
+        made.check_heard_truth()
+
+
+async def test_a_turn_that_is_heard_again_only_for_its_words_is_not_answered_again() -> None:
+    async with call() as made:
+        made.hear(1_000)
+        made.link.hear_start("u1", 200)
+        made.link.hear_end("u1", 600)
+        made.link.reply(500, "Hi.")
+        lose(made)
+        made.link.say(BACK)
+        made.link.hear_start("u2", 200)
+        made.link.hear_end("u2", 600, "Hello.")
+        made.link.reply(500, "Hi again.")
+
+        assert len(made.link.got(base.ResponseCancel)) == 1
+        assert made.transcript() == [("user", "Hello."), ("assistant", "Hi.")]
+        made.link.hear_start("u3", 3_000)
+        made.link.hear_end("u3", 4_000, "And now?")
+        made.link.reply(500, "Now.")
+        assert made.transcript()[-1] == ("assistant", "Now.")
+        made.check_heard_truth()
+
+
+async def test_a_turn_that_is_not_heard_again_leaves_the_next_one_alone() -> None:
+    async with call() as made:
+        made.hear(1_000)
+        made.link.hear_start("u1", 200)
+        made.link.hear_end("u1", 600)
+        lose(made)
+        made.link.say(BACK)
+        await asyncio.sleep(3)
+        made.hear(3_000)
+        made.link.hear_start("u2", 3_000)
+        made.link.hear_end("u2", 3_800, "Are you there?")
+        made.link.reply(500, "Yes.")
+
+        assert made.transcript() == [("user", ""), ("user", "Are you there?"), ("assistant", "Yes.")]
+        assert made.link.got(base.ResponseCancel) == []
+        made.check_heard_truth()
+
+
+async def test_a_commit_of_the_client_is_made_again_and_keeps_its_turn() -> None:
+    async with call(config=PUSH_TO_TALK) as made:
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+        sent = lose(made)
+        made.hear(400)
+        made.receive(c.ClientAudioCommitEvent())
+        made.link.say(BACK)
+        assert since(made, sent) == ["AudioAppend", "AudioCommit", "AudioAppend", "AudioCommit", "ResponseCreate"]
+        assert again(made, sent) == speech(500)
+        for item_id, words in (("p1", "First."), ("p2", "Second.")):
+            made.link.say(m.ModelInputCommittedEvent(item_id=item_id))
+            made.link.say(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=words))
+
+        assert made.transcript() == [("user", "First."), ("user", "Second.")]
+        made.check_heard_truth()
+
+
+async def test_a_committed_turn_whose_words_were_not_known_keeps_its_item() -> None:
+    async with call(config=PUSH_TO_TALK) as made:
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+        made.link.say(m.ModelInputCommittedEvent(item_id="p1"))
+        lose(made)
+        made.link.say(
+            BACK,
+            m.ModelInputCommittedEvent(item_id="p2"),
+            m.ModelInputTranscriptionDoneEvent(item_id="p2", transcript="First."),
+        )
+
+        assert [item.id for item in made.session.conversation.items()] == ["p1"]
+        assert made.transcript() == [("user", "First.")]
+        made.check_heard_truth()
+
+
+async def test_what_the_client_cleared_is_not_said_again() -> None:
+    async with call(config=PUSH_TO_TALK) as made:
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+        made.hear(300)
+        made.receive(c.ClientAudioClearEvent())
+        sent = lose(made)
+
+        assert again(made, sent) == speech(500)
+        assert since(made, sent) == ["AudioAppend", "AudioCommit"]
+
+
+async def test_turns_that_this_server_finds_are_said_again_in_order() -> None:
+    options = found(
+        (1_000, SpeechStarted(900)),
+        (1_500, TurnEnded(start_ms=900, end_ms=1_200, pcm=b"")),
+        (4_000, SpeechStarted(3_900)),
+        (5_000, TurnEnded(start_ms=3_900, end_ms=4_500, pcm=b"")),
+    )
+    async with call(**options) as made:
+        made.hear(1_500)
+        first = made.of(s.AgentInputStartedEvent)[-1].item_id
+        sent = lose(made)
+        await asyncio.sleep(2)
+        made.hear(3_500)
+        second = made.of(s.AgentInputStartedEvent)[-1].item_id
+        made.link.say(BACK)
+        assert since(made, sent) == ["AudioAppend", "AudioCommit", "AudioAppend", "AudioCommit", "ResponseCreate"]
+        for item_id, words in (("p1", "First."), ("p2", "Second.")):
+            made.link.say(m.ModelInputCommittedEvent(item_id=item_id))
+            made.link.say(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=words))
+
+        assert [(item.id, item.text) for item in made.session.conversation.items()] == [
+            (first, "First."),
+            (second, "Second."),
+        ]
+        made.check_heard_truth()
+
+
+async def test_further_tries_say_nothing_again() -> None:
+    async with call() as made:
+        made.hear(500)
+        lose(made)
+        sent = len(made.link.sent)
+        made.link.say(m.ModelReconnectingEvent(attempt=2, retry_after_ms=900, reason="lost"))
+
+        assert since(made, sent) == []
