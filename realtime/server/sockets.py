@@ -10,7 +10,7 @@ import asyncio
 import inspect
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping, Sequence
 from typing import Any, Protocol
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -158,10 +158,10 @@ class _Begun:
 
 
 class OnlyCall(Protocol):
-    """The call of a socket that has one from its opening to its close."""
+    """The call of a socket that has one and is closed with it."""
 
-    def opening(self) -> c.ClientSessionCreateEvent:
-        """What makes the call."""
+    def opening(self) -> c.ClientSessionCreateEvent | None:
+        """What makes the call as soon as the socket is open; None where the client's first frame does."""
         ...
 
     def farewell(self) -> tuple[int, str]:
@@ -170,7 +170,11 @@ class OnlyCall(Protocol):
 
 
 class ClientSocket:
-    """Serves one accepted WebSocket until it closes. At most one call at a time; a new one may follow an ended one."""
+    """Serves one accepted WebSocket until it closes. At most one call at a time; a new one may follow an ended one.
+
+    With `only_call` there is one: the socket is closed when it is over, and where it cannot be made. `more` gives what
+    the frame that was decoded last says beyond its first event, for dialects in which a frame may say several things.
+    """
 
     def __init__(
         self,
@@ -184,8 +188,10 @@ class ClientSocket:
         calls: Calls,
         settings: ServerSettings,
         only_call: OnlyCall | None = None,
+        more: Callable[[], Sequence[c.ClientEvent]] = tuple,
     ) -> None:
         self._only_call = only_call
+        self._more = more
         self._websocket = websocket
         self._dialect = dialect
         self._user = user
@@ -231,13 +237,12 @@ class ClientSocket:
     async def _read(self) -> None:
         if self._direct is not None:
             self._direct.on_message = self._take_at_once
-        if self._only_call is not None:
+        opening = self._only_call.opening() if self._only_call is not None else None
+        if opening is not None:
             try:
-                await self._without_call(self._only_call.opening())
+                await self._without_call(opening)
             except Exception:
                 await self._fault("make a call")
-            if self._session is None:
-                self._sink.close(*self._only_call.farewell())
         while not self._sink.closed:
             message = await (self._next_early() if self._early or self._receiving else self._next())
             if message["type"] == "websocket.disconnect":
@@ -263,7 +268,7 @@ class ClientSocket:
                 if session is None:
                     await self._without_call(event)
                     continue
-                session.receive(event, self._listener)
+                self._hand_over(event, session)
                 if type(event) is c.ClientSessionEndEvent and event.session_id in (None, self._session_id):
                     # Whatever follows on this socket is meant for the time after the call.
                     await session.end("client_end")
@@ -289,7 +294,7 @@ class ClientSocket:
         self._bad_frames = 0
         try:
             if isinstance(event, c.ClientEventBase):
-                session.receive(event, self._listener)
+                self._hand_over(event, session)
             else:
                 self._answer(event)
         except Exception:
@@ -299,6 +304,12 @@ class ClientSocket:
         else:
             self._faults = 0
         return True
+
+    def _hand_over(self, event: c.ClientEvent, session: Session) -> None:
+        """What a frame says, to the call."""
+        session.receive(event, self._listener)
+        for one in self._more():
+            session.receive(one, self._listener)
 
     def _answer(self, event: s.ServerEvent) -> None:
         """What the dialect knows without the call."""
@@ -341,6 +352,7 @@ class ClientSocket:
         except ClientError as error:
             error.client_event_id = error.client_event_id or event.event_id
             await self._complain(error)
+        self._close_without_call()
 
     async def _create(self, event: c.ClientSessionCreateEvent) -> None:
         """Make a call, reading on meanwhile. Returns when it is made, has failed, or the client is gone."""
@@ -448,6 +460,12 @@ class ClientSocket:
             self._session.complain(error)
         else:
             await self._tell(error_event(error))
+            self._close_without_call()
+
+    def _close_without_call(self) -> None:
+        """A socket with one call is of no use where that could not be made."""
+        if self._only_call is not None and self._session is None:
+            self._sink.close(*self._only_call.farewell())
 
     async def _tell(self, event: s.ServerEvent) -> None:
         """Write an event to this socket alone, waiting until it takes it."""

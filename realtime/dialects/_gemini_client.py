@@ -1,0 +1,507 @@
+"""What Gemini Live clients send: the five messages, in both name styles, strictly typed where the service is strict.
+
+Source: the official SDK's types and frames (google-genai 3.4), recorded sessions and the reference of the Live API.
+Nothing here is shared with the codec that speaks to the service itself.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pybase64
+
+from realtime.errors import ClientError
+from realtime.event.base import AudioFormat, ContentPart
+
+Json = dict[str, Any]
+Frame = str | bytes
+
+DEFAULT_RATE_HZ = 16_000
+"""What `audio/pcm` means without a rate."""
+INVALID = 1007
+UNSUPPORTED = 1008
+_PREFIX = {
+    INVALID: "Request contains an invalid argument.",
+    UNSUPPORTED: "Operation is not implemented, or supported, or enabled.",
+}
+
+
+class Refusal(ClientError):
+    """A frame that this protocol refuses: it has no error frames, the session ends with `close_code` and a reason."""
+
+    def __init__(self, message: str, *, close_code: int = INVALID) -> None:
+        super().__init__(message, code="not_supported" if close_code == UNSUPPORTED else "invalid_argument")
+        self.close_code = close_code
+
+
+def reason(close_code: int, message: str) -> str:
+    """The close reason: the service's own sentence, then ours; at most the 123 bytes that a close frame takes."""
+    return f"{_PREFIX[close_code]} {message}".encode()[:123].decode(errors="ignore")
+
+
+def unsupported(what: str) -> Refusal:
+    """For what the service has and this server does not."""
+    return Refusal(f"{what} is not served here.", close_code=UNSUPPORTED)
+
+
+class _Read(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An object in which unknown keys are not read."""
+
+
+class _Strict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """An object in which an unknown key ends the session, as at the service."""
+
+
+class Blob(_Read, frozen=True, kw_only=True):
+    """Bytes, as base64 in either alphabet."""
+
+    data: str = ""
+    mime_type: str = ""
+
+
+class Part(_Read, frozen=True, kw_only=True):
+    """A piece of a turn. Of its many kinds, text and images are served."""
+
+    text: str | None = None
+    inline_data: Blob | None = None
+    thought: bool = False
+
+
+class Content(_Strict, frozen=True, kw_only=True):
+    """A turn: who said what."""
+
+    parts: list[Part] = []
+    role: Literal["user", "model", ""] = "user"
+
+
+class PrebuiltVoice(_Strict, frozen=True, kw_only=True):
+    voice_name: str | None = None
+
+
+class VoiceConfig(_Strict, frozen=True, kw_only=True):
+    prebuilt_voice_config: PrebuiltVoice | None = None
+    voice: str | None = None
+    replicated_voice_config: Any = None
+
+
+class SpeechConfig(_Strict, frozen=True, kw_only=True):
+    """The language is the model's choice."""
+
+    voice_config: VoiceConfig | None = None
+    language_code: str | None = None
+    multi_speaker_voice_config: Any = None
+
+
+class GenerationConfig(_Strict, frozen=True, kw_only=True):
+    """From `top_p` on: read, and without effect."""
+
+    response_modalities: list[Literal["MODALITY_UNSPECIFIED", "AUDIO", "TEXT"]] = []
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    speech_config: SpeechConfig | None = None
+    translation_config: Any = None
+    top_p: float | None = None
+    top_k: float | None = None
+    seed: int | None = None
+    candidate_count: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    media_resolution: str | None = None
+    thinking_config: Json | None = None
+    enable_affective_dialog: bool | None = None
+
+
+class Declaration(_Strict, frozen=True, kw_only=True):
+    """A function that runs at the client. What it returns is not described to the model."""
+
+    name: str
+    description: str = ""
+    parameters: Json | None = None
+    parameters_json_schema: Json | None = None
+    response: Any = None
+    response_json_schema: Any = None
+    behavior: Literal["UNSPECIFIED", "BLOCKING", "NON_BLOCKING"] | None = None
+
+
+Sensitivity = Literal["UNSPECIFIED", "LOW", "HIGH"]
+Duration = Annotated[int, msgspec.Meta(ge=0, le=600_000)]
+
+
+class Detection(_Strict, frozen=True, kw_only=True):
+    """How the service finds turns. Times in ms."""
+
+    disabled: bool = False
+    start_of_speech_sensitivity: str | None = None
+    end_of_speech_sensitivity: str | None = None
+    prefix_padding_ms: Duration | None = None
+    silence_duration_ms: Duration | None = None
+
+
+class RealtimeInputConfig(_Strict, frozen=True, kw_only=True):
+    automatic_activity_detection: Detection = Detection()
+    activity_handling: Literal["ACTIVITY_HANDLING_UNSPECIFIED", "START_OF_ACTIVITY_INTERRUPTS", "NO_INTERRUPTION"] = (
+        "START_OF_ACTIVITY_INTERRUPTS"
+    )
+    turn_coverage: Literal[
+        "TURN_COVERAGE_UNSPECIFIED",
+        "TURN_INCLUDES_ONLY_ACTIVITY",
+        "TURN_INCLUDES_ALL_INPUT",
+        "TURN_INCLUDES_AUDIO_ACTIVITY_AND_ALL_VIDEO",
+    ] = "TURN_COVERAGE_UNSPECIFIED"
+    interim_transcript_timestamp_enabled: bool = False
+
+
+class SessionResumption(_Strict, frozen=True, kw_only=True):
+    handle: str | None = None
+
+
+class HistoryConfig(_Strict, frozen=True, kw_only=True):
+    initial_history_in_client_content: bool = False
+
+
+class Setup(_Strict, frozen=True, kw_only=True):
+    """The first message. From `context_window_compression` on: read, and without effect."""
+
+    model: str
+    generation_config: GenerationConfig = GenerationConfig()
+    system_instruction: Content | None = None
+    tools: list[Json] = []
+    realtime_input_config: RealtimeInputConfig = RealtimeInputConfig()
+    input_audio_transcription: Json | None = None
+    output_audio_transcription: Json | None = None
+    session_resumption: SessionResumption | None = None
+    history_config: HistoryConfig = HistoryConfig()
+    avatar_config: Any = None
+    context_window_compression: Json | None = None
+    proactivity: Json | None = None
+    safety_settings: list[Json] | None = None
+    labels: Json | None = None
+
+
+class ClientContent(_Strict, frozen=True, kw_only=True):
+    """Turns in order; `turn_complete` asks for an answer."""
+
+    turns: list[Content] = []
+    turn_complete: bool = False
+
+
+class RealtimeInput(_Strict, frozen=True, kw_only=True):
+    """What streams in: one kind of data per frame."""
+
+    audio: Blob | None = None
+    video: Blob | None = None
+    text: str | None = None
+    audio_stream_end: bool = False
+    activity_start: Json | None = None
+    activity_end: Json | None = None
+    media_chunks: list[Blob] = []
+
+
+class FunctionResponse(_Strict, frozen=True, kw_only=True):
+    """The answer to a call. `will_continue`: more of it follows."""
+
+    id: str | None = None
+    name: str = ""
+    response: Json = {}
+    will_continue: bool = False
+    scheduling: Literal["SCHEDULING_UNSPECIFIED", "INTERRUPT", "WHEN_IDLE", "SILENT"] | None = None
+    parts: list[Json] = []
+
+
+class ToolResponse(_Strict, frozen=True, kw_only=True):
+    function_responses: list[FunctionResponse] = []
+
+
+class ToolsUpdate(_Strict, frozen=True, kw_only=True):
+    tools: list[Json] = []
+
+
+class ContextUpdate(_Strict, frozen=True, kw_only=True):
+    system_instruction: Content | None = None
+    tools: ToolsUpdate | None = None
+
+
+class _Message(_Strict, frozen=True, kw_only=True):
+    setup: Setup | None = None
+    client_content: ClientContent | None = None
+    realtime_input: RealtimeInput | None = None
+    tool_response: ToolResponse | None = None
+    context_update: ContextUpdate | None = None
+
+
+ClientMessage = Setup | ClientContent | RealtimeInput | ToolResponse | ContextUpdate
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+class _Speech(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Either name style may stand in a frame."""
+
+    data: str
+    mime_type: str = ""
+    mimeType: str = ""
+
+
+class _SpeechInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    audio: _Speech
+
+
+class _SpeechFrame(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    realtime_input: _SpeechInput | None = None
+    realtimeInput: _SpeechInput | None = None
+
+
+_speech = msgspec.json.Decoder(_SpeechFrame)
+_OPAQUE = frozenset({"response", "parameters", "parametersJsonSchema", "responseJsonSchema", "labels"})
+"""Keys below which names are the client's own."""
+
+
+def read_speech(frame: Frame) -> tuple[bytes, AudioFormat] | None:
+    """The speech in a frame that holds nothing else, which nearly all frames are; None for all others.
+
+    Raises Refusal where it is no pcm or no base64.
+    """
+    try:
+        said = _speech.decode(frame)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    if (said.realtime_input is None) == (said.realtimeInput is None):
+        return None
+    given = said.realtime_input or said.realtimeInput
+    assert given is not None
+    return read_base64(given.audio.data), format_of(given.audio.mime_type or given.audio.mimeType)
+
+
+def read(frame: Frame) -> ClientMessage:
+    """The one message in the frame, typed. Raises Refusal."""
+    try:
+        loose = msgspec.json.decode(frame)
+        if not isinstance(loose, dict):
+            raise Refusal("A frame is one JSON object.")
+        message = msgspec.convert(_camel(loose), _Message, strict=False)
+    except msgspec.ValidationError as error:
+        raise Refusal(f"{error}.") from error
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise Refusal("The frame is not JSON that can be read.") from error
+    given = [one for name in message.__struct_fields__ if (one := getattr(message, name)) is not None]
+    if len(given) != 1:
+        raise Refusal(f"A frame holds exactly one message, this one {len(given)}.")
+    found: ClientMessage = given[0]
+    return found
+
+
+def _camel(value: Any) -> Any:
+    """The value with its keys in camelCase and without nulls, which mean that nothing is said."""
+    if isinstance(value, list):
+        return [_camel(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    named = ((camel_case(key), one) for key, one in value.items() if one is not None)
+    return {name: one if name in _OPAQUE else _camel(one) for name, one in named}
+
+
+def camel_case(name: str) -> str:
+    """`turn_complete` and `turnComplete` are one name."""
+    head, *rest = name.split("_")
+    return head + "".join(word[:1].upper() + word[1:] for word in rest)
+
+
+def read_base64(text: str) -> bytes:
+    """Both alphabets, padded or not: the SDK sends the URL-safe one. Raises Refusal."""
+    try:
+        return pybase64.b64decode(text, validate=True)
+    except ValueError:
+        standard = text.replace("-", "+").replace("_", "/")
+    try:
+        return pybase64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+    except ValueError as error:
+        raise Refusal("Base64 decoding failed.") from error
+
+
+@functools.lru_cache(maxsize=64)
+def format_of(mime_type: str) -> AudioFormat:
+    """The format that `audio/pcm;rate=16000` names. Raises Refusal for other audio and for an impossible rate."""
+    kind, *parameters = [part.strip().lower() for part in mime_type.split(";")]
+    rate_hz = DEFAULT_RATE_HZ
+    if kind not in ("audio/pcm", "audio/l16"):
+        raise Refusal(f"Audio is audio/pcm;rate=16000, not {mime_type[:32]!r}.")
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "rate":
+            if not value.strip().isdecimal() or not 8_000 <= int(value) <= 96_000:
+                raise Refusal(f"The rate of audio/pcm is 8000 to 96000 Hz, not {value[:16]!r}.")
+            rate_hz = int(value)
+    return AudioFormat.pcm16(rate_hz)
+
+
+# -- the setup ---------------------------------------------------------------------------------------------------------
+
+
+def config_of(setup: Setup) -> Json:
+    """The setup as the call knows it. Raises Refusal for what is not served."""
+    generation = setup.generation_config
+    if setup.avatar_config is not None:
+        raise unsupported("avatarConfig")
+    if generation.translation_config is not None:
+        raise unsupported("translationConfig")
+    if setup.session_resumption is not None and setup.session_resumption.handle:
+        raise Refusal("There is no session to resume by this handle.", close_code=UNSUPPORTED)
+    config: Json = {"model": setup.model.removeprefix("models/")}
+    if setup.system_instruction is not None:
+        config["instructions"] = text_of(setup.system_instruction)
+    if "TEXT" in generation.response_modalities and "AUDIO" not in generation.response_modalities:
+        config["output_modalities"] = ["text"]
+    config["temperature"] = generation.temperature
+    config["max_output_tokens"] = generation.max_output_tokens
+    config["voice"] = _voice(generation.speech_config)
+    if setup.tools:
+        config["tools"] = declarations(setup.tools)
+    detection = turn_detection(setup.realtime_input_config)
+    if detection:
+        config["turn_detection"] = detection
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def text_of(content: Content) -> str:
+    """The instructions in a content."""
+    return "\n".join(part.text for part in content.parts if part.text)
+
+
+def _voice(speech: SpeechConfig | None) -> str | None:
+    if speech is None:
+        return None
+    if speech.multi_speaker_voice_config is not None:
+        raise unsupported("multiSpeakerVoiceConfig")
+    voice = speech.voice_config
+    if voice is None:
+        return None
+    if voice.replicated_voice_config is not None:
+        raise unsupported("replicatedVoiceConfig")
+    prebuilt = voice.prebuilt_voice_config
+    return (prebuilt.voice_name if prebuilt is not None else None) or voice.voice
+
+
+def turn_detection(config: RealtimeInputConfig) -> Json | Literal["none"]:
+    """How the call finds turns; empty: its own way. Of sensitivities the service knows two, the call a threshold.
+
+    Raises Refusal for turns that the client marks and that shall not interrupt: the end of a turn always does.
+    """
+    wanted, interrupts = config.automatic_activity_detection, config.activity_handling != "NO_INTERRUPTION"
+    if wanted.disabled:
+        if not interrupts:
+            raise unsupported("NO_INTERRUPTION without automatic activity detection")
+        return "none"
+    start = _level(wanted.start_of_speech_sensitivity, "START_SENSITIVITY_")
+    end = _level(wanted.end_of_speech_sensitivity, "END_SENSITIVITY_")
+    said = {
+        "threshold": {"HIGH": 0.4, "LOW": 0.7}.get(start),
+        "eagerness": end.lower() if end != "UNSPECIFIED" else None,
+        "prefix_padding_ms": wanted.prefix_padding_ms,
+        "silence_duration_ms": wanted.silence_duration_ms,
+        "interrupt_response": None if interrupts else False,
+    }
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def _level(said: str | None, prefix: str) -> Sensitivity:
+    match (said or f"{prefix}UNSPECIFIED").removeprefix(prefix):
+        case "UNSPECIFIED":
+            return "UNSPECIFIED"
+        case "LOW":
+            return "LOW"
+        case "HIGH":
+            return "HIGH"
+        case _:
+            raise Refusal(f"There is no sensitivity {(said or '')[:40]!r}.")
+
+
+def declarations(tools: list[Json]) -> list[Json]:
+    """The functions of all tools, as the call knows them. Raises Refusal for tools that run at the provider."""
+    made = []
+    for tool in tools:
+        for kind in tool:
+            if kind != "functionDeclarations":
+                raise unsupported(f"The tool {kind[:40]}")
+        try:
+            given = msgspec.convert(tool.get("functionDeclarations", []), list[Declaration], strict=False)
+        except msgspec.ValidationError as error:
+            raise Refusal(f"{error}.") from error
+        for one in given:
+            try:
+                schema = one.parameters_json_schema or json_schema(one.parameters or {})
+            except RecursionError as error:
+                raise Refusal("A schema is nested too deeply.") from error
+            made.append({"name": one.name, "description": one.description, "parameters": schema})
+    return made
+
+
+_SCHEMA_INTEGERS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
+_SCHEMA_DROPPED = frozenset({"nullable", "example", "propertyOrdering", "type"})
+
+
+def json_schema(schema: Json) -> Json:
+    """The service's own kind of schema as JSON Schema: types in lower case, `nullable` as a second type.
+
+    Raises Refusal for what is no schema.
+    """
+    said = {camel_case(key): value for key, value in schema.items() if value is not None}
+    made: Json = {}
+    kind = str(said.get("type", "")).lower()
+    if kind and kind != "type_unspecified":
+        made["type"] = [kind, "null"] if said.get("nullable") and kind != "null" else kind
+    for key, value in said.items():
+        match key, value:
+            case _ if key in _SCHEMA_DROPPED:
+                pass
+            case "properties" | "defs", dict():
+                made["$defs" if key == "defs" else key] = {name: _below(one) for name, one in value.items()}
+            case "items", _:
+                made[key] = _below(value)
+            case "anyOf", list():
+                made[key] = [_below(one) for one in value]
+            case "ref", _:
+                made["$ref"] = value
+            case _ if key in _SCHEMA_INTEGERS and isinstance(value, str) and value.isdecimal():
+                made[key] = int(value)
+            case _:
+                made[key] = value
+    return made
+
+
+def _below(schema: Any) -> Json:
+    if not isinstance(schema, dict):
+        raise Refusal("A schema is an object.")
+    return json_schema(schema)
+
+
+# -- turns and results -------------------------------------------------------------------------------------------------
+
+
+def parts_of(content: Content) -> tuple[ContentPart, ...]:
+    """What the turn says. Thoughts are nobody's words. Raises Refusal for what an item cannot hold."""
+    return tuple(_part(part) for part in content.parts if not part.thought)
+
+
+def _part(part: Part) -> ContentPart:
+    if part.text is not None:
+        return ContentPart(type="text", text=part.text)
+    if part.inline_data is None:
+        raise unsupported("A part that is neither text nor an image")
+    return image(part.inline_data)
+
+
+def image(blob: Blob) -> ContentPart:
+    """An image. Raises Refusal for other media."""
+    if not blob.mime_type.startswith("image/"):
+        raise unsupported(f"{blob.mime_type[:32] or 'Media without a type'} in this place")
+    return ContentPart(type="image", image=read_base64(blob.data), media_type=blob.mime_type)
+
+
+def output_of(response: Json) -> str:
+    """What a tool returned, as text: the words under `output`, else the whole object as JSON."""
+    output = response.get("output")
+    if isinstance(output, str) and len(response) == 1:
+        return output
+    return msgspec.json.encode(response).decode() if response else ""

@@ -1,0 +1,168 @@
+"""The official google-genai SDK as a client of our door: each frame that it gets has to satisfy the SDK's own types."""
+
+import asyncio
+import contextlib
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from fastapi import FastAPI
+from google import genai
+from google.genai import errors, types
+from google.genai.live import AsyncSession
+
+from realtime.agent import RealtimeAgent
+from realtime.model.scripted import PROFILE, ScriptedModel, Step
+from realtime.server.calls import Calls
+from realtime.server.gemini_door import gemini_door
+from realtime.server.serve import TlsFiles
+from realtime.server.settings import ServerSettings
+from realtime.server.sockets import MakeAgent
+from realtime.tool import Toolkit
+from tests.server.harness import PATIENCE_S, Json, Place, serving_app
+
+MODEL = "gemini-3.8-live"
+TRANSCRIBED: Json = {
+    "response_modalities": ["AUDIO"],
+    "input_audio_transcription": {},
+    "output_audio_transcription": {},
+}
+WEATHER: Json = {
+    "name": "get_weather",
+    "description": "The weather of a city.",
+    "parameters": {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}, "required": ["city"]},
+}
+SILENCE_100_MS = bytes(3_200)
+
+
+def app_of(make_agent: MakeAgent, settings: ServerSettings) -> FastAPI:
+    """An application with nothing but this door."""
+    calls = Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
+    app = FastAPI()
+    app.state.calls, app.state.settings = calls, settings
+    app.include_router(gemini_door(make_agent, calls=calls, settings=settings))
+    return app
+
+
+@asynccontextmanager
+async def serving(make_agent: MakeAgent, tls: TlsFiles, settings: ServerSettings | None = None) -> AsyncIterator[Place]:
+    """The door on loopback, over TLS, which the SDK insists on."""
+    async with serving_app(app_of(make_agent, settings or ServerSettings(drain_s=0)), tls=tls) as place:
+        yield place
+
+
+def labels(frame: Json) -> str:
+    """What a frame holds: its keys, those of `serverContent` in its place, with a plus between."""
+    content = frame.get("serverContent")
+    keys = [*(content if content is not None else ()), *(key for key in frame if key != "serverContent")]
+    return "+".join(keys) or "serverContent"
+
+
+class _Recorder:
+    """The SDK's socket; notes what it receives and checks each frame against the SDK's types, which forbid extras."""
+
+    def __init__(self, socket: Any, frames: list[Json]) -> None:
+        self._socket = socket
+        self._frames = frames
+
+    async def recv(self, decode: bool | None = None) -> Any:
+        raw = await self._socket.recv(decode=decode)
+        assert isinstance(raw, bytes)
+        assert raw.endswith(b"}\n")
+        frame = json.loads(raw)
+        types.LiveServerMessage.model_validate(frame)
+        self._frames.append(frame)
+        return raw
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+
+class Ear:
+    """An SDK session and all that it was told."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        self.sdk = session
+        self.frames: list[Json] = []
+        recorder: Any = _Recorder(session._ws, self.frames)
+        session._ws = recorder
+
+    @property
+    def kinds(self) -> list[str]:
+        """What the frames hold, repetitions of the same kind once."""
+        told = [labels(frame) for frame in self.frames]
+        return [one for place, one in enumerate(told) if place == 0 or told[place - 1] != one]
+
+    @property
+    def audio(self) -> bytes:
+        parts = [part for frame in self.frames for part in content(frame).get("modelTurn", {}).get("parts", ())]
+        blobs = [types.Blob.model_validate(part["inlineData"]) for part in parts if "inlineData" in part]
+        return b"".join(blob.data or b"" for blob in blobs)
+
+    def words(self, kind: str) -> str:
+        """All words of `inputTranscription` or `outputTranscription`."""
+        return "".join(content(frame).get(kind, {}).get("text", "") for frame in self.frames)
+
+    async def turn(self) -> list[types.LiveServerMessage]:
+        """The messages of one turn, as the SDK delimits it."""
+        async with asyncio.timeout(PATIENCE_S):
+            return [message async for message in self.sdk.receive()]
+
+    async def until(self, kind: str) -> Json:
+        """The next frame that holds this."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                async with contextlib.aclosing(self.sdk.receive()) as messages:
+                    await anext(messages)
+                if kind in labels(self.frames[-1]).split("+"):
+                    return self.frames[-1]
+
+    async def say(self, text: str) -> None:
+        turn = types.Content(role="user", parts=[types.Part(text=text)])
+        await self.sdk.send_client_content(turns=turn, turn_complete=True)
+
+    async def speak(self, pcm: bytes, rate_hz: int = 16_000) -> None:
+        await self.sdk.send_realtime_input(audio=types.Blob(data=pcm, mime_type=f"audio/pcm;rate={rate_hz}"))
+
+    async def closed(self) -> tuple[int, str]:
+        """Read on until the server closes; with which code and reason."""
+        with pytest.raises(errors.APIError) as closed:
+            await self.until("nothing")
+        return closed.value.code, str(closed.value.message)
+
+
+def content(frame: Json) -> Json:
+    return frame.get("serverContent", {})
+
+
+def client_of(place: Place, tls: TlsFiles, key: str = "any-key", *, slash: str = "", version: str = "v1beta") -> Any:
+    """An SDK client of this server: its address and its certificate are all that is changed."""
+    trusting = ssl.create_default_context(cafile=str(tls.certificate))
+    options = types.HttpOptions(
+        base_url=place.url + slash, api_version=version, async_client_args={"ssl": trusting, "ping_interval": None}
+    )
+    return genai.Client(api_key=key, http_options=options)
+
+
+@asynccontextmanager
+async def sdk(place: Place, tls: TlsFiles, config: Json | None = None, **more: Any) -> AsyncIterator[Ear]:
+    client = client_of(place, tls, **more)
+    async with client.aio.live.connect(model=MODEL, config=TRANSCRIBED | (config or {})) as session:
+        yield Ear(session)
+
+
+@asynccontextmanager
+async def talking(
+    tls: TlsFiles, *script: Step, config: Json | None = None, tools: Toolkit | None = None, **profile: Any
+) -> AsyncIterator[tuple[Ear, ScriptedModel]]:
+    """An SDK client in a session, with a scripted model behind."""
+    model = ScriptedModel(script, profile=msgspec.structs.replace(PROFILE, **profile), strict=False)
+    async with (
+        serving(lambda: RealtimeAgent("Friday", "Be Friday.", model, toolkit=tools), tls) as place,
+        sdk(place, tls, config) as ear,
+    ):
+        yield ear, model
