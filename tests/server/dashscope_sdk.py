@@ -1,0 +1,417 @@
+"""The official DashScope SDK as a client of our door, in both of its styles: each frame that it gets is checked.
+
+The SDK ships no types: the fields of a frame are those that the protocol's documentation prints, no more and no less.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+import pytest
+from fastapi import FastAPI
+
+from realtime.agent import RealtimeAgent
+from realtime.model import base
+from realtime.model.scripted import PROFILE, Expect, ScriptedModel, Step
+from realtime.server.calls import Calls
+from realtime.server.dashscope_door import PATH, dashscope_door
+from realtime.server.settings import ServerSettings
+from realtime.server.sockets import MakeAgent
+from realtime.tool import Toolkit
+from tests.server.harness import PATIENCE_S, Json, Place, echo_agent, serving_app
+
+FLASH = "qwen3-omni-flash-realtime"
+NEWEST = "qwen3.8-omni-flash-realtime"
+STYLES = ["callbacks", "session", "newest"]
+"""Version 1 of the SDK, version 2 with the older models, version 2 with the newest."""
+SILENCE_100_MS = bytes(3_200)
+KEY = "sk-anything"
+TOOL: Json = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather of a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+
+# -- what a frame may hold -----------------------------------------------------------------------------------------
+
+_PLACE = {"response_id", "item_id", "output_index", "content_index"}
+_CALL = {"response_id", "item_id", "output_index", "call_id"}
+_TRANSCRIPTION = "conversation.item.input_audio_transcription"
+FIELDS: dict[str, set[str]] = {
+    "session.created": {"session"},
+    "session.updated": {"session"},
+    "session.finished": set(),
+    "error": {"error"},
+    "input_audio_buffer.speech_started": {"audio_start_ms", "item_id"},
+    "input_audio_buffer.speech_stopped": {"audio_end_ms", "item_id"},
+    "input_audio_buffer.committed": {"item_id"},
+    "input_audio_buffer.cleared": set(),
+    "conversation.item.created": {"item"},
+    "conversation.item.retrieved": {"item"},
+    "conversation.item.deleted": {"item_id"},
+    f"{_TRANSCRIPTION}.delta": {"item_id", "content_index", "text", "stash"},
+    f"{_TRANSCRIPTION}.completed": {"item_id", "content_index", "transcript"},
+    f"{_TRANSCRIPTION}.failed": {"item_id", "content_index", "error"},
+    "response.created": {"response"},
+    "response.done": {"response"},
+    "response.output_item.added": {"response_id", "output_index", "item"},
+    "response.output_item.done": {"response_id", "output_index", "item"},
+    "response.content_part.added": {*_PLACE, "part"},
+    "response.content_part.done": {*_PLACE, "part"},
+    "response.text.delta": {*_PLACE, "delta"},
+    "response.text.done": {*_PLACE, "text"},
+    "response.audio_transcript.delta": {*_PLACE, "delta"},
+    "response.audio_transcript.done": {*_PLACE, "transcript"},
+    "response.audio.delta": {*_PLACE, "delta"},
+    "response.audio.done": _PLACE,
+    "response.function_call_arguments.delta": {*_CALL, "delta"},
+    "response.function_call_arguments.done": {*_CALL, "name", "arguments"},
+}
+SESSION_KEYS = {
+    "object",
+    "id",
+    "model",
+    "modalities",
+    "voice",
+    "instructions",
+    "input_audio_format",
+    "output_audio_format",
+    "input_audio_transcription",
+    "turn_detection",
+    "tools",
+    "tool_choice",
+    "temperature",
+}
+RESPONSE_KEYS = {
+    "id",
+    "object",
+    "conversation_id",
+    "status",
+    "modalities",
+    "voice",
+    "output_audio_format",
+    "output",
+}
+_ITEM = {"id", "object", "type", "status"}
+ITEM_KEYS = {
+    "message": {*_ITEM, "role", "content"},
+    "function_call": {*_ITEM, "name", "call_id", "arguments"},
+    "function_call_output": {*_ITEM, "call_id", "output"},
+}
+PART_KEYS = {
+    "audio": {"transcript"},
+    "text": {"text"},
+    "input_text": {"text"},
+    "input_audio": set[str](),
+}
+USAGE_KEYS = {"total_tokens", "input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details"}
+
+
+def check_frame(frame: Json) -> None:
+    """Fail unless the frame has exactly the documented fields, in the documented order at its head."""
+    kind = frame["type"]
+    assert kind in FIELDS, f"the service has no {kind}"
+    assert [*frame][:2] == ["event_id", "type"]
+    assert {*frame} == {"event_id", "type", *FIELDS[kind]}, frame
+    if "session" in frame:
+        assert {*frame["session"]} >= SESSION_KEYS
+        assert frame["session"]["object"] == "realtime.session"
+    if "response" in frame:
+        _check_response(frame["response"], done=kind == "response.done")
+    if "item" in frame:
+        _check_item(frame["item"])
+    if "part" in frame:
+        assert {*frame["part"]} == {"type", "text"}
+    if kind == "error":
+        assert {*frame["error"]} - {"event_id"} == {"type", "code", "message", "param"}
+        assert all(isinstance(value, str) for value in frame["error"].values())
+    elif "error" in frame:
+        assert {*frame["error"]} == {"code", "message", "param"}
+
+
+def _check_response(response: Json, *, done: bool) -> None:
+    more = {*response} - RESPONSE_KEYS
+    assert {*response} >= RESPONSE_KEYS
+    assert more <= ({"status_details", "usage"} if done else set())
+    assert response["object"] == "realtime.response"
+    assert response["modalities"] in (["text"], ["text", "audio"])
+    assert ("status_details" in response) == (done and response["status"] != "completed")
+    for item in response["output"]:
+        _check_item(item)
+    if "usage" in response:
+        usage = response["usage"]
+        assert {*usage} == USAGE_KEYS
+        assert {*usage["input_tokens_details"]} - {"image_tokens"} == {"text_tokens", "audio_tokens"}
+        assert {*usage["output_tokens_details"]} == {"text_tokens", "audio_tokens"}
+
+
+def _check_item(item: Json) -> None:
+    assert {*item} == ITEM_KEYS[item["type"]], item
+    assert item["object"] == "realtime.item"
+    for part in item.get("content", ()):
+        optional = {"transcript"} if part["type"] == "input_audio" else set()
+        assert {*part} - optional == {"type", *PART_KEYS[part["type"]]}
+
+
+# -- the clients ---------------------------------------------------------------------------------------------------
+
+
+class Style(Protocol):
+    """One style of the SDK. The methods block: they are called in threads."""
+
+    def open(self) -> None: ...
+    def update(self, **settings: Any) -> None: ...
+    def append(self, pcm: bytes) -> None: ...
+    def image(self, jpeg: bytes) -> None: ...
+    def commit(self) -> None: ...
+    def clear(self) -> None: ...
+    def item(self, item: Json) -> None: ...
+    def respond(self, **settings: Any) -> None: ...
+    def cancel(self) -> None: ...
+    def raw(self, text: str) -> None: ...
+    def finish(self) -> None: ...
+    def close(self) -> None: ...
+
+
+Note = Callable[[Json | None], None]
+"""Told of each frame, and with null of the end."""
+
+
+class Callbacks:
+    """Version 1: a thread of the SDK calls back."""
+
+    def __init__(self, url: str, key: str, model: str, note: Note) -> None:
+        from dashscope.audio.qwen_omni import OmniRealtimeCallback, OmniRealtimeConversation
+
+        class Callback(OmniRealtimeCallback):  # type: ignore[misc]
+            def on_event(self, message: Any) -> None:
+                note(message)
+
+            def on_close(self, code: int | None, message: str | None) -> None:
+                note(None)
+
+        self.sdk = OmniRealtimeConversation(model=model, callback=Callback(), url=url, api_key=key)
+
+    def open(self) -> None:
+        self.sdk.connect()
+
+    def update(self, *, modalities: tuple[str, ...] = ("text", "audio"), **settings: Any) -> None:
+        from dashscope.audio.qwen_omni import MultiModality
+
+        self.sdk.update_session(output_modalities=[MultiModality(one) for one in modalities], **settings)
+
+    def append(self, pcm: bytes) -> None:
+        self.sdk.append_audio(base64.b64encode(pcm).decode())
+
+    def image(self, jpeg: bytes) -> None:
+        self.sdk.append_video(base64.b64encode(jpeg).decode())
+
+    def commit(self) -> None:
+        self.sdk.commit()
+
+    def clear(self) -> None:
+        self.sdk.clear_appended_audio()
+
+    def item(self, item: Json) -> None:
+        self.sdk.create_item(item)
+
+    def respond(self, **settings: Any) -> None:
+        self.sdk.create_response(**settings)
+
+    def cancel(self) -> None:
+        self.sdk.cancel_response()
+
+    def raw(self, text: str) -> None:
+        self.sdk.send_raw(text)
+
+    def finish(self) -> None:
+        self.sdk.end_session(timeout=PATIENCE_S)
+
+    def close(self) -> None:
+        self.sdk.close()
+        if self.sdk.thread is not None:
+            self.sdk.thread.join(PATIENCE_S)
+
+
+class SessionStyle:
+    """Version 2: whoever wants events reads them, here in a thread of ours."""
+
+    def __init__(self, url: str, key: str, model: str, note: Note) -> None:
+        import dashscope
+
+        client = dashscope.Client(api_key=key, workspace="llm-test")
+        with pytest.warns(FutureWarning, match="preview"):
+            self.sdk = client.audio.realtime.connect(model=model, ws_url=url, timeout=PATIENCE_S)
+        self.raised: list[Exception] = []
+        self._note = note
+        self._reader = threading.Thread(target=self._read)
+
+    def open(self) -> None:
+        self.sdk.connect()
+        self._reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                event = self.sdk.recv_event()
+            except Exception as error:
+                # Every error event is raised; after some of them the session goes on.
+                self.raised.append(error)
+                event = self.sdk.last_message
+                if event is None or event.get("type") != "error" or self.sdk._ws is None:
+                    self._note(event)
+                    break
+            if event is None:
+                break
+            self._note(event)
+        self._note(None)
+
+    def update(self, *, modalities: tuple[str, ...] = ("text", "audio"), **settings: Any) -> None:
+        self.sdk.update_session(list(modalities), **settings)
+
+    def append(self, pcm: bytes) -> None:
+        self.sdk.append_audio(pcm)
+
+    def image(self, jpeg: bytes) -> None:
+        self.sdk.append_video(jpeg)
+
+    def commit(self) -> None:
+        self.sdk.commit()
+
+    def clear(self) -> None:
+        self.sdk.clear_appended_audio()
+
+    def item(self, item: Json) -> None:
+        self.sdk.create_item(item)
+
+    def respond(self, **settings: Any) -> None:
+        self.sdk.create_response(**settings)
+
+    def cancel(self) -> None:
+        self.sdk.cancel_response()
+
+    def raw(self, text: str) -> None:
+        self.sdk.send_event(json.loads(text))
+
+    def finish(self) -> None:
+        self.sdk.end_session()
+
+    def close(self) -> None:
+        self.sdk.close()
+        if self._reader.ident is not None:
+            self._reader.join(PATIENCE_S)
+
+
+class Ear:
+    """A client of either style: what it got, each frame checked."""
+
+    def __init__(self, url: str, key: str, style: str, model: str | None) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
+        self.model = model or (NEWEST if style == "newest" else FLASH)
+        make: type[Callbacks] | type[SessionStyle] = Callbacks if style == "callbacks" else SessionStyle
+        self.style: Style = make(url, key, self.model, self._note)
+        self.frames: list[Json] = []
+
+    def _note(self, frame: Json | None) -> None:
+        self._loop.call_soon_threadsafe(self._inbox.put_nowait, frame)
+
+    @property
+    def types(self) -> list[str]:
+        return [frame["type"] for frame in self.frames]
+
+    async def do(self, name: str, *args: Any, **named: Any) -> None:
+        """Call a method of the SDK where its blocking blocks nobody."""
+        await asyncio.to_thread(getattr(self.style, name), *args, **named)
+
+    async def next(self) -> Json:
+        async with asyncio.timeout(PATIENCE_S):
+            frame = await self._inbox.get()
+        assert frame is not None, f"the session is over after {self.types}"
+        self.frames.append(frame)
+        check_frame(frame)
+        assert frame["event_id"] not in {other["event_id"] for other in self.frames[:-1]}
+        return frame
+
+    async def until(self, kind: str) -> Json:
+        while True:
+            frame = await self.next()
+            if frame["type"] == kind:
+                return frame
+
+    async def closed(self) -> None:
+        """Wait for the end; what comes before it is noted."""
+        with pytest.raises(AssertionError, match="the session is over"):
+            await self.until("nothing")
+
+    async def say(self, text: str) -> None:
+        content = [{"type": "input_text", "text": text}]
+        await self.do("item", {"type": "message", "role": "user", "content": content})
+
+    async def hush(self, count: int) -> None:
+        for _ in range(count):
+            await self.do("append", SILENCE_100_MS)
+
+    def since(self, kind: str) -> list[str]:
+        """The types from the last frame of this type on."""
+        types = self.types
+        return types[len(types) - 1 - types[::-1].index(kind) :]
+
+    def only(self, kind: str) -> list[Json]:
+        return [frame for frame in self.frames if frame["type"] == kind]
+
+
+def application(make_agent: MakeAgent, settings: ServerSettings | None = None) -> FastAPI:
+    """A server that has this door alone."""
+    settings = settings or ServerSettings(drain_s=0)
+    calls = Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
+    app = FastAPI()
+    app.state.calls, app.state.settings = calls, settings
+    app.include_router(dashscope_door(make_agent, calls=calls, settings=settings))
+    return app
+
+
+@asynccontextmanager
+async def serving(make_agent: MakeAgent = echo_agent, settings: ServerSettings | None = None) -> AsyncIterator[Place]:
+    """The door on loopback. Calls that still run at the end get no time."""
+    async with serving_app(application(make_agent, settings)) as place:
+        yield place
+
+
+@asynccontextmanager
+async def sdk(
+    place: Place, style: str = "callbacks", *, key: str = KEY, model: str | None = None
+) -> AsyncIterator[Ear]:
+    ear = Ear(f"{place.url.replace('http', 'ws', 1)}{PATH}", key, style, model)
+    await ear.do("open")
+    try:
+        yield ear
+    finally:
+        await ear.do("close")
+
+
+@asynccontextmanager
+async def talking(
+    style: str, *script: Step, tools: Toolkit | None = None, profile: base.Profile = PROFILE, model: str | None = None
+) -> AsyncIterator[tuple[Ear, ScriptedModel]]:
+    """An SDK client that has been told of its session, with a scripted model behind."""
+    behind = ScriptedModel(script, profile=profile, strict=False)
+    async with (
+        serving(lambda: RealtimeAgent("Friday", "Be Friday.", behind, toolkit=tools)) as place,
+        sdk(place, style, model=model) as ear,
+    ):
+        await ear.until("session.created")
+        yield ear, behind
+
+
+def asked() -> Expect:
+    return Expect(base.ResponseCreate)
