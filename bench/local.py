@@ -57,6 +57,8 @@ class Turn:
     """When the last sound of the user's voice was captured."""
     ended: float
     length_ms: int
+    question: int = -1
+    """Which of the fixtures was asked, where one was."""
     recognised: bool = False
     """The words were there when the turn ended: they came before the response."""
     responded: bool = False
@@ -201,7 +203,11 @@ async def _converse(port: int, calls: int, questions: Sequence[bytes], rounds: i
         await caller.ask(questions[first % len(questions)])
         caller.spoken.turns.clear()
         for number in range(rounds * len(questions)):
-            await caller.ask(questions[(first + number) % len(questions)])
+            question = (first + number) % len(questions)
+            before = len(caller.spoken.turns)
+            await caller.ask(questions[question])
+            for turn in caller.spoken.turns[before:]:
+                turn.question = question
         caller.close()
 
     async with asyncio.TaskGroup() as group:
@@ -253,10 +259,12 @@ def _section(alone: list[Turn], many: list[Turn], recorded: dict[str, tuple[str,
     recognised = sum(turn.recognised for turn in short) * 100 / len(short)
     beyond = median(one) - median(alone_ms)
     at_many = share(voice_many, 90) / median(voice_one)
+    same = share(_in_medians_of_the_same_question(many, alone), 90)
     section.checks = [
         Check("median beyond synthesis alone, one session", beyond, FIRST_AUDIO_LIMIT_MS, " ms"),
         Check(f"p90 at {MANY} sessions in medians at one, from the end of the voice", at_many, MANY_LIMIT),
-        Check("the same from the end of the turn", share(eight, 90) / median(one), None),
+        Check("the same from the end of the turn, each turn in medians of its own question", same, MANY_LIMIT),
+        Check("the same from the end of the turn, short and long answers mixed", share(eight, 90) / median(one), None),
         Check(f"recognised when the turn ended, of {len(short)}", recognised, RECOGNISED_LIMIT, " %", at_least=True),
     ]
     if recorded:
@@ -265,6 +273,16 @@ def _section(alone: list[Turn], many: list[Turn], recorded: dict[str, tuple[str,
     heard = {name: list(spoken.words.values()) for name, (_, spoken) in recorded.items()}
     section.data = {"times_ms": times, "recognised": recognised, "heard": heard}
     return section
+
+
+def _in_medians_of_the_same_question(many: Sequence[Turn], alone: Sequence[Turn]) -> list[float]:
+    """How much longer each turn took among many than the median of the turns that asked the same alone: what load
+    adds, without what a longer answer costs."""
+    medians = {
+        question: median([turn.wait_ms for turn in alone if turn.question == question])
+        for question in {turn.question for turn in alone}
+    }
+    return [turn.wait_ms / medians[turn.question] for turn in many if turn.question in medians]
 
 
 HOW = (
