@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
+from typing import assert_never
 
 from realtime.audio.pcm import bytes_of, ms_of
 from realtime.errors import RealtimeError
@@ -16,7 +17,7 @@ from realtime.model.base import OnEvent, Settings
 from realtime.model.local.context import Context
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.recognizer import Transcript
-from realtime.model.local.responder import Prompt, ReplyText, ReplyToolCall, Responder
+from realtime.model.local.responder import Prompt, ReplyText, ReplyToolCall, ReplyUsage, Responder
 from realtime.model.local.sentences import SentenceSplitter
 from realtime.model.local.voice import SAMPLE_RATE_HZ, Voice
 from realtime.runtime import Runtime
@@ -69,6 +70,7 @@ class Answer:
         self._outputs = 0
         self._spoken_bytes = 0
         self._first_audio_s: float | None = None
+        self._usage: ReplyUsage | None = None
 
     def announce(self) -> None:
         """Say that it begins."""
@@ -111,16 +113,28 @@ class Answer:
         if self._to_speech and not (history and history[-1].text):
             return
         sentences = SentenceSplitter()
-        prompt = Prompt(self._settings.instructions, history, self._settings.tools)
+        prompt = Prompt(
+            instructions=self._settings.instructions,
+            history=history,
+            tools=self._settings.tools,
+            tool_choice=self._overrides.tool_choice,
+            temperature=self._settings.temperature,
+            max_output_tokens=self._settings.max_output_tokens,
+        )
         async with aclosing(self._responder.respond(prompt)) as replies:
             async for reply in replies:
-                if isinstance(reply, ReplyToolCall):
-                    await self._speak(sentences.finish())
-                    self._call_tool(reply)
-                elif self._voice is None:
-                    self._write(reply)
-                else:
-                    await self._speak(sentences.push(reply.text))
+                match reply:
+                    case ReplyToolCall():
+                        await self._speak(sentences.finish())
+                        self._call_tool(reply)
+                    case ReplyUsage():
+                        self._usage = reply
+                    case ReplyText() if self._voice is None:
+                        self._write(reply)
+                    case ReplyText(text=text):
+                        await self._speak(sentences.push(text))
+                    case _:
+                        assert_never(reply)
         await self._speak(sentences.finish())
 
     def _write(self, reply: ReplyText) -> None:
@@ -231,6 +245,9 @@ class Answer:
         self._on_event(
             m.ModelResponseDoneEvent(
                 response_id=self.id,
+                input_tokens=self._usage.input_tokens if self._usage is not None else 0,
+                output_tokens=self._usage.output_tokens if self._usage is not None else 0,
+                usage_detail=self._usage.detail if self._usage is not None else None,
                 status=status,
                 status_details=None if reason is None else {"reason": reason},
                 output_modalities=self._modalities,

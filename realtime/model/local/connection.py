@@ -35,6 +35,7 @@ from realtime.model.base import (
     ToolResult,
 )
 from realtime.model.local.answer import Answer
+from realtime.model.local.chat import responder_from_environment
 from realtime.model.local.context import Context
 from realtime.model.local.conversationalist import Conversationalist
 from realtime.model.local.ears import RATE_HZ as INPUT_RATE_HZ
@@ -48,25 +49,28 @@ from realtime.runtime import Runtime
 
 logger = logging.getLogger(__name__)
 
-MODEL_NAME = "local"
 VOICES = (DEFAULT_VOICE, "heart-low")
 
 # Speech this soon after a turn's end continues that turn, if the answer to it was taken back.
 _HASTY_MS = 800
 
 
-def profile_of(parts: SpeechParts | None) -> Profile:
-    """What the model can do with these parts; None: what it will probably be able to do once they are loaded."""
+def profile_of(parts: SpeechParts | None, responder: Responder) -> Profile:
+    """What the model can do with these parts and this mind; None: probably, once the parts are loaded."""
     hears = looks_installed() if parts is None else parts.hears
     voices = VOICES if parts is None else tuple(parts.voices)
-    inputs: frozenset[Modality] = frozenset({"text", "audio"} if hears else {"text"})
+    inputs: set[Modality] = {"text"}
+    if hears:
+        inputs.add("audio")
+    if responder.takes_images:
+        inputs.add("image")
     outputs: frozenset[Modality] = frozenset({"text", "audio"} if voices else {"text"})
     return Profile(
         provider="local",
-        model=MODEL_NAME,
+        model=responder.name,
         input_rate_hz=INPUT_RATE_HZ,
         output_rate_hz=OUTPUT_RATE_HZ,
-        input_modalities=inputs,
+        input_modalities=frozenset(inputs),
         output_modalities=outputs,
         emits_speech_events=hears,
         aligns_transcript=True,
@@ -78,9 +82,11 @@ def profile_of(parts: SpeechParts | None) -> Profile:
 class LocalRealtimeModel(RealtimeModel):
     """Speech recognition, a small mind and a voice in this process: no key, no GPU, no network. English only.
 
-    `voice` is one of `profile.voices`; an unknown one gives the default. `responder` is the mind; the built-in one
-    works by rules. `whisper_dir` names a folder with Whisper tiny.en for CTranslate2 in place of the installed wheel.
-    All models of a process share the loaded parts (`engine`).
+    `voice` is one of `profile.voices`; an unknown one gives the default. `responder` is the mind: null is the chat
+    endpoint that the environment names (`responder_from_environment`), else the built-in `Conversationalist`, which
+    works by rules. Speech never leaves this process; a chat endpoint gets the words. `whisper_dir` names a folder with
+    Whisper tiny.en for CTranslate2 in place of the installed wheel.
+    All models of a process share the loaded parts (`engine`). Raises UsageError for an environment that is wrong.
     """
 
     def __init__(
@@ -92,13 +98,13 @@ class LocalRealtimeModel(RealtimeModel):
         engine: SpeechEngine | None = None,
     ) -> None:
         self.voice = voice
-        self._responder = responder or Conversationalist()
+        self._responder = responder or responder_from_environment() or Conversationalist()
         self._engine = engine or shared_engine(whisper_dir)
 
     @property
     def profile(self) -> Profile:
         """See `RealtimeModel.profile`. Exact once `warm_up` or `connect` has been awaited."""
-        return profile_of(self._engine.parts)
+        return profile_of(self._engine.parts, self._responder)
 
     async def warm_up(self, progress: Progress = lambda step: None) -> tuple[str, ...]:
         """Load everything (1.5 s) before the first caller waits for it; returns what is missing, a sentence each.
@@ -146,7 +152,7 @@ class LocalConnection:
         self._context = context
         self._on_event = on_event
         self._runtime = runtime
-        self._profile = profile_of(parts)
+        self._profile = profile_of(parts, responder)
         self._session_id = runtime.new_id("session")
         self._settings = Settings()
         self._ears = Ears(parts.make_vad()) if parts.make_vad is not None and parts.hears else None
@@ -469,4 +475,6 @@ def _with_overrides(settings: Settings, overrides: ResponseOverrides) -> Setting
         voice=overrides.voice or settings.voice,
         tools=tools,
         output_modalities=overrides.output_modalities or settings.output_modalities,
+        temperature=settings.temperature if overrides.temperature is None else overrides.temperature,
+        max_output_tokens=overrides.max_output_tokens or settings.max_output_tokens,
     )

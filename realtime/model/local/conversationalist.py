@@ -54,6 +54,9 @@ Answer = Callable[[Situation, re.Match[str]], str]
 class Conversationalist:
     """The built-in responder: greets, learns names, uses the offered tools, and else repeats what it heard."""
 
+    name = "local"
+    takes_images = False
+
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
         """See `Responder`. Answers at once; nothing it does can fail."""
         for reply in answer(prompt):

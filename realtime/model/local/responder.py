@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from realtime.event.base import Item
+from realtime.event.base import Item, UsageDetail
 from realtime.event.config import ToolDeclaration
 
 
@@ -20,12 +20,16 @@ class Prompt:
 
     `history` is the conversation so far, oldest first; its last item is what to answer: a message of the user, or the
     results of the tools that were called. It is empty where the agent speaks first. Instructions given for one response
-    stand in `instructions` in place of the session's.
+    stand in `instructions` in place of the session's. The last three are as the client set them, null where it did not;
+    a responder may ignore them.
     """
 
     instructions: str = ""
     history: Sequence[Item] = ()
     tools: Sequence[ToolDeclaration] = ()
+    tool_choice: str | dict[str, Any] | None = None
+    temperature: float | None = None
+    max_output_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,30 @@ class ReplyToolCall:
     arguments: str
 
 
-Reply = ReplyText | ReplyToolCall
+@dataclass(frozen=True, slots=True)
+class ReplyUsage:
+    """What the answer cost, in tokens; at most once, at its end."""
+
+    input_tokens: int
+    output_tokens: int
+    detail: UsageDetail
+
+
+Reply = ReplyText | ReplyToolCall | ReplyUsage
 
 
 class Responder(Protocol):
     """Answers. One responder serves every call of the process, so it keeps no state between answers."""
+
+    @property
+    def name(self) -> str:
+        """What the profile calls the model with this mind, for people. No secrets."""
+        ...
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether it can make use of the images in a history."""
+        ...
 
     def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
         """The answer in pieces, text before tool calls; yields nothing where silence is the answer.

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
 import pytest
 
 from realtime.errors import Overflow, ProviderError
 from realtime.event import model as m
-from realtime.event.base import ContentPart, Event, Item, ResponseOverrides
+from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import ToolDeclaration, TurnDetection
 from realtime.message import ToolResultBlock
 from realtime.model.base import (
-    AudioAppend,
     AudioClear,
     AudioCommit,
-    Connection,
-    ItemCreate,
     ItemDelete,
     ItemRetrieve,
     ItemTruncate,
-    ModelInput,
     ResponseCancel,
     ResponseCreate,
     SessionUpdate,
@@ -32,60 +27,30 @@ from realtime.model.base import (
 )
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine, SpeechParts
-from realtime.model.local.recognizer import Transcript
 from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyToolCall
-from realtime.runtime import Runtime
+from tests.model.local.stand_ins import (
+    SENTENCE_BYTES,
+    Call,
+    FakeRecognizer,
+    FakeVoice,
+    LoudnessVad,
+    connect,
+    silence,
+    speech,
+    stand_in_parts,
+    typed,
+)
 
 pytestmark = pytest.mark.virtual_time(
     costs={"FakeRecognizer.transcribe": 0.12, "FakeVoice.synthesize": 0.02}, epoch_s=1_767_225_600.0
 )
 
-RATE_HZ = 16_000
-CHUNK_BYTES = 1280
-SENTENCE_BYTES = 48_000
-E = TypeVar("E", bound=Event)
-
-
-class LoudnessVad:
-    """Takes loud frames for speech."""
-
-    def probability(self, frame: bytes) -> float:
-        return 0.95 if np.abs(np.frombuffer(frame, "<i2")).max() > 1000 else 0.01
-
-    def reset(self) -> None:
-        pass
-
-
-class FakeRecognizer:
-    """Understands the prepared texts, one after the other; the last one for ever."""
-
-    def __init__(self, *texts: str) -> None:
-        self.texts = list(texts or ["hello there"])
-        self.clips_ms: list[int] = []
-
-    def transcribe(self, pcm16_16k: bytes) -> Transcript:
-        self.clips_ms.append(len(pcm16_16k) // 32)
-        text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
-        if text == "!":
-            raise RuntimeError("the recogniser broke")
-        return Transcript(text, 0.1, len(pcm16_16k) // 32)
-
-
-class FakeVoice:
-    """Takes a second for each sentence. Its name is in the samples."""
-
-    def __init__(self, sample: int) -> None:
-        self.sample = sample
-
-    def synthesize(self, text: str) -> bytes:
-        return b"" if text == "👋" else np.full(SENTENCE_BYTES // 2, self.sample, "<i2").tobytes()
-
-    def warm_up(self) -> None:
-        pass
-
 
 class Parrot:
     """Says back what was said; remembers what it was asked. Tools, failures and patience on request."""
+
+    name = "parrot"
+    takes_images = False
 
     def __init__(self) -> None:
         self.prompts: list[Prompt] = []
@@ -118,72 +83,9 @@ class Parrot:
             self.closed += 1
 
 
-def speech(ms: int) -> bytes:
-    return np.resize(np.array([5000, -5000], "<i2"), RATE_HZ * ms // 1000).tobytes()
-
-
-def silence(ms: int) -> bytes:
-    return bytes(RATE_HZ * ms // 1000 * 2)
-
-
-def typed(text: str, item_id: str = "typed") -> ItemCreate:
-    return ItemCreate(Item(id=item_id, role="user", content=(ContentPart(type="text", text=text),)))
-
-
-class Call:
-    """One connection, what it said, and the hands of a client."""
-
-    def __init__(self, recognizer: FakeRecognizer, responder: Parrot) -> None:
-        self.recognizer = recognizer
-        self.responder = responder
-        self.events: list[m.ModelEvent] = []
-        self.times: list[float] = []
-        self.changed = asyncio.Event()
-        self.connection: Connection
-        self.on_event: Callable[[m.ModelEvent], None] | None = None
-
-    def hear(self, event: m.ModelEvent) -> None:
-        self.events.append(event)
-        self.times.append(asyncio.get_running_loop().time())
-        self.changed.set()
-        if self.on_event is not None:
-            self.on_event(event)
-
-    def send(self, *messages: ModelInput) -> None:
-        for message in messages:
-            self.connection.send(message)
-
-    async def say(self, *pcm: bytes) -> None:
-        """Speak in real time."""
-        audio = b"".join(pcm)
-        for start in range(0, len(audio), CHUNK_BYTES):
-            self.connection.send(AudioAppend(audio[start : start + CHUNK_BYTES]))
-            await asyncio.sleep(0.04)
-
-    async def until(self, kind: type[E], count: int = 1) -> E:
-        """Wait for the event of this kind with this number; returns it."""
-        async with asyncio.timeout(100):
-            while len(found := self.all(kind)) < count:
-                self.changed.clear()
-                await self.changed.wait()
-        return found[count - 1]
-
-    def all(self, kind: type[E]) -> list[E]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    def at(self, event: Event) -> float:
-        return next(time for one, time in zip(self.events, self.times, strict=True) if one is event)
-
-    def types(self) -> list[str]:
-        """The types of all events, runs of the same type as one."""
-        types = [event.type.removeprefix("model_") for event in self.events]
-        return [kind for at, kind in enumerate(types) if at == 0 or types[at - 1] != kind]
-
-
 @pytest.fixture
 def parts() -> SpeechParts:
-    voices = {"heart": FakeVoice(1), "heart-low": FakeVoice(2)}
-    return SpeechParts(recognizer=FakeRecognizer(), voices=voices, make_vad=LoudnessVad)
+    return stand_in_parts()
 
 
 @pytest.fixture
@@ -202,17 +104,7 @@ async def call(engine: SpeechEngine, parts: SpeechParts) -> Any:
     await made.connection.close()
 
 
-async def connect(call: Call, engine: SpeechEngine, settings: Settings | None = None, history: Any = ()) -> None:
-    loop = asyncio.get_running_loop()
-    call.connection = await LocalRealtimeModel(responder=call.responder, engine=engine).connect(
-        settings=settings or Settings(instructions="Be kind."),
-        on_event=call.hear,
-        history=lambda: history,
-        runtime=Runtime.deterministic(loop.time),
-    )
-
-
-async def test_a_spoken_turn_is_answered_aloud(call: Call) -> None:
+async def test_a_spoken_turn_is_answered_aloud(call: Call[Parrot]) -> None:
     await call.say(silence(400), speech(1000), silence(1000))
     await call.until(m.ModelResponseDoneEvent)
     assert call.types() == [
@@ -245,7 +137,7 @@ async def test_a_spoken_turn_is_answered_aloud(call: Call) -> None:
     assert call.responder.prompts[0].instructions == "Be kind."
 
 
-async def test_recognition_is_over_when_the_turn_is_and_speech_follows_at_once(call: Call) -> None:
+async def test_recognition_is_over_when_the_turn_is_and_speech_follows_at_once(call: Call[Parrot]) -> None:
     await call.say(silence(400), speech(1000), silence(1000))
     audio = await call.until(m.ModelResponseAudioDeltaEvent)
     decided = call.at(call.all(m.ModelInputDoneEvent)[0])
@@ -255,7 +147,7 @@ async def test_recognition_is_over_when_the_turn_is_and_speech_follows_at_once(c
     assert len(call.recognizer.clips_ms) == 1
 
 
-async def test_a_guess_is_thrown_away_when_the_voice_goes_on(call: Call) -> None:
+async def test_a_guess_is_thrown_away_when_the_voice_goes_on(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["I would", "I would like tea"]
     await call.say(silence(400), speech(600), silence(320), speech(600), silence(1000))
     await call.until(m.ModelResponseDoneEvent)
@@ -264,7 +156,7 @@ async def test_a_guess_is_thrown_away_when_the_voice_goes_on(call: Call) -> None
     assert call.recognizer.clips_ms[1] > call.recognizer.clips_ms[0] + 800
 
 
-async def test_where_nothing_was_understood_nothing_is_said(call: Call) -> None:
+async def test_where_nothing_was_understood_nothing_is_said(call: Call[Parrot]) -> None:
     call.recognizer.texts = [""]
     await call.say(silence(400), speech(600), silence(1000))
     done = await call.until(m.ModelResponseDoneEvent)
@@ -273,7 +165,7 @@ async def test_where_nothing_was_understood_nothing_is_said(call: Call) -> None:
     assert call.responder.prompts == []
 
 
-async def test_a_broken_recognition_is_reported_and_the_next_turn_works(call: Call) -> None:
+async def test_a_broken_recognition_is_reported_and_the_next_turn_works(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["!", "hello"]
     await call.say(silence(400), speech(600), silence(1000))
     await call.until(m.ModelResponseDoneEvent)
@@ -283,7 +175,7 @@ async def test_a_broken_recognition_is_reported_and_the_next_turn_works(call: Ca
     assert call.all(m.ModelInputTranscriptionDoneEvent)[0].transcript == "hello"
 
 
-async def test_speech_cancels_the_answer(call: Call) -> None:
+async def test_speech_cancels_the_answer(call: Call[Parrot]) -> None:
     call.send(typed("tell"), ResponseCreate())
     await call.until(m.ModelResponseAudioDeltaEvent)
     await call.say(silence(400), speech(600))
@@ -297,7 +189,7 @@ async def test_speech_cancels_the_answer(call: Call) -> None:
     assert call.responder.closed == 1
 
 
-async def test_a_turn_that_ended_in_haste_and_its_rest_are_one_for_the_mind(call: Call) -> None:
+async def test_a_turn_that_ended_in_haste_and_its_rest_are_one_for_the_mind(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["I would like", "a cup of tea"]
     await call.say(silence(400), speech(600), silence(800))
     reply = await call.until(m.ModelResponseAudioDeltaEvent)
@@ -308,7 +200,7 @@ async def test_a_turn_that_ended_in_haste_and_its_rest_are_one_for_the_mind(call
     assert call.responder.prompts[-1].history[0].text == "I would like"
 
 
-async def test_when_the_answer_was_taken_back_before_the_turn_went_on_it_never_was(call: Call) -> None:
+async def test_when_the_answer_was_taken_back_before_the_turn_went_on_it_never_was(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["I would like", "a cup of tea"]
     await call.say(silence(400), speech(600), silence(800))
     reply = await call.until(m.ModelResponseAudioDeltaEvent)
@@ -323,14 +215,14 @@ async def test_when_the_answer_was_taken_back_before_the_turn_went_on_it_never_w
     assert [item.text for item in call.responder.prompts[-1].history] == ["I would like a cup of tea"]
 
 
-async def test_much_later_speech_is_a_turn_of_its_own(call: Call) -> None:
+async def test_much_later_speech_is_a_turn_of_its_own(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["one", "two"]
     await call.say(silence(400), speech(600), silence(3000), speech(600), silence(800))
     await call.until(m.ModelResponseDoneEvent, 2)
     assert [item.text for item in call.responder.prompts[-1].history] == ["one", "You said: one. Right?", "two"]
 
 
-async def test_what_was_not_heard_is_forgotten(call: Call) -> None:
+async def test_what_was_not_heard_is_forgotten(call: Call[Parrot]) -> None:
     call.send(typed("good day"), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent)
     item_id = call.all(m.ModelResponseAudioDoneEvent)[0].item_id
@@ -343,7 +235,7 @@ async def test_what_was_not_heard_is_forgotten(call: Call) -> None:
     assert [item.text for item in call.responder.prompts[-1].history] == ["good day", "You said:", "more"]
 
 
-async def test_a_tool_call_ends_the_response_and_its_result_is_told(call: Call) -> None:
+async def test_a_tool_call_ends_the_response_and_its_result_is_told(call: Call[Parrot]) -> None:
     call.send(SessionUpdate(Settings(tools=(ToolDeclaration(name="clock"),))))
     call.send(typed("use clock"), ResponseCreate())
     used = await call.until(m.ModelResponseToolUseDoneEvent)
@@ -356,7 +248,7 @@ async def test_a_tool_call_ends_the_response_and_its_result_is_told(call: Call) 
     assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[1].transcript == "The tool says noon."
 
 
-async def test_a_second_response_is_refused_while_one_runs(call: Call) -> None:
+async def test_a_second_response_is_refused_while_one_runs(call: Call[Parrot]) -> None:
     call.send(typed("think"), ResponseCreate(), ResponseCreate())
     assert [event.code for event in call.all(m.ModelErrorEvent)] == ["conversation_already_has_active_response"]
     call.send(ResponseCancel("another"))
@@ -367,7 +259,7 @@ async def test_a_second_response_is_refused_while_one_runs(call: Call) -> None:
     assert len(call.all(m.ModelResponseCreatedEvent)) == 2
 
 
-async def test_an_out_of_band_response_runs_beside_and_leaves_no_trace(call: Call) -> None:
+async def test_an_out_of_band_response_runs_beside_and_leaves_no_trace(call: Call[Parrot]) -> None:
     call.send(typed("think"), ResponseCreate())
     beside = (Item(id="x", role="user", content=(ContentPart(type="text", text="aside"),)),)
     call.send(
@@ -390,7 +282,7 @@ async def test_an_out_of_band_response_runs_beside_and_leaves_no_trace(call: Cal
     assert [item.text for item in call.responder.prompts[-1].history] == ["think", "now"]
 
 
-async def test_overrides_hold_for_one_response(call: Call) -> None:
+async def test_overrides_hold_for_one_response(call: Call[Parrot]) -> None:
     call.send(typed("hi"), ResponseCreate(ResponseOverrides(voice="heart-low", tools=({"name": "t"},))))
     low = await call.until(m.ModelResponseAudioDeltaEvent)
     assert low.delta[:2] == b"\x02\x00"
@@ -403,7 +295,7 @@ async def test_overrides_hold_for_one_response(call: Call) -> None:
     assert call.all(m.ModelErrorEvent)[-1].code == "bad_response_create"
 
 
-async def test_push_to_talk_answers_only_when_asked(call: Call) -> None:
+async def test_push_to_talk_answers_only_when_asked(call: Call[Parrot]) -> None:
     call.send(SessionUpdate(Settings(turn_detection="none")))
     await call.say(speech(600), silence(1500))
     assert call.types() == ["session_created", "session_updated"]
@@ -415,7 +307,7 @@ async def test_push_to_talk_answers_only_when_asked(call: Call) -> None:
     await call.until(m.ModelResponseAudioDeltaEvent)
 
 
-async def test_an_answer_waits_for_the_words_of_the_turn(call: Call) -> None:
+async def test_an_answer_waits_for_the_words_of_the_turn(call: Call[Parrot]) -> None:
     call.send(SessionUpdate(Settings(turn_detection="none")))
     await call.say(speech(600))
     call.send(AudioCommit(), ResponseCreate())
@@ -423,7 +315,7 @@ async def test_an_answer_waits_for_the_words_of_the_turn(call: Call) -> None:
     assert [item.text for item in call.responder.prompts[0].history] == ["hello there"]
 
 
-async def test_an_empty_commit_is_refused_and_cleared_audio_is_gone(call: Call) -> None:
+async def test_an_empty_commit_is_refused_and_cleared_audio_is_gone(call: Call[Parrot]) -> None:
     call.send(SessionUpdate(Settings(turn_detection="none")), AudioCommit())
     await call.say(speech(600))
     call.send(AudioClear(), AudioCommit())
@@ -431,7 +323,7 @@ async def test_an_empty_commit_is_refused_and_cleared_audio_is_gone(call: Call) 
     assert len(call.all(m.ModelInputClearedEvent)) == 1
 
 
-async def test_the_silence_timer_follows_the_settings(call: Call) -> None:
+async def test_the_silence_timer_follows_the_settings(call: Call[Parrot]) -> None:
     call.send(SessionUpdate(Settings(turn_detection=TurnDetection(silence_duration_ms=1500))))
     await call.say(silence(400), speech(600), silence(1200))
     assert call.all(m.ModelInputDoneEvent) == []
@@ -441,7 +333,7 @@ async def test_the_silence_timer_follows_the_settings(call: Call) -> None:
     assert call.all(m.ModelErrorEvent)[0].code == "invalid_turn_detection"
 
 
-async def test_an_unknown_voice_is_the_default_one_and_is_told(call: Call) -> None:
+async def test_an_unknown_voice_is_the_default_one_and_is_told(call: Call[Parrot]) -> None:
     call.send(SessionUpdate(Settings(voice="alloy", extra={"secret": 1})))
     settings = call.all(m.ModelSessionUpdatedEvent)[0].settings
     assert (settings["voice"], settings["extra"]) == ("heart", {})
@@ -449,14 +341,14 @@ async def test_an_unknown_voice_is_the_default_one_and_is_told(call: Call) -> No
     assert (await call.until(m.ModelResponseAudioDeltaEvent)).delta[:2] == b"\x02\x00"
 
 
-async def test_text_only_answers_are_written(call: Call) -> None:
+async def test_text_only_answers_are_written(call: Call[Parrot]) -> None:
     call.send(SessionUpdate(Settings(output_modalities=("text",))), typed("hi"), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent)
     assert call.all(m.ModelResponseAudioDeltaEvent) == []
     assert call.all(m.ModelResponseTextDoneEvent)[0].text == "You said: hi. Right? "
 
 
-async def test_no_transcription_is_reported_where_none_is_wanted(call: Call) -> None:
+async def test_no_transcription_is_reported_where_none_is_wanted(call: Call[Parrot]) -> None:
     call.send(SessionUpdate(Settings(input_audio_transcription=False)))
     await call.say(silence(400), speech(600), silence(1000))
     await call.until(m.ModelResponseDoneEvent)
@@ -475,7 +367,7 @@ async def test_a_failing_mind_fails_its_answer_alone(call: Call, text: str, code
     assert (await call.until(m.ModelResponseDoneEvent, 2)).status == "completed"
 
 
-async def test_a_long_answer_is_not_synthesised_far_ahead_of_its_hearing(call: Call) -> None:
+async def test_a_long_answer_is_not_synthesised_far_ahead_of_its_hearing(call: Call[Parrot]) -> None:
     call.send(typed("tell"), ResponseCreate())
     await call.until(m.ModelResponseAudioDeltaEvent)
     await asyncio.sleep(5)
@@ -485,7 +377,7 @@ async def test_a_long_answer_is_not_synthesised_far_ahead_of_its_hearing(call: C
     assert len(call.all(m.ModelResponseAudioTranscriptDeltaEvent)) == 60
 
 
-async def test_unknown_items_are_an_error_that_names_them(call: Call) -> None:
+async def test_unknown_items_are_an_error_that_names_them(call: Call[Parrot]) -> None:
     call.send(ItemDelete("a"), ItemRetrieve("b"), ItemTruncate("c", 0))
     assert [event.code for event in call.all(m.ModelErrorEvent)] == ["unknown_item"] * 3
     assert [event.message[-4:-1] for event in call.all(m.ModelErrorEvent)] == [" 'a", " 'b", " 'c"]
@@ -501,7 +393,7 @@ async def test_a_call_can_be_restored_from_its_history(engine: SpeechEngine) -> 
     await call.connection.close()
 
 
-async def test_closing_ends_what_runs_and_says_so_once(call: Call) -> None:
+async def test_closing_ends_what_runs_and_says_so_once(call: Call[Parrot]) -> None:
     await call.say(silence(400), speech(600), silence(480))
     call.send(typed("tell"), ResponseCreate())
     await call.until(m.ModelResponseAudioDeltaEvent)
@@ -575,7 +467,7 @@ async def test_the_parts_are_loaded_once_however_many_ask(parts: SpeechParts) ->
 
 
 async def test_too_much_waiting_recognition_is_refused_by_name(
-    call: Call, engine: SpeechEngine, monkeypatch: pytest.MonkeyPatch
+    call: Call[Parrot], engine: SpeechEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = [engine.transcribe(call.recognizer, silence(100)) for _ in range(64)]
     with pytest.raises(Overflow) as caught:

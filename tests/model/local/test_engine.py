@@ -7,6 +7,7 @@ import pytest
 from realtime.audio.vad import VadUnavailable
 from realtime.model.local import engine
 from realtime.model.local.connection import profile_of
+from realtime.model.local.conversationalist import Conversationalist
 from realtime.model.local.engine import SpeechEngine, SpeechParts, load_parts, shared_engine
 from realtime.model.local.weights import SpeechPartMissing
 
@@ -25,7 +26,7 @@ def test_without_weights_it_still_speaks_and_says_what_is_missing(tmp_path: Path
     assert not parts.hears
     assert list(parts.voices) == ["heart", "heart-low"]
     assert [sentence for sentence in parts.missing if "config.json cannot be read" in sentence]
-    assert profile_of(parts).input_modalities == {"text"}
+    assert profile_of(parts, Conversationalist()).input_modalities == {"text"}
 
 
 def test_without_anything_it_can_still_be_typed_with(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +45,7 @@ def test_without_anything_it_can_still_be_typed_with(monkeypatch: pytest.MonkeyP
     parts = load_parts()
     assert parts.missing[:2] == ("no detector", "no weights")
     assert parts.missing[2].startswith("voice could not be loaded (OSError)")
-    assert profile_of(parts).output_modalities == {"text"}
+    assert profile_of(parts, Conversationalist()).output_modalities == {"text"}
 
 
 def test_one_engine_serves_all_models_with_the_same_weights(tmp_path: Path) -> None:

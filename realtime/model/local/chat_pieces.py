@@ -1,0 +1,109 @@
+"""What a streamed chat answer is put together from: words without thoughts, and tool calls. No I/O."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from realtime.model.local.responder import ReplyToolCall
+
+_OPEN, _CLOSE = "<think>", "</think>"
+
+
+class ThoughtFilter:
+    """Leaves out the `<think>` blocks that an answer begins with: thoughts are not spoken.
+
+    Any division of a text into pieces gives the same words. Later blocks are words like any others.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._thinking = False
+        self._speaking = False
+
+    def push(self, piece: str) -> str:
+        """Take more text; the words that are now sure to be words."""
+        self._held += piece
+        while not self._speaking:
+            if self._thinking:
+                end = self._held.find(_CLOSE)
+                if end < 0:
+                    self._held = self._held[1 - len(_CLOSE) :]
+                    return ""
+                self._held, self._thinking = self._held[end + len(_CLOSE) :], False
+            self._held = self._held.lstrip()
+            if self._held.startswith(_OPEN):
+                self._held, self._thinking = self._held[len(_OPEN) :], True
+            elif _OPEN.startswith(self._held):
+                return ""
+            else:
+                self._speaking = True
+        words, self._held = self._held, ""
+        return words
+
+    def finish(self) -> str:
+        """The text has ended: what only looked like a beginning of thoughts is words after all."""
+        words, self._held = "" if self._thinking else self._held, ""
+        return words
+
+
+@dataclass(slots=True)
+class _Call:
+    index: int | None
+    id: str
+    name: str = ""
+    arguments: str = ""
+
+
+class CallPieces:
+    """Puts streamed tool calls together, as OpenAI sends them and as others do.
+
+    OpenAI sends id and name once and numbers the calls. Ollama sends each call whole, numbered 0 all of them
+    (ollama/ollama#15457) or not at all (ollama/ollama#7881); other servers leave out the ids.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+
+    def add(self, index: int | None, call_id: str, name: str, arguments: str | dict[str, Any]) -> None:
+        """Take a piece; `call_id`, `name` and `arguments` are empty where it does not say them."""
+        if isinstance(arguments, dict):
+            arguments = json.dumps(arguments)
+        call = self._find(index, call_id)
+        if call is None or (name and not call_id and call.name and _is_over(call, index, arguments)):
+            call = _Call(index, call_id)
+            self._calls.append(call)
+        call.id = call.id or call_id
+        call.name = call.name or name
+        call.arguments += arguments
+
+    def finish(self) -> list[ReplyToolCall]:
+        """All calls in order, no arguments as `{}`. Arguments that are no JSON stay: whoever runs the tool says so to
+        the model."""
+        return [
+            ReplyToolCall(call.name, "{}" if call.arguments.strip() in ("", "null") else call.arguments)
+            for call in self._calls
+            if call.name
+        ]
+
+    def _find(self, index: int | None, call_id: str) -> _Call | None:
+        """The call that a piece with these belongs to; None where it begins one."""
+        if call_id:
+            for call in self._calls:
+                if call.id == call_id:
+                    return call
+        for call in reversed(self._calls):
+            if index is None or call.index == index:
+                return None if call_id and call.id else call
+        return None
+
+
+def _is_over(call: _Call, index: int | None, arguments: str) -> bool:
+    """Whether a named piece without an id begins another call, and does not just repeat the name of this one."""
+    if index is None:
+        return True
+    try:
+        return bool(arguments) and isinstance(json.loads(call.arguments or "{}"), dict)
+    except (ValueError, RecursionError):
+        return False

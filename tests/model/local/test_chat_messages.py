@@ -1,0 +1,240 @@
+"""What a chat endpoint is sent: the newest of the conversation, in an order that strict chat templates take."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.event.base import ContentPart, Item
+from realtime.event.config import ToolDeclaration
+from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.model.local.chat_messages import (
+    GO_ON,
+    LISTENING,
+    NO_RESULT,
+    HistoryLimits,
+    arguments_of,
+    write_messages,
+    write_tool,
+    write_tool_choice,
+)
+from realtime.model.local.responder import Prompt
+
+Json = dict[str, Any]
+NO_LIMITS = HistoryLimits(messages=10_000, chars=10_000_000)
+
+
+def user(text: str, name: str | None = None, image: bytes | None = None) -> Item:
+    parts = [ContentPart(type="text", text=text)] if text else []
+    parts += [ContentPart(type="image", image=image, media_type="image/png")] if image else []
+    return Item(id=text, role="user", name=name, content=tuple(parts))
+
+
+def spoken(text: str) -> Item:
+    return Item(id=text, role="user", content=(ContentPart(type="audio", transcript=text),))
+
+
+def assistant(text: str) -> Item:
+    return Item(id=text, role="assistant", content=(ContentPart(type="audio", transcript=text),))
+
+
+def call(call_id: str, arguments: str = "{}", name: str = "clock") -> Item:
+    return Item(id=f"c{call_id}", type="tool_call", tool_call=ToolCallBlock(id=call_id, name=name, input=arguments))
+
+
+def result(call_id: str, output: str = "noon") -> Item:
+    block = ToolResultBlock(id=call_id, name="clock", output=output)
+    return Item(id=f"r{call_id}", type="tool_result", tool_result=block)
+
+
+def written(*history: Item, limits: HistoryLimits = NO_LIMITS, images: bool = False, system: str = "") -> list[Json]:
+    return write_messages(Prompt(instructions=system, history=history), limits, takes_images=images)
+
+
+def said(*history: Item, **options: Any) -> list[tuple[str, Any]]:
+    return [(message["role"], message["content"]) for message in written(*history, **options)]
+
+
+def test_instructions_words_and_answers_become_messages() -> None:
+    assert said(spoken("Hello."), assistant("Hi there."), user("How are you?"), system="Be kind.") == [
+        ("system", "Be kind."),
+        ("user", "Hello."),
+        ("assistant", "Hi there."),
+        ("user", "How are you?"),
+    ]
+
+
+def test_roles_alternate_also_where_turns_did_not() -> None:
+    history = [user("One."), user("Two."), assistant("Three."), assistant("Four."), user("Five.")]
+    assert said(*history) == [("user", "One.\nTwo."), ("assistant", "Three. Four."), ("user", "Five.")]
+
+
+def test_the_user_comes_first_and_the_answer_follows_somebody() -> None:
+    assert said() == [("user", LISTENING)]
+    assert said(assistant("Welcome."), user("Thanks.")) == [
+        ("user", LISTENING),
+        ("assistant", "Welcome."),
+        ("user", "Thanks."),
+    ]
+    assert said(user("Hello."), assistant("Hi.")) == [("user", "Hello."), ("assistant", "Hi."), ("user", GO_ON)]
+    assert said(assistant("Hi.")) == [("user", LISTENING), ("assistant", "Hi."), ("user", GO_ON)]
+
+
+def test_what_was_not_understood_is_not_sent() -> None:
+    assert said(spoken(""), user("Hello."), assistant("")) == [("user", "Hello.")]
+
+
+def test_system_items_stay_where_they_stand() -> None:
+    note = Item(id="n", role="system", content=(ContentPart(type="text", text="Ann has left."),))
+    assert said(user("Hello."), note, user("And now?"), system="Be kind.") == [
+        ("system", "Be kind."),
+        ("user", "Hello."),
+        ("system", "Ann has left."),
+        ("user", "And now?"),
+    ]
+
+
+def test_speakers_are_named_where_there_are_several() -> None:
+    assert said(user("Hello.", "Ann")) == [("user", "Hello.")]
+    assert said(user("Hello.", "Ann"), user("Hi.", "Bo"), user("Who?")) == [("user", "Ann: Hello.\nBo: Hi.\nWho?")]
+
+
+def test_calls_and_results_are_paired_by_ids_of_nine_letters_and_digits() -> None:
+    messages = written(user("Time?"), assistant("Let me see."), call("a"), call("b"), result("b", "one"), result("a"))
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool"]
+    asked = messages[1]
+    assert asked["content"] == "Let me see."
+    assert asked["tool_calls"] == [
+        {"id": "call00000", "type": "function", "function": {"name": "clock", "arguments": "{}"}},
+        {"id": "call00001", "type": "function", "function": {"name": "clock", "arguments": "{}"}},
+    ]
+    assert [(message["tool_call_id"], message["content"]) for message in messages[2:]] == [
+        ("call00000", "noon"),
+        ("call00001", "one"),
+    ]
+
+
+def test_one_call_after_the_other_stays_so() -> None:
+    messages = written(user("Time?"), call("a"), result("a"), call("b"), result("b"), assistant("Noon."))
+    assert [message["role"] for message in messages[:-1]] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert messages[1]["content"] is None
+
+
+def test_a_result_that_came_late_stands_beside_its_call_and_one_that_never_came_is_said() -> None:
+    assert said(user("Time?"), call("a"), user("Hurry."), result("a")) == [
+        ("user", "Time?"),
+        ("assistant", None),
+        ("tool", "noon"),
+        ("user", "Hurry."),
+    ]
+    assert said(user("Time?"), call("a"), user("Hurry."))[2] == ("tool", NO_RESULT)
+
+
+def test_a_result_without_its_call_is_left_out() -> None:
+    assert said(user("Time?"), result("x")) == [("user", "Time?")]
+
+
+@pytest.mark.parametrize("arguments", ["", '{"city": "Os', "[1]", "null", "7", "[" * 100_000])
+def test_broken_arguments_are_not_sent_back(arguments: str) -> None:
+    assert arguments_of(arguments) == "{}"
+    assert written(user("Time?"), call("a", arguments))[1]["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+def test_images_are_data_urls_for_a_model_that_takes_them() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO"}}
+    image = b"\x89PN"
+    assert said(user("Look.", image=image), images=True) == [("user", [{"type": "text", "text": "Look."}, picture])]
+    assert said(user("Look.", image=image)) == [("user", "Look.")]
+    assert said(user("", image=image)) == [("user", LISTENING)]
+    assert said(user("One."), user("", image=image), user("Two."), images=True) == [
+        ("user", [{"type": "text", "text": "One."}, picture, {"type": "text", "text": "Two."}])
+    ]
+
+
+def test_tools_are_declared_with_a_schema_each() -> None:
+    assert write_tool(ToolDeclaration(name="clock", description="Tells the time.")) == {
+        "type": "function",
+        "function": {
+            "name": "clock",
+            "description": "Tells the time.",
+            "parameters": {"type": "object", "properties": {}},
+        },
+    }
+
+
+def test_a_choice_of_tool_takes_the_shape_of_the_chat_protocol() -> None:
+    assert write_tool_choice("required") == "required"
+    assert write_tool_choice({"type": "function", "name": "clock"}) == {
+        "type": "function",
+        "function": {"name": "clock"},
+    }
+    assert write_tool_choice(None) is None
+    assert write_tool_choice({"type": "mcp", "server_label": "x"}) is None
+
+
+def turns(count: int) -> list[Item]:
+    return [make(f"{number:04d}") for number in range(count) for make in (user, assistant)]
+
+
+def test_a_long_history_is_cut_at_the_front_by_its_length_and_by_its_messages() -> None:
+    history = [*turns(100), user("Now.")]
+    by_length = said(*history, limits=HistoryLimits(messages=10_000, chars=200))
+    assert sum(len(text) for _, text in by_length) <= 200 + len(LISTENING)
+    assert len(by_length) > 200 / 4 * 3 / 4
+    by_count = said(*history, limits=HistoryLimits(messages=20, chars=10_000))
+    assert 15 <= len(by_count) <= 21
+    assert by_count[-1] == by_length[-1] == ("user", "Now.")
+
+
+def test_the_front_stands_still_for_many_turns_so_that_a_server_need_not_read_all_again() -> None:
+    limits = HistoryLimits(messages=40, chars=10_000)
+    fronts = [said(*turns(count), user("Now."), limits=limits)[1] for count in range(30, 70)]
+    assert len(set(fronts)) <= 9
+
+
+def test_since_the_last_words_of_the_user_nothing_is_left_out() -> None:
+    history = [user("Old."), assistant("Older."), user("Look it up."), call("a"), result("a", "x" * 1000)]
+    assert said(*history, limits=HistoryLimits(messages=2, chars=50)) == [
+        ("user", "Look it up."),
+        ("assistant", None),
+        ("tool", "x" * 1000),
+    ]
+
+
+ITEMS = st.lists(
+    st.one_of(
+        st.builds(user, st.text(max_size=8), st.sampled_from([None, "Ann", "Bo"])),
+        st.builds(assistant, st.text(max_size=8)),
+        st.builds(call, st.sampled_from("abc"), st.text(max_size=4)),
+        st.builds(result, st.sampled_from("abc"), st.text(max_size=8)),
+    ),
+    max_size=30,
+)
+
+
+@given(ITEMS, st.integers(1, 30), st.integers(1, 100))
+def test_whatever_happened_the_messages_are_in_order(history: list[Item], messages: int, chars: int) -> None:
+    sent = written(*history, limits=HistoryLimits(messages, chars))
+    assert sent[0]["role"] == "user"
+    assert sent[-1]["role"] in ("user", "tool")
+    open_ids: list[str] = []
+    for before, message in zip([{"role": None}, *sent], sent, strict=False):
+        if message["role"] == "tool":
+            assert message["tool_call_id"] == open_ids.pop(0)
+        else:
+            assert open_ids == []
+            assert before["role"] != message["role"]
+        open_ids += [made["id"] for made in message.get("tool_calls", ())]
+        assert all(
+            isinstance(json.loads(made["function"]["arguments"]), dict) for made in message.get("tool_calls", ())
+        )
+    assert open_ids == []

@@ -1,0 +1,130 @@
+"""What a streamed chat answer is put together from."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.model.local.chat_pieces import CallPieces, ThoughtFilter
+from realtime.model.local.responder import ReplyToolCall
+
+Piece = tuple[int | None, str, str, Any]
+
+
+def without_thoughts(*pieces: str) -> str:
+    thoughts = ThoughtFilter()
+    return "".join([*(thoughts.push(piece) for piece in pieces), thoughts.finish()])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Hello.", "Hello."),
+        ("<think>The user greets.</think>\n\nHello.", "Hello."),
+        ("\n<think>\nOne.\n</think>\n<think>Two.</think> Hello.", "Hello."),
+        ("<think></think>Hello.", "Hello."),
+        ("<think>I never stop thin", ""),
+        ("<thi", "<thi"),
+        ("<thinking> is what I do.", "<thinking> is what I do."),
+        ("I <think> so.", "I <think> so."),
+        ("5 < 6", "5 < 6"),
+        ("", ""),
+        ("<think>a</thin</think>b", "b"),
+    ],
+)
+def test_thoughts_before_the_words_are_left_out(text: str, words: str) -> None:
+    assert without_thoughts(text) == words
+
+
+@given(st.text(alphabet="<>/think a\n", max_size=60), st.lists(st.integers(0, 60), max_size=8))
+def test_streamed_equals_whole(text: str, cuts: list[int]) -> None:
+    for whole in (text, f"<think>{text}</think>{text}"):
+        bounds = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
+        assert without_thoughts(*(whole[start:end] for start, end in pairwise(bounds))) == without_thoughts(whole)
+
+
+@given(st.lists(st.text(max_size=20), max_size=5))
+def test_an_answer_without_thoughts_loses_nothing_but_space_at_its_start(pieces: list[str]) -> None:
+    text = "So. " + "".join(pieces)
+    assert without_thoughts(" \n", *text) == text
+
+
+def put_together(*pieces: Piece) -> list[tuple[str, str]]:
+    calls = CallPieces()
+    for piece in pieces:
+        calls.add(*piece)
+    return [(call.name, call.arguments) for call in calls.finish()]
+
+
+TWO = [("weather", '{"city": "Oslo"}'), ("clock", "{}")]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        # OpenAI: id and name once, arguments in pieces.
+        [
+            (0, "call_a", "weather", ""),
+            (0, "", "", '{"ci'),
+            (0, "", "", 'ty": "Oslo"}'),
+            (1, "call_b", "clock", ""),
+            (1, "", "", "{}"),
+        ],
+        # Several at once, their pieces mixed.
+        [
+            (0, "call_a", "weather", '{"ci'),
+            (1, "call_b", "clock", "{"),
+            (0, "", "", 'ty": "Oslo"}'),
+            (1, "", "", "}"),
+        ],
+        # Ollama: whole calls, all numbered 0 (ollama/ollama#15457).
+        [(0, "call_a", "weather", '{"city": "Oslo"}'), (0, "call_b", "clock", "{}")],
+        # Ollama before 0.4.7: not numbered (ollama/ollama#7881).
+        [(None, "call_a", "weather", '{"city": "Oslo"}'), (None, "call_b", "clock", "{}")],
+        # No ids.
+        [(0, "", "weather", '{"city": "Oslo"}'), (1, "", "clock", "{}")],
+        # Neither ids nor numbers that differ.
+        [(0, "", "weather", '{"city": "Oslo"}'), (0, "", "clock", "{}")],
+        [(None, "", "weather", '{"city": '), (None, "", "", '"Oslo"}'), (None, "", "clock", "")],
+        # The id and the name in each piece.
+        [
+            (0, "call_a", "weather", '{"city": '),
+            (0, "call_a", "weather", '"Oslo"}'),
+            (1, "call_b", "clock", ""),
+            (1, "call_b", "clock", "{}"),
+        ],
+        [(0, "", "weather", '{"city": '), (0, "", "weather", '"Oslo"}'), (1, "", "clock", "")],
+        # The id after the name; arguments that are an object.
+        [(0, "", "weather", ""), (0, "call_a", "", '{"city": "Oslo"}'), (1, "call_b", "clock", {})],
+        [(0, "call_a", "weather", {"city": "Oslo"}), (1, "call_b", "clock", "null")],
+    ],
+)
+def test_calls_are_put_together_however_they_are_sent(pieces: list[Piece]) -> None:
+    assert put_together(*pieces) == TWO
+
+
+def test_a_call_without_arguments_has_an_empty_object() -> None:
+    assert put_together((0, "call_a", "clock", "")) == [("clock", "{}")]
+    assert put_together((0, "call_a", "clock", " \n")) == [("clock", "{}")]
+
+
+def test_broken_arguments_stay_as_they_are_and_a_call_without_a_name_is_none() -> None:
+    calls = CallPieces()
+    calls.add(0, "call_a", "weather", '{"city": "Os')
+    calls.add(1, "call_b", "", "{}")
+    assert calls.finish() == [ReplyToolCall("weather", '{"city": "Os')]
+
+
+@given(st.lists(st.integers(1, 8), max_size=6), st.lists(st.text(max_size=12), min_size=1, max_size=4))
+def test_any_division_of_arguments_gives_the_same(sizes: list[int], texts: list[str]) -> None:
+    calls = CallPieces()
+    whole = [f"[{text}]" for text in texts]
+    for number, text in enumerate(whole):
+        calls.add(number, f"call_{number}", "tool", "")
+        at = 0
+        for size in (*sizes, len(text)):
+            calls.add(number, "", "", text[at : at + size])
+            at += size
+    assert [call.arguments for call in calls.finish()] == whole
