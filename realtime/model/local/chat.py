@@ -100,7 +100,7 @@ class ChatResponder:
         self._timeouts = (openai.APITimeoutError, *(transport.TimeoutException for transport in transports))
         self._lost = (openai.APIConnectionError, *(transport.HTTPError for transport in transports))
         self._client = openai.AsyncOpenAI(
-            base_url=base_url.strip().rstrip("/").removesuffix("/chat/completions"),
+            base_url=self._address,
             api_key=self._api_key,
             timeout=openai.Timeout(timeout_s, connect=min(_CONNECT_TIMEOUT_S, timeout_s)),
             max_retries=0,
@@ -319,7 +319,7 @@ def _list(value: object) -> list[object]:
 
 
 def _checked(base_url: str) -> tuple[str, str]:
-    """The address and its host with the port, without user and password."""
+    """The address, ready to be asked, and its host with the port."""
     try:
         parts = urlsplit(base_url.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -329,5 +329,8 @@ def _checked(base_url: str) -> tuple[str, str]:
         raise UsageError(
             f"{BASE_URL} is to be the address of a chat endpoint, such as http://localhost:11434/v1", code="llm_address"
         )
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path}".rstrip("/"), host
+    if "@" in parts.netloc or parts.query:
+        # The HTTP client logs the addresses that it asks.
+        raise UsageError(f"{BASE_URL} is no place for secrets: a key goes into {API_KEY}", code="llm_address")
+    path = parts.path.rstrip("/").removesuffix("/chat/completions")
+    return f"{parts.scheme}://{parts.netloc}{path}", parts.netloc

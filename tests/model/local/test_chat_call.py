@@ -1,0 +1,287 @@
+"""Calls whose mind is a chat endpoint: the embedded model around it, over a real HTTP server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.event import ClientEvents
+from realtime.event import model as m
+from realtime.event.base import ContentPart, Item, ResponseOverrides
+from realtime.event.config import SessionConfig, ToolDeclaration
+from realtime.message import ToolResultBlock
+from realtime.model.base import ItemCreate, ItemTruncate, ResponseCreate, Settings, ToolResult, refusal
+from realtime.model.choose import open_model
+from realtime.model.local import LocalRealtimeModel, connection
+from realtime.model.local.chat import ChatResponder
+from realtime.model.local.engine import SpeechEngine
+from realtime.server.plan import load_make_agent
+from realtime.server.sockets import make_agent_of
+from realtime.tool import Toolkit
+from tests.model.local.chat_endpoint import (
+    DONE,
+    KEY,
+    PATIENCE_S,
+    USAGE,
+    Break,
+    ChatEndpoint,
+    Hold,
+    calls,
+    chat_endpoint,
+    chunk,
+    piece,
+    words,
+)
+from tests.model.local.stand_ins import Call, FakeRecognizer, connect, silence, speech, stand_in_parts, typed
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "local_with_ollama.py"
+WEATHER = ToolDeclaration(
+    name="get_weather",
+    description="Tells the weather.",
+    parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[ChatEndpoint]:
+    async with chat_endpoint() as made:
+        yield made
+
+
+@pytest.fixture
+async def engine() -> AsyncIterator[SpeechEngine]:
+    made = SpeechEngine(lambda progress: stand_in_parts())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+async def call(endpoint: ChatEndpoint, engine: SpeechEngine) -> AsyncIterator[Call[ChatResponder]]:
+    made = Call(FakeRecognizer(), ChatResponder(endpoint.base_url, "qwen3", KEY))
+    await connect(made, engine, Settings(instructions="Be kind.", tools=(WEATHER,), temperature=0.3))
+    yield made
+    await made.connection.close()
+
+
+async def test_a_question_a_tool_its_result_and_a_spoken_answer(
+    endpoint: ChatEndpoint, call: Call[ChatResponder]
+) -> None:
+    endpoint.will(*words("Let me see.")[:-1], *calls(piece(0, "call_a", "get_weather", '{"city":"Oslo"}')), USAGE, DONE)
+    call.send(typed("How is the weather in Oslo?"), ResponseCreate())
+    used = await call.until(m.ModelResponseToolUseDoneEvent)
+    assert (used.tool_use.name, used.tool_use.input) == ("get_weather", '{"city":"Oslo"}')
+    done = await call.until(m.ModelResponseDoneEvent)
+    assert (done.status, done.input_tokens, done.output_tokens) == ("completed", 19, 10)
+    assert done.usage_detail is not None
+    assert done.usage_detail.input_cached_tokens == 4
+
+    endpoint.will(*words("It is", " sunny", " in Oslo", "."), DONE)
+    call.send(ToolResult(ToolResultBlock(id=used.tool_use.id, name="get_weather", output="sunny")), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert [event.transcript for event in call.all(m.ModelResponseAudioTranscriptDoneEvent)] == [
+        "Let me see.",
+        "It is sunny in Oslo.",
+    ]
+    assert call.all(m.ModelResponseAudioDeltaEvent)
+    first, second = endpoint.asked
+    assert first.said == [("system", "Be kind."), ("user", "How is the weather in Oslo?")]
+    assert [tool["function"]["name"] for tool in first.body["tools"]] == ["get_weather"]
+    assert first.body["temperature"] == 0.3
+    assert second.said == [*first.said, ("assistant", "Let me see."), ("tool", "sunny")]
+    asked, told = second.body["messages"][2:]
+    assert [made["id"] for made in asked["tool_calls"]] == [told["tool_call_id"]]
+
+
+async def test_the_first_sentence_is_spoken_while_the_rest_is_still_to_come(
+    endpoint: ChatEndpoint, call: Call[ChatResponder]
+) -> None:
+    hold = Hold()
+    first, second = words("Once there was a lighthouse.", " It")[1:3]
+    endpoint.will(first, second, hold, *words(" could not sleep.")[1:], DONE)
+    call.send(typed("Tell me a story."), ResponseCreate())
+    await call.until(m.ModelResponseAudioDeltaEvent)
+    assert [event.delta for event in call.all(m.ModelResponseAudioTranscriptDeltaEvent)] == [
+        "Once there was a lighthouse."
+    ]
+    assert not hold.go_on.is_set()
+    assert call.all(m.ModelResponseDoneEvent) == []
+    hold.go_on.set()
+    await call.until(m.ModelResponseDoneEvent)
+    assert [event.delta for event in call.all(m.ModelResponseAudioTranscriptDeltaEvent)][1:] == [" It could not sleep."]
+
+
+async def test_speech_closes_the_request_and_the_next_one_holds_what_was_heard(
+    endpoint: ChatEndpoint, call: Call[ChatResponder]
+) -> None:
+    endpoint.will(*words("Once there was a lighthouse.", " It")[1:3], Hold(), *words(" never.")[1:], DONE)
+    call.send(typed("Tell me a story."), ResponseCreate())
+    audio = await call.until(m.ModelResponseAudioDeltaEvent)
+    endpoint.will(*words("Good night.")[1:], DONE)
+    await call.say(silence(400), speech(600))
+    assert (await call.until(m.ModelResponseDoneEvent)).status == "cancelled"
+    await (await endpoint.request()).left.wait()
+    call.send(ItemTruncate(audio.item_id, 400, "Once there"))
+    await call.say(silence(1000))
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert (await endpoint.request(2)).said == [
+        ("system", "Be kind."),
+        ("user", "Tell me a story."),
+        ("assistant", "Once there"),
+        ("user", "hello there"),
+    ]
+
+
+async def test_closing_the_call_closes_the_request(endpoint: ChatEndpoint, call: Call[ChatResponder]) -> None:
+    endpoint.will(Hold(), *words("Never."), DONE)
+    call.send(typed("Hello."), ResponseCreate())
+    asked = await endpoint.request()
+    await call.connection.close()
+    await asked.left.wait()
+
+
+async def test_thoughts_are_neither_spoken_nor_remembered(endpoint: ChatEndpoint, call: Call[ChatResponder]) -> None:
+    endpoint.will(*words("<think>", "A greeting. I greet.", "</think>", "Hello."), DONE)
+    call.send(typed("Hello."), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent)
+    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[0].transcript == "Hello."
+    endpoint.will(*words("Yes?"), DONE)
+    call.send(typed("Are you there?", "next"), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert endpoint.asked[1].said[2] == ("assistant", "Hello.")
+
+
+async def test_an_answer_that_breaks_off_was_spoken_as_far_as_it_came(
+    endpoint: ChatEndpoint, call: Call[ChatResponder]
+) -> None:
+    endpoint.will(*words("One sentence. Another", " one")[:3], Break())
+    call.send(typed("Hello."), ResponseCreate())
+    done = await call.until(m.ModelResponseDoneEvent)
+    assert (done.status, done.status_details) == ("failed", {"reason": "link_lost"})
+    error = call.all(m.ModelErrorEvent)[0]
+    assert (error.error_type, error.code, error.retryable) == ("provider_error", "link_lost", True)
+    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[0].transcript == "One sentence."
+    endpoint.will(*words("Yes?"), DONE)
+    call.send(typed("Are you there?", "next"), ResponseCreate())
+    assert (await call.until(m.ModelResponseDoneEvent, 2)).status == "completed"
+
+
+async def test_no_event_holds_the_key(endpoint: ChatEndpoint, call: Call[ChatResponder]) -> None:
+    body = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}."}})
+    for status in (400, 401, 500):
+        endpoint.will(body, status=status, headers=(("content-type", "application/json"),))
+        call.send(typed("Hello.", f"item{status}"), ResponseCreate())
+        await call.until(m.ModelResponseDoneEvent, len(endpoint.asked) + 1)
+    assert len(call.all(m.ModelErrorEvent)) == 3
+    assert KEY not in json.dumps([event.model_dump() for event in call.events])
+
+
+async def test_one_response_may_be_asked_for_otherwise(endpoint: ChatEndpoint, call: Call[ChatResponder]) -> None:
+    endpoint.will(*words("Yes."), DONE)
+    choice = {"type": "function", "name": "get_weather"}
+    call.send(
+        typed("Hello."), ResponseCreate(ResponseOverrides(tool_choice=choice, temperature=0.9, max_output_tokens=7))
+    )
+    await call.until(m.ModelResponseDoneEvent)
+    body = (await endpoint.request()).body
+    assert body["tool_choice"] == {"type": "function", "function": {"name": "get_weather"}}
+    assert (body["temperature"], body["max_tokens"]) == (0.9, 7)
+
+
+async def test_images_are_taken_where_the_model_is_said_to_understand_them(
+    endpoint: ChatEndpoint, engine: SpeechEngine
+) -> None:
+    part = ContentPart(type="image", image=b"\x89PN", media_type="image/png")
+    look = ItemCreate(Item(id="look", role="user", content=(ContentPart(type="text", text="Look."), part)))
+    blind = LocalRealtimeModel(responder=ChatResponder(endpoint.base_url, "qwen3"), engine=engine).profile
+    assert refusal(blind, look) is not None
+    call = Call(FakeRecognizer(), ChatResponder(endpoint.base_url, "llava", takes_images=True))
+    await connect(call, engine)
+    assert refusal(call.connection.profile, look) is None
+    endpoint.will(*words("A door."), DONE)
+    call.send(look, ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent)
+    assert endpoint.asked[0].said[1][1][1]["image_url"]["url"] == "data:image/png;base64,iVBO"
+    await call.connection.close()
+
+
+async def test_the_variables_alone_make_it_the_mind_of_the_embedded_model(
+    endpoint: ChatEndpoint, engine: SpeechEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("BASE_URL", "MODEL", "API_KEY"):
+        monkeypatch.delenv(f"REALTIME_LLM_{name}", raising=False)
+    assert open_model("local").profile.model == "local"
+    monkeypatch.setenv("REALTIME_LLM_BASE_URL", endpoint.base_url)
+    monkeypatch.setenv("REALTIME_LLM_MODEL", "qwen3")
+    monkeypatch.setenv("REALTIME_LLM_API_KEY", KEY)
+    model = open_model("local")
+    host = endpoint.base_url.removeprefix("http://").removesuffix("/v1")
+    described = RealtimeAgent("Heart", "Be kind.", model).describe()
+    assert (described["provider"], described["model"]) == ("local", f"qwen3 at {host}")
+    assert described["languages"] == ["en"]
+    assert KEY not in json.dumps(described) + repr(model)
+    assert LocalRealtimeModel(engine=engine).profile.model == f"qwen3 at {host}"
+
+
+async def test_the_example_gives_each_agent_a_model_of_its_own(
+    endpoint: ChatEndpoint, engine: SpeechEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_OPENAI_URL", endpoint.base_url)
+    monkeypatch.setattr(connection, "shared_engine", lambda whisper_dir: engine)
+    make_agent = load_make_agent(f"{EXAMPLE}:make_agent")
+    for user, name, model in (("ann", "Robin", "qwen3:4b"), ("desk", "Mila", "llama3.2")):
+        agent = await make_agent_of(make_agent, user=user, config=SessionConfig(), call_id="call_1")
+        endpoint.will(*words("Yes?"), DONE)
+        assert agent.name == name
+        assert await answer_of(agent, "Hello.") == "Yes?"
+        assert endpoint.asked[-1].body["model"] == model
+        assert endpoint.asked[-1].said[0][1].startswith(f"You are {name}.")
+
+
+def test_the_example_is_short() -> None:
+    assert len(EXAMPLE.read_text(encoding="utf-8").splitlines()) <= 30
+
+
+async def answer_of(agent: RealtimeAgent, text: str) -> str:
+    """Type it; what the agent says aloud."""
+    out: asyncio.Queue[Any] = asyncio.Queue()
+    await agent.start(out)
+    await agent.handle_input(ClientEvents.ClientTextAppendEvent(session_id="s", text=text))
+    types: set[str] = set()
+    async with asyncio.timeout(PATIENCE_S):
+        while (event := await out.get()).type != "agent_response_audio_transcript_done":
+            types.add(event.type)
+    await agent.stop()
+    assert "agent_response_audio_delta" in types
+    said: str = event.transcript
+    return said
+
+
+async def test_an_agent_runs_its_tools_for_it_and_broken_arguments_are_mended(
+    endpoint: ChatEndpoint, engine: SpeechEngine
+) -> None:
+    """From typed words over two tool calls, of which the first is broken, to the answer that the user hears."""
+
+    def get_weather(city: str) -> str:
+        """Tells the weather.
+
+        Args:
+            city: Where.
+        """
+        return f"sunny in {city}"
+
+    model = LocalRealtimeModel(responder=ChatResponder(endpoint.base_url, "qwen3"), engine=engine)
+    agent = RealtimeAgent("Robin", "Be kind.", model, toolkit=Toolkit([get_weather]))
+    endpoint.will(*calls(piece(0, "call_a", "get_weather", '{"city": Oslo')), DONE)
+    endpoint.will(chunk({"tool_calls": [piece(0, "call_b", "get_weather", '{"city":"Oslo"}')]}, "tool_calls"), DONE)
+    endpoint.will(*words("It is sunny in Oslo."), DONE)
+    assert await answer_of(agent, "How is the weather in Oslo?") == "It is sunny in Oslo."
+    mended, told = endpoint.asked[1], endpoint.asked[2]
+    assert mended.body["messages"][2]["tool_calls"][0]["function"]["arguments"] == "{}"
+    assert "not valid JSON" in mended.said[3][1]
+    assert told.said[-1] == ("tool", "sunny in Oslo")
