@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 import secrets
@@ -21,6 +22,8 @@ logger = logging.getLogger(__name__)
 PATH = "/ws/google.ai.generativelanguage.{version}.GenerativeService.BidiGenerateContent"
 CONSTRAINED_PATH = f"{PATH}Constrained"
 """Where clients of the SDK go whose key looks like an ephemeral token."""
+SETUP_WAIT_S = 5.0
+"""How long a client with a wrong key is waited for."""
 MAX_FRAME_SIZE = 8_388_608
 """Characters or bytes in one frame, so that images and long histories pass. The service names no limit."""
 
@@ -53,7 +56,7 @@ def gemini_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
             return
         await websocket.accept()
         if not gate.shows_token(websocket) and not _shows_ephemeral_token(websocket, settings):
-            await websocket.close(*BAD_KEY)
+            await _refuse_key(websocket)
             return
         runtime = Runtime.of_loop(asyncio.get_running_loop())
         dialect = GeminiDialect(runtime, drain_s=settings.drain_s)
@@ -72,6 +75,15 @@ def gemini_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
         await socket.serve()
 
     return router
+
+
+async def _refuse_key(websocket: WebSocket) -> None:
+    """In answer to the setup, as the service does it: the SDK does not expect a close any sooner."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(SETUP_WAIT_S):
+            if (await websocket.receive())["type"] == "websocket.disconnect":
+                return
+    await websocket.close(*BAD_KEY)
 
 
 def _shows_ephemeral_token(websocket: WebSocket, settings: ServerSettings) -> bool:

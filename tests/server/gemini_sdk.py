@@ -1,7 +1,6 @@
 """The official google-genai SDK as a client of our door: each frame that it gets has to satisfy the SDK's own types."""
 
 import asyncio
-import contextlib
 import json
 import ssl
 from collections.abc import AsyncIterator
@@ -116,8 +115,8 @@ class Ear:
         """The next frame that holds this."""
         async with asyncio.timeout(PATIENCE_S):
             while True:
-                async with contextlib.aclosing(self.sdk.receive()) as messages:
-                    await anext(messages)
+                async for _ in self.sdk.receive():
+                    break
                 if kind in labels(self.frames[-1]).split("+"):
                     return self.frames[-1]
 
@@ -132,18 +131,28 @@ class Ear:
         """Read on until the server closes; with which code and reason."""
         with pytest.raises(errors.APIError) as closed:
             await self.until("nothing")
-        return closed.value.code, str(closed.value.message)
+        return closed.value.code, str(closed.value).removeprefix(f"{closed.value.code} None. ")
 
 
 def content(frame: Json) -> Json:
-    return frame.get("serverContent", {})
+    found: Json = frame.get("serverContent", {})
+    return found
+
+
+def trusting(tls: TlsFiles) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(tls.certificate))
+
+
+def live_address(place: Place, query: str = "key=any", *, method: str = "BidiGenerateContent") -> str:
+    """Where programs without the SDK connect."""
+    path = f"/ws/google.ai.generativelanguage.v1beta.GenerativeService.{method}"
+    return f"{place.url.replace('http', 'ws', 1)}{path}?{query}"
 
 
 def client_of(place: Place, tls: TlsFiles, key: str = "any-key", *, slash: str = "", version: str = "v1beta") -> Any:
     """An SDK client of this server: its address and its certificate are all that is changed."""
-    trusting = ssl.create_default_context(cafile=str(tls.certificate))
     options = types.HttpOptions(
-        base_url=place.url + slash, api_version=version, async_client_args={"ssl": trusting, "ping_interval": None}
+        base_url=place.url + slash, api_version=version, async_client_args={"ssl": trusting(tls)}
     )
     return genai.Client(api_key=key, http_options=options)
 

@@ -1,0 +1,538 @@
+"""The door for Gemini Live clients, judged by the official SDK over TLS: every frame has to satisfy its types."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import soundfile
+import yaml
+from google.genai import types
+from websockets.asyncio.client import connect
+
+from realtime.agent import RealtimeAgent
+from realtime.event.base import AudioFormat
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.event.model import (
+    ModelResponseAudioDeltaEvent,
+    ModelResponseAudioTranscriptDeltaEvent,
+    ModelResponseCreatedEvent,
+    ModelResponseDoneEvent,
+    ModelResponseToolUseDoneEvent,
+)
+from realtime.message import ToolCallBlock
+from realtime.model import base
+from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.scripted import (
+    CallTools,
+    Emit,
+    Expect,
+    ExpectAudio,
+    ScriptedModel,
+    Speak,
+    SpeechEnd,
+    SpeechStart,
+    Step,
+    Write,
+    echo_bot,
+)
+from realtime.server.serve import TlsFiles
+from realtime.server.tls import self_signed
+from realtime.tool import Toolkit
+from tests.server.gemini_sdk import (
+    SILENCE_100_MS,
+    WEATHER,
+    content,
+    labels,
+    live_address,
+    sdk,
+    serving,
+    talking,
+    trusting,
+)
+from tests.server.harness import PATIENCE_S, Json, settled
+
+ANSWER = ["outputTranscription", "modelTurn", "generationComplete", "turnComplete+usageMetadata"]
+MANUAL: Json = {"realtime_input_config": {"automatic_activity_detection": {"disabled": True}}}
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
+    return self_signed(tmp_path_factory.mktemp("tls"), ["127.0.0.1"])
+
+
+def asked() -> Expect:
+    return Expect(base.ResponseCreate)
+
+
+def received(model: ScriptedModel, *kinds: type[Any]) -> list[Any]:
+    return [message for message in model.connections[0].received if isinstance(message, kinds)]
+
+
+# -- open --------------------------------------------------------------------------------------------------------------
+
+
+async def test_the_setup_makes_the_call_with_its_settings(tls: TlsFiles) -> None:
+    configs: list[SessionConfig] = []
+    model = ScriptedModel([])
+
+    def make_agent(config: SessionConfig) -> RealtimeAgent:
+        configs.append(config)
+        return RealtimeAgent("Friday", "Be Friday.", model)
+
+    setup: Json = {
+        "system_instruction": "Be brief.",
+        "temperature": 0.5,
+        "max_output_tokens": 200,
+        "top_p": 0.9,
+        "speech_config": {"voice_config": {"prebuilt_voice_config": {"voice_name": "Kore"}}, "language_code": "en-US"},
+        "tools": [{"function_declarations": [WEATHER]}],
+        "realtime_input_config": {
+            "automatic_activity_detection": {
+                "start_of_speech_sensitivity": "START_SENSITIVITY_LOW",
+                "silence_duration_ms": 700,
+            },
+            "activity_handling": "NO_INTERRUPTION",
+        },
+        "session_resumption": {},
+        "context_window_compression": {"sliding_window": {}},
+        "thinking_config": {"thinking_budget": 0},
+        "media_resolution": "MEDIA_RESOLUTION_LOW",
+    }
+    async with serving(make_agent, tls) as place, sdk(place, tls, setup) as ear:
+        assert ear.sdk.setup_complete is not None
+        assert place.calls.running == 1
+    (config,) = configs
+    assert (config.model, config.instructions, config.voice) == ("gemini-3.8-live", "Be brief.", "Kore")
+    assert (config.temperature, config.max_output_tokens) == (0.5, 200)
+    assert isinstance(config.turn_detection, TurnDetection)
+    assert config.turn_detection == TurnDetection(threshold=0.7, silence_duration_ms=700, interrupt_response=False)
+    assert config.tools is not None
+    assert config.tools[0].parameters == {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    }
+    assert model.connections[0].settings.instructions == "Be brief."
+
+
+async def test_what_the_client_leaves_out_is_left_to_the_agent(tls: TlsFiles) -> None:
+    async with talking(tls) as (_, model):
+        settings = model.connections[0].settings
+        assert (settings.instructions, settings.output_modalities) == ("Be Friday.", ("audio",))
+
+
+@pytest.mark.parametrize(("version", "slash"), [("v1", ""), ("v1alpha", "/"), ("v1beta", "/")])
+async def test_every_api_version_and_a_slash_too_many_are_served(tls: TlsFiles, version: str, slash: str) -> None:
+    model = ScriptedModel(echo_bot(seconds=0.1))
+    async with (
+        serving(lambda: RealtimeAgent("F", "F", model), tls) as place,
+        sdk(place, tls, version=version, slash=slash) as ear,
+    ):
+        await ear.say("Hello?")
+        await ear.turn()
+        assert ear.words("outputTranscription") == "I heard you."
+
+
+async def test_a_program_without_the_sdk_may_use_either_frame_kind_and_either_name_style(tls: TlsFiles) -> None:
+    model = ScriptedModel(echo_bot(seconds=0.1))
+    async with (
+        serving(lambda: RealtimeAgent("F", "F", model), tls) as place,
+        connect(live_address(place), ssl=trusting(tls)) as socket,
+    ):
+        await socket.send('{"setup": {"model": "models/m", "output_audio_transcription": {}}}')
+        assert await socket.recv() == b'{\n  "setupComplete": {}\n}\n'
+        await socket.send(b'{"clientContent": {"turns": [{"parts": [{"text": "Hi"}]}], "turnComplete": true}}')
+        assert labels(json.loads(await socket.recv())) == "outputTranscription"
+
+
+# -- typed turns -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_typed_turn_is_answered_in_the_recorded_order(tls: TlsFiles) -> None:
+    async with talking(tls, asked(), Speak("Hello there.", 0.4)) as (ear, model):
+        await ear.say("Say a short greeting.")
+        await ear.turn()
+        assert ear.kinds == ANSWER
+        assert ear.words("outputTranscription") == "Hello there."
+        assert len(ear.audio) == 19_200
+        part = next(frame for frame in ear.frames if "modelTurn" in content(frame))
+        assert part["serverContent"]["modelTurn"]["parts"][0]["inlineData"]["mimeType"] == "audio/pcm;rate=24000"
+        assert [one.item.text for one in received(model, base.ItemCreate)] == ["Say a short greeting."]
+
+
+async def test_words_are_told_only_to_those_who_asked(tls: TlsFiles) -> None:
+    quiet = {"input_audio_transcription": None, "output_audio_transcription": None}
+    async with talking(tls, asked(), Speak("Hello there.", 0.4), config=quiet) as (ear, _):
+        await ear.say("Hi.")
+        await ear.turn()
+        assert ear.kinds == ANSWER[1:]
+
+
+async def test_a_client_that_wants_text_gets_text(tls: TlsFiles) -> None:
+    async with talking(tls, asked(), Write("In writing."), config={"response_modalities": ["TEXT"]}) as (ear, model):
+        await ear.say("Write.")
+        messages = await ear.turn()
+        assert "".join(message.text or "" for message in messages) == "In writing."
+        assert ear.kinds == ["modelTurn", "generationComplete", "turnComplete+usageMetadata"]
+        assert model.connections[0].settings.output_modalities == ("text",)
+
+
+async def test_realtime_text_is_a_turn_too(tls: TlsFiles) -> None:
+    async with talking(tls, asked(), Speak("Yes?", 0.2)) as (ear, model):
+        await ear.sdk.send_realtime_input(text="Hello?")
+        await ear.turn()
+        assert ear.kinds == ANSWER
+        assert [one.item.text for one in received(model, base.ItemCreate)] == ["Hello?"]
+
+
+async def test_history_is_put_into_the_conversation_and_not_answered(tls: TlsFiles) -> None:
+    async with talking(tls, asked(), Speak("Alice.", 0.2)) as (ear, model):
+        turns: Any = [
+            {"role": "user", "parts": [{"text": "My name is Alice."}]},
+            {"role": "model", "parts": [{"text": "Nice to meet you!"}]},
+        ]
+        await ear.sdk.send_client_content(turns=turns, turn_complete=False)
+        await ear.say("What is my name?")
+        await ear.turn()
+        items = [one.item for one in received(model, base.ItemCreate)]
+        assert [(item.role, item.text) for item in items] == [
+            ("user", "My name is Alice."),
+            ("assistant", "Nice to meet you!"),
+            ("user", "What is my name?"),
+        ]
+        assert len(received(model, base.ResponseCreate)) == 1
+
+
+async def test_initial_history_ends_without_an_answer(tls: TlsFiles) -> None:
+    seeded = {"history_config": {"initial_history_in_client_content": True}}
+    async with talking(tls, asked(), Speak("Alice.", 0.2), config=seeded) as (ear, model):
+        await ear.say("My name is Alice.")
+        await ear.say("What is my name?")
+        await ear.turn()
+        assert ear.kinds == ANSWER
+        assert len(received(model, base.ItemCreate)) == 2
+        assert len(received(model, base.ResponseCreate)) == 1
+
+
+async def test_images_reach_the_model(tls: TlsFiles) -> None:
+    async with talking(tls, asked(), Speak("A fox.", 0.2)) as (ear, model):
+        await ear.sdk.send_realtime_input(video=types.Blob(data=b"\xff\xd8\xfe", mime_type="image/jpeg"))
+        await ear.say("What is it?")
+        await ear.turn()
+        (part,) = received(model, base.ItemCreate)[0].item.content
+        assert (part.image, part.media_type) == (b"\xff\xd8\xfe", "image/jpeg")
+
+
+async def test_the_context_may_be_changed(tls: TlsFiles) -> None:
+    async with talking(tls, Expect(base.SessionUpdate), asked(), Speak("Aye.", 0.2)) as (ear, model):
+        await ear.sdk.send_context_update(system_instruction="Be a pirate.", tools=[])
+        await ear.say("Ready?")
+        await ear.turn()
+        assert model.connections[0].settings.instructions == "Be a pirate."
+        assert model.connections[0].settings.tools == ()
+
+
+# -- spoken turns ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_spoken_turn_is_transcribed_and_answered(tls: TlsFiles) -> None:
+    script = (ExpectAudio(200), SpeechStart(20), ExpectAudio(400), SpeechEnd(330, "what time"), Speak("Noon.", 0.4))
+    async with talking(tls, *script) as (ear, model):
+        for _ in range(5):
+            await ear.speak(SILENCE_100_MS)
+        await ear.turn()
+        assert ear.kinds == ["inputTranscription", *ANSWER]
+        assert ear.words("inputTranscription") == "what time"
+        assert len(model.connections[0].audio) == 5 * len(SILENCE_100_MS)
+
+
+async def test_speech_at_another_rate_and_in_the_older_form_is_resampled(tls: TlsFiles) -> None:
+    async with talking(tls, ExpectAudio(150)) as (ear, model):
+        await ear.speak(bytes(9_600), rate_hz=48_000)
+        chunk = {"data": "_____w", "mimeType": "audio/pcm;rate=48000"}
+        await ear.sdk._ws.send(json.dumps({"realtimeInput": {"mediaChunks": [chunk] * 1_000}}))
+        await settled(lambda: model.connections[0].audio_ms >= 110)
+
+
+async def test_push_to_talk_takes_only_what_lies_between_the_marks(tls: TlsFiles) -> None:
+    async with talking(tls, Expect(base.AudioCommit), asked(), Speak("Pressed.", 0.2), config=MANUAL) as (ear, model):
+        await ear.speak(SILENCE_100_MS)
+        await ear.sdk.send_realtime_input(activity_start=types.ActivityStart())
+        for _ in range(2):
+            await ear.speak(SILENCE_100_MS)
+        await ear.sdk.send_realtime_input(activity_end=types.ActivityEnd())
+        await ear.turn()
+        assert ear.kinds == ANSWER
+        assert len(model.connections[0].audio) == 2 * len(SILENCE_100_MS)
+
+
+async def test_an_activity_of_typed_words_is_answered_once_it_ends(tls: TlsFiles) -> None:
+    async with talking(tls, asked(), Speak("Yes.", 0.2), config=MANUAL) as (ear, model):
+        await ear.sdk.send_realtime_input(activity_start=types.ActivityStart())
+        await ear.sdk.send_realtime_input(text="Typed.")
+        await ear.sdk.send_realtime_input(activity_end=types.ActivityEnd())
+        await ear.turn()
+        kinds = [type(one) for one in received(model, base.ItemCreate, base.ResponseCreate, base.AudioCommit)]
+        assert kinds == [base.ItemCreate, base.ResponseCreate]
+
+
+async def test_the_end_of_the_microphone_ends_the_turn(tls: TlsFiles) -> None:
+    script = (ExpectAudio(200), SpeechStart(20), Expect(base.AudioCommit), asked(), Speak("Done.", 0.2))
+    async with talking(tls, *script) as (ear, model):
+        for _ in range(3):
+            await ear.speak(SILENCE_100_MS)
+        await settled(lambda: model.connections[0].audio_ms >= 300)
+        await ear.sdk.send_realtime_input(audio_stream_end=True)
+        await ear.turn()
+        assert ear.kinds == ANSWER
+
+
+# -- interruptions -----------------------------------------------------------------------------------------------------
+
+
+async def test_speech_interrupts_what_is_being_generated(tls: TlsFiles) -> None:
+    story = Speak("A long story about a fox.", 20.0, pace=1.0, wait=False)
+    script = (asked(), story, ExpectAudio(200), SpeechStart(20), SpeechEnd(150, "stop"), Speak("Very well.", 0.2))
+    async with talking(tls, *script) as (ear, _):
+        await ear.say("Tell me a story.")
+        await ear.until("modelTurn")
+        for _ in range(3):
+            await ear.speak(SILENCE_100_MS)
+        await ear.until("interrupted")
+        await ear.turn()
+        rest = [labels(frame) for frame in ear.frames]
+        rest = rest[rest.index("interrupted") :]
+        assert rest[:2] == ["interrupted", "turnComplete+usageMetadata"]
+        await ear.turn()
+        assert ear.kinds[-5:] == ["inputTranscription", *ANSWER]
+
+
+async def test_a_turn_lasts_until_it_was_heard_and_can_be_interrupted_until_then(tls: TlsFiles) -> None:
+    async with talking(tls, asked(), Speak("A burst.", 20.0)) as (ear, _):
+        await ear.say("Talk.")
+        await ear.until("generationComplete")
+        await ear.sdk.send_client_content(turn_complete=True)
+        await ear.turn()
+        assert ear.kinds[-3:] == ["generationComplete", "interrupted", "turnComplete+usageMetadata"]
+
+
+async def test_new_turns_interrupt_the_answer_before(tls: TlsFiles) -> None:
+    async with talking(tls, asked(), Speak("A burst.", 20.0), asked(), Speak("Two.", 0.2)) as (ear, model):
+        await ear.say("One?")
+        await ear.until("generationComplete")
+        await ear.say("Two?")
+        await ear.turn()
+        await ear.turn()
+        assert ear.kinds[-5:] == ["turnComplete+usageMetadata", *ANSWER]
+        assert "interrupted" in ear.kinds
+        assert len(received(model, base.ItemCreate)) == 2
+
+
+async def test_pressing_the_button_interrupts(tls: TlsFiles) -> None:
+    async with talking(tls, asked(), Speak("A long story.", 20.0, pace=1.0), config=MANUAL) as (ear, _):
+        await ear.say("Tell.")
+        await ear.until("modelTurn")
+        await ear.sdk.send_realtime_input(activity_start=types.ActivityStart())
+        await ear.turn()
+        assert ear.kinds[-2:] == ["interrupted", "turnComplete+usageMetadata"]
+        assert "generationComplete" not in ear.kinds
+
+
+async def test_only_what_was_heard_stays_in_the_conversation(tls: TlsFiles) -> None:
+    async with talking(tls, asked(), Speak("One two three four.", 20.0), Expect(base.ItemTruncate)) as (ear, model):
+        await ear.say("Count.")
+        await ear.until("generationComplete")
+        await ear.sdk.send_client_content(turn_complete=True)
+        await ear.turn()
+        cut = received(model, base.ItemTruncate, base.ItemDelete)
+        assert len(cut) == 1
+        assert not isinstance(cut[0], base.ItemTruncate) or cut[0].audio_end_ms < 5_000
+
+
+# -- tools -------------------------------------------------------------------------------------------------------------
+
+TOOLS: Json = {"tools": [{"function_declarations": [WEATHER]}]}
+
+
+async def test_a_tool_round_is_one_turn_and_the_model_goes_on_by_itself(tls: TlsFiles) -> None:
+    calls = CallTools([("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"})])
+    script = (asked(), calls, Expect(base.ToolResult), Expect(base.ToolResult), asked(), Speak("Rain and sun.", 0.2))
+    async with talking(tls, *script, config=TOOLS) as (ear, model):
+        await ear.say("The weather?")
+        told = (await ear.until("toolCall"))["toolCall"]["functionCalls"]
+        assert [(one["name"], one["args"]) for one in told] == [
+            ("get_weather", {"city": "Oslo"}),
+            ("get_weather", {"city": "Rome"}),
+        ]
+        await ear.sdk.send_tool_response(
+            function_responses=[
+                types.FunctionResponse(id=told[0]["id"], name="get_weather", response={"output": "rain"}),
+                types.FunctionResponse(id=told[1]["id"], name="get_weather", response={"sky": "blue"}),
+            ]
+        )
+        await ear.turn()
+        assert ear.kinds == ["toolCall", *ANSWER]
+        assert [one.result.output for one in received(model, base.ToolResult)] == ["rain", '{"sky":"blue"}']
+
+
+async def test_an_answer_in_pieces_is_one_result(tls: TlsFiles) -> None:
+    script = (asked(), CallTools([("get_weather", {})]), Expect(base.ToolResult), asked(), Speak("Rain.", 0.2))
+    async with talking(tls, *script, config=TOOLS) as (ear, model):
+        await ear.say("The weather?")
+        call_id = (await ear.until("toolCall"))["toolCall"]["functionCalls"][0]["id"]
+        for words, more in (("clouds", True), ("rain", False)):
+            response = types.FunctionResponse(
+                id=call_id,
+                name="get_weather",
+                response={"output": words},
+                will_continue=more,
+                scheduling=types.FunctionResponseScheduling.INTERRUPT,
+            )
+            await ear.sdk.send_tool_response(function_responses=response)
+        await ear.turn()
+        assert [one.result.output for one in received(model, base.ToolResult)] == ["clouds\nrain"]
+
+
+async def test_an_interruption_withdraws_the_call_and_a_late_answer_is_dropped(tls: TlsFiles) -> None:
+    script = (asked(), CallTools([("get_weather", {})]), asked(), Speak("Never mind.", 0.2))
+    async with talking(tls, *script, config=TOOLS) as (ear, model):
+        await ear.say("The weather?")
+        call_id = (await ear.until("toolCall"))["toolCall"]["functionCalls"][0]["id"]
+        await ear.say("Forget it.")
+        assert (await ear.until("toolCallCancellation"))["toolCallCancellation"] == {"ids": [call_id]}
+        await settled(lambda: bool(received(model, base.ToolResult)))
+        late = types.FunctionResponse(id=call_id, name="get_weather", response={"output": "rain"})
+        await ear.sdk.send_tool_response(function_responses=late)
+        await ear.turn()
+        await ear.turn()
+        assert ear.kinds == ["toolCall", "toolCallCancellation", "interrupted", "turnComplete+usageMetadata", *ANSWER]
+        assert [one.result.state for one in received(model, base.ToolResult)] == ["interrupted"]
+
+
+async def test_a_tool_of_the_server_is_not_told(tls: TlsFiles) -> None:
+    def tell_time() -> str:
+        """The time."""
+        return "noon"
+
+    script = (asked(), CallTools([("tell_time", {})]), Expect(base.ToolResult), asked(), Speak("It is noon.", 0.2))
+    async with talking(tls, *script, tools=Toolkit([tell_time])) as (ear, _):
+        await ear.say("The time?")
+        await ear.turn()
+        assert ear.kinds == ANSWER
+
+
+# -- what was recorded, and the embedded model -------------------------------------------------------------------------
+
+MILESTONES = ("setupComplete", "toolCall", "generationComplete", "turnComplete", "interrupted")
+
+
+@pytest.mark.parametrize("name", ["text_in_audio_out_turn", "tool_call_round", "message_history_seeding"])
+async def test_recorded_sessions_run_again_in_their_order(tls: TlsFiles, recordings_dir: Path, name: str) -> None:
+    recorded = yaml.safe_load((recordings_dir / "recordings" / f"gemini-{name}.yaml").read_text(encoding="utf-8"))
+    await _runs_again(tls, [(one["direction"], one["data"]) for one in recorded["interactions"]])
+
+
+@pytest.mark.parametrize("name", ["text_turn", "tool_calls"])
+async def test_sessions_of_our_own_client_run_again_in_their_order(
+    tls: TlsFiles, fixtures_dir: Path, name: str
+) -> None:
+    lines = (fixtures_dir / "models" / "gemini" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    frames = [(row["direction"], row["data"]) for row in map(json.loads, lines)]
+    declared = [{"name": name} for name in ("get_time", "ring_bell")]
+    frames[0][1]["setup"].setdefault("tools", [{"functionDeclarations": declared}])
+    await _runs_again(tls, frames)
+
+
+async def _runs_again(tls: TlsFiles, frames: list[tuple[str, Json]]) -> None:
+    """Send what was sent, with a model behind that calls and says what was received; the order has to be the same."""
+    answers = _answers([frame for direction, frame in frames if direction == "received"])
+
+    def react(message: base.ModelInput) -> list[Step]:
+        return next(answers, []) if isinstance(message, base.ResponseCreate) else []
+
+    model = ScriptedModel(react)
+    async with (
+        serving(lambda: RealtimeAgent("F", "F", model), tls) as place,
+        connect(live_address(place), ssl=trusting(tls)) as socket,
+    ):
+        told: list[Json] = []
+        for direction, frame in frames:
+            if direction == "sent":
+                await socket.send(json.dumps(frame))
+                continue
+            wanted = [kind for kind in labels(frame).split("+") if kind in MILESTONES]
+            while wanted and not set(wanted) <= set(labels(told[-1] if told else {}).split("+")):
+                async with asyncio.timeout(PATIENCE_S):
+                    told.append(json.loads(await socket.recv()))
+                types.LiveServerMessage.model_validate(told[-1])
+    recorded = [frame for direction, frame in frames if direction == "received"]
+    assert _milestones(told) == _milestones(recorded)
+    kinds = [labels(frame) for frame in told]
+    assert kinds.index("outputTranscription") < kinds.index("modelTurn")
+    assert _words(told) == _words(recorded)
+    assert [frame["toolCall"] for frame in told if "toolCall" in frame] == [
+        {"functionCalls": [{"name": one["name"], "args": one.get("args", {}), "id": one["id"]} for one in calls]}
+        for calls in (frame["toolCall"]["functionCalls"] for frame in recorded if "toolCall" in frame)
+    ]
+
+
+def _milestones(frames: list[Json]) -> list[str]:
+    kinds = [kind for frame in frames for kind in labels(frame).split("+")]
+    return [kind for kind in kinds if kind in MILESTONES]
+
+
+def _words(frames: list[Json]) -> list[str]:
+    return "".join(content(frame).get("outputTranscription", {}).get("text", "") for frame in frames).split()
+
+
+def _answers(received: list[Json]) -> Iterator[list[Step]]:
+    """The responses of the model: to each tool call it comes, and to each turn."""
+    words = ""
+    for count, frame in enumerate(received):
+        words += content(frame).get("outputTranscription", {}).get("text", "")
+        response_id = f"resp_recorded_{count}"
+        where: Json = {"response_id": response_id, "item_id": f"item_recorded_{count}"}
+        if "toolCall" in frame:
+            steps: list[Step] = [Emit(ModelResponseCreatedEvent(response_id=response_id))]
+            if words:
+                steps.append(Emit(ModelResponseAudioTranscriptDeltaEvent(**where, delta=words)))
+                pcm = AudioFormat.pcm16(24_000)
+                steps.append(Emit(ModelResponseAudioDeltaEvent(**where, delta=bytes(480), format=pcm)))
+            for place, call in enumerate(frame["toolCall"]["functionCalls"]):
+                block = ToolCallBlock(id=call["id"], name=call["name"], input=json.dumps(call.get("args", {})))
+                where["item_id"] = f"item_recorded_{count}_{place}"
+                steps.append(Emit(ModelResponseToolUseDoneEvent(**where, tool_use=block)))
+            words = ""
+            yield [*steps, Emit(ModelResponseDoneEvent(response_id=response_id))]
+        elif content(frame).get("turnComplete"):
+            yield [Speak(words, 0.2)]
+            words = ""
+
+
+class TestLocalModel:
+    """The embedded model behind the door; its executor lives as long as the process."""
+
+    @pytest.fixture
+    def no_leaks(self) -> None:
+        """Its threads are made once for all tests."""
+
+    async def test_a_spoken_question_is_answered_aloud(self, tls: TlsFiles, fixtures_dir: Path) -> None:
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        model = LocalRealtimeModel()
+        await model.warm_up()
+        samples, rate_hz = soundfile.read(fixtures_dir / "audio" / "twelve_times_seven.wav", dtype="int16")
+        pcm = samples.tobytes() + bytes(rate_hz * 3)
+        async with serving(lambda: RealtimeAgent("Heart", "Be Heart.", model), tls) as place, sdk(place, tls) as ear:
+            for at in range(0, len(pcm), 3_200):
+                await ear.speak(pcm[at : at + 3_200], rate_hz)
+            await ear.turn()
+            assert ear.words("inputTranscription")
+            assert ear.words("outputTranscription")
+            assert len(ear.audio) > 24_000
+            assert [kind for kind in ear.kinds if kind != "modelTurn"][-2:] == [
+                "generationComplete",
+                "turnComplete+usageMetadata",
+            ] or ear.kinds[-1] == "turnComplete"
