@@ -32,7 +32,6 @@ class Hold:
     """Nothing comes until the test lets it, or the client leaves."""
 
     def __init__(self) -> None:
-        self.reached = asyncio.Event()
         self.go_on = asyncio.Event()
 
 
@@ -102,7 +101,6 @@ class ChatEndpoint:
             for frame in answer.frames:
                 match frame:
                     case Hold():
-                        frame.reached.set()
                         going = asyncio.ensure_future(frame.go_on.wait())
                         await asyncio.wait([going, leaving], return_when=asyncio.FIRST_COMPLETED)
                         going.cancel()
