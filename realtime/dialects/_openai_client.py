@@ -7,48 +7,20 @@ service itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import pybase64
 from msgspec import UNSET, UnsetType
 
 from realtime.errors import ClientError
-from realtime.event.base import ContentPart, Item, Modality, ResponseOverrides
+from realtime.event.base import ContentPart, Item
 from realtime.message import ToolCallBlock, ToolResultBlock
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 RATE_HZ = 24_000
-DEFAULT_VOICE = "marin"
-PCM: Json = {"type": "audio/pcm", "rate": RATE_HZ}
-DEFAULT_TURN_DETECTION: dict[str, Json] = {
-    "server_vad": {
-        "type": "server_vad",
-        "threshold": 0.5,
-        "prefix_padding_ms": 300,
-        "silence_duration_ms": 500,
-        "idle_timeout_ms": None,
-        "create_response": True,
-        "interrupt_response": True,
-    },
-    "semantic_vad": {
-        "type": "semantic_vad",
-        "eagerness": "auto",
-        "create_response": True,
-        "interrupt_response": True,
-    },
-}
-CLEARED: Json = {
-    "instructions": "",
-    "tools": [],
-    "tool_choice": "auto",
-    "max_output_tokens": "inf",
-    "truncation": "auto",
-    "output_modalities": ["audio"],
-}
-"""What null means for the keys that are never null."""
 
 
 class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,7 +28,7 @@ class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Format(_Strict, frozen=True, kw_only=True):
-    """How audio is encoded; only pcm at 24 kHz is served."""
+    """How audio is encoded: pcm16 at 24 kHz, or G.711 at 8 kHz."""
 
     type: Literal["audio/pcm", "audio/pcmu", "audio/pcma"]
     rate: int | None = None
@@ -284,6 +256,16 @@ def read(frame: str | bytes) -> ClientFrame:
         raise Refusal("The event is not valid JSON.", code="invalid_event") from error
 
 
+def read_as(kind: type[T], body: bytes) -> T:
+    """The body of a request, typed. Raises Refusal as `read` does."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise _wrong_value(str(error)) from error
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        raise Refusal("The body is not valid JSON.", code="invalid_value") from error
+
+
 def audio_of(frame: BufferAppend) -> bytes:
     """The bytes of speech that it holds. Raises Refusal where it is no base64."""
     try:
@@ -300,11 +282,15 @@ def _refusal(frame: str | bytes, said: str) -> Refusal:
     event_id = loose.event_id if isinstance(loose.event_id, str) else None
     if not isinstance(loose.type, str):
         return Refusal("The event has no `type`.", code="invalid_event", param="type", event_id=event_id)
-    text, _, path = said.partition(" - at `$")
-    path = path.rstrip("`").lstrip(".")
-    if path == "type":
+    if said.endswith("`$.type`"):
         message = f"Invalid value: {loose.type[:64]!r}. It is not an event that a client may send."
         return Refusal(message, code="invalid_event", param="type", event_id=event_id)
+    return _wrong_value(said, event_id)
+
+
+def _wrong_value(said: str, event_id: str | None = None) -> Refusal:
+    text, _, path = said.partition(" - at `$")
+    path = path.rstrip("`").lstrip(".")
     code = "invalid_type" if text.startswith("Expected `") and ", got `" in text else "invalid_value"
     if named := re.match(r"Object (contains unknown|missing required) field `(.*)`", text):
         path = f"{path}.{named[2]}" if path else named[2]
@@ -315,175 +301,7 @@ def _refusal(frame: str | bytes, said: str) -> Refusal:
     return Refusal(f"Invalid '{path}': {text}.", code=code, param=path or None, event_id=event_id)
 
 
-# -- the session -------------------------------------------------------------------------------------------------------
-
-
-def default_session(model: str, expires_at: int) -> Json:
-    """The session object of a call that was not configured yet. `expires_at` in seconds since the epoch."""
-    return {
-        "type": "realtime",
-        "object": "realtime.session",
-        "id": "",
-        "model": model,
-        "output_modalities": ["audio"],
-        "instructions": "",
-        "tools": [],
-        "tool_choice": "auto",
-        "max_output_tokens": "inf",
-        "tracing": None,
-        "truncation": "auto",
-        "prompt": None,
-        "expires_at": expires_at,
-        "audio": {
-            "input": {
-                "format": PCM,
-                "transcription": None,
-                "noise_reduction": None,
-                "turn_detection": DEFAULT_TURN_DETECTION["server_vad"],
-            },
-            "output": {"format": PCM, "voice": DEFAULT_VOICE, "speed": 1.0},
-        },
-        "include": None,
-    }
-
-
-def merged(session: Json, change: Session) -> Json:
-    """The effective session object after the change; `session` stays as it is. Raises Refusal."""
-    _check(change)
-    said: Json = msgspec.to_builtins(change)
-    audio = said.pop("audio", {})
-    said.pop("model", None)
-    said.pop("type")
-    for key, empty in CLEARED.items():
-        if key in said and said[key] is None:
-            said[key] = empty
-    if "tools" in said:
-        said["tools"] = [_tool(one) for one in said["tools"]]
-    return session | said | {"audio": _merged_audio(session["audio"], audio)}
-
-
-def _tool(tool: Json) -> Json:
-    parameters = tool["parameters"] or {"type": "object", "properties": {}}
-    return {
-        "type": "function",
-        "name": tool["name"],
-        "description": tool["description"],
-        "parameters": parameters,
-    }
-
-
-def _merged_audio(now: Json, said: Json) -> Json:
-    heard, spoken = dict(said.get("input", {})), dict(said.get("output", {}))
-    heard.pop("format", None)
-    spoken.pop("format", None)
-    if (detection := heard.get("turn_detection")) is not None:
-        before = now["input"]["turn_detection"]
-        kind = detection["type"]
-        base = before if before is not None and before["type"] == kind else DEFAULT_TURN_DETECTION[kind]
-        given = {key: value for key, value in detection.items() if value is not None or key == "idle_timeout_ms"}
-        heard["turn_detection"] = base | given
-    if (transcription := heard.get("transcription")) is not None:
-        base = now["input"]["transcription"] or {"model": None, "language": None, "prompt": None}
-        heard["transcription"] = base | transcription
-    if spoken.get("speed", 1.0) is None:
-        spoken["speed"] = 1.0
-    if "voice" in spoken and spoken["voice"] is None:
-        del spoken["voice"]
-    return {"input": now["input"] | heard, "output": now["output"] | spoken}
-
-
-def _check(change: Session) -> None:
-    if change.type == "transcription":
-        raise Refusal(
-            "Transcription sessions are not served here: use type 'realtime'.",
-            code="invalid_value",
-            param="session.type",
-        )
-    check_modalities(change.output_modalities, "session.output_modalities")
-    check_tools(change.tools, "session.tools")
-    if change.audio is UNSET:
-        return
-    for name, side in (("input", change.audio.input), ("output", change.audio.output)):
-        if side is not UNSET:
-            _check_format(side.format, f"session.audio.{name}.format")
-
-
-def check_modalities(wanted: list[OutputModality] | UnsetType | None, param: str) -> None:
-    """Raises Refusal unless it is audio or text, one of them."""
-    if isinstance(wanted, list) and len(wanted) != 1:
-        raise Refusal(
-            f"Invalid modalities: {wanted}. Supported combinations are: ['text'] and ['audio'].",
-            code="invalid_value",
-            param=param,
-        )
-
-
-def check_tools(tools: list[Tool] | UnsetType | None, param: str) -> None:
-    """Raises Refusal for tools that run at a server elsewhere."""
-    for place, tool in enumerate(tools or ()):
-        if isinstance(tool, McpTool):
-            raise Refusal(
-                "Remote MCP tools are not served here: use function tools.",
-                code="invalid_value",
-                param=f"{param}[{place}].type",
-            )
-
-
-def _check_format(wanted: Format | UnsetType | None, param: str) -> None:
-    if not isinstance(wanted, Format):
-        return
-    if wanted.type != "audio/pcm":
-        raise Refusal(
-            f"Audio format '{wanted.type}' is not served here: use audio/pcm at 24000 Hz.",
-            code="invalid_value",
-            param=f"{param}.type",
-        )
-    if wanted.rate not in (None, RATE_HZ):
-        raise Refusal(
-            f"Invalid rate: {wanted.rate}. audio/pcm has 24000 Hz.", code="invalid_value", param=f"{param}.rate"
-        )
-
-
-def config_of(change: Session, session: Json) -> Json:
-    """The part of the session object that the call knows, of what the change says. `session` is the merged object."""
-    said: Json = msgspec.to_builtins(change)
-    config: Json = {}
-    for key in ("instructions", "output_modalities"):
-        if key in said:
-            config[key] = session[key]
-    if isinstance(session["max_output_tokens"], int) and "max_output_tokens" in said:
-        config["max_output_tokens"] = session["max_output_tokens"]
-    if "tools" in said:
-        config["tools"] = [declaration(tool) for tool in session["tools"]]
-    audio = said.get("audio", {})
-    heard, spoken = audio.get("input", {}), audio.get("output", {})
-    if "turn_detection" in heard:
-        detection = session["audio"]["input"]["turn_detection"]
-        config["turn_detection"] = "none" if detection is None else _known_detection(heard["turn_detection"])
-        config["auto_response"] = detection is not None and detection["create_response"]
-    if "transcription" in heard:
-        config["input_audio_transcription"] = heard["transcription"] is not None
-    if spoken.get("voice") is not None:
-        config["voice"] = voice_name(spoken["voice"])
-    return config
-
-
-def declaration(tool: Json) -> Json:
-    """A tool as the call knows it."""
-    return {"name": tool["name"], "description": tool["description"] or "", "parameters": tool["parameters"] or {}}
-
-
-def voice_name(voice: str | Json) -> str:
-    """The name in either form of a voice."""
-    return voice if isinstance(voice, str) else str(voice["id"])
-
-
-def _known_detection(detection: Json) -> Json:
-    keys = ("type", "threshold", "silence_duration_ms", "prefix_padding_ms", "eagerness")
-    return {key: detection[key] for key in keys if detection.get(key) is not None}
-
-
-# -- items and responses -----------------------------------------------------------------------------------------------
+# -- items -------------------------------------------------------------------------------------------------------------
 
 
 def item_of(wire: WireItem, item_id: str, tool_name: str = "", param: str = "item") -> Item:
@@ -541,47 +359,3 @@ def _image(url: str, param: str) -> ContentPart:
     except ValueError as error:
         raise Refusal("The image is not valid base64.", code="invalid_value", param=param) from error
     return ContentPart(type="image", image=image, media_type=head[len("data:") : -len(";base64")])
-
-
-def overrides_of(
-    wanted: Response, tool_choice: Any, known: Callable[[str], Item | None], new_id: Callable[[str], str]
-) -> ResponseOverrides:
-    """What one response does differently. `tool_choice` is the session's, `known` finds items that are referred to.
-
-    Raises Refusal.
-    """
-    check_modalities(wanted.output_modalities, "response.output_modalities")
-    check_tools(wanted.tools, "response.tools")
-    voice = None
-    if wanted.audio is not None and wanted.audio.output is not UNSET:
-        _check_format(wanted.audio.output.format, "response.audio.output.format")
-        if wanted.audio.output.voice is not UNSET and wanted.audio.output.voice is not None:
-            voice = voice_name(msgspec.to_builtins(wanted.audio.output.voice))
-    choice = wanted.tool_choice if wanted.tool_choice is not None else tool_choice
-    modalities: tuple[Modality, ...] | None = tuple(wanted.output_modalities) if wanted.output_modalities else None
-    tools = None
-    if wanted.tools is not None:
-        tools = tuple(declaration(_tool(msgspec.to_builtins(tool))) for tool in wanted.tools)
-    context = None
-    if wanted.input is not None:
-        context = tuple(_context(one, place, known, new_id) for place, one in enumerate(wanted.input))
-    return ResponseOverrides(
-        instructions=wanted.instructions,
-        output_modalities=modalities,
-        voice=voice,
-        tools=tools,
-        tool_choice=None if choice == "auto" else choice,
-        max_output_tokens=wanted.max_output_tokens if isinstance(wanted.max_output_tokens, int) else None,
-        conversation=wanted.conversation or "auto",
-        input=context,
-        metadata=wanted.metadata,
-    )
-
-
-def _context(wire: WireItem, place: int, known: Callable[[str], Item | None], new_id: Callable[[str], str]) -> Item:
-    if wire.type != "item_reference":
-        return item_of(wire, wire.id or new_id("item"), param=f"response.input[{place}]")
-    found = known(wire.id or "")
-    if found is None:
-        raise Refusal(f"Item with id '{wire.id}' not found.", code="invalid_value", param=f"response.input[{place}].id")
-    return found

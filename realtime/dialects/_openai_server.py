@@ -171,8 +171,10 @@ class Replies:
         self._replies[event.response_id] = reply
         return [self._frame("response.created", response=self._response(reply, "in_progress", None, None))]
 
-    def speech(self, event: s.AgentResponseAudioDeltaEvent) -> list[str]:
+    def speech(self, event: s.AgentResponseAudioDeltaEvent | s.AgentResponseAudioDoneEvent, audio: bytes) -> list[str]:
         """A chunk of speech. What stays the same within an item is written once: this is the hottest frame."""
+        if not audio:
+            return []
         key = (event.item_id, event.response_id, event.content_index)
         frames: list[str] = []
         if self._heads is None or self._heads[0] != key:
@@ -184,7 +186,7 @@ class Replies:
             self._heads = (key, f'{start}"event_id":"', rest[rest.index('"') :])
             assert tail == "}"
         _, start, rest = self._heads
-        frames.append(f'{start}{self._new_event_id()}{rest}"{pybase64.b64encode_as_string(event.delta)}"}}')
+        frames.append(f'{start}{self._new_event_id()}{rest}"{pybase64.b64encode_as_string(audio)}"}}')
         return frames
 
     def words(self, event: s.AgentResponseAudioTranscriptDeltaEvent | s.AgentResponseTextDeltaEvent) -> list[str]:
@@ -434,6 +436,7 @@ def _usage(reply: _Reply) -> Json:
         return sum(getattr(detail, name) or 0 for detail in reply.details)
 
     known = bool(reply.details)
+    reasons = any(detail.output_reasoning_tokens is not None for detail in reply.details)
     cached = total("input_cached_tokens")
     return {
         "total_tokens": reply.input_tokens + reply.output_tokens,
@@ -449,6 +452,7 @@ def _usage(reply: _Reply) -> Json:
         "output_token_details": {
             "text_tokens": total("output_text_tokens") if known else reply.output_tokens,
             "audio_tokens": total("output_audio_tokens"),
+            **({"reasoning_tokens": total("output_reasoning_tokens")} if reasons else {}),
         },
     }
 

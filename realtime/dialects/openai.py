@@ -9,12 +9,15 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from realtime.dialects import _openai_client as w
+from realtime.dialects import _openai_g711 as g711
+from realtime.dialects import _openai_settings as settings
+from realtime.dialects._openai_input import PCM_FORMAT, Input
 from realtime.dialects._openai_listener import FollowingListener
 from realtime.dialects._openai_server import Json, Replies, Running, encode, refuses_response, wire_item
 from realtime.dialects.base import Frame
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import AudioFormat, Item
+from realtime.event.base import Item
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener, Sink
 from realtime.message import ToolResultBlock
@@ -24,17 +27,26 @@ SUBPROTOCOL = "realtime"
 Refusal = w.Refusal
 DEFAULT_MODEL = "gpt-realtime"
 SESSION_S = 3_600
-MIN_COMMIT_MS = 100
+BETA_REFUSED = "beta_api_shape_disabled"
 KEPT_GHOSTS = 64
 """Answers that were withdrawn unheard and that a client may still name."""
 
-_FORMAT = AudioFormat.pcm16(w.RATE_HZ)
-
 
 class OpenAIDialect:
-    """One client that speaks the OpenAI protocol. `model` is the name in its URL."""
+    """One client that speaks the OpenAI protocol. `model` is the name in its URL.
 
-    def __init__(self, model: str, runtime: Runtime, *, subprotocol: str | None = None) -> None:
+    `session_s` is how long a call may last. `preset` are the settings of the client's secret; its model wins.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        runtime: Runtime,
+        *,
+        subprotocol: str | None = None,
+        session_s: float = SESSION_S,
+        preset: w.Session | None = None,
+    ) -> None:
         self._subprotocol = subprotocol
         self._runtime = runtime
         self._new_id = runtime.new_id
@@ -42,13 +54,18 @@ class OpenAIDialect:
         self._events = 0
         self._replies = Replies(self._frame, self._new_event_id)
         self._listener: FollowingListener | None = None
-        self._session: Json = w.default_session(model, int(runtime.wall_now()) + SESSION_S)
+        self._session: Json = settings.default_session(model, int(runtime.wall_now() + session_s))
+        self._preset: Json = {}
+        if preset is not None:
+            self._session = settings.merged(self._session, preset)
+            self._session["model"] = preset.model or model
+            self._preset = settings.config_of(preset, self._session)
+        self._session_s = session_s
         self._pending: tuple[Json, Json] | None = None
         self._params: tuple[str, str | None] | None = None
         self._goodbye = (1000, "")
-        self._input_bytes = 0
-        self._speaking = False
-        self._speech_ms = 0
+        self._input = Input(self._frame, self._replies)
+        self._encoder: tuple[str, g711.Encoder] | None = None
         self._spoke = False
         self._items: dict[str, Item] = {}
         self._alias: dict[str, str] = {}
@@ -72,8 +89,9 @@ class OpenAIDialect:
         config: Json = {
             "model": self._session["model"],
             "tool_auto_response": False,
-            "input_audio_format": _FORMAT,
-            "output_audio_format": _FORMAT,
+            "input_audio_format": PCM_FORMAT,
+            "output_audio_format": PCM_FORMAT,
+            **self._preset,
         }
         return c.ClientSessionCreateEvent(config=config)
 
@@ -114,13 +132,11 @@ class OpenAIDialect:
             case w.SessionUpdate(session=change):
                 return self._update(change, label)
             case w.BufferAppend():
-                audio = w.audio_of(read)
-                self._input_bytes += len(audio)
-                return c.ClientAudioAppendEvent(audio=audio, format=_FORMAT, event_id=label)
+                return self._input.append(w.audio_of(read), self._session["audio"]["input"]["format"]["type"], label)
             case w.BufferCommit():
                 return self._commit(label)
             case w.BufferClear():
-                self._input_bytes = 0
+                self._input.clear()
                 return c.ClientAudioClearEvent(event_id=label)
             case w.OutputBufferClear():
                 raise w.Refusal(
@@ -144,7 +160,7 @@ class OpenAIDialect:
                 assert_never(read)
 
     def _update(self, change: w.Session, label: str | None) -> c.ClientEvent:
-        session = w.merged(self._session, change)
+        session = settings.merged(self._session, change)
         output = session["audio"]["output"]
         if self._spoke and output["voice"] != self._session["audio"]["output"]["voice"]:
             raise w.Refusal(
@@ -152,20 +168,12 @@ class OpenAIDialect:
                 code="cannot_update_voice",
                 param="session.audio.output.voice",
             )
-        config = w.config_of(change, session)
+        config = settings.config_of(change, session)
         self._pending = (session, config)
         return c.ClientSessionUpdateEvent(config=config, event_id=label)
 
     def _commit(self, label: str | None) -> c.ClientEvent:
-        buffered_ms = self._input_bytes * 1000 / (2 * w.RATE_HZ)
-        detects = self._session["audio"]["input"]["turn_detection"] is not None
-        if buffered_ms < MIN_COMMIT_MS or (detects and not self._speaking):
-            has_ms = 0.0 if detects and not self._speaking else buffered_ms
-            raise w.Refusal(
-                "Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer "
-                f"only has {has_ms:.2f}ms of audio.",
-                code="input_audio_buffer_commit_empty",
-            )
+        self._input.check_commit(detects=self._session["audio"]["input"]["turn_detection"] is not None)
         if self._running is None:
             self._settle()
         return c.ClientAudioCommitEvent(event_id=label)
@@ -258,12 +266,13 @@ class OpenAIDialect:
                 "finished before creating a new one.",
                 code="conversation_already_has_active_response",
             )
-        choice = self._session["tool_choice"]
-        if wanted is None and choice != "auto":
+        if wanted is None and self._session["tool_choice"] != "auto":
             wanted = w.Response()
         overrides = None
         if wanted is not None:
-            overrides = w.overrides_of(wanted, choice, lambda item_id: self._items.get(item_id), self._new_id)
+            overrides = settings.overrides_of(
+                wanted, self._session, lambda item_id: self._items.get(item_id), self._new_id
+            )
         if not out_of_band:
             if running is None:
                 self._settle()
@@ -322,12 +331,6 @@ class OpenAIDialect:
                     self._ghosts[event.item_id] = None
                     if len(self._ghosts) > KEPT_GHOSTS:
                         del self._ghosts[next(iter(self._ghosts))]
-            case s.AgentInputStartedEvent():
-                self._speaking, self._speech_ms = True, event.audio_start_ms
-            case s.AgentInputDoneEvent():
-                self._speaking, self._speech_ms = False, event.audio_end_ms - self._speech_ms
-            case s.AgentInputCommittedEvent() | s.AgentInputClearedEvent():
-                self._speaking, self._input_bytes = False, 0
             case s.AgentResponseCreatedEvent() if event.conversation != "none":
                 if self._awaiting:
                     # Not every model repeats it, and clients find their own request by it.
@@ -348,7 +351,7 @@ class OpenAIDialect:
             case s.AgentErrorEvent() if refuses_response(event):
                 self._nothing_follows()
             case _:
-                pass
+                self._input.follow(event)
 
     def _nothing_follows(self) -> None:
         self._awaiting = False
@@ -385,8 +388,21 @@ class OpenAIDialect:
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """See `ClientDialect`."""
         if type(event) is s.AgentResponseAudioDeltaEvent:
-            return [*self._replies.speech(event)]
+            return [*self._replies.speech(event, self._as_heard(event))]
+        if type(event) is s.AgentResponseAudioDoneEvent and self._encoder is not None:
+            rest = self._encoder[1].flush() if self._encoder[0] == event.item_id else b""
+            self._encoder = None
+            return [*self._replies.speech(event, rest), *self._told(event)]
         return [*self._told(event)]
+
+    def _as_heard(self, event: s.AgentResponseAudioDeltaEvent) -> bytes:
+        """The speech in the encoding that the client wants."""
+        law = self._session["audio"]["output"]["format"]["type"]
+        if law not in g711.SUBTYPES:
+            return event.delta
+        if self._encoder is None or self._encoder[0] != event.item_id:
+            self._encoder = (event.item_id, g711.Encoder(w.RATE_HZ, law))
+        return self._encoder[1].push(event.delta)
 
     def _told(self, event: s.ServerEvent) -> list[str]:
         replies = self._replies
@@ -426,30 +442,6 @@ class OpenAIDialect:
     def _told_of_input(self, event: s.ServerEvent) -> list[str]:
         """Items, and the user's side of the call. What this protocol has no event for is not sent."""
         match event:
-            case s.AgentInputStartedEvent():
-                return [
-                    self._frame(
-                        "input_audio_buffer.speech_started",
-                        audio_start_ms=event.audio_start_ms,
-                        item_id=event.item_id,
-                    )
-                ]
-            case s.AgentInputDoneEvent():
-                return [
-                    self._frame(
-                        "input_audio_buffer.speech_stopped", audio_end_ms=event.audio_end_ms, item_id=event.item_id
-                    )
-                ]
-            case s.AgentInputCommittedEvent():
-                return self._committed(event.item_id)
-            case s.AgentInputClearedEvent():
-                return [self._frame("input_audio_buffer.cleared")]
-            case (
-                s.AgentInputTranscriptionDeltaEvent()
-                | s.AgentInputTranscriptionDoneEvent()
-                | s.AgentInputTranscriptionFailedEvent()
-            ):
-                return self._transcribed(event)
             case s.AgentItemAddedEvent():
                 return self._added(event)
             case s.AgentItemDoneEvent():
@@ -471,7 +463,8 @@ class OpenAIDialect:
                     )
                 ]
             case _:
-                return []
+                transcribes = self._session["audio"]["input"]["transcription"] is not None
+                return self._input.told(event, transcribes=transcribes)
 
     def _added(self, event: s.AgentItemAddedEvent) -> list[str]:
         item = event.item
@@ -494,48 +487,6 @@ class OpenAIDialect:
     def _was_spoken(self, item: Item) -> bool:
         return item.role == "user" and ("create", item.id) not in self._asked
 
-    def _committed(self, item_id: str) -> list[str]:
-        before = self._replies.place_of(item_id)
-        self._replies.last_item_id = item_id
-        content = [{"type": "input_audio", "transcript": None}]
-        item = {"id": item_id, "type": "message", "status": "completed", "role": "user", "content": content}
-        return [
-            self._frame("input_audio_buffer.committed", previous_item_id=before, item_id=item_id),
-            self._frame("conversation.item.added", previous_item_id=before, item=item),
-            self._frame("conversation.item.done", previous_item_id=before, item=item),
-        ]
-
-    def _transcribed(
-        self,
-        event: s.AgentInputTranscriptionDeltaEvent
-        | s.AgentInputTranscriptionDoneEvent
-        | s.AgentInputTranscriptionFailedEvent,
-    ) -> list[str]:
-        """The model transcribes for the call's own log; a client that did not ask is not told."""
-        if self._session["audio"]["input"]["transcription"] is None:
-            return []
-        kind = "conversation.item.input_audio_transcription"
-        place = {"item_id": event.item_id, "content_index": event.content_index}
-        match event:
-            case s.AgentInputTranscriptionDeltaEvent():
-                return [self._frame(f"{kind}.delta", **place, delta=event.delta)]
-            case s.AgentInputTranscriptionDoneEvent():
-                usage: Json = {"type": "duration", "seconds": max(0, self._speech_ms) / 1000}
-                if event.input_tokens is not None:
-                    spent = event.output_tokens or 0
-                    usage = {
-                        "type": "tokens",
-                        "total_tokens": event.input_tokens + spent,
-                        "input_tokens": event.input_tokens,
-                        "output_tokens": spent,
-                    }
-                return [self._frame(f"{kind}.completed", **place, transcript=event.transcript, usage=usage)]
-            case s.AgentInputTranscriptionFailedEvent():
-                error = {"type": "transcription_error", "code": event.code, "message": event.message, "param": None}
-                return [self._frame(f"{kind}.failed", **place, error=error)]
-            case _:
-                assert_never(event)
-
     def _tool_result(self, event: s.AgentResponseToolResultEvent) -> list[str]:
         result = ("result", event.tool_result.id)
         if result not in self._asked or event.item_id is None:
@@ -554,7 +505,8 @@ class OpenAIDialect:
         param = None
         if self._params is not None and self._params[0] == event.message:
             param, self._params = self._params[1], None
-        self._goodbye = (3000, f"{kind}.{event.code}"[:120])
+        close_code = 4000 if event.code == BETA_REFUSED else 3000
+        self._goodbye = (close_code, f"{kind}.{event.code}"[:120])
         error = {
             "type": kind,
             "code": event.code,
@@ -570,7 +522,9 @@ class OpenAIDialect:
             return frames  # the error before says why, and how the socket is closed
         self._goodbye = (1001, reason)
         if reason == "call_limit":
-            message = f"Your session hit the maximum duration of {SESSION_S // 60} minutes."
+            minutes, seconds = divmod(self._session_s, 60)
+            lasted = f"{self._session_s:g} seconds" if seconds else f"{minutes:g} minutes"
+            message = f"Your session hit the maximum duration of {lasted}."
             error = {
                 "type": "invalid_request_error",
                 "code": "session_expired",

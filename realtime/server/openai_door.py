@@ -6,12 +6,15 @@ import asyncio
 import dataclasses
 import logging
 
-from fastapi import APIRouter, WebSocket
+from fastapi import APIRouter, Request, Response, WebSocket
+from fastapi.responses import JSONResponse
 
-from realtime.dialects.openai import DEFAULT_MODEL, SUBPROTOCOL, OpenAIDialect, Refusal
+from realtime.dialects.openai import BETA_REFUSED, DEFAULT_MODEL, SUBPROTOCOL, OpenAIDialect, Refusal
 from realtime.runtime import Runtime
 from realtime.server.calls import Calls
-from realtime.server.gate import Gate
+from realtime.server.client_secrets import PREFIX as SECRET_PREFIX
+from realtime.server.client_secrets import ClientSecrets
+from realtime.server.gate import KEY_SUBPROTOCOL, Gate
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
 from realtime.session import error_event
@@ -21,18 +24,35 @@ logger = logging.getLogger(__name__)
 PATH = "/v1/realtime"
 MAX_TEXT_CHARS = 16_777_216
 """The service takes 15 MiB of base64 in one frame."""
+HTTP_STATUS = {"invalid_api_key": 401, "wrong_origin": 403, "request_too_large": 413, "rate_limit_exceeded": 429}
 
 
 def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings) -> APIRouter:
     """A router with the WebSocket `/v1/realtime?model=...`; its calls are counted among `calls`.
 
     The token, where the server has one, is the API key: `Authorization: Bearer`, or for pages the subprotocol
-    `openai-insecure-api-key.TOKEN` beside `realtime`. A wrong one is told as an error event, then the socket is closed.
+    `openai-insecure-api-key.TOKEN` beside `realtime`. `POST /v1/realtime/client_secrets` gives a key of short life for
+    it (`realtime.server.client_secrets`). A wrong key is told as an error event, then the socket is closed.
     `make_agent` finds the name of the model in `config.model`.
     """
     gate = Gate(settings)
+    secrets = ClientSecrets()
+    body_bytes = settings.max_text_chars
     settings = dataclasses.replace(settings, max_text_chars=max(settings.max_text_chars, MAX_TEXT_CHARS))
     router = APIRouter()
+
+    @router.post(f"{PATH}/client_secrets")
+    async def client_secrets(request: Request) -> Response:
+        refusal = gate.wrong_origin(request)
+        if refusal is not None:
+            return _http_error(Refusal(refusal, code="wrong_origin"))
+        try:
+            if not gate.shows_token(request):
+                raise _wrong_key()
+            body = await _body(request, body_bytes)
+            return JSONResponse(secrets.issue(body, Runtime.of_loop(asyncio.get_running_loop())))
+        except Refusal as error:
+            return _http_error(error)
 
     @router.websocket(PATH)
     async def openai_realtime(websocket: WebSocket) -> None:
@@ -44,10 +64,19 @@ def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
         runtime = Runtime.of_loop(asyncio.get_running_loop())
         offered = websocket.scope.get("subprotocols", ())
         subprotocol = SUBPROTOCOL if SUBPROTOCOL in offered else None
-        query = websocket.query_params
-        dialect = OpenAIDialect(query.get("model") or DEFAULT_MODEL, runtime, subprotocol=subprotocol)
+        value = _client_secret(websocket)
+        secret = secrets.find(value, runtime.wall_now()) if value is not None else None
+        dialect = OpenAIDialect(
+            websocket.query_params.get("model") or DEFAULT_MODEL,
+            runtime,
+            subprotocol=subprotocol,
+            session_s=settings.limits.call_s,
+            preset=secret.session if secret is not None else None,
+        )
         await websocket.accept(dialect.subprotocol)
-        error = _impossible(gate, websocket)
+        error = _impossible(websocket)
+        if secret is None and (value is not None or not gate.shows_token(websocket)):
+            error = _wrong_key()
         if error is not None:
             for frame in dialect.encode(error_event(error)):
                 await websocket.send_text(str(frame))
@@ -69,12 +98,45 @@ def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
     return router
 
 
-def _impossible(gate: Gate, websocket: WebSocket) -> Refusal | None:
-    """Why this socket cannot have a session."""
-    if not gate.shows_token(websocket):
-        return Refusal("Incorrect API key provided: this server's token is the key to give.", code="invalid_api_key")
+def _client_secret(websocket: WebSocket) -> str | None:
+    """The client secret that is shown as key, valid or not; None where the key is none."""
+    scheme, _, bearer = websocket.headers.get("authorization", "").partition(" ")
+    shown = [bearer.strip()] if scheme.lower() == "bearer" else []
+    offered: list[str] = websocket.scope.get("subprotocols", [])
+    shown += [one.removeprefix(KEY_SUBPROTOCOL) for one in offered if one.startswith(KEY_SUBPROTOCOL)]
+    return next((key for key in shown if key.startswith(SECRET_PREFIX)), None)
+
+
+def _wrong_key() -> Refusal:
+    return Refusal(
+        "Incorrect API key provided: give this server's token, or a client secret that is still valid.",
+        code="invalid_api_key",
+    )
+
+
+def _impossible(websocket: WebSocket) -> Refusal | None:
+    """Why this socket cannot have a session, whatever its key."""
+    if "realtime=v1" in websocket.headers.get("openai-beta", ""):
+        return Refusal(
+            "The beta protocol is not served: leave the header OpenAI-Beta out, and use the GA events.",
+            code=BETA_REFUSED,
+        )
     if "call_id" in websocket.query_params:
         return Refusal("Calls over WebRTC and SIP are not served here: give a model.", code="invalid_value")
     if websocket.query_params.get("intent", "realtime") != "realtime":
         return Refusal("Transcription sessions are not served here.", code="invalid_value")
     return None
+
+
+async def _body(request: Request, max_bytes: int) -> bytes:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > max_bytes:
+            raise Refusal(f"The request is larger than {max_bytes} bytes.", code="request_too_large")
+    return body
+
+
+def _http_error(error: Refusal) -> Response:
+    told = {"message": error.message, "type": "invalid_request_error", "param": error.param, "code": error.code}
+    return JSONResponse({"error": told}, HTTP_STATUS.get(error.code, 400))

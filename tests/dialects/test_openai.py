@@ -86,6 +86,26 @@ def test_settings_reach_the_call_under_its_own_names() -> None:
     assert config.tools[0].name == "look"
 
 
+def test_who_answers_and_who_interrupts_is_handed_on() -> None:
+    call = Call()
+
+    def config(**detection: Any) -> Any:
+        audio = {"input": {"turn_detection": {"type": "server_vad", **detection}}}
+        return call.say("session.update", session={"type": "realtime", "audio": audio}).config
+
+    by_default = config()
+    assert (by_default["turn_detection"], by_default["auto_response"]) == ({"type": "server_vad"}, True)
+    quiet = config(create_response=False, interrupt_response=False, threshold=0.7)
+    assert quiet["turn_detection"] == {
+        "type": "server_vad",
+        "threshold": 0.7,
+        "create_response": False,
+        "interrupt_response": False,
+    }
+    assert quiet["auto_response"] is False
+    assert config(silence_duration_ms=500)["turn_detection"] == quiet["turn_detection"] | {"silence_duration_ms": 500}
+
+
 def test_null_clears_what_can_be_cleared() -> None:
     call = Call()
     call.say("session.update", session={"type": "realtime", "instructions": "Sing.", "tools": [TOOL]})

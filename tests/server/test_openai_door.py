@@ -3,17 +3,21 @@
 import base64
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import soundfile
 import yaml
 
 from realtime.agent import RealtimeAgent
 from realtime.audio.resample import Resampler
+from realtime.event import model as m
 from realtime.model import base
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.scripted import (
     CallTools,
+    Emit,
     Expect,
     ExpectAudio,
     ScriptedModel,
@@ -128,6 +132,38 @@ async def test_a_text_only_answer_is_output_text() -> None:
         assert model.connections[0].settings.output_modalities == ("text",)
 
 
+async def test_a_response_beside_the_conversation_leaves_no_item() -> None:
+    script = (
+        asked(),
+        Emit(m.ModelResponseCreatedEvent(response_id="aside", conversation="none", output_modalities=("text",))),
+        Emit(m.ModelResponseTextDeltaEvent(response_id="aside", item_id="note", delta="Greeting.")),
+        Emit(m.ModelResponseTextDoneEvent(response_id="aside", item_id="note", text="Greeting.")),
+        Emit(m.ModelResponseDoneEvent(response_id="aside")),
+    )
+    async with talking(*script) as (ear, model):
+        await ear.sdk.response.create(
+            response={"conversation": "none", "output_modalities": ["text"], "metadata": {"topic": "kind"}, "input": []}
+        )
+        await ear.until("rate_limits.updated")
+        assert not [kind for kind in ear.types if kind.startswith("conversation.")]
+        done = ear.frames[-2]["response"]
+        assert (done["conversation_id"], done["output_modalities"]) == (None, ["text"])
+        assert done["output"][0]["content"] == [{"type": "output_text", "text": "Greeting."}]
+        (wanted,) = (one for one in model.connections[0].received if isinstance(one, base.ResponseCreate))
+        assert wanted.overrides is not None
+        assert (wanted.overrides.conversation, wanted.overrides.input) == ("none", ())
+        assert wanted.overrides.metadata == {"topic": "kind"}
+
+
+async def test_the_metadata_of_a_request_comes_back_with_its_response() -> None:
+    async with talking(asked(), Speak("One.", 0.4), asked(), Speak("Two.", 0.4)) as (ear, _):
+        for metadata in ({"mine": "1"}, None):
+            await ear.sdk.response.create(response={"metadata": metadata})
+            created = await ear.until("response.created")
+            done = await ear.until("response.done")
+            assert created["response"]["metadata"] == done["response"]["metadata"] == metadata
+
+
 async def test_a_second_turn_right_after_a_spoken_one_cuts_nothing() -> None:
     """Asking for a response interrupts nothing in this protocol, however fast the client is."""
     script = (asked(), Speak("First answer.", 3.0), asked(), Speak("Second answer.", 0.4))
@@ -177,7 +213,7 @@ async def test_a_client_that_did_not_ask_for_transcripts_gets_none() -> None:
 
 async def test_push_to_talk_answers_only_when_it_is_asked_to() -> None:
     async with talking(Expect(base.AudioCommit), asked(), Speak("Pressed.", 0.4)) as (ear, model):
-        await ear.sdk.session.update(session={"type": "realtime", "audio": {"input": {"turn_detection": None}}})  # type: ignore[typeddict-item]
+        await ear.sdk.session.update(session={"type": "realtime", "audio": {"input": {"turn_detection": None}}})
         updated = await ear.until("session.updated")
         assert updated["session"]["audio"]["input"]["turn_detection"] is None
         await ear.sdk.input_audio_buffer.clear()
@@ -251,7 +287,7 @@ async def test_a_truncation_of_a_finished_answer_reaches_the_model() -> None:
 
 
 async def test_a_tool_round_gives_one_response_after_the_clients_request() -> None:
-    calls = CallTools([("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"})])
+    calls = CallTools((("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"})))
     async with talking(asked(), calls, Expect(base.ToolResult), asked(), Speak("Rain and sun.", 0.4)) as (ear, model):
         await ear.sdk.session.update(session={"type": "realtime", "tools": [TOOL]})  # type: ignore[list-item]
         await ear.say("The weather?")
@@ -296,7 +332,7 @@ async def test_a_tool_round_gives_one_response_after_the_clients_request() -> No
 
 
 async def test_without_a_request_the_model_does_not_go_on_after_a_tool() -> None:
-    script = (asked(), CallTools([("get_weather", {})]), asked(), Speak("Rain.", 0.4))
+    script = (asked(), CallTools((("get_weather", {}),)), asked(), Speak("Rain.", 0.4))
     async with talking(*script) as (ear, model):
         await ear.sdk.session.update(session={"type": "realtime", "tools": [TOOL]})  # type: ignore[list-item]
         await ear.sdk.response.create()
@@ -316,7 +352,7 @@ async def test_without_a_request_the_model_does_not_go_on_after_a_tool() -> None
 
 
 async def test_a_call_that_the_client_ignores_does_not_silence_the_model() -> None:
-    script = (asked(), CallTools([("get_weather", {})]), asked(), Speak("Never mind.", 0.4))
+    script = (asked(), CallTools((("get_weather", {}),)), asked(), Speak("Never mind.", 0.4))
     async with talking(*script) as (ear, _):
         await ear.sdk.session.update(session={"type": "realtime", "tools": [TOOL]})  # type: ignore[list-item]
         await ear.sdk.response.create()
@@ -336,7 +372,7 @@ async def test_a_tool_of_the_server_stays_inside_one_response() -> None:
         """The time."""
         return "noon"
 
-    script = (asked(), CallTools([("tell_time", {})]), Expect(base.ToolResult), asked(), Speak("It is noon.", 0.4))
+    script = (asked(), CallTools((("tell_time", {}),)), Expect(base.ToolResult), asked(), Speak("It is noon.", 0.4))
     async with talking(*script, tools=Toolkit([tell_time])) as (ear, _):
         await ear.say("The time?")
         await ear.sdk.response.create()
@@ -347,6 +383,29 @@ async def test_a_tool_of_the_server_stays_inside_one_response() -> None:
         assert (
             done["response"]["id"] == next(f for f in ear.frames if f["type"] == "response.created")["response"]["id"]
         )
+
+
+# -- telephony ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["audio/pcmu", "audio/pcma"])
+async def test_a_telephony_client_talks_and_hears_g711(kind: str) -> None:
+    script = (ExpectAudio(200), SpeechStart(20), ExpectAudio(400), SpeechEnd(330, "what time"), Speak("Noon.", 0.6))
+    async with talking(*script) as (ear, model):
+        audio: Any = {"input": {"format": {"type": kind}}, "output": {"format": {"type": kind}}}
+        await ear.sdk.session.update(session={"type": "realtime", "audio": audio})
+        told = (await ear.until("session.updated"))["session"]["audio"]
+        assert told["input"]["format"] == told["output"]["format"] == {"type": kind}
+        loud = bytes(2_000) + b"\x80\x00" * 1_000  # the loudest samples of both signs
+        await ear.sdk.input_audio_buffer.append(audio=base64.b64encode(loud).decode())
+        await ear.until("rate_limits.updated")
+        deltas = [one["delta"] for one in ear.frames if one["type"] == "response.output_audio.delta"]
+        said = b"".join(map(base64.b64decode, deltas))
+        assert len(said) == round(0.6 * 8_000)
+        assert len({*said}) > 20
+        heard = np.frombuffer(bytes(model.connections[0].audio), "<i2")
+        assert 0.49 < len(heard) / 16_000 <= 0.5
+        assert ear.types[-7:] == AUDIO_END
 
 
 # -- what was recorded, and the embedded model -------------------------------------------------------------------------

@@ -1,18 +1,17 @@
 """What the door for OpenAI clients refuses, and how it closes a session."""
 
 import json
+import time
 from typing import Any
 
+import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
 from realtime.agent import RealtimeAgent
 from realtime.errors import ProviderError
 from realtime.model import base
-from realtime.model.scripted import (
-    ScriptedModel,
-    Speak,
-)
+from realtime.model.scripted import PROFILE, ScriptedModel, Speak
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 from tests.server.harness import serving
@@ -41,9 +40,9 @@ from tests.server.openai_sdk import asked, sdk, talking
         ),
         (
             '{"type": "session.update", "event_id": "mine", "session": {"type": "realtime", "audio": {"output": '
-            '{"format": {"type": "audio/pcmu"}}}}}',
+            '{"format": {"type": "audio/pcmu", "rate": 16000}}}}}',
             "invalid_value",
-            "session.audio.output.format.type",
+            "session.audio.output.format.rate",
         ),
         ('{"type": "response.cancel", "event_id": "mine"}', "response_cancel_not_active", None),
         ('{"type": "input_audio_buffer.commit", "event_id": "mine"}', "input_audio_buffer_commit_empty", None),
@@ -107,9 +106,41 @@ async def test_a_page_gives_its_key_as_a_subprotocol() -> None:
             assert json.loads(await socket.recv())["type"] == "session.created"
 
 
+async def test_a_client_of_the_beta_protocol_is_told_and_closed() -> None:
+    async with serving() as place, sdk(place, extra_headers={"OpenAI-Beta": "realtime=v1"}) as ear:
+        assert (await ear.next())["error"]["code"] == "beta_api_shape_disabled"
+        assert await ear.closed() == (4000, "invalid_request_error.beta_api_shape_disabled")
+
+
+async def test_a_response_beside_the_conversation_is_refused_where_the_model_has_none() -> None:
+    profile = msgspec.structs.replace(PROFILE, supports_response_overrides=False)
+    model = ScriptedModel([asked(), Speak("Still here.", 0.4)], profile=profile, strict=False)
+    async with serving(lambda: RealtimeAgent("F", "F", model)) as place, sdk(place) as ear:
+        await ear.sdk.response.create(event_id="aside", response={"conversation": "none"})
+        error = (await ear.until("error"))["error"]
+        assert (error["code"], error["event_id"]) == ("unsupported_response", "aside")
+        await ear.sdk.response.create()
+        assert (await ear.until("response.done"))["response"]["status"] == "completed"
+
+
+async def test_an_item_is_created_once() -> None:
+    item: Any = {
+        "type": "message",
+        "id": "item_mine",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "One."}],
+    }
+    async with talking() as (ear, _):
+        await ear.sdk.conversation.item.create(item=item)
+        await ear.until("conversation.item.done")
+        await ear.sdk.conversation.item.create(item=item, event_id="again")
+        error = (await ear.until("error"))["error"]
+        assert (error["code"], error["event_id"]) == ("item_create_duplicate_item_id", "again")
+
+
 async def test_a_model_that_cannot_be_had_is_told_then_the_socket_is_closed() -> None:
     class Broken(ScriptedModel):
-        async def connect(self, **_: Any) -> base.Connection:  # type: ignore[override]
+        async def connect(self, **_: Any) -> base.Connection:
             raise ProviderError("the provider refuses the key", code="invalid_api_key")
 
     async with serving(lambda: RealtimeAgent("F", "F", Broken([]))) as place, sdk(place) as ear:
@@ -123,4 +154,5 @@ async def test_a_session_that_lasts_too_long_expires() -> None:
     async with serving(settings=settings) as place, sdk(place) as ear:
         code, reason = await ear.closed()
         assert ear.frames[-1]["error"]["code"] == "session_expired"
-        assert (code, reason) == (1001, "Your session hit the maximum duration of 60 minutes.")
+        assert ear.frames[0]["session"]["expires_at"] <= time.time() + 1
+        assert (code, reason) == (1001, "Your session hit the maximum duration of 0.2 seconds.")

@@ -1,0 +1,52 @@
+"""G.711, the 8 kHz audio of telephony, as OpenAI realtime clients may choose it: `audio/pcmu` and `audio/pcma`.
+
+One byte per sample. libsndfile knows both laws; its tables are asked for once per law.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+
+from realtime.audio.resample import Resampler
+
+RATE_HZ = 8_000
+SUBTYPES = {"audio/pcmu": "ULAW", "audio/pcma": "ALAW"}
+
+
+@functools.cache
+def _tables(law: str) -> tuple[NDArray[np.int16], NDArray[np.uint8]]:
+    """Of a law: the sample of each byte, and the byte of each sample (by its bits as an unsigned number)."""
+    raw = functools.partial(dict, samplerate=RATE_HZ, format="RAW", subtype=SUBTYPES[law])
+    samples, _ = soundfile.read(io.BytesIO(bytes(range(256))), dtype="int16", **raw(channels=1))
+    written = io.BytesIO()
+    soundfile.write(written, np.arange(65_536, dtype=np.uint16).view(np.int16), **raw())
+    return samples.astype("<i2"), np.frombuffer(written.getvalue(), np.uint8)
+
+
+def decode(encoded: bytes, law: str) -> bytes:
+    """pcm16 at 8 kHz."""
+    return _tables(law)[0][np.frombuffer(encoded, np.uint8)].tobytes()
+
+
+class Encoder:
+    """pcm16 of one answer at `rate_hz`, resampled and encoded. Any cutting of the input gives the same bytes."""
+
+    def __init__(self, rate_hz: int, law: str) -> None:
+        self._resampler = Resampler(rate_hz, RATE_HZ)
+        self._bytes = _tables(law)[1]
+
+    def push(self, pcm: bytes) -> bytes:
+        """What can be said by now."""
+        return self._encoded(self._resampler.push(pcm))
+
+    def flush(self) -> bytes:
+        """The rest."""
+        return self._encoded(self._resampler.flush())
+
+    def _encoded(self, pcm: bytes) -> bytes:
+        return self._bytes[np.frombuffer(pcm, "<u2")].tobytes()

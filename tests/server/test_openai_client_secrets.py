@@ -1,0 +1,150 @@
+"""Client secrets: keys of short life, bound to settings, as the official SDK asks for them and uses them."""
+
+import json
+from typing import Any
+
+import msgspec
+import openai
+import pytest
+from openai import AsyncOpenAI
+from websockets.asyncio.client import connect
+
+from realtime.agent import RealtimeAgent
+from realtime.dialects._openai_client import Refusal
+from realtime.model.scripted import PROFILE, ScriptedModel
+from realtime.runtime import Runtime
+from realtime.server.client_secrets import ClientSecrets
+from realtime.server.settings import ServerSettings
+from tests.server.harness import Place, serving
+from tests.server.openai_sdk import TOOL, sdk
+
+SESSION: Any = {
+    "type": "realtime",
+    "model": "gpt-realtime-mini",
+    "instructions": "Be brief.",
+    "tools": [TOOL],
+    "audio": {"input": {"turn_detection": None}, "output": {"voice": "cedar"}},
+}
+GUARDED = ServerSettings(token="right", drain_s=0)
+
+
+def asking(place: Place, key: str = "right") -> AsyncOpenAI:
+    return AsyncOpenAI(api_key=key, base_url=f"{place.url}/v1", max_retries=0)
+
+
+async def test_a_secret_opens_sessions_with_the_settings_that_it_was_made_for() -> None:
+    model = ScriptedModel([], profile=PROFILE, strict=False)
+    async with (
+        serving(lambda: RealtimeAgent("Friday", "Be Friday.", model), GUARDED) as place,
+        asking(place) as client,
+    ):
+        made = await client.realtime.client_secrets.create(
+            expires_after={"anchor": "created_at", "seconds": 60}, session=SESSION
+        )
+        assert made.value.startswith("ek_")
+        assert made.session.type == "realtime"
+        assert made.session.instructions == "Be brief."
+        for _ in range(2):
+            async with sdk(place, made.value) as ear:
+                session = (await ear.until("session.created"))["session"]
+                assert (session["model"], session["instructions"]) == ("gpt-realtime-mini", "Be brief.")
+                assert session["tools"] == [TOOL]
+                assert session["audio"]["input"]["turn_detection"] is None
+                assert session["audio"]["output"]["voice"] == "cedar"
+                settings = model.connections[-1].settings
+                assert (settings.instructions, settings.voice, settings.turn_detection) == (
+                    "Be brief.",
+                    "cedar",
+                    "none",
+                )
+                assert [tool.name for tool in settings.tools] == ["get_weather"]
+                await ear.sdk.session.update(session={"type": "realtime", "tracing": "auto"})
+                updated = (await ear.until("session.updated"))["session"]
+                assert updated == session | {"tracing": "auto"}
+
+
+async def test_a_page_shows_its_secret_as_a_subprotocol() -> None:
+    async with serving(settings=GUARDED) as place, asking(place) as client:
+        value = (await client.realtime.client_secrets.create()).value
+        offered: Any = ["realtime", f"openai-insecure-api-key.{value}"]
+        address = place.url.replace("http", "ws", 1) + "/v1/realtime?model=gpt-realtime"
+        async with connect(address, subprotocols=offered, compression=None) as socket:
+            assert socket.subprotocol == "realtime"
+            assert json.loads(await socket.recv())["type"] == "session.created"
+
+
+@pytest.mark.parametrize("settings", [GUARDED, ServerSettings(drain_s=0)], ids=["with a token", "open to all"])
+async def test_a_secret_that_is_not_valid_opens_nothing(settings: ServerSettings) -> None:
+    async with serving(settings=settings) as place, sdk(place, "ek_long_gone") as ear:
+        assert (await ear.next())["error"]["code"] == "invalid_api_key"
+        assert await ear.closed() == (3000, "invalid_request_error.invalid_api_key")
+
+
+async def test_asking_needs_the_token_itself() -> None:
+    async with serving(settings=GUARDED) as place:
+        async with asking(place) as client:
+            value = (await client.realtime.client_secrets.create()).value
+        for key in ("wrong", value):
+            async with asking(place, key) as client:
+                with pytest.raises(openai.AuthenticationError) as refused:
+                    await client.realtime.client_secrets.create()
+                assert refused.value.code == "invalid_api_key"
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        (b"no json", "invalid_value", None),
+        (b"[]", "invalid_type", None),
+        (b'{"expires_after": {"seconds": 9}}', "invalid_value", "expires_after.seconds"),
+        (b'{"expires_after": {"anchor": "used_at"}}', "invalid_value", "expires_after.anchor"),
+        (b'{"session": {"instructions": "Be brief."}}', "missing_required_parameter", "session.type"),
+        (b'{"session": {"type": "transcription"}}', "invalid_value", "session.type"),
+        (b'{"session": {"type": "realtime", "voice": "ash"}}', "unknown_parameter", "session.voice"),
+        (b'{"lifetime": 1}', "unknown_parameter", "lifetime"),
+    ],
+)
+def test_a_request_that_cannot_be_met_is_refused_by_name(body: bytes, code: str, param: str | None) -> None:
+    with pytest.raises(Refusal) as refused:
+        ClientSecrets().issue(body, Runtime.deterministic(lambda: 0.0))
+    assert (refused.value.code, refused.value.param) == (code, param)
+
+
+async def test_a_refusal_is_an_http_error_of_the_service() -> None:
+    async with serving() as place, asking(place) as client:
+        with pytest.raises(openai.BadRequestError) as refused:
+            await client.realtime.client_secrets.create(session={"type": "transcription"})
+        assert refused.value.param == "session.type"
+        with pytest.raises(openai.APIStatusError) as too_large:
+            await client.realtime.client_secrets.create(session={"type": "realtime", "instructions": "x" * 1_048_576})
+        assert too_large.value.status_code == 413
+
+
+def test_a_secret_expires_and_makes_room() -> None:
+    now = 100.0
+    runtime = Runtime.deterministic(lambda: now)
+    secrets = ClientSecrets(max_secrets=2)
+    body = msgspec.json.encode({"expires_after": {"anchor": "created_at", "seconds": 10}, "session": SESSION})
+    first, second = secrets.issue(body, runtime), secrets.issue(b"", runtime)
+    assert first["expires_at"] == int(runtime.wall_now()) + 10
+    assert second["expires_at"] == int(runtime.wall_now()) + 600
+    with pytest.raises(Refusal) as refused:
+        secrets.issue(b"", runtime)
+    assert refused.value.code == "rate_limit_exceeded"
+    found = secrets.find(first["value"], runtime.wall_now())
+    assert found is not None
+    assert found.session is not None
+    assert found.session.instructions == "Be brief."
+    now += 10
+    assert secrets.find(first["value"], runtime.wall_now()) is None
+    assert secrets.find(second["value"], runtime.wall_now()) is not None
+    secrets.issue(b"", runtime)
+
+
+def test_the_settings_of_all_secrets_together_are_bounded() -> None:
+    runtime = Runtime.deterministic(lambda: 0.0)
+    secrets = ClientSecrets(max_bytes=100)
+    body = msgspec.json.encode({"session": {"type": "realtime", "instructions": "x" * 20}})
+    secrets.issue(body, runtime)
+    with pytest.raises(Refusal):
+        secrets.issue(body, runtime)
