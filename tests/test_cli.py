@@ -342,6 +342,8 @@ def test_doctor_names_the_variables_of_each_provider_and_whether_they_are_set() 
     )
     assert not found["OpenAI"].available
     assert found["OpenAI"].detail == "OPENAI_API_KEY is not set, OPENAI_BASE_URL is set"
+    assert not found["chat endpoint"].available
+    assert "REALTIME_LLM_BASE_URL is not set, REALTIME_LLM_MODEL is not set" in found["chat endpoint"].detail
     assert found["DashScope"].fix == "export DASHSCOPE_API_KEY=..."
 
 

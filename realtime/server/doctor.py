@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from realtime.errors import ProviderError
 from realtime.model.base import Settings
 from realtime.model.choose import SERVICES, Service, open_model
+from realtime.model.local.chat import API_KEY as CHAT_KEY
+from realtime.model.local.chat import BASE_URL as CHAT_BASE_URL
+from realtime.model.local.chat import MODEL as CHAT_MODEL
 from realtime.model.local.weights import speech_status
 from realtime.runtime import Runtime
 from realtime.server.app import page_folder
@@ -44,7 +47,7 @@ def examine(environment: Mapping[str, str] = os.environ) -> list[Finding]:
     for part in speech_status(environment.get(WHISPER_FOLDER)):
         found.append(Finding(part.name, part.available, part.missing or "ready", part.gives, part.install))
     found += [_service(service, environment) for service in SERVICES.values()]
-    return [*found, _uvloop(), _browser(shutil.which)]
+    return [*found, _chat_endpoint(environment), _uvloop(), _browser(shutil.which)]
 
 
 async def try_keys(environment: Mapping[str, str] = os.environ) -> list[Finding]:
@@ -98,12 +101,25 @@ def _page() -> Finding:
 
 
 def _service(service: Service, environment: Mapping[str, str]) -> Finding:
-    """Names variables, never what they hold."""
-    names = (*service.key_variables, service.base_url_variable)
-    detail = ", ".join(f"{name} is {'set' if environment.get(name) else 'not set'}" for name in names)
+    detail = _which_are_set((*service.key_variables, service.base_url_variable), environment)
     fix = f"export {service.key_variables[0]}=..."
     gives = f"agents with the realtime models of {service.company}"
     return Finding(service.title, service.has_key(environment), detail, gives, fix)
+
+
+def _chat_endpoint(environment: Mapping[str, str]) -> Finding:
+    return Finding(
+        "chat endpoint",
+        bool(environment.get(CHAT_BASE_URL) and environment.get(CHAT_MODEL)),
+        _which_are_set((CHAT_BASE_URL, CHAT_MODEL, CHAT_KEY), environment),
+        "a language model as the mind of the embedded model; only words go there",
+        f"export {CHAT_BASE_URL}=... {CHAT_MODEL}=..., such as http://127.0.0.1:11434/v1 and a model of Ollama",
+    )
+
+
+def _which_are_set(names: Iterable[str], environment: Mapping[str, str]) -> str:
+    """Names variables, never what they hold."""
+    return ", ".join(f"{name} is {'set' if environment.get(name) else 'not set'}" for name in names)
 
 
 def _uvloop() -> Finding:

@@ -8,11 +8,17 @@ from fastapi import APIRouter
 
 from realtime.errors import UsageError
 from realtime.server.calls import Calls
+from realtime.server.dashscope_door import dashscope_door
+from realtime.server.gemini_door import gemini_door
 from realtime.server.openai_door import openai_door
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent
 
-FRONTS: dict[str, Callable[..., APIRouter]] = {"openai": openai_door}
+FRONTS: dict[str, Callable[..., APIRouter]] = {
+    "openai": openai_door,
+    "gemini": gemini_door,
+    "dashscope": dashscope_door,
+}
 NONE = "none"
 
 

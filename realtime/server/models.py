@@ -7,17 +7,20 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
+from urllib.parse import urlsplit
 
 from realtime.agent import RealtimeAgent
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
 from realtime.model.choose import SERVICES, Service, default_model, open_model
+from realtime.model.local.chat import BASE_URL as CHAT_BASE_URL
+from realtime.server.serve import is_loopback
 
 MAX_OPEN = 32
 """Models kept by name; clients may name any model of a provider."""
 MAX_NAME_CHARS = 200
-TITLES = {"local": "The embedded model", "scripted": "The scripted model"}
+TITLES = {"local": "Embedded model", "scripted": "Scripted model"}
 STAND_IN = "dashscope"
 """What AgentScope 1.x pages are told to choose where none of the three providers they know can be had."""
 
@@ -46,13 +49,18 @@ class Models:
         self._open: OrderedDict[str, RealtimeModel] = OrderedDict()
         if "*" in self.routes and (behind := [*self.routes][[*self.routes].index("*") + 1 :]):
             raise UsageError(f"no name takes the route {behind[0]!r}: put it before '*'", code="unreachable_route")
-        for name in self.served:
+        # Also those that only clients ask for: a mistake in the environment shows at the start.
+        for name in self._names:
             self.open(name)
 
     @property
     def served(self) -> list[str]:
         """The names of the models that calls get without asking for a provider, the default first."""
         return [*dict.fromkeys((self.default, *self.routes.values()))]
+
+    @property
+    def _names(self) -> list[str]:
+        return [*dict.fromkeys((*self.served, "local", *SERVICES))]
 
     def choose(self, config: SessionConfig) -> RealtimeModel:
         """The model of a call. `config.model_provider` names one of ours, alone (`openai`), whole
@@ -90,11 +98,13 @@ class Models:
         """What people should know of a model before they choose it. Holds no key and no address.
 
         `name` is what `config.model_provider` takes. `missing` names the variable to set, null where it is `ready`.
-        `heard_by` says who gets the user's speech. The rest is what `agent_ready` tells of the model.
+        `heard_by` says who gets the user's speech, `read_by` who else gets the words, null for nobody. The rest is what
+        `agent_ready` tells of the model.
         """
         told = RealtimeAgent("", "", self.open(name)).describe()
         service = SERVICES.get(_provider(name))
         missing = self.missing(name)
+        chat_url = self._environment.get(CHAT_BASE_URL, "") if name == "local" else ""
         return {
             "name": name,
             "title": service.title if service is not None else TITLES.get(name, name),
@@ -102,14 +112,15 @@ class Models:
             "ready": missing is None,
             "missing": missing,
             "heard_by": self._heard_by(service),
-            "may_cost": service is not None,
+            "read_by": f"the chat endpoint that {CHAT_BASE_URL} names" if chat_url else None,
+            "may_cost": service is not None or (chat_url != "" and not is_loopback(_host(chat_url))),
         }
 
     def offered(self) -> list[dict[str, Any]]:
         """What a page lets people choose from, the default first: all that is served, the embedded model, and every
         provider with its best model. No model twice."""
         found: dict[tuple[str, str], dict[str, Any]] = {}
-        for name in dict.fromkeys((*self.served, "local", *SERVICES)):
+        for name in self._names:
             told = self.describe(name)
             found.setdefault((told["provider"], told["model"]), told)
         return [*found.values()]
@@ -145,3 +156,10 @@ def page_providers(environment: Mapping[str, str] = os.environ, *, stand_in: str
 
 def _provider(name: str) -> str:
     return name.partition(":")[0]
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""

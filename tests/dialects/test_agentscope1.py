@@ -87,10 +87,10 @@ class PageSink(ListSink):
         return super().write(frame)
 
 
-def page_in(made: Call, **options: bool) -> Page:
+def page_in(made: Call) -> Page:
     """A page that listens to the call beside the test's own listener."""
     sink = PageSink()
-    made.session.attach(AgentScope1Dialect(**options).listener(sink, made.session.runtime, SessionConfig()))
+    made.session.attach(AgentScope1Dialect().listener(sink, made.session.runtime, SessionConfig()))
     return sink.page
 
 

@@ -32,15 +32,20 @@ def test_a_front_that_does_not_exist_is_a_mistake(named: str) -> None:
         fronts_for(named, guarded=True)
 
 
-async def test_a_front_that_is_off_has_no_door() -> None:
-    async with (
-        serving(settings=ServerSettings(drain_s=0)) as place,
-        place.client("/v1/realtime", subprotocols=()) as client,
-    ):
-        assert (await client.next())["type"] == "session.created"
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/realtime",
+        "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
+        "/api-ws/v1/realtime?model=qwen",
+    ],
+)
+async def test_a_front_that_is_off_has_no_door(path: str) -> None:
+    async with serving(settings=ServerSettings(drain_s=0)) as place, place.client(path, subprotocols=()):
+        pass
     async with serving(settings=ServerSettings(drain_s=0, fronts=())) as place:
         with pytest.raises(InvalidStatus):
-            async with place.client("/v1/realtime", subprotocols=()):
+            async with place.client(path, subprotocols=()):
                 pass
         async with place.client() as client:
             await client.make_call()

@@ -9,6 +9,7 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
+from realtime.model.choose import SERVICES
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.models import MAX_NAME_CHARS, MAX_OPEN, Models, page_providers
 from realtime.server.plan import Plan, app_of
@@ -118,7 +119,8 @@ def test_models_are_opened_once_and_the_oldest_are_let_go() -> None:
     models.open("openai:one more")
     assert models.choose(SessionConfig()) is first
     models.open("openai:0")
-    assert opened == ["first", *(f"openai:{n}" for n in range(MAX_OPEN - 1)), "openai:one more", "openai:0"]
+    asked = opened[len(["first", "local", *SERVICES]) :]
+    assert asked == [*(f"openai:{number}" for number in range(MAX_OPEN - 1)), "openai:one more", "openai:0"]
 
 
 # -- what people are told ----------------------------------------------------------------------------------------------
@@ -151,6 +153,23 @@ def test_what_the_routes_name_is_offered_once() -> None:
     assert [*offered] == ["local", *routed, "gemini", "dashscope"]
 
 
+@pytest.mark.parametrize(("url", "cost"), [("http://127.0.0.1:11434/v1", False), ("https://chat.example/v1", True)])
+def test_the_embedded_model_says_where_words_go(url: str, cost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = {"REALTIME_LLM_BASE_URL": url, "REALTIME_LLM_MODEL": "llama3.2"}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    local = by_name(Models(environment=environment))["local"]
+    assert (local["heard_by"], local["may_cost"]) == ("this computer", cost)
+    assert local["read_by"] == "the chat endpoint that REALTIME_LLM_BASE_URL names"
+    assert url not in json.dumps(local)
+
+
+def test_half_a_chat_endpoint_is_a_mistake_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REALTIME_LLM_MODEL", "llama3.2")
+    with pytest.raises(UsageError, match="REALTIME_LLM_BASE_URL"):
+        Models(default="scripted", environment={})
+
+
 def test_pages_of_agentscope_always_have_a_provider_to_choose() -> None:
     assert page_providers({"OPENAI_API_KEY": "k"}, stand_in="local") == {"openai": "openai"}
     assert page_providers({}, stand_in="scripted") == {"dashscope": "scripted"}
@@ -162,7 +181,7 @@ def test_pages_of_agentscope_always_have_a_provider_to_choose() -> None:
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [*KEYS, "GOOGLE_API_KEY", "OPENAI_BASE_URL"]:
+    for name in [*KEYS, "GOOGLE_API_KEY", "OPENAI_BASE_URL", "REALTIME_LLM_BASE_URL", "REALTIME_LLM_MODEL"]:
         monkeypatch.delenv(name, raising=False)
 
 

@@ -1,10 +1,15 @@
 """A real Chromium on the built page, served under the strictest policy the page must live with."""
 
 import json
+import os
+import re
 import shutil
+import signal
 import struct
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,6 +17,8 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect, sync_playwright
+
+from realtime.model.choose import SERVICES
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "web" / "dist"
@@ -30,6 +37,9 @@ WAIT_MS = 60_000
 PCM_24 = {"type": "audio/pcm", "rate": 24_000, "encoding": "pcm16", "sample_rate": 24_000}
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'"
 MODEL = {"provider": "local", "model": "local", "voice": "heart", "voices": ["heart", "low"], "languages": ["en"]}
+PROVIDER_VARIABLES = {
+    name for service in SERVICES.values() for name in (*service.key_variables, service.base_url_variable)
+}
 
 expect.set_options(timeout=WAIT_MS)
 
@@ -141,6 +151,69 @@ def until() -> Callable[[Page, str], None]:
         )
 
     return wait
+
+
+class Serving:
+    """One `realtime serve` and its address. `port` 0 takes any free one. No key of a provider is set but by `keys`."""
+
+    def __init__(self, *words: str, port: int = 0, keys: Mapping[str, str] | None = None) -> None:
+        where = ["--port", str(port), "--strict-port"]
+        command = [sys.executable, "-m", "realtime", "serve", *words, *where, "--drain", "0"]
+        environment = {name: value for name, value in os.environ.items() if name not in PROVIDER_VARIABLES}
+        environment |= {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1", **(keys or {})}
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+        )
+        assert self.process.stdout is not None
+        self.said = ""
+        for line in self.process.stdout:
+            self.said += line
+            found = re.search(r"http://127\.0\.0\.1:\d+", line)
+            if found:
+                self.address = found[0]
+                break
+        else:
+            self.process.wait()
+            self.process.stdout.close()
+            raise AssertionError(f"the server did not start: {self.said}")
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def kill(self) -> None:
+        """Take it away without a word."""
+        self.process.kill()
+        self._join()
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self._join()
+
+    def _join(self) -> int:
+        code = self.process.wait(20)
+        self._reader.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said += line
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Serving]]:
+    """`serve(*words, port=0, keys=None)`: a server with these words on its command line."""
+    started: list[Serving] = []
+
+    def start(*words: str, port: int = 0, keys: Mapping[str, str] | None = None) -> Serving:
+        started.append(Serving(*words, port=port, keys=keys))
+        return started[-1]
+
+    yield start
+    for serving in started:
+        if serving.process.poll() is None:
+            serving.stop()
 
 
 class ScriptedServer:

@@ -1,12 +1,7 @@
 """The page with a real server: `realtime serve` in a process of its own, Chromium, and a fake microphone."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +10,12 @@ from playwright.sync_api import Page, expect
 
 from realtime.audio.files import read_pcm16, write_wav
 from realtime.audio.pcm import bytes_of
+from tests.web.conftest import ROOT, Serving
 from tests.web.scripted_app import STORY, STORY_S
 
 Until = Callable[[Page, str], None]
-Serve = Callable[..., "Serving"]
+Serve = Callable[..., Serving]
 
-ROOT = Path(__file__).resolve().parents[2]
 SPEECH = ROOT / "fixtures" / "audio"
 APP = Path(__file__).with_name("scripted_app.py")
 
@@ -69,68 +64,6 @@ BROWSER_TOOL = """async ({width, height}) => {
     };
   });
 }"""
-
-
-class Serving:
-    """One `realtime serve` and its address. `port` 0 takes any free one."""
-
-    def __init__(self, *words: str, port: int = 0) -> None:
-        where = ["--port", str(port), "--strict-port"]
-        command = [sys.executable, "-m", "realtime", "serve", *words, *where, "--drain", "0"]
-        environment = dict(os.environ, PYTHONUNBUFFERED="1", NO_COLOR="1")
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-        )
-        assert self.process.stdout is not None
-        self.said = ""
-        for line in self.process.stdout:
-            self.said += line
-            found = re.search(r"http://127\.0\.0\.1:\d+", line)
-            if found:
-                self.address = found[0]
-                break
-        else:
-            self.process.wait()
-            self.process.stdout.close()
-            raise AssertionError(f"the server did not start: {self.said}")
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def kill(self) -> None:
-        """Take it away without a word."""
-        self.process.kill()
-        self._join()
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return self._join()
-
-    def _join(self) -> int:
-        code = self.process.wait(20)
-        self._reader.join()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        return code
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.said += line
-
-
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    """`serve(*words, port=0)`: a server with these words on its command line."""
-    started: list[Serving] = []
-
-    def start(*words: str, port: int = 0) -> Serving:
-        started.append(Serving(*words, port=port))
-        return started[-1]
-
-    yield start
-    for serving in started:
-        if serving.process.poll() is None:
-            serving.stop()
 
 
 def snapshot(page: Page) -> dict[str, Any]:

@@ -48,6 +48,8 @@ export interface SessionSettings {
   user_name?: string;
   agent_name?: string;
   voice?: string;
+  /** A name of `GET api/models`. */
+  model_provider?: string;
   output_modalities?: ("text" | "audio")[];
   /** Rates in Hz. */
   input_audio_format: { type: "audio/pcm"; rate: number };

@@ -6,12 +6,14 @@ import { type Bubble, NO_CAPTIONS, visibleBubbles } from "./captions.ts";
 import type { Closing } from "./client.ts";
 import { InspectorLog } from "./inspector-log.ts";
 import { MicrophoneError } from "./microphone.ts";
+import { fetchOffer, rememberModel, rememberedModel } from "./models.ts";
 import { meterLevel } from "./pcm.ts";
 import { callUrl, fetchServerInfo } from "./server-info.ts";
 import type { SpeakerCounters } from "./speaker.ts";
 import { CaptionsView } from "./view/captions-view.ts";
 import { byId, setText } from "./view/elements.ts";
 import { InspectorView } from "./view/inspector-view.ts";
+import { ModelView } from "./view/model-view.ts";
 import { NoticesView } from "./view/notices-view.ts";
 import * as words from "./words.ts";
 
@@ -33,6 +35,15 @@ const log = new InspectorLog(MAX_LOGGED_EVENTS);
 const captions = new CaptionsView(byId("captions", HTMLElement), byId("empty", HTMLElement));
 const inspector = new InspectorView(log);
 const notices = new NoticesView(byId("notices", HTMLElement));
+const models = new ModelView(
+  byId("model-choice", HTMLLabelElement),
+  byId("model-list", HTMLSelectElement),
+  byId("hearing", HTMLElement),
+  ({ name, info }) => {
+    rememberModel(name);
+    showModel(info, "");
+  },
+);
 
 let call: Call | null = null;
 let opening: Promise<Call> | null = null;
@@ -50,7 +61,11 @@ async function ensureCall(): Promise<Call> {
 async function openCall(): Promise<Call> {
   for (const key of ["closed", "microphone", "end", "agent", "model", "voice"]) notices.remove(key);
   inspector.clear();
-  const settings = voice.value === "" ? {} : { voice: voice.value };
+  const chosen = models.chosen;
+  const settings = {
+    ...(voice.value === "" ? {} : { voice: voice.value }),
+    ...(chosen ? { model_provider: chosen.name } : {}),
+  };
   const url = callUrl(document.baseURI, "guest", `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`);
   const opened = await Call.start({ url, settings, worklets: WORKLETS });
   const startedAt = performance.now();
@@ -107,9 +122,12 @@ function showModel(info: words.ModelInfo | null, agentName: string): void {
   if (agentName) setText(byId("agent-label", HTMLSpanElement), agentName);
   if (!info) return;
   setText(byId("model", HTMLParagraphElement), words.modelWords(info));
-  byId("voice-choice", HTMLLabelElement).hidden = info.voices.length < 2;
-  if (voice.options.length > 0 || info.voices.length < 2) return;
-  voice.append(...info.voices.map((name) => new Option(name, name, name === info.voice, name === info.voice)));
+  const of = `${info.provider}:${info.model}`;
+  if (voice.dataset["of"] === of) return;
+  voice.dataset["of"] = of;
+  const voices = info.voices.length < 2 ? [] : info.voices;
+  byId("voice-choice", HTMLLabelElement).hidden = voices.length === 0;
+  voice.replaceChildren(...voices.map((name) => new Option(name, name, name === info.voice, name === info.voice)));
 }
 
 function showLevel(side: "user" | "agent", rms: number): void {
@@ -140,6 +158,7 @@ function draw(): void {
     interrupt.hidden = state !== "speaking";
     end.hidden = !running || talking;
     voice.disabled = running;
+    models.disabled = running;
     captions.render(call?.captions ?? NO_CAPTIONS);
     inspector.render();
   });
@@ -174,13 +193,15 @@ byId("typed", HTMLFormElement).addEventListener("submit", (event) => {
 
 async function showServer(): Promise<void> {
   if (!window.isSecureContext) notices.show("microphone", words.microphoneNotice("insecure"));
-  const info = await fetchServerInfo(document.baseURI);
+  const [info, offer] = await Promise.all([fetchServerInfo(document.baseURI), fetchOffer(document.baseURI)]);
   if (!info) {
     setText(byId("model", HTMLParagraphElement), "The server does not answer.");
     return;
   }
   if (info.refused) notices.show("closed", words.REFUSED);
-  if (info.model) showModel(info.model, "");
+  models.show(offer, rememberedModel());
+  const model = models.chosen?.info ?? info.model;
+  if (model) showModel(model, "");
   else setText(byId("model", HTMLParagraphElement), "");
   for (const [index, what] of info.notices.entries()) notices.show(`server-${index}`, { what, todo: "" }, "hint");
 }

@@ -143,10 +143,12 @@ export function readModelInfo(value: unknown): ModelInfo | null {
   };
 }
 
+const PROVIDERS: Record<string, string> = { openai: "OpenAI", gemini: "Gemini", dashscope: "DashScope" };
+
 /** One line on who speaks, e.g. "Local model tiny, voice heart. It understands English only." */
 export function modelWords(info: ModelInfo): string {
   const embedded = info.provider === "local";
-  const who = embedded ? "The embedded model" : `${info.provider || "The model"}`;
+  const who = embedded ? "The embedded model" : (PROVIDERS[info.provider] ?? (info.provider || "The model"));
   const name = info.model && info.model !== info.provider ? ` ${info.model}` : "";
   const voice = info.voice ? `, voice ${info.voice}` : "";
   const only = info.languages.length > 0 ? info.languages : embedded ? ["en"] : [];

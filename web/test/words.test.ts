@@ -12,7 +12,7 @@ describe("which model speaks", () => {
   });
 
   test("another one is named by provider and model, without a limit it does not have", () => {
-    expect(modelWords(info({ provider: "openai", model: "gpt-realtime" }))).toBe("openai gpt-realtime speaks.");
+    expect(modelWords(info({ provider: "openai", model: "gpt-realtime" }))).toBe("OpenAI gpt-realtime speaks.");
   });
 
   test("odd fields become empty, and no object is no model", () => {

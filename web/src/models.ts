@@ -1,0 +1,111 @@
+/** The models that the server offers: reading its list, choosing one, remembering the choice, and words for each. */
+
+import { besidePage } from "./server-info.ts";
+import { type ModelInfo, readModelInfo } from "./words.ts";
+
+const REMEMBERED_AS = "realtime.model";
+
+/** One entry of `GET api/models`. */
+export interface OfferedModel {
+  /** What the server calls it: `model_provider` of a new call. */
+  readonly name: string;
+  readonly title: string;
+  /** The variable without which it cannot be called; null: it can. */
+  readonly missing: string | null;
+  /** Who gets what the user says. */
+  readonly heardBy: string;
+  /** Who else gets the words; null: nobody. */
+  readonly readBy: string | null;
+  readonly mayCost: boolean;
+  readonly info: ModelInfo;
+}
+
+export interface Offer {
+  /** The one that calls get unasked. */
+  readonly unasked: string | null;
+  /** Empty where the server chooses by itself. */
+  readonly models: readonly OfferedModel[];
+}
+
+export const NO_OFFER: Offer = { unasked: null, models: [] };
+
+/** Reads the server's answer; what has no name or cannot be understood is left out. */
+export function readOffer(value: unknown): Offer {
+  const fields = asRecord(value);
+  const listed = Array.isArray(fields["models"]) ? fields["models"] : [];
+  const models = listed.map(readModel).filter((model) => model !== null);
+  return { unasked: asText(fields["default"]) || null, models };
+}
+
+function readModel(value: unknown): OfferedModel | null {
+  const fields = asRecord(value);
+  const name = asText(fields["name"]);
+  const info = readModelInfo(value);
+  if (name === "" || info === null) return null;
+  return {
+    name,
+    title: asText(fields["title"]) || name,
+    missing: asText(fields["missing"]) || null,
+    heardBy: asText(fields["heard_by"]),
+    readBy: asText(fields["read_by"]) || null,
+    mayCost: fields["may_cost"] === true,
+    info,
+  };
+}
+
+/** What the server offers; nothing where it does not say. */
+export async function fetchOffer(page: string): Promise<Offer> {
+  try {
+    const response = await fetch(besidePage(page, "api/models"), { cache: "no-store" });
+    return response.ok ? readOffer(await response.json()) : NO_OFFER;
+  } catch {
+    return NO_OFFER;
+  }
+}
+
+/** The model to begin with: the remembered one, else the server's, else the first that can be called. */
+export function modelToBeginWith({ unasked, models }: Offer, remembered: string | null): OfferedModel | null {
+  const ready = models.filter(({ missing }) => missing === null);
+  const named = (name: string | null): OfferedModel | undefined => ready.find((model) => model.name === name);
+  return named(remembered) ?? named(unasked) ?? ready[0] ?? null;
+}
+
+/** A line of the list: "OpenAI gpt-realtime-2.1", or what is missing: "Gemini: set GEMINI_API_KEY". */
+export function choiceWords({ title, missing, info }: OfferedModel): string {
+  if (missing !== null) return `${title}: set ${missing}`;
+  return info.model === "" || info.model === info.provider ? title : `${title} ${info.model}`;
+}
+
+/** Who hears the user, and what it may cost. `here`: the page comes from the computer that it is open on. */
+export function hearingWords({ heardBy, readBy, mayCost }: OfferedModel, here: boolean): string {
+  const cost = mayCost ? ", and it may cost money" : "";
+  const stays = here ? "stays on this computer" : "goes to the computer that serves this page";
+  if (readBy !== null) return `Your voice ${stays}, your words go to ${readBy}${cost}.`;
+  if (mayCost) return `${heardBy.charAt(0).toUpperCase()}${heardBy.slice(1)} hears what you say${cost}.`;
+  return `What you say ${stays}.`;
+}
+
+/** The choice of an earlier visit. A browser that keeps nothing remembers nothing. */
+export function rememberedModel(): string | null {
+  try {
+    return localStorage.getItem(REMEMBERED_AS);
+  } catch {
+    return null;
+  }
+}
+
+export function rememberModel(name: string): void {
+  try {
+    localStorage.setItem(REMEMBERED_AS, name);
+  } catch {
+    // It holds for this visit.
+  }
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function asText(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
