@@ -430,3 +430,33 @@ def test_where_the_server_decides_no_speech_goes_unanswered(
         assert (Action.COMMIT in actions) == (speaking and ends)
         speaking = signal is Signal.SPEECH_STARTED or (speaking and not ends)
         assert (turn.state is State.USER_SPEAKING) == speaking
+
+
+def test_speech_that_must_not_interrupt_leaves_the_reply_alone_and_counts_as_a_turn() -> None:
+    turn = Turn("server", State.AGENT_SPEAKING, interrupts=False)
+    assert turn.receive(Signal.SPEECH_STARTED, 10.0, unheard_ms=900, heard_ms=500) == ()
+    assert turn.state is State.USER_SPEAKING
+    assert turn.receive(Signal.SPEECH_STOPPED, 11.0, unheard_ms=300) == ANSWER
+    assert turn.state is State.THINKING
+
+
+def test_a_turn_that_ends_while_the_model_is_at_work_gets_no_reply_of_its_own_where_it_must_not_interrupt() -> None:
+    turn = Turn("server", State.USER_SPEAKING, interrupts=False)
+    assert turn.receive(Signal.SPEECH_STOPPED, 11.0, responding=True, unheard_ms=300) == (Action.COMMIT,)
+
+
+def test_where_speech_must_not_interrupt_typed_text_and_a_cancel_still_do() -> None:
+    for signal in (Signal.TEXT, Signal.CANCEL, Signal.REQUEST):
+        turn = Turn("server", State.AGENT_SPEAKING, interrupts=False)
+        assert turn.receive(signal, 10.0, responding=True, heard_ms=100, unheard_ms=900)[: len(INTERRUPT)] == INTERRUPT
+
+
+def test_with_the_provider_speech_that_must_not_interrupt_flushes_nothing() -> None:
+    turn = Turn("provider", State.AGENT_SPEAKING, interrupts=False)
+    assert turn.receive(Signal.SPEECH_STARTED, 10.0, responding=True, unheard_ms=900) == ()
+
+
+def test_speech_that_asks_for_no_reply_is_committed_all_the_same() -> None:
+    turn = Turn("server", State.USER_SPEAKING, creates=False)
+    assert turn.receive(Signal.SPEECH_STOPPED, 11.0) == (Action.COMMIT,)
+    assert turn.receive(Signal.REQUEST, 12.0) == (Action.CREATE,)

@@ -331,31 +331,34 @@ class Answers:
     def _is_said(self, item_id: str) -> bool:
         return self._conversation.audio_is_complete(item_id) or item_id in self._reply_texts
 
-    def link_lost(self, *, owed: bool) -> None:
-        """Every running response went with the link: close them, so that nobody waits for more. `owed`: the model was
-        about to answer by itself."""
+    def link_lost(self, *, owed: bool, comes_by_itself: bool) -> None:
+        """Every running response went with the link: close them, so that nobody waits for more.
+
+        `owed`: the model was about to answer by itself. `comes_by_itself`: it is about to hear a turn again, and will
+        answer it unasked.
+        """
         for response in [*self._responses.values()]:
             if not response.done:
                 lost = {"type": "failed", "reason": LINK_LOST}
                 self.done(m.ModelResponseDoneEvent(response_id=response.id, status="failed", status_details=lost))
         self._owed = self._owed or self._awaited > 0 or (owed and not self.responding)
+        self._comes_by_itself = comes_by_itself
         self._awaited = self._unwanted = 0
+        if self._owed and comes_by_itself:
+            self._say_go_on()
         self._signal(Signal.RESPONSE_DONE)
 
-    def link_back(self, *, comes_by_itself: bool) -> None:
-        """The model is there again, with its context: have it go on where the link broke off.
+    def link_back(self) -> None:
+        """The model is there again, with its context: have it go on where the link broke off."""
+        if self._owed and not self._comes_by_itself:
+            self._owed = False
+            self._say_go_on()
+            self.create(self._overrides)
 
-        `comes_by_itself`: it is hearing a turn again, and answers it unasked.
-        """
-        self._comes_by_itself = comes_by_itself
-        if not self._owed:
-            return
+    def _say_go_on(self) -> None:
         if any(item_id in self._conversation for item_id in (*self._reply_items, *self._reply_texts)):
             words = ContentPart(type="text", text=GO_ON)
             self._send(base.ItemCreate(Item(id=self._runtime.new_id("item"), role="system", content=(words,))))
-        if not comes_by_itself:
-            self._owed = False
-            self.create(self._overrides)
 
     def _open_audio(self, response: Response, event: m.ModelResponseAudioDeltaEvent) -> None:
         self._open(response, event.item_id, event.output_index, event.content_index).audio_open = True

@@ -317,14 +317,13 @@ class Conductor:
         """Say again what the model has not understood; what it owes us is asked for again when it is back."""
         messages = self._unsettled.say_again()
         self._commits = deque(self._unsettled.commits)
-        self._answers.link_lost(owed=self._answers_by_itself and self.turn.state is State.THINKING)
+        by_itself = self.turn.authority == "provider" and self.auto_response and self.turn.creates
+        self._answers.link_lost(
+            owed=by_itself and self.turn.state is State.THINKING,
+            comes_by_itself=by_itself and self._unsettled.will_be_answered,
+        )
         for message in messages:
             self._send(message)
-
-    @property
-    def _answers_by_itself(self) -> bool:
-        """Whether the model answers the turns that its own detector finds."""
-        return self.turn.authority == "provider" and self.auto_response and self.turn.creates
 
     # -- from the model --------------------------------------------------------------------------------------------
 
@@ -371,7 +370,7 @@ class Conductor:
             case m.ModelReconnectedEvent():
                 self._link_lost = False
                 self._report.forward(event)
-                self._answers.link_back(comes_by_itself=self._answers_by_itself and self._unsettled.will_be_answered)
+                self._answers.link_back()
             case m.ModelErrorEvent():
                 self._report.forward(event)
                 self._answers.refused(event.code)

@@ -18,6 +18,8 @@ class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     `authority`: who decides: the provider's own detector, the server's (`realtime.audio.endpoint`), or the client by
     commits (push-to-talk). Null: the provider where its profile has one, else the server.
     `type`: the provider's detector, e.g. `server_vad` or `semantic_vad`. `threshold` 0..1; the two times in ms.
+    `create_response` false: the end of speech asks for no reply (`client_response_create` does).
+    `interrupt_response` false: speech does not stop a reply. Null is true.
     """
 
     authority: TurnAuthority | None = None
@@ -26,6 +28,8 @@ class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     silence_duration_ms: int | None = None
     prefix_padding_ms: int | None = None
     eagerness: Literal["low", "medium", "high", "auto"] | None = None
+    create_response: bool | None = None
+    interrupt_response: bool | None = None
 
 
 class ToolDeclaration(msgspec.Struct, frozen=True, kw_only=True):

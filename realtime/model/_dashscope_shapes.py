@@ -105,7 +105,7 @@ def write_turn_detection(wanted: TurnDetection | str | None) -> dict[str, Any] |
     wanted = wanted or TurnDetection()
     if wanted.authority in ("server", "client") or wanted.type == "none":
         return None
-    names = ("prefix_padding_ms", "silence_duration_ms")
+    names = ("prefix_padding_ms", "silence_duration_ms", "create_response", "interrupt_response")
     said = {name: value for name in names if (value := getattr(wanted, name)) is not None}
     threshold = wanted.threshold if wanted.threshold is not None else 0.5
     return {"type": wanted.type or "server_vad", "threshold": threshold} | said

@@ -40,6 +40,8 @@ def write_setup(
     detection = write_turn_detection(settings.turn_detection)
     if detection:
         setup["realtimeInputConfig"] = {"automaticActivityDetection": detection}
+    if not_to_be_interrupted(settings.turn_detection):
+        setup.setdefault("realtimeInputConfig", {})["activityHandling"] = "NO_INTERRUPTION"
     if transcribes_input:
         setup["inputAudioTranscription"] = {}
     setup["outputAudioTranscription"] = {}
@@ -81,6 +83,13 @@ def write_turn_detection(wanted: TurnDetection | str | None) -> Json:
     if wanted.silence_duration_ms is not None:
         said["silenceDurationMs"] = wanted.silence_duration_ms
     return said
+
+
+def not_to_be_interrupted(wanted: TurnDetection | str | None) -> bool:
+    """Whether the service's own detector must not stop an answer. That it does not answer cannot be had there."""
+    if not isinstance(wanted, TurnDetection) or wanted.interrupt_response is not False:
+        return False
+    return not write_turn_detection(wanted).get("disabled")
 
 
 def is_manual(setup: Json) -> bool:

@@ -206,6 +206,11 @@ class RealtimeModel(ABC):
         """
 
     @property
+    def websocket_headers(self) -> dict[str, str]:
+        """What the handshake carries beside the standard headers: the key, where there is one. A secret."""
+        return {}
+
+    @property
     def support_input_modalities(self) -> list[str]:
         """What may be sent, e.g. `["audio", "text"]`."""
         return sorted(self.profile.input_modalities)
@@ -231,12 +236,11 @@ Frame = str | bytes
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to dial. `headers` hold the key and never appear in a repr; `key_variable` is where it is set."""
+    """Where to dial. `headers` hold the key and never appear in a repr."""
 
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     subprotocols: tuple[str, ...] = ()
-    key_variable: str | None = None
 
     def __repr__(self) -> str:
         return f"Address(url={self.url!r})"

@@ -22,6 +22,7 @@ from realtime.model.base import (
     ResponseCreate,
     Settings,
 )
+from realtime.model.choose import SERVICES
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
 from realtime.runtime import Runtime
 
@@ -121,23 +122,12 @@ class DashScopeRealtimeModel(RealtimeModel):
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`."""
-        api_key = self._api_key or os.environ.get("DASHSCOPE_API_KEY")
-        if not api_key:
+        api_key = self._find_key()
+        if api_key is None:
             raise ProviderError("the server has no key for DashScope: set DASHSCOPE_API_KEY", code="missing_api_key")
-
-        def make_codec() -> DashScopeCodec:
-            return DashScopeCodec(
-                self._profile,
-                url=self.websocket_url or "",
-                api_key=api_key,
-                workspace=self.workspace,
-                voice=self.voice,
-                transcribe=self.enable_input_audio_transcription,
-            )
-
         patient = _Patient(on_event)
         patient.below = await open_wire(
-            make_codec,
+            lambda: self._codec(api_key),
             settings,
             on_event=patient.report,
             history=history,
@@ -145,8 +135,27 @@ class DashScopeRealtimeModel(RealtimeModel):
             dial=self._dial,
             tap=self._tap,
             limits=self._limits,
+            refused_key=SERVICES["dashscope"].refused_key(os.environ).message,
         )
         return patient
+
+    @property
+    def websocket_headers(self) -> dict[str, str]:
+        """See `RealtimeModel.websocket_headers`."""
+        return dict(self._codec(self._find_key() or "").address(Settings()).headers)
+
+    def _find_key(self) -> str | None:
+        return self._api_key or os.environ.get("DASHSCOPE_API_KEY") or None
+
+    def _codec(self, api_key: str) -> DashScopeCodec:
+        return DashScopeCodec(
+            self._profile,
+            url=self.websocket_url or "",
+            api_key=api_key,
+            workspace=self.workspace,
+            voice=self.voice,
+            transcribe=self.enable_input_audio_transcription,
+        )
 
 
 class _Patient:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 
 from realtime.errors import ProviderError
 from realtime.model._gemini_codec import GeminiCodec
 from realtime.model._gemini_turns import Resumption
 from realtime.model.base import Address, Connection, History, OnEvent, Profile, RealtimeModel, Settings
+from realtime.model.choose import SERVICES
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits, dial_websocket, open_wire
 from realtime.runtime import Runtime
 
@@ -96,8 +98,8 @@ class GeminiRealtimeModel(RealtimeModel):
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`."""
-        api_key = self._api_key or os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY")
-        if not api_key:
+        api_key = self._find_key()
+        if api_key is None:
             raise ProviderError("the server has no key for Gemini: set GEMINI_API_KEY", code="missing_api_key")
         resumption = Resumption()
         link: Link | None = None
@@ -112,16 +114,7 @@ class GeminiRealtimeModel(RealtimeModel):
                 link.abort()
 
         def make_codec() -> GeminiCodec:
-            return GeminiCodec(
-                self._profile,
-                url=self.websocket_url or "",
-                api_key=api_key,
-                new_id=runtime.new_id,
-                voice=self.voice,
-                transcribes_input=self.enable_input_audio_transcription,
-                resumption=resumption,
-                leave=leave,
-            )
+            return self._codec(api_key, runtime.new_id, resumption, leave)
 
         return await open_wire(
             make_codec,
@@ -132,4 +125,28 @@ class GeminiRealtimeModel(RealtimeModel):
             dial=dial,
             tap=self._tap,
             limits=self._limits,
+            refused_key=SERVICES["gemini"].refused_key(os.environ).message,
+        )
+
+    @property
+    def websocket_headers(self) -> dict[str, str]:
+        """See `RealtimeModel.websocket_headers`."""
+        codec = self._codec(self._find_key() or "", str, Resumption(), lambda: None)
+        return dict(codec.address(Settings()).headers)
+
+    def _find_key(self) -> str | None:
+        return self._api_key or os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY") or None
+
+    def _codec(
+        self, api_key: str, new_id: Callable[[str], str], resumption: Resumption, leave: Callable[[], None]
+    ) -> GeminiCodec:
+        return GeminiCodec(
+            self._profile,
+            url=self.websocket_url or "",
+            api_key=api_key,
+            new_id=new_id,
+            voice=self.voice,
+            transcribes_input=self.enable_input_audio_transcription,
+            resumption=resumption,
+            leave=leave,
         )

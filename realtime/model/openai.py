@@ -17,6 +17,7 @@ from realtime.model.base import (
     RealtimeModel,
     Settings,
 )
+from realtime.model.choose import SERVICES
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
 from realtime.runtime import Runtime
 
@@ -87,21 +88,11 @@ class OpenAIRealtimeModel(RealtimeModel):
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`."""
-        api_key = self._api_key or os.environ.get("OPENAI_API_KEY")
-        if not api_key:
+        api_key = self._find_key()
+        if api_key is None:
             raise ProviderError("the server has no key for OpenAI: set OPENAI_API_KEY", code="missing_api_key")
-
-        def make_codec() -> OpenAICodec:
-            return OpenAICodec(
-                self._profile,
-                url=self.websocket_url or "",
-                api_key=api_key,
-                voice=self.voice,
-                transcription_model=self.transcription_model if self.enable_input_audio_transcription else None,
-            )
-
         return await open_wire(
-            make_codec,
+            lambda: self._codec(api_key),
             settings,
             on_event=on_event,
             history=history,
@@ -109,4 +100,22 @@ class OpenAIRealtimeModel(RealtimeModel):
             dial=self._dial,
             tap=self._tap,
             limits=self._limits,
+            refused_key=SERVICES["openai"].refused_key(os.environ).message,
+        )
+
+    @property
+    def websocket_headers(self) -> dict[str, str]:
+        """See `RealtimeModel.websocket_headers`."""
+        return dict(self._codec(self._find_key() or "").address(Settings()).headers)
+
+    def _find_key(self) -> str | None:
+        return self._api_key or os.environ.get("OPENAI_API_KEY") or None
+
+    def _codec(self, api_key: str) -> OpenAICodec:
+        return OpenAICodec(
+            self._profile,
+            url=self.websocket_url or "",
+            api_key=api_key,
+            voice=self.voice,
+            transcription_model=self.transcription_model if self.enable_input_audio_transcription else None,
         )

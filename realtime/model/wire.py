@@ -62,6 +62,8 @@ Tap = Callable[[Direction, Frame, int], None]
 """Sees every frame as it passes, with the ms since the session was opened. Frames hold no keys."""
 
 _NORMAL_CLOSURE = 1000
+INVALID_KEY = "invalid_api_key"
+"""The code of the error that the provider does not take the key."""
 
 
 async def open_wire(
@@ -74,13 +76,15 @@ async def open_wire(
     dial: Dial = dial_websocket,
     tap: Tap | None = None,
     limits: WireLimits | None = None,
+    refused_key: str = "the provider refused the key",
 ) -> Wire:
     """A session over one provider socket; returns once `ModelSessionCreatedEvent` has been reported.
 
     `make_codec` gives a fresh codec for each link. Raises ProviderError when the first dial fails: only a session
-    that once stood is dialled again. Cancelling leaves nothing open.
+    that once stood is dialled again. Cancelling leaves nothing open. `refused_key` is the sentence for a key that the
+    provider does not take, however it says so.
     """
-    wire = Wire(make_codec, settings, on_event, history, runtime, dial, tap, limits or WireLimits())
+    wire = Wire(make_codec, settings, on_event, history, runtime, dial, tap, limits or WireLimits(), refused_key)
     await wire._open_leg()
     return wire
 
@@ -103,7 +107,9 @@ class Wire:
         dial: Dial,
         tap: Tap | None,
         limits: WireLimits,
+        refused_key: str,
     ) -> None:
+        self._refused_key = refused_key
         self._make_codec = make_codec
         self._settings = settings
         self._on_event = on_event
@@ -195,7 +201,8 @@ class Wire:
                 self._opened(leg, event)
                 return
             case ModelErrorEvent():
-                leg.error = event
+                message = self._sentence(event.code, event.message)
+                leg.error = event = msgspec.structs.replace(event, message=message)
                 if not leg.is_open:
                     return  # becomes the reason why the session cannot be had
             case ModelResponseCreatedEvent():
@@ -254,7 +261,8 @@ class Wire:
                 self._redial = asyncio.get_running_loop().create_task(self._dial_again(delay_s))
             return
         if code != _NORMAL_CLOSURE and (leg.error is None or leg.error.code != verdict.code):
-            self._emit(ModelErrorEvent(error_type="provider_error", code=verdict.code, message=verdict.message))
+            message = self._sentence(verdict.code, verdict.message)
+            self._emit(ModelErrorEvent(error_type="provider_error", code=verdict.code, message=message))
         self._finish(verdict.code)
 
     # Links.
@@ -281,7 +289,12 @@ class Wire:
                     code="provider_timeout",
                     retryable=True,
                 ) from error
+            if isinstance(error, ProviderError) and error.code == INVALID_KEY:
+                raise ProviderError(self._refused_key, code=INVALID_KEY) from error
             raise
+
+    def _sentence(self, code: str, message: str) -> str:
+        return self._refused_key if code == INVALID_KEY else message
 
     def _announce_try(self, reason: str) -> float | None:
         """Report the next try to dial. Returns in how many seconds it is due; null: the policy allows no more."""

@@ -533,3 +533,22 @@ async def test_two_quick_turns_of_push_to_talk_stay_two() -> None:
         assert made.transcript() == [("user", "One."), ("user", "Two.")]
         assert made.agent.hasty_turns == 0
         made.check_heard_truth()
+
+
+async def test_a_reply_that_speech_must_not_interrupt_is_told_to_its_end_and_the_next_one_follows() -> None:
+    options = found((1_000, SpeechStarted(900)), (1_500, turn_ended(1_200)))
+    async with call(**options) as made:
+        assert made.agent._conductor is not None
+        made.agent._conductor.turn.interrupts = False
+        made.link.reply(4_000, LONG)
+        await asyncio.sleep(1)
+        made.hear(2_000)
+        made.link.reply(500, "Next.")
+
+        assert made.of(s.ServerAudioFlushEvent) == []
+        assert kinds(made) == ["AudioCommit", "ResponseCreate"]
+        assert [words for who, words in made.transcript() if who == "assistant"] == [LONG.strip(), "Next."]
+        made.receive(c.ClientResponseCancelEvent())
+        assert len(made.of(s.AgentItemTruncatedEvent)) == 1, "both were still to be heard"
+        assert made.transcript()[-1][1] != "Next."
+        made.check_heard_truth()

@@ -212,6 +212,10 @@ def called(codec: DashScopeCodec) -> DashScopeCodec:
             TurnDetection(type="semantic_vad", eagerness="low", silence_duration_ms=400),
             {"type": "semantic_vad", "threshold": 0.5, "silence_duration_ms": 400},
         ),
+        (
+            TurnDetection(create_response=False, interrupt_response=False),
+            {"type": "server_vad", "threshold": 0.5, "create_response": False, "interrupt_response": False},
+        ),
     ],
 )
 def test_who_finds_the_end_of_a_turn(wanted: TurnDetection | str | None, said: Json | None) -> None:

@@ -131,6 +131,27 @@ def test_turn_detection(wanted: TurnDetection | str | None, said: Json | None) -
 
 
 @pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (TurnDetection(interrupt_response=False), {"activityHandling": "NO_INTERRUPTION"}),
+        (
+            TurnDetection(interrupt_response=False, silence_duration_ms=400),
+            {"automaticActivityDetection": {"silenceDurationMs": 400}, "activityHandling": "NO_INTERRUPTION"},
+        ),
+        (
+            TurnDetection(authority="server", interrupt_response=False),
+            {"automaticActivityDetection": {"disabled": True}},
+        ),
+        (TurnDetection(interrupt_response=True, create_response=False), None),
+    ],
+)
+def test_speech_that_must_not_interrupt_is_told_where_the_service_decides(wanted: TurnDetection, said: Json) -> None:
+    setup = setup_of(Settings(turn_detection=wanted))
+    assert setup.get("realtimeInputConfig") == said
+    pytest.importorskip("google.genai.types").RealtimeInputConfig.model_validate(said or {})
+
+
+@pytest.mark.parametrize(
     ("model", "behavior"),
     [("gemini-3.8-live", "BLOCKING"), ("gemini-3.8-live-extended-thinking", None), ("gemini-3.1-flash-live", None)],
 )

@@ -229,6 +229,10 @@ def _unknown_fields(model: Any) -> Any:
             TurnDetection(type="semantic_vad", eagerness="low", threshold=0.5),
             {"type": "semantic_vad", "eagerness": "low"},
         ),
+        (
+            TurnDetection(create_response=False, interrupt_response=False),
+            {"type": "server_vad", "create_response": False, "interrupt_response": False},
+        ),
     ],
 )
 def test_who_finds_the_end_of_a_turn(wanted: TurnDetection | str | None, said: Json | None) -> None:

@@ -222,11 +222,11 @@ async def test_an_error_instead_of_a_session_is_the_reason() -> None:
     call.provider.greets = False
     opening = asyncio.ensure_future(call.open())
     await asyncio.sleep(0.1)
-    call.link.say(ModelEvents.ModelErrorEvent(error_type="server_error", code="invalid_api_key", message="no such key"))
-    call.link.lose(3000, "x.invalid_api_key")
+    call.link.say(ModelEvents.ModelErrorEvent(error_type="server_error", code="no_quota", message="no such key"))
+    call.link.lose(3000, "x.no_quota")
     with pytest.raises(ProviderError, match="no such key") as caught:
         await opening
-    assert caught.value.code == "invalid_api_key"
+    assert caught.value.code == "no_quota"
     assert call.events == []
 
 

@@ -106,6 +106,8 @@ export interface Item {
  * `authority`: who decides: the provider's own detector, the server's (`realtime.audio.endpoint`), or the client by
  * commits (push-to-talk). Null: the provider where its profile has one, else the server.
  * `type`: the provider's detector, e.g. `server_vad` or `semantic_vad`. `threshold` 0..1; the two times in ms.
+ * `create_response` false: the end of speech asks for no reply (`client_response_create` does).
+ * `interrupt_response` false: speech does not stop a reply. Null is true.
  */
 export interface TurnDetection {
   authority?: "client" | "provider" | "server" | null;
@@ -114,6 +116,8 @@ export interface TurnDetection {
   silence_duration_ms?: number | null;
   prefix_padding_ms?: number | null;
   eagerness?: "auto" | "high" | "low" | "medium" | null;
+  create_response?: boolean | null;
+  interrupt_response?: boolean | null;
 }
 
 /** A tool as a model sees it. `parameters` is a JSON Schema object. */
