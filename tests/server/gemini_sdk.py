@@ -15,7 +15,7 @@ from google.genai import errors, types
 from google.genai.live import AsyncSession
 
 from realtime.agent import RealtimeAgent
-from realtime.model.scripted import PROFILE, ScriptedModel, Step
+from realtime.model.scripted import PROFILE, CallTools, ScriptedModel, Step
 from realtime.server.calls import Calls
 from realtime.server.gemini_door import gemini_door
 from realtime.server.serve import TlsFiles
@@ -132,6 +132,11 @@ class Ear:
         with pytest.raises(errors.APIError) as closed:
             await self.until("nothing")
         return closed.value.code, str(closed.value).removeprefix(f"{closed.value.code} None. ")
+
+
+def calling(*calls: tuple[str, Json]) -> CallTools:
+    """A response that calls these functions."""
+    return CallTools(calls)
 
 
 def content(frame: Json) -> Json:

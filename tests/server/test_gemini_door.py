@@ -26,7 +26,6 @@ from realtime.message import ToolCallBlock
 from realtime.model import base
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.scripted import (
-    CallTools,
     Emit,
     Expect,
     ExpectAudio,
@@ -44,6 +43,7 @@ from realtime.tool import Toolkit
 from tests.server.gemini_sdk import (
     SILENCE_100_MS,
     WEATHER,
+    calling,
     content,
     labels,
     live_address,
@@ -358,7 +358,7 @@ TOOLS: Json = {"tools": [{"function_declarations": [WEATHER]}]}
 
 
 async def test_a_tool_round_is_one_turn_and_the_model_goes_on_by_itself(tls: TlsFiles) -> None:
-    calls = CallTools([("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"})])
+    calls = calling(("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"}))
     script = (asked(), calls, Expect(base.ToolResult), Expect(base.ToolResult), asked(), Speak("Rain and sun.", 0.2))
     async with talking(tls, *script, config=TOOLS) as (ear, model):
         await ear.say("The weather?")
@@ -379,7 +379,7 @@ async def test_a_tool_round_is_one_turn_and_the_model_goes_on_by_itself(tls: Tls
 
 
 async def test_an_answer_in_pieces_is_one_result(tls: TlsFiles) -> None:
-    script = (asked(), CallTools([("get_weather", {})]), Expect(base.ToolResult), asked(), Speak("Rain.", 0.2))
+    script = (asked(), calling(("get_weather", {})), Expect(base.ToolResult), asked(), Speak("Rain.", 0.2))
     async with talking(tls, *script, config=TOOLS) as (ear, model):
         await ear.say("The weather?")
         call_id = (await ear.until("toolCall"))["toolCall"]["functionCalls"][0]["id"]
@@ -397,7 +397,7 @@ async def test_an_answer_in_pieces_is_one_result(tls: TlsFiles) -> None:
 
 
 async def test_an_interruption_withdraws_the_call_and_a_late_answer_is_dropped(tls: TlsFiles) -> None:
-    script = (asked(), CallTools([("get_weather", {})]), asked(), Speak("Never mind.", 0.2))
+    script = (asked(), calling(("get_weather", {})), asked(), Speak("Never mind.", 0.2))
     async with talking(tls, *script, config=TOOLS) as (ear, model):
         await ear.say("The weather?")
         call_id = (await ear.until("toolCall"))["toolCall"]["functionCalls"][0]["id"]
@@ -417,7 +417,7 @@ async def test_a_tool_of_the_server_is_not_told(tls: TlsFiles) -> None:
         """The time."""
         return "noon"
 
-    script = (asked(), CallTools([("tell_time", {})]), Expect(base.ToolResult), asked(), Speak("It is noon.", 0.2))
+    script = (asked(), calling(("tell_time", {})), Expect(base.ToolResult), asked(), Speak("It is noon.", 0.2))
     async with talking(tls, *script, tools=Toolkit([tell_time])) as (ear, _):
         await ear.say("The time?")
         await ear.turn()

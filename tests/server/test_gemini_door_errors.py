@@ -13,12 +13,12 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import ProviderError
 from realtime.event.model import ModelErrorEvent
 from realtime.model import base
-from realtime.model.scripted import CallTools, Emit, Expect, Hangup, ScriptedModel, Speak, echo_bot
+from realtime.model.scripted import Emit, Expect, Hangup, ScriptedModel, Speak, echo_bot
 from realtime.server.serve import TlsFiles
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed
 from realtime.session import Limits
-from tests.server.gemini_sdk import WEATHER, live_address, sdk, serving, talking, trusting
+from tests.server.gemini_sdk import WEATHER, calling, live_address, sdk, serving, talking, trusting
 from tests.server.harness import PATIENCE_S, Json, settled
 
 INVALID = (1007, "Request contains an invalid argument. ")
@@ -148,7 +148,7 @@ async def test_the_key_may_be_shown_in_every_way_of_the_service(tls: TlsFiles, q
 async def test_pages_from_elsewhere_are_not_let_in(tls: TlsFiles) -> None:
     async with serving(echo_agent, tls) as place:
         with pytest.raises(InvalidStatus) as refused:
-            await connect(live_address(place), ssl=trusting(tls), origin="https://evil.example")  # type: ignore[arg-type]
+            await connect(live_address(place), ssl=trusting(tls), origin="https://evil.example")
         assert refused.value.response.status_code == 403
 
 
@@ -232,7 +232,7 @@ async def test_a_server_that_stops_says_how_long_it_waits(tls: TlsFiles) -> None
 
 async def test_a_client_that_leaves_ends_its_call(tls: TlsFiles) -> None:
     tools: Json = {"tools": [{"function_declarations": [WEATHER]}]}
-    script = (Expect(base.ResponseCreate), CallTools([("get_weather", {})]))
+    script = (Expect(base.ResponseCreate), calling(("get_weather", {})))
     async with talking(tls, *script, config=tools) as (ear, model):
         await ear.say("The weather?")
         await ear.until("toolCall")

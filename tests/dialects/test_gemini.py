@@ -1,0 +1,323 @@
+"""The Gemini Live dialect by itself: what it makes of a client's frames, and that no frame breaks it."""
+
+import base64
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.errors import ClientError
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import AudioFormat
+from realtime.event.config import SessionConfig, TurnDetection
+from tests.dialects.gemini_call import LOOK, MANUAL, PCM, Call, Json, refused
+
+# -- the setup ---------------------------------------------------------------------------------------------------------
+
+
+def test_both_name_styles_mean_the_same() -> None:
+    camel = Call(
+        generationConfig={"responseModalities": ["TEXT"], "maxOutputTokens": 9},
+        systemInstruction={"parts": [{"text": "One."}, {"text": "Two."}], "role": "user"},
+        realtimeInputConfig={"automaticActivityDetection": {"endOfSpeechSensitivity": "END_SENSITIVITY_HIGH"}},
+    )
+    snake = Call(
+        generation_config={"response_modalities": ["TEXT"], "max_output_tokens": 9},
+        system_instruction={"parts": [{"text": "One."}, {"text": "Two."}], "role": "user"},
+        realtime_input_config={"automatic_activity_detection": {"end_of_speech_sensitivity": "END_SENSITIVITY_HIGH"}},
+    )
+    assert camel.config == snake.config
+    assert camel.config == SessionConfig(
+        model="gemini-3.8-live",
+        instructions="One.\nTwo.",
+        output_modalities=("text",),
+        max_output_tokens=9,
+        turn_detection=TurnDetection(eagerness="high"),
+    )
+    assert camel.frames == [{"setupComplete": {}}]
+
+
+def test_nulls_and_defaults_say_nothing() -> None:
+    call = Call(
+        generationConfig={"temperature": None, "responseModalities": ["AUDIO"]}, tools=[], systemInstruction=None
+    )
+    assert call.config == SessionConfig(model="gemini-3.8-live")
+
+
+def test_marked_turns_are_the_clients_to_decide() -> None:
+    assert Call(**MANUAL).config.turn_detection == "none"
+    with pytest.raises(ClientError, match="NO_INTERRUPTION"):
+        Call(realtimeInputConfig=MANUAL["realtimeInputConfig"] | {"activityHandling": "NO_INTERRUPTION"})
+
+
+def test_schemas_become_json_schema_and_names_inside_are_left_alone() -> None:
+    parameters = {
+        "type": "OBJECT",
+        "properties": {
+            "max_speed": {"type": "INTEGER", "nullable": True, "example": 3},
+            "names": {"type": "ARRAY", "items": {"type": "STRING"}, "min_items": "1"},
+            "any": {"anyOf": [{"type": "STRING"}, {"type": "NUMBER"}]},
+        },
+        "required": ["max_speed"],
+        "propertyOrdering": ["names"],
+    }
+    as_is = {"type": "object", "properties": {"snake_case": {"type": "string"}}}
+    functions = [
+        {"name": "one", "parameters": parameters, "behavior": "BLOCKING"},
+        {"name": "two", "parameters_json_schema": as_is, "description": "Two."},
+        {"name": "three"},
+    ]
+    tools = Call(tools=[{"function_declarations": functions}]).config.tools
+    assert tools is not None
+    assert tools[0].parameters == {
+        "type": "object",
+        "properties": {
+            "max_speed": {"type": ["integer", "null"]},
+            "names": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            "any": {"anyOf": [{"type": "string"}, {"type": "number"}]},
+        },
+        "required": ["max_speed"],
+    }
+    assert (tools[1].parameters, tools[1].description) == (as_is, "Two.")
+    assert tools[2].parameters == {}
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        {"generationConfig": {"speechConfig": {"multiSpeakerVoiceConfig": {}}}},
+        {"generationConfig": {"speechConfig": {"voiceConfig": {"replicatedVoiceConfig": {}}}}},
+        {"tools": [{"codeExecution": {}}]},
+        {"tools": [{"functionDeclarations": [{"description": "no name"}]}]},
+        {"tools": [{"functionDeclarations": [{"name": "x", "parameters": {"items": 3}}]}]},
+        {"realtimeInputConfig": {"automaticActivityDetection": {"startOfSpeechSensitivity": "VERY"}}},
+        {"realtimeInputConfig": {"automaticActivityDetection": {"silenceDurationMs": -1}}},
+        {"explicitVadSignal": True},
+    ],
+)
+def test_a_setup_that_cannot_be_served_is_refused(setup: Json) -> None:
+    with pytest.raises(ClientError) as error:
+        Call(**setup)
+    assert error.value.code in ("invalid_argument", "not_supported")
+
+
+# -- what streams in ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"realtimeInput": {"audio": {"data": "+/+/", "mimeType": "audio/pcm;rate=24000"}}},
+        {"realtime_input": {"audio": {"data": "-_-_", "mime_type": "audio/pcm; rate=24000"}}},
+        {"realtimeInput": {"mediaChunks": [{"data": "+/+_", "mimeType": "AUDIO/PCM;rate=24000".lower()}]}},
+        {"realtime_input": {"media": None, "audio": {"data": "-_-_", "mime_type": "audio/l16;rate=24000"}}},
+    ],
+)
+def test_speech_in_every_spelling_is_the_same_speech(frame: Json) -> None:
+    call = Call()
+    event = c.ClientAudioAppendEvent(audio=b"\xfb\xff\xbf", format=PCM)
+    assert call.hear(frame) == [event]
+    assert call.hear(json.dumps(frame).encode()) == [event]
+
+
+@given(st.binary(max_size=60), st.booleans(), st.booleans())
+def test_speech_survives_both_alphabets_with_and_without_padding(pcm: bytes, url_safe: bool, padded: bool) -> None:
+    data = (base64.urlsafe_b64encode if url_safe else base64.b64encode)(pcm).decode()
+    data = data if padded else data.rstrip("=")
+    (event,) = Call().hear({"realtime_input": {"audio": {"data": data, "mime_type": "audio/pcm"}}})
+    assert event == c.ClientAudioAppendEvent(audio=pcm, format=AudioFormat.pcm16(16_000))
+
+
+def test_outside_of_a_marked_turn_speech_is_not_taken_unless_all_of_it_is_wanted() -> None:
+    speech = {"realtimeInput": {"audio": {"data": "AAAA" * 2_000, "mimeType": "audio/pcm"}}}
+    call = Call(**MANUAL)
+    assert call.kinds(speech) == []
+    assert call.kinds({"realtimeInput": {"activityStart": {}}}) == ["response_cancel"]
+    assert call.kinds({"realtimeInput": {"activityStart": {}}}) == []
+    assert call.kinds(speech) == ["audio_append"]
+    assert call.kinds({"realtimeInput": {"audioStreamEnd": True}}) == []
+    assert call.kinds({"realtimeInput": {"activityEnd": {}}}) == ["audio_commit"]
+    assert call.kinds({"realtimeInput": {"activityEnd": {}}}) == []
+    everything = Call(realtimeInputConfig=MANUAL["realtimeInputConfig"] | {"turnCoverage": "TURN_INCLUDES_ALL_INPUT"})
+    assert everything.kinds(speech) == ["audio_append"]
+
+
+def test_a_marked_turn_with_nothing_in_it_is_none() -> None:
+    call = Call(**MANUAL)
+    call.hear({"realtimeInput": {"activityStart": {}}})
+    assert call.kinds({"realtimeInput": {"activityEnd": {}}}) == []
+
+
+def test_one_frame_may_hold_several_kinds() -> None:
+    frame = {
+        "realtimeInput": {
+            "mediaChunks": [{"data": "AAAA", "mimeType": "image/png"}],
+            "audio": {"data": "AAAA", "mimeType": "audio/pcm"},
+            "text": "And?",
+            "audioStreamEnd": True,
+        }
+    }
+    assert Call().kinds(frame) == ["image_append", "audio_append", "text_append", "audio_commit"]
+
+
+def test_blank_text_only_asks_for_the_answer_to_turns() -> None:
+    call = Call()
+    assert call.kinds({"realtimeInput": {"text": " "}}) == []
+    call.hear({"clientContent": {"turns": [{"parts": [{"text": "Hi"}]}]}})
+    assert call.kinds({"realtimeInput": {"text": " "}}) == ["response_create"]
+    assert call.kinds({"realtimeInput": {"text": " "}}) == []
+
+
+# -- turns and results -------------------------------------------------------------------------------------------------
+
+
+def test_turns_become_items_and_thoughts_do_not() -> None:
+    turns = [
+        {"role": "user", "parts": [{"text": "Look:"}, {"inline_data": {"data": "_w", "mime_type": "image/jpeg"}}]},
+        {"role": "model", "parts": [{"text": "Hm.", "thought": True}, {"text": "A dot.", "thoughtSignature": "AA"}]},
+    ]
+    cancel, first, second = Call().hear({"clientContent": {"turns": turns}})
+    assert isinstance(cancel, c.ClientResponseCancelEvent)
+    assert isinstance(first, c.ClientItemCreateEvent)
+    assert isinstance(second, c.ClientItemCreateEvent)
+    assert [part.image for part in first.item.content] == [None, b"\xff"]
+    assert (second.item.role, second.item.text) == ("assistant", "A dot.")
+
+
+def test_a_bare_end_of_turns_interrupts_what_runs_and_otherwise_asks() -> None:
+    call = Call()
+    bare = {"clientContent": {"turnComplete": True}}
+    assert call.kinds(bare) == ["response_cancel", "response_create"]
+    call.begin()
+    assert call.kinds(bare) == ["response_cancel"]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"functionCall": {"name": "look", "args": {}}},
+        {"fileData": {"fileUri": "x"}},
+        {"inlineData": {"data": "AAAA", "mimeType": "audio/pcm"}},
+        {},
+    ],
+)
+def test_parts_that_an_item_cannot_hold_are_refused(part: Json) -> None:
+    call = Call()
+    refused(call, {"clientContent": {"turns": [{"parts": [part]}], "turnComplete": True}})
+    assert call.kinds({"realtimeInput": {"text": "Still here."}}) == ["text_append"]
+
+
+def test_results_are_read_in_every_shape() -> None:
+    call = Call(**LOOK)
+    call.begin()
+    for call_id in ("a", "b", "c"):
+        call.ask(call_id)
+    call.end(heard=False)
+    responses = [
+        {"id": "a", "name": "look", "response": {"output": "a fox"}},
+        {"id": "b", "response": {"error_code": 7}},
+        {"id": "c", "scheduling": "SILENT"},
+    ]
+    assert call.hear({"tool_response": {"function_responses": responses}}) == [
+        c.ClientToolResultEvent(id="a", name="look", output="a fox"),
+        c.ClientToolResultEvent(id="b", name="look", output='{"error_code":7}'),
+        c.ClientToolResultEvent(id="c", name="look", output=""),
+    ]
+    assert call.hear({"toolResponse": {"functionResponses": responses[:1]}}) == []
+    assert "'d'" in refused(call, {"toolResponse": {"functionResponses": [{"id": "d"}]}})
+
+
+def test_a_refused_frame_changes_nothing() -> None:
+    call = Call(**LOOK)
+    call.begin()
+    call.ask("a")
+    mixed = [{"id": "a", "response": {}}, {"id": "nobody", "response": {}}]
+    for _ in range(2):
+        refused(call, {"toolResponse": {"functionResponses": mixed}})
+    assert call.kinds({"toolResponse": {"functionResponses": mixed[:1]}}) == ["tool_result"]
+
+
+# -- any frame ---------------------------------------------------------------------------------------------------------
+
+KEYS = st.sampled_from(
+    [
+        "setup",
+        "clientContent",
+        "client_content",
+        "realtimeInput",
+        "realtime_input",
+        "toolResponse",
+        "contextUpdate",
+        "model",
+        "turns",
+        "parts",
+        "text",
+        "inlineData",
+        "data",
+        "mimeType",
+        "audio",
+        "video",
+        "activityStart",
+        "role",
+        "turnComplete",
+        "functionResponses",
+        "id",
+        "response",
+        "tools",
+        "name",
+        "functionDeclarations",
+        "parameters",
+        "systemInstruction",
+        "generationConfig",
+        "speechConfig",
+        "properties",
+        "items",
+        "type",
+        "mediaChunks",
+    ]
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=5)
+    | st.sampled_from(["AAAA", "audio/pcm", "image/png", "user", "a"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+MESSAGES = st.sampled_from(["clientContent", "realtime_input", "toolResponse", "context_update", "setup"])
+
+
+@given(st.lists(st.tuples(MESSAGES, st.dictionaries(KEYS, VALUES, max_size=4)), max_size=6), st.booleans())
+def test_no_frame_breaks_it(frames: list[tuple[str, Json]], manual: bool) -> None:
+    call = Call(**LOOK, **(MANUAL if manual else {}))
+    call.begin()
+    call.ask("a")
+    for kind, fields in frames:
+        try:
+            events = call.hear({kind: fields})
+        except ClientError as error:
+            told = s.AgentErrorEvent(error_type="client_error", code=error.code, message=error.message)
+            assert call.tell(told) == []
+            assert len(call.dialect.farewell()[1].encode()) <= 123
+            continue
+        for event in events:
+            if isinstance(event, c.ClientSessionUpdateEvent):
+                SessionConfig.from_dict(event.config)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=6))
+def test_no_setup_breaks_it(setup: Json) -> None:
+    refusals: list[ClientError] = []
+    try:
+        assert Call(**setup | {"model": "m"}).config.model == "m"
+    except ClientError as error:
+        refusals.append(error)
+    assert all(error.code in ("invalid_argument", "not_supported") for error in refusals)
+
+
+@given(st.text() | st.binary())
+def test_garbage_is_refused(frame: str | bytes) -> None:
+    refused(Call(), frame)
