@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import functools
 import json
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
+from unittest import mock
 
 import pytest
 from fastapi import FastAPI
+from websocket import WebSocketApp
 
 from realtime.agent import RealtimeAgent
 from realtime.model import base
@@ -192,17 +195,21 @@ class Callbacks:
     def __init__(self, url: str, key: str, model: str, note: Note) -> None:
         from dashscope.audio.qwen_omni import OmniRealtimeCallback, OmniRealtimeConversation
 
-        class Callback(OmniRealtimeCallback):  # type: ignore[misc]
+        class Callback(OmniRealtimeCallback):
             def on_event(self, message: Any) -> None:
                 note(message)
 
             def on_close(self, code: int | None, message: str | None) -> None:
                 note(None)
 
-        self.sdk = OmniRealtimeConversation(model=model, callback=Callback(), url=url, api_key=key)
+        self.sdk: Any = OmniRealtimeConversation(model=model, callback=Callback(), url=url, api_key=key)
 
     def open(self) -> None:
-        self.sdk.connect()
+        # Closed from another thread, the SDK's own may sleep for ten seconds, its default, before it looks.
+        hasty = functools.partialmethod(WebSocketApp.run_forever, ping_timeout=0.2)
+        with mock.patch.object(WebSocketApp, "run_forever", hasty):
+            self.sdk.connect()
+        self._socket = self.sdk.ws.sock.sock
 
     def update(self, *, modalities: tuple[str, ...] = ("text", "audio"), **settings: Any) -> None:
         from dashscope.audio.qwen_omni import MultiModality
@@ -234,12 +241,13 @@ class Callbacks:
         self.sdk.send_raw(text)
 
     def finish(self) -> None:
-        self.sdk.end_session(timeout=PATIENCE_S)
+        self.sdk.end_session(timeout=round(PATIENCE_S))
 
     def close(self) -> None:
         self.sdk.close()
-        if self.sdk.thread is not None:
-            self.sdk.thread.join(PATIENCE_S)
+        self.sdk.thread.join(PATIENCE_S)
+        # Where both sides close at once the SDK leaves it open.
+        self._socket.close()
 
 
 class SessionStyle:

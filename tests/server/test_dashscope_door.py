@@ -265,7 +265,7 @@ async def test_speech_interrupts_and_the_answer_may_be_deleted(style: str) -> No
 
 @every_style
 async def test_a_tool_round_gives_one_response_after_the_clients_request(style: str) -> None:
-    calls = CallTools([("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"})])
+    calls = CallTools((("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"})))
     script = (asked(), calls, Expect(base.ToolResult), asked(), Speak("Rain and sun.", 0.4))
     async with talking(style, *script) as (ear, model):
         await ear.do("update", tools=[TOOL])
@@ -297,7 +297,7 @@ async def test_a_tool_round_gives_one_response_after_the_clients_request(style: 
 
 
 async def test_a_call_that_the_client_ignores_does_not_silence_the_model() -> None:
-    script = (asked(), CallTools([("get_weather", {})]), asked(), Speak("Never mind.", 0.4))
+    script = (asked(), CallTools((("get_weather", {}),)), asked(), Speak("Never mind.", 0.4))
     async with talking("callbacks", *script) as (ear, _):
         await ear.do("update", tools=[TOOL])
         await ear.do("respond")
@@ -315,7 +315,7 @@ async def test_a_tool_of_the_server_stays_inside_one_response() -> None:
         """The time."""
         return "noon"
 
-    script = (asked(), CallTools([("tell_time", {})]), Expect(base.ToolResult), asked(), Speak("It is noon.", 0.4))
+    script = (asked(), CallTools((("tell_time", {}),)), Expect(base.ToolResult), asked(), Speak("It is noon.", 0.4))
     async with talking("session", *script, tools=Toolkit([tell_time])) as (ear, _):
         await ear.say("The time?")
         await ear.do("respond")
