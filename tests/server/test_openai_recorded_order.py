@@ -1,0 +1,124 @@
+"""A recorded session of the service behind, our front before it: the client gets the recorded order."""
+
+import asyncio
+import json
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+import yaml
+
+from realtime.agent import RealtimeAgent
+from realtime.model.openai import OpenAIRealtimeModel
+from tests.model.emulator import Emulator, Session
+from tests.server.harness import Json, serving
+from tests.server.openai_sdk import Ear, sdk
+
+SETTINGS = ("session.update", "session.created", "session.updated")
+FREE = {"response.output_audio.delta", "response.output_audio_transcript.delta"}
+"""Words and sound of a part come in any order."""
+WAITED_FOR = ("response.done", "response.function_call_arguments.done")
+
+
+@pytest.mark.parametrize("name", ["text_in_audio_out_turn", "tool_call_round", "message_history_seeding"])
+async def test_a_recorded_session_comes_through_in_its_order(recordings_dir: Path, name: str) -> None:
+    recorded = yaml.safe_load((recordings_dir / "recordings" / f"openai-{name}.yaml").read_text(encoding="utf-8"))
+    await _check(recorded["interactions"])
+
+
+@pytest.mark.parametrize("name", ["text_turn", "tool_calls", "spoken_turn"])
+async def test_a_session_of_our_own_comes_through_in_its_order(fixtures_dir: Path, name: str) -> None:
+    lines = (fixtures_dir / "models" / "openai" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    await _check([json.loads(line) for line in lines])
+
+
+async def _check(recorded: list[Json]) -> None:
+    """Replay what the service sent, send what its client sent, and compare."""
+    steps = [step for step in recorded if step["data"]["type"] not in SETTINGS]
+    said = [step["data"] for step in steps if step["direction"] == "received"]
+    ready = asyncio.Event()
+    async with Emulator() as provider, asyncio.TaskGroup() as tasks:
+        model = OpenAIRealtimeModel("gpt-realtime-2.1", api_key="sk-replay", base_url=provider.base_url)
+        async with serving(lambda: RealtimeAgent("F", "F", model)) as place, sdk(place) as ear:
+            await ear.until("session.created")
+            tasks.create_task(_service(await provider.session(), steps, ready))
+            await _client(ear, steps, _tools(said), ready)
+            last = [frame["type"] for frame in said if frame["type"] in WAITED_FOR]
+            while [kind for kind in ear.types if kind in WAITED_FOR] != last:
+                await ear.next()
+            while len([kind for kind in ear.types if kind == "conversation.item.done"]) < _n_items(said):
+                await ear.next()
+    expected, told = _lines(said), _lines(ear.frames)
+    assert len(told) >= len(expected)
+    for key, order in expected.items():
+        assert {*order} <= {*told[key]}, key
+        for before, after in combinations(order, 2):
+            if not {before, after} <= FREE:
+                assert told[key].index(before) < told[key].index(after), f"{key}: {before} comes before {after}"
+
+
+def _n_items(said: list[Json]) -> int:
+    return len([frame for frame in said if frame["type"] == "conversation.item.done"])
+
+
+def _tools(said: list[Json]) -> list[Json]:
+    """The functions that are called, so that they are the client's."""
+    names = {frame["item"]["name"] for frame in said if frame.get("item", {}).get("type") == "function_call"}
+    return [{"type": "function", "name": name, "parameters": {"type": "object"}} for name in sorted(names)]
+
+
+async def _service(session: Session, steps: list[Json], ready: asyncio.Event) -> None:
+    """It answers to items and requests; a running response goes on whatever its client does."""
+    await ready.wait()
+    heard: Counter[str] = Counter()
+    running = False
+    for step in steps:
+        kind = step["data"]["type"]
+        if step["direction"] == "sent":
+            heard[kind] += 1
+            continue
+        if not running:
+            for sent, count in heard.items():
+                await session.until(sent, count)
+        running = (running or kind == "response.created") and kind != "response.done"
+        await session.socket.send(json.dumps(step["data"]))
+
+
+async def _client(ear: Ear, steps: list[Json], tools: list[Json], ready: asyncio.Event) -> None:
+    audio = {"input": {"transcription": {"model": "gpt-realtime-whisper"}}}
+    session = {"type": "realtime", "tools": tools, "audio": audio}
+    await ear.sdk.send_raw(json.dumps({"type": "session.update", "session": session}))
+    await ear.until("session.updated")
+    ready.set()
+    before: list[str] = []
+    for step in steps:
+        kind = step["data"]["type"]
+        if step["direction"] == "received":
+            before += [kind] if kind in WAITED_FOR else []
+            continue
+        while len([one for one in ear.types if one in WAITED_FOR]) < len(before):
+            await ear.next()
+        await ear.sdk.send_raw(json.dumps(step["data"]))
+
+
+def _lines(frames: list[Json]) -> dict[str, list[str]]:
+    """The types of frames about each item, each once, and what frames each response. The client's own items, whose ids
+    the recorded service made, are told by their place."""
+    answers = {frame["item"]["id"] for frame in frames if frame["type"] == "response.output_item.added"}
+    given: dict[str, str] = {}
+    lines: dict[str, list[str]] = {}
+    for frame in frames:
+        item_id = frame.get("item_id") or frame.get("item", {}).get("id")
+        response_id = frame.get("response", {}).get("id") or frame.get("response_id")
+        if item_id is not None:
+            key = item_id if item_id in answers else given.setdefault(item_id, f"item {len(given)} of the client")
+            _note(lines.setdefault(key, []), frame["type"])
+        if response_id is not None:
+            _note(lines.setdefault(response_id, []), frame["type"] if "response" in frame else "an answer")
+    return lines
+
+
+def _note(line: list[str], kind: str) -> None:
+    if kind not in line:
+        line.append(kind)
