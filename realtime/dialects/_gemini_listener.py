@@ -45,6 +45,9 @@ class GeminiListener(Listener):
 
     def deliver(self, event: s.ServerEvent) -> None:
         """See `Listener`."""
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            super().deliver(event)  # nothing follows from it
+            return
         self._gemini.follow(event)
         super().deliver(event)
         if self._gemini.is_over:

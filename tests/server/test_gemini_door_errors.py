@@ -148,7 +148,7 @@ async def test_the_key_may_be_shown_in_every_way_of_the_service(tls: TlsFiles, q
 async def test_pages_from_elsewhere_are_not_let_in(tls: TlsFiles) -> None:
     async with serving(echo_agent, tls) as place:
         with pytest.raises(InvalidStatus) as refused:
-            await connect(live_address(place), ssl=trusting(tls), origin="https://evil.example")
+            await connect(live_address(place), ssl=trusting(tls), additional_headers={"Origin": "https://evil.example"})
         assert refused.value.response.status_code == 403
 
 
@@ -176,7 +176,7 @@ async def test_a_model_that_cannot_be_had_closes_the_session_before_it_began(
     tls: TlsFiles, code: str, close_code: int, words: str
 ) -> None:
     class Broken(ScriptedModel):
-        async def connect(self, **_: Any) -> base.Connection:  # type: ignore[override]
+        async def connect(self, **_: Any) -> base.Connection:
             raise ProviderError("it refuses", code=code)
 
     async with serving(lambda: RealtimeAgent("F", "F", Broken([])), tls) as place:
