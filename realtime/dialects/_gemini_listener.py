@@ -29,10 +29,19 @@ class Follower(Dialect, Protocol):
         ...
 
 
-class GeminiListener(Listener):
-    """Says the end of a response twice: as it comes, and again once the client has heard all of it."""
+NOTICE_S = 50.0
+"""How long before the end of its time a session is told to go, as at the service."""
+EXPIRING = "expiring"
+"""The reason of the goodbye that says so; it is this client's alone."""
 
-    def __init__(self, dialect: Follower, sink: Sink, runtime: Runtime) -> None:
+
+class GeminiListener(Listener):
+    """Says the end of a response twice: as it comes, and again once the client has heard all of it.
+
+    `life_s` is how long a call may last. Its end is announced `notice_s` before it.
+    """
+
+    def __init__(self, dialect: Follower, sink: Sink, runtime: Runtime, *, life_s: float) -> None:
         super().__init__(
             sink=sink,
             dialect=dialect,
@@ -42,6 +51,13 @@ class GeminiListener(Listener):
         )
         self._gemini = dialect
         self._timer: asyncio.TimerHandle | None = None
+        self._life_s = life_s
+        self._leaving: asyncio.TimerHandle | None = None
+
+    @property
+    def notice_s(self) -> float:
+        """How long before the end of the call the client is told."""
+        return min(NOTICE_S, self._life_s / 2)
 
     def deliver(self, event: s.ServerEvent) -> None:
         """See `Listener`."""
@@ -56,10 +72,16 @@ class GeminiListener(Listener):
             self._when_heard(event)
         elif type(event) is s.ServerAudioFlushEvent:
             self._stop()
+        elif type(event) is s.AgentReadyEvent and not self.closed:
+            goodbye = s.ServerGoodbyeEvent(reason=EXPIRING)
+            loop = asyncio.get_running_loop()
+            self._leaving = loop.call_later(self._life_s - self.notice_s, self._send, goodbye)
 
     def release(self) -> None:
         """See `Listener`."""
         self._stop()
+        if self._leaving is not None:
+            self._leaving.cancel()
         super().release()
 
     def _when_heard(self, done: s.AgentResponseDoneEvent) -> None:

@@ -11,7 +11,7 @@ from typing import Literal, assert_never
 
 from realtime.agent.answers import RESPONSE_REFUSED
 from realtime.dialects import _gemini_client as w
-from realtime.dialects._gemini_listener import GeminiListener
+from realtime.dialects._gemini_listener import EXPIRING, GeminiListener
 from realtime.dialects._gemini_server import SETUP_COMPLETE, Turns, content, encode, rest_of
 from realtime.dialects.base import Frame
 from realtime.event import client as c
@@ -48,12 +48,16 @@ _UNAVAILABLE = ("draining", "server_full", "provider_unavailable")
 
 
 class GeminiDialect:
-    """One client that speaks the Gemini Live protocol. `drain_s`: how long calls go on once the server is to stop."""
+    """One client that speaks the Gemini Live protocol.
+
+    `life_s`: how long a call may last; `drain_s`: how long calls go on once the server is to stop.
+    """
 
     subprotocol = None
 
-    def __init__(self, runtime: Runtime, *, drain_s: float = 0.0) -> None:
+    def __init__(self, runtime: Runtime, *, life_s: float, drain_s: float) -> None:
         self._runtime = runtime
+        self._life_s = life_s
         self._drain_s = drain_s
         self._setup: w.Setup | None = None
         self._turns = Turns(tells_words=False)
@@ -61,6 +65,7 @@ class GeminiDialect:
         self._rest: list[c.ClientEvent] = []
         self._goodbye = (1000, "")
         self._over = False
+        self._told_to_go = False
         self._manual = False
         self._takes_all_audio = False
         self._takes_history = False
@@ -92,7 +97,7 @@ class GeminiDialect:
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
         """See `ClientDialect`."""
-        self._listener = GeminiListener(self, sink, runtime)
+        self._listener = GeminiListener(self, sink, runtime, life_s=self._life_s)
         return self._listener
 
     # -- from the client -------------------------------------------------------------------------------------------
@@ -278,8 +283,10 @@ class GeminiDialect:
                 self._asked = False
             case s.AgentErrorEvent():
                 self._failed(event)
-                if event.error_type != "client_error" and event.code in RESPONSE_REFUSED:
+                if _refuses_response(event):
                     self._refused, self._asked = self._asked, False
+            case s.AgentReconnectingEvent():
+                self._refused, self._asked = self._asked, False
             case _:
                 pass
 
@@ -334,17 +341,32 @@ class GeminiDialect:
                 return self._heard_words(event.item_id, rest_of(self._heard.get(event.item_id, ""), event.transcript))
             case s.AgentErrorEvent():
                 self._failed(event)  # a session that never began is not followed
-                awaited, self._refused = self._refused, False
-                refuses = event.error_type != "client_error" and event.code in RESPONSE_REFUSED
-                return turns.refused(awaited=awaited) if refuses else []
+                return self._unanswered() if _refuses_response(event) else []
+            case s.AgentReconnectingEvent():
+                return self._unanswered() if self._refused else []
             case s.ServerGoodbyeEvent():
-                left_s = self._drain_s if event.reason == "shutdown" else 0
-                return [encode({"goAway": {"timeLeft": f"{left_s:g}s"}})]
+                return self._go_away(event.reason)
             case s.ServerSessionEndedEvent():
                 self._ended(event.reason)
                 return []
             case _:
                 return []
+
+    def _go_away(self, reason: str) -> list[bytes]:
+        """Said once for the end of the call's time: ahead of it."""
+        left_s = 0.0
+        if reason == EXPIRING and self._listener is not None:
+            left_s, self._told_to_go = self._listener.notice_s, True
+        elif reason == "shutdown":
+            left_s = self._drain_s
+        elif self._told_to_go:
+            return []
+        return [encode({"goAway": {"timeLeft": f"{left_s:g}s"}})]
+
+    def _unanswered(self) -> list[bytes]:
+        """What the client waits for will not come."""
+        awaited, self._refused = self._refused, False
+        return self._turns.refused(awaited=awaited)
 
     def _heard_words(self, item_id: str, words: str) -> list[bytes]:
         """The model transcribes for the call's own log; a client that did not ask is not told."""
@@ -373,6 +395,11 @@ def _medium(blob: w.Blob) -> c.ClientAudioAppendEvent | c.ClientImageAppendEvent
         return c.ClientAudioAppendEvent(audio=w.read_base64(blob.data), format=w.format_of(blob.mime_type))
     part = w.image(blob)
     return c.ClientImageAppendEvent(image=part.image or b"", format=ImageFormat(type=part.media_type))
+
+
+def _refuses_response(event: s.AgentErrorEvent) -> bool:
+    """The model will not give the response that is waited for."""
+    return event.error_type != "client_error" and event.code in RESPONSE_REFUSED
 
 
 def _cut(reason: str) -> str:

@@ -59,7 +59,7 @@ def gemini_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
             await _refuse_key(websocket)
             return
         runtime = Runtime.of_loop(asyncio.get_running_loop())
-        dialect = GeminiDialect(runtime, drain_s=settings.drain_s)
+        dialect = GeminiDialect(runtime, life_s=settings.limits.call_s, drain_s=settings.drain_s)
         socket = ClientSocket(
             websocket,
             dialect=dialect,

@@ -27,7 +27,7 @@ class Call:
     """A dialect in a call: what it is told it follows and encodes, as its listener does."""
 
     def __init__(self, **setup: Any) -> None:
-        self.dialect = GeminiDialect(Runtime.deterministic(lambda: 0.0), drain_s=12.0)
+        self.dialect = GeminiDialect(Runtime.deterministic(lambda: 0.0), life_s=600.0, drain_s=12.0)
         self.frames: list[Json] = []
         (self.created,) = self.hear({"setup": {"model": "models/gemini-3.8-live", **setup}})
         self.tell(s.AgentReadyEvent())

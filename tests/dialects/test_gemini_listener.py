@@ -40,7 +40,7 @@ class Socket:
 
 def listening() -> tuple[Listener, Socket]:
     runtime = Runtime.of_loop(asyncio.get_running_loop())
-    socket, dialect = Socket(), GeminiDialect(runtime)
+    socket, dialect = Socket(), GeminiDialect(runtime, life_s=600.0, drain_s=0.0)
     dialect.decode('{"setup": {"model": "m"}}')
     return dialect.listener(socket, runtime, SessionConfig()), socket
 
@@ -97,6 +97,18 @@ async def test_a_client_that_is_gone_is_told_nothing_more() -> None:
     listener.release()
     await asyncio.sleep(60)
     assert len(socket.frames) == told
+
+
+async def test_a_session_is_told_to_go_before_its_time_is_over() -> None:
+    listener, socket = listening()
+    began = asyncio.get_running_loop().time()
+    listener.deliver(s.AgentReadyEvent())
+    await asyncio.sleep(560)
+    assert socket.when("goAway") == pytest.approx(began + 550)
+    assert socket.frames[1][1] == {"goAway": {"timeLeft": "50s"}}
+    listener.deliver(s.ServerGoodbyeEvent(reason="call_limit"))
+    assert len(socket.frames) == 2
+    listener.release()
 
 
 async def test_an_error_of_the_client_closes_its_socket() -> None:

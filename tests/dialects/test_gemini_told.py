@@ -186,6 +186,18 @@ def test_an_answer_that_fails_says_so_and_was_not_generated() -> None:
     assert call.end("r2", status="incomplete") == [GENERATED, COMPLETE]
 
 
+def test_a_turn_that_the_model_never_begins_is_completed_all_the_same() -> None:
+    call = Call()
+    rejected = {"serverContent": {"turnComplete": True, "turnCompleteReason": "RESPONSE_REJECTED"}}
+    call.hear({"realtimeInput": {"text": "Hello?"}})
+    lost = s.AgentReconnectingEvent(attempt=1, retry_after_ms=1, reason="x")
+    assert call.tell(lost, lost) == [rejected]
+    refusal = s.AgentErrorEvent(error_type="provider_error", code="bad_response_create", message="No.")
+    assert call.tell(refusal) == []
+    call.hear({"realtimeInput": {"text": "Hello?"}})
+    assert call.tell(refusal, refusal) == [rejected]
+
+
 def test_responses_beside_the_conversation_are_not_told() -> None:
     call = Call()
     call.tell(s.AgentResponseCreatedEvent(response_id="x", conversation="none"))

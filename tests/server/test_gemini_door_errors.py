@@ -220,7 +220,7 @@ async def test_a_session_that_lasts_too_long_is_told_to_go(tls: TlsFiles) -> Non
     settings = ServerSettings(limits=Limits(call_s=0.3), drain_s=0)
     async with serving(echo_agent, tls, settings) as place, sdk(place, tls) as ear:
         assert await ear.closed() == (1011, "Deadline expired before operation could complete.")
-        assert ear.frames == [{"goAway": {"timeLeft": "0s"}}]
+        assert ear.frames == [{"goAway": {"timeLeft": "0.15s"}}]
 
 
 async def test_a_server_that_stops_says_how_long_it_waits(tls: TlsFiles) -> None:
