@@ -145,8 +145,8 @@ class Replies:
         key = (event.item_id, event.response_id, event.content_index)
         frames: list[str] = []
         if self._delta is None or self._delta[0] != key:
-            place, _, _ = self._open(event, "audio", frames)
-            if place is None:
+            place, part, _ = self._open(event, "audio", frames)
+            if place is None or part is None or part.closed:
                 return []
             empty = self._frame(_DELTA, **place, delta="")
             self._delta = (key, empty[empty.index('","type":') : -2])
@@ -159,7 +159,7 @@ class Replies:
         spoken = isinstance(event, s.AgentResponseAudioTranscriptDeltaEvent)
         frames: list[str] = []
         place, part, _ = self._open(event, "audio" if spoken else "text", frames)
-        if place is None or part is None:
+        if place is None or part is None or part.words_done:
             return []
         part.words += event.delta
         kind = "response.audio_transcript.delta" if spoken else "response.text.delta"
@@ -299,6 +299,7 @@ class Replies:
 
     def _close_part(self, place: Json, part: _Part, output: _Output) -> list[str]:
         part.closed = True
+        self._delta = None
         frames = [self._frame("response.audio.done", **place)] if part.kind == "audio" else []
         said = {"type": "audio", "transcript": part.words} if part.kind == "audio" else _part_of(part)
         output.wire = output.wire | {"content": [*output.wire["content"], said]}

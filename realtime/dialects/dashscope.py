@@ -311,8 +311,11 @@ class DashScopeDialect:
             case s.AgentResponseDoneEvent():
                 if self._running is not None and self._running.ends(event):
                     self._running = None
-            case s.ServerAudioFlushEvent() | s.AgentReconnectingEvent():
+            case s.ServerAudioFlushEvent():
                 self._nothing_follows()
+            case s.AgentReconnectingEvent():
+                self._nothing_follows()
+                self._speaking = False  # who heard the voice will not tell of its end
             case s.AgentErrorEvent() if refuses_response(event):
                 self._nothing_follows()
             case _:
@@ -324,6 +327,7 @@ class DashScopeDialect:
         if self._listener is not None and rate_hz != w.output_rate_hz(self._session):
             self._listener.play_at(rate_hz)
         self._session = session
+        self._speaking = self._speaking and self._detects
         self._input_format = AudioFormat.pcm16(w.input_rate_hz(session))
 
     def _nothing_follows(self) -> None:

