@@ -5,6 +5,7 @@ Synchronous and complete: every stream that is opened on the wire is closed, wha
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, Protocol, assert_never
 
@@ -22,6 +23,8 @@ from realtime.turn import Action, Signal, Turn
 
 RESPONSE_REFUSED = frozenset({"conversation_already_has_active_response", "bad_response_create"})
 """Errors that say: the response you asked for will not come."""
+
+logger = logging.getLogger(__name__)
 
 LINK_LOST = "link_lost"
 """Why a response failed that went with its link (`realtime.model.wire`)."""
@@ -433,10 +436,14 @@ class Answers:
         response = self._responses.get(event.response_id)
         if response is None or response.dropped:
             return
+        call = event.tool_use
+        if any(call.id in one.calls for one in self._responses.values()):
+            # One result cannot answer two calls: the first one counts.
+            logger.warning("a second tool call with the same id was ignored: type=%s", event.type)
+            return
         self._report.forward(event)
         if isinstance(event, m.ModelResponseToolUseDeltaEvent):
             return
-        call = event.tool_use
         response.calls[call.id] = call
         response.unanswered.add(call.id)
         # A tool may change the world: what led to it can no longer be undone.

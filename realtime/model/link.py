@@ -28,8 +28,8 @@ from websockets.exceptions import (
     SecurityError,
     WebSocketException,
 )
+from websockets.frames import CloseCode, Opcode
 from websockets.frames import Frame as WebSocketFrame
-from websockets.frames import Opcode
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.typing import Subprotocol
@@ -51,9 +51,10 @@ class WireLimits:
     """Every bound of a provider's connection; times in seconds.
 
     A lost link is dialled again up to `attempts` times, waiting `first_delay_s` doubled each time up to `max_delay_s`,
-    less up to half by chance. A link that held for `settled_s` starts the count anew. Meanwhile, and while the provider
-    does not read, the last `kept_audio_s` of input audio are kept and up to `max_waiting_messages` of everything else;
-    beyond that the session ends with an error, since control messages are never dropped.
+    less up to half by chance. A link that held for `settled_s` starts the count anew. A link on which nothing comes for
+    `silence_s` (or up to half as much longer) while an answer is owed counts as lost. While there is no link, and while
+    the provider does not read, the last `kept_audio_s` of input audio are kept and up to `max_waiting_messages` of
+    everything else; beyond that the session ends with an error, since control messages are never dropped.
     """
 
     open_timeout_s: float = 10.0
@@ -69,6 +70,7 @@ class WireLimits:
     first_delay_s: float = 0.25
     max_delay_s: float = 8.0
     settled_s: float = 10.0
+    silence_s: float = 60.0
 
 
 class Receiver(Protocol):
@@ -83,7 +85,8 @@ class Receiver(Protocol):
         ...
 
     def lost(self, code: int, reason: str) -> None:
-        """The link is gone; 1006 where the other side sent no close frame. Comes once, also after `close`."""
+        """The link is gone; 1006 where the other side sent no close frame (1009 where we broke off a message that was
+        too big). Comes once, also after `close`."""
         ...
 
 
@@ -295,7 +298,11 @@ class _Socket(ClientConnection):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self.keepalive_task = None  # cancelled; its exception refers back here
-        self._receiver.lost(self.close_code or 1006, self.close_reason or "")
+        code = self.close_code or 1006
+        ours = self.protocol.close_sent
+        if code == 1006 and ours is not None and ours.code == CloseCode.MESSAGE_TOO_BIG:
+            code = ours.code  # why we broke off, where the other side did not live to say it
+        self._receiver.lost(code, self.close_reason or "")
 
 
 def _explain(error: Exception, host: str) -> ProviderError:

@@ -30,6 +30,7 @@ from realtime.event.model import (
     ModelSessionCreatedEvent,
     ModelSessionEndedEvent,
 )
+from realtime.model._silence import SilenceWatch
 from realtime.model.base import (
     AudioAppend,
     AudioClear,
@@ -62,6 +63,9 @@ Tap = Callable[[Direction, Frame, int], None]
 """Sees every frame as it passes, with the ms since the session was opened. Frames hold no keys."""
 
 _NORMAL_CLOSURE = 1000
+_TOO_BIG = 1009
+ASKED = "asked"
+"""What is owed from a request for a response until the response has a name."""
 INVALID_KEY = "invalid_api_key"
 """The code of the error that the provider does not take the key."""
 
@@ -205,10 +209,14 @@ class Wire:
                 leg.error = event = msgspec.structs.replace(event, message=message)
                 if not leg.is_open:
                     return  # becomes the reason why the session cannot be had
+                leg.watch.settle(ASKED)
             case ModelResponseCreatedEvent():
                 leg.responses.add(event.response_id)
+                leg.watch.settle(ASKED)
+                leg.watch.owe(event.response_id)
             case ModelResponseDoneEvent():
                 leg.responses.discard(event.response_id)
+                leg.watch.settle(event.response_id)
             case ModelInputStartedEvent() if self._skipped_bytes:
                 start_ms = event.audio_start_ms + self._skipped_ms
                 event = msgspec.structs.replace(event, audio_start_ms=start_ms)
@@ -245,6 +253,7 @@ class Wire:
         if leg is not self._leg:
             return
         self._leg = None
+        leg.watch.stop()
         now_s = self._runtime.now()
         self._close_responses(leg, "failed", "link_lost")
         self._forget_asked()
@@ -464,6 +473,7 @@ class _Leg:
         self.responses: set[str] = set()
         self.error: ModelErrorEvent | None = None
         self._early: list[bytes] = []
+        self.watch = SilenceWatch(wire._limits.silence_s, self._silent)
 
     @property
     def can_write(self) -> bool:
@@ -483,6 +493,8 @@ class _Leg:
             return
         for frame in frames:
             self.write(frame)
+        if frames and type(message) is ResponseCreate:
+            self.watch.owe(ASKED)
 
     def write(self, frame: Frame) -> None:
         if self._wire._tap is not None:
@@ -498,10 +510,12 @@ class _Leg:
                 self.link.pause_reading()
 
     async def close(self) -> None:
+        self.watch.stop()
         if self.link is not None:
             await self.link.close()
 
     def abort(self) -> None:
+        self.watch.stop()
         self.created.cancel()
         if self.link is not None:
             self.link.abort()
@@ -510,6 +524,7 @@ class _Leg:
         wire = self._wire
         if wire._leg is not self:
             return
+        self.watch.heard = True
         if wire._tap is not None:
             self._show("received", data.decode(errors="replace") if is_text else bytes(data))
         if self.link is None:
@@ -541,6 +556,8 @@ class _Leg:
             self.error = next((event for event in self._decode(data) if isinstance(event, ModelErrorEvent)), self.error)
         self._early.clear()
         verdict = self._codec.closed(code, reason)
+        if code == _TOO_BIG:
+            verdict = CloseVerdict("message_too_big", "a message was bigger than is taken", reconnect=True)
         if self.is_open:
             self._wire._leg_lost(self, verdict, code)
         elif not self.created.done():
@@ -552,6 +569,12 @@ class _Leg:
             )
             self.created.set_exception(failure)
             self.created.exception()  # seen: the dial itself may have failed first, and nobody waits then
+
+    def _silent(self) -> None:
+        """It answers pings, maybe, but not us: another connection may do better."""
+        verdict = CloseVerdict("provider_silent", "the provider owed an answer and said nothing", reconnect=True)
+        self._wire._leg_lost(self, verdict, 0)
+        self.abort()
 
     def _show(self, direction: Direction, frame: Frame) -> None:
         assert self._wire._tap is not None

@@ -307,3 +307,17 @@ async def test_a_reply_with_words_and_a_tool_call_speaks_and_goes_on() -> None:
         made.link.reply(500, "It is twelve.")
         assert [who for who, _ in made.transcript()] == ["assistant", "tool_call", "tool_result", "assistant"]
         made.check_heard_truth()
+
+
+async def test_two_calls_with_one_id_are_one_call(caplog: pytest.LogCaptureFixture) -> None:
+    async with call(toolkit=TOOLS) as made:
+        ask_tools(made, ("call_1", "clock", '{"zone": "CET"}'), ("call_1", "weather", '{"city": "Oslo"}'))
+        await asyncio.sleep(5)
+
+        assert results(made) == [("call_1", "success", "12:00 in CET")]
+        assert len(made.of(s.AgentResponseToolUseDoneEvent)) == 1
+        assert len(made.of(s.AgentResponseToolResultEvent)) == 1
+        assert len(made.link.got(base.ResponseCreate)) == 1
+        made.check_heard_truth()
+    assert "a second tool call with the same id was ignored" in caplog.text
+    assert "Oslo" not in caplog.text

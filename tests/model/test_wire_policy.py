@@ -573,6 +573,44 @@ async def test_a_broken_history_ends_the_session_rather_than_hang() -> None:
     assert call.types == ["session_created", "reconnecting", "error", "session_ended"]
 
 
+@pytest.mark.parametrize("begun", [False, True], ids=["asked", "begun"])
+async def test_a_provider_that_owes_an_answer_and_says_nothing_for_a_minute_is_dialled_again(begun: bool) -> None:
+    call = Call()
+    wire = await call.open()
+    await asyncio.sleep(500)
+    assert call.types == ["session_created"], "silence is no fault where nothing is owed"
+    first = call.link
+    wire.send(ResponseCreate())
+    if begun:
+        await asyncio.sleep(50)
+        first.say(ModelEvents.ModelResponseCreatedEvent(response_id="resp_1"))
+    await asyncio.sleep(59)
+    assert "reconnecting" not in call.types
+    await asyncio.sleep(35)
+    news = [event for event in call.events if isinstance(event, ModelEvents.ModelReconnectingEvent)]
+    assert [event.reason for event in news] == ["provider_silent"]
+    assert call.types[-1] == "reconnected"
+    assert first.aborts == 1
+    await wire.close()
+
+
+async def test_an_answer_that_keeps_coming_or_is_over_is_no_silence() -> None:
+    call = Call()
+    wire = await call.open()
+    wire.send(ResponseCreate())
+    call.link.say(ModelEvents.ModelResponseCreatedEvent(response_id="resp_1"))
+    for _ in range(10):
+        await asyncio.sleep(29)
+        call.link.say(ModelEvents.ModelInputClearedEvent())
+    call.link.say(ModelEvents.ModelResponseDoneEvent(response_id="resp_1"))
+    await asyncio.sleep(500)
+    wire.send(ResponseCreate())
+    call.link.say(ModelEvents.ModelErrorEvent(error_type="server_error", code="overloaded", message="later"))
+    await asyncio.sleep(500)
+    assert "reconnecting" not in call.types
+    await wire.close()
+
+
 async def test_reading_is_paused_and_stays_so_over_a_reconnect() -> None:
     call = Call()
     wire = await call.open()
