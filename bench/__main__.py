@@ -1,6 +1,6 @@
 """`python -m bench [WHAT ...]`: measure, print a table and the limits, and write both where asked.
 
-WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `local`; without it, all of them.
+WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`; without it, all of them.
 """
 
 from __future__ import annotations
@@ -78,12 +78,25 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_barge_in(3 if quick else 20)
 
+    def codecs() -> Awaitable[Section]:
+        from bench.codecs import measure_codecs
+
+        return measure_codecs(500, 3) if quick else measure_codecs()
+
     def local() -> Awaitable[Section]:
         from bench.local import measure_local
 
         return measure_local(quick=quick)
 
-    return {"talk": talk, "stalled": stalled, "churn": churn, "burst": burst, "barge-in": barge_in, "local": local}
+    return {
+        "talk": talk,
+        "stalled": stalled,
+        "churn": churn,
+        "burst": burst,
+        "barge-in": barge_in,
+        "codecs": codecs,
+        "local": local,
+    }
 
 
 async def _run(measurement: Callable[[], Awaitable[Section]]) -> Section:

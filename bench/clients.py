@@ -1,12 +1,13 @@
 """Load clients: N calls that talk and listen without a break, and judge what they hear.
 
-Each sends a 40 ms chunk of 16 kHz pcm16 every 40 ms. What comes down is checked for loss, order and crossed sessions
-by the provider's stamps, and timed from the provider's write to our read. Ways to talk:
+Each sends a 40 ms chunk of pcm16 every 40 ms, at 16 kHz unless said otherwise. What comes down is checked for loss,
+order and crossed sessions by the provider's stamps, and timed from the provider's write to our read. Ways to talk:
 
 - `floor`: the provider's own frames, through a relay;
 - `json`: no subprotocol, `client_audio_append` with base64, as existing pages do; no acknowledgements;
 - `native`: subprotocol `realtime.v1`, JSON both ways, playback acknowledged every 100 ms as the page does;
-- `binary`: the same with binary audio frames both ways.
+- `binary`: the same with binary audio frames both ways;
+- `openai`: the OpenAI protocol at `/v1/realtime`, 24 kHz up, as programs do that were written for that service.
 
 Run by `bench.run`; commands on stdin: `begin` (forget what was counted), `end` (answer it), `quit`.
 """
@@ -41,7 +42,7 @@ from bench.work import (
     up_chunks,
 )
 
-Mode = Literal["floor", "json", "native", "binary"]
+Mode = Literal["floor", "json", "native", "binary", "openai"]
 
 ACK_MS = 100
 """How often the page says what it has played."""
@@ -99,7 +100,7 @@ class Load:
         self.chunks = Ticker()
         self.acks = Ticker(ACK_MS)
         self.tally = Tally()
-        pcm = up_chunks()
+        pcm = up_chunks(DOWN_HZ) if mode == "openai" else up_chunks()
         self.audio = pcm if mode == "binary" else [encoded(chunk) for chunk in pcm]
         self.calls: set[Call] = set()
         self.ended: list[str] = []
@@ -116,10 +117,12 @@ class Call(ClientPeer):
     def __init__(self, load: Load, number: int) -> None:
         self.name = f"bench{number:05d}"
         native = load.mode in ("native", "binary")
-        super().__init__(f"/ws/load/{self.name}", "realtime.v1" if native else None)
+        path = "/v1/realtime?model=gpt-realtime" if load.mode == "openai" else f"/ws/load/{self.name}"
+        super().__init__(path, "realtime.v1" if native else None)
         self.load = load
         self.number = number
         self.native = native
+        self.speaks_openai = load.mode in ("floor", "openai")
         self.session = 0
         """The provider's number of the session behind, from the first stamp; 0 before."""
         self.last_delta = 0
@@ -135,7 +138,7 @@ class Call(ClientPeer):
         self.leaving = False
         head = b'{"type":"client_audio_append","session_id":"' + self.name.encode() + b'","audio":"'
         tail = b'","format":{"encoding":"pcm16","sample_rate":16000}}'
-        if load.mode == "floor":
+        if self.speaks_openai:
             head, tail = b'{"type":"input_audio_buffer.append","audio":"', b'"}'
         self.up_head = frame_header(len(head) + len(load.audio[0]) + len(tail), masked=True) + head
         self.up_tail = tail
@@ -145,7 +148,7 @@ class Call(ClientPeer):
 
     def opened(self, path: str) -> None:
         self.load.calls.add(self)
-        if self.load.mode == "floor":
+        if self.speaks_openai:
             self.say({"type": "session.update", "session": {"type": "realtime", "instructions": "Be brief."}})
             return
         config: dict[str, Any] = {"instructions": "Be brief."}
@@ -254,7 +257,7 @@ class Call(ClientPeer):
         match event["type"]:
             case "agent_ready":
                 self.talk()
-            case "session.updated" if self.load.mode == "floor":
+            case "session.updated" if self.speaks_openai:
                 self.talk()
             case "agent_response_audio_delta":
                 self.hear(base64.b64decode(event["delta"]))
@@ -301,7 +304,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--calls", type=int, required=True)
-    parser.add_argument("--mode", choices=["floor", "json", "native", "binary"], required=True)
+    parser.add_argument("--mode", choices=["floor", "json", "native", "binary", "openai"], required=True)
     parser.add_argument("--authority", choices=["provider", "server"])
     options = parser.parse_args()
     load = Load(options.calls, options.mode, options.authority)

@@ -10,13 +10,20 @@ from dataclasses import asdict
 
 from bench.process import ROOT
 from bench.report import Check, Section, median
-from bench.window import BINARY, FLOOR, JSON1, NATIVE, SERVER_VAD, Subject, Window, measure
+from bench.window import BINARY, FLOOR, JSON1, NATIVE, OPENAI, SERVER_VAD, Subject, Window, measure
 
-SUBJECTS = (FLOOR, NATIVE, BINARY, JSON1)
+SUBJECTS = (FLOOR, NATIVE, BINARY, JSON1, OPENAI)
 """The order within one round; every ratio is to the floor of its own round."""
 DETECTOR_SESSIONS = 50
 """As many as one core can detect speech for, and some air."""
-RATIO_LIMITS = {(NATIVE.name, 100): 1.5, (NATIVE.name, 200): 1.4, (BINARY.name, 100): 1.4, (BINARY.name, 200): 1.25}
+RATIO_LIMITS = {
+    (NATIVE.name, 100): 1.5,
+    (NATIVE.name, 200): 1.4,
+    (BINARY.name, 100): 1.4,
+    (BINARY.name, 200): 1.25,
+    (OPENAI.name, 100): 1.5,
+    (OPENAI.name, 200): 1.5,
+}
 P99_LIMIT_MS = 10.0
 IDLE_LIMIT_MB = 90.0
 SESSION_LIMIT_KB = 150.0
@@ -27,9 +34,9 @@ IMPORT_RUNS = 5
 Windows = dict[tuple[str, int], list[Window]]
 
 HOW = (
-    "N sessions that talk both ways without pause in real time: up 16 kHz pcm16 in 40 ms chunks, down 24 kHz in 40 ms "
-    "deltas with 5 transcript deltas a second, whole turns with 400 ms between them, playback acknowledged every 100 "
-    "ms. The provider is emulated on a real loopback WebSocket (OpenAI's GA frames with its own turn detection, "
+    "N sessions that talk both ways without pause in real time: up 16 kHz pcm16 in 40 ms chunks (through the OpenAI "
+    "front 24 kHz, since that protocol has no other pcm), down 24 kHz in 40 ms deltas with 5 transcript deltas a "
+    "second, whole turns with 400 ms between them, playback acknowledged every 100 ms. The provider is emulated on a real loopback WebSocket (OpenAI's GA frames with its own turn detection, "
     "base64 in JSON); audio is resampled to 24 kHz, the log and the playback clock are on. The server runs alone on "
     "one core. Floor: a Starlette relay under uvicorn and uvloop that forwards frames unparsed over the same provider "
     "leg, deflate off. Each round runs the floor and then every server in fresh processes; ratios are to the floor of "

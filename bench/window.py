@@ -42,6 +42,7 @@ FLOOR = Subject("floor", "floor")
 NATIVE = Subject("native JSON", "native")
 BINARY = Subject("native binary", "binary")
 JSON1 = Subject("AgentScope 1.x JSON", "json")
+OPENAI = Subject("OpenAI front", "openai")
 SERVER_VAD = Subject("native JSON, authority server", "native", "server")
 
 

@@ -44,9 +44,10 @@ def down_tail() -> bytes:
     return struct.pack(f"<{samples}h", *(int(600 * math.sin(index / 9)) for index in range(samples)))
 
 
-def up_chunks() -> list[bytes]:
+def up_chunks(rate_hz: int = UP_HZ) -> list[bytes]:
     """The pcm of the 64 upstream chunks, in order."""
-    return [struct.pack("<h", index * LEVEL_STEP) * UP_SAMPLES for index in range(LEVELS)]
+    n_samples = rate_hz * CHUNK_MS // 1000
+    return [struct.pack("<h", index * LEVEL_STEP) * n_samples for index in range(LEVELS)]
 
 
 def level_number(sample: int) -> int:

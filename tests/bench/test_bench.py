@@ -5,13 +5,13 @@ import pytest
 from bench.burst import measure_burst
 from bench.report import Check, Section, median, share, write_into_page
 from bench.run import measure_talk
-from bench.window import BINARY, FLOOR, JSON1, NATIVE, Subject, measure
+from bench.window import BINARY, FLOOR, JSON1, NATIVE, OPENAI, Subject, measure
 
 CLIENTS = 2
 SECONDS = 2.0
 
 
-@pytest.mark.parametrize("subject", [FLOOR, NATIVE, BINARY, JSON1], ids=lambda subject: subject.name)
+@pytest.mark.parametrize("subject", [FLOOR, NATIVE, BINARY, JSON1, OPENAI], ids=lambda subject: subject.name)
 async def test_calls_talk_and_nothing_is_lost(subject: Subject) -> None:
     window = await measure(subject, CLIENTS, SECONDS, warm_s=0.1)
     assert window.deltas > CLIENTS * SECONDS * 10
