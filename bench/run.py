@@ -36,13 +36,14 @@ Windows = dict[tuple[str, int], list[Window]]
 HOW = (
     "N sessions that talk both ways without pause in real time: up 16 kHz pcm16 in 40 ms chunks (through the OpenAI "
     "front 24 kHz, since that protocol has no other pcm), down 24 kHz in 40 ms deltas with 5 transcript deltas a "
-    "second, whole turns with 400 ms between them, playback acknowledged every 100 ms. The provider is emulated on a real loopback WebSocket (OpenAI's GA frames with its own turn detection, "
-    "base64 in JSON); audio is resampled to 24 kHz, the log and the playback clock are on. The server runs alone on "
-    "one core. Floor: a Starlette relay under uvicorn and uvloop that forwards frames unparsed over the same provider "
-    "leg, deflate off. Each round runs the floor and then every server in fresh processes; ratios are to the floor of "
-    "the same round, the table gives the median round. A window in which a load generator was more than 30 ms late is "
-    "repeated. Delay is from the provider's write to the client's read. With authority `server` the up stream is no "
-    "speech: the detector runs on all of it and the provider gets none of it."
+    "second, whole turns with 400 ms between them, playback acknowledged every 100 ms. The provider is emulated on a "
+    "real loopback WebSocket (OpenAI's GA frames with its own turn detection, base64 in JSON); audio is resampled to "
+    "24 kHz, the log and the playback clock are on. The server runs alone on one core. Floor: a Starlette relay under "
+    "uvicorn and uvloop that forwards frames unparsed over the same provider leg, deflate off. Each round runs the "
+    "floor and then every server in fresh processes; ratios are to the floor of the same round, the table gives the "
+    "median round. A window in which a load generator was more than 30 ms late is repeated. Delay is from the "
+    "provider's write to the client's read. With authority `server` the up stream is no speech: the detector runs on "
+    "all of it and the provider gets none of it."
 )
 
 
