@@ -16,7 +16,7 @@ from fastapi import FastAPI
 
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
-from realtime.model.choose import open_model
+from realtime.model.choose import SERVICES, open_model
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.server.app import create_app
 from realtime.server.builtin import House
@@ -72,15 +72,17 @@ def app_of(plan: Plan, say: Callable[[str], None]) -> FastAPI:
 
 def _say_what_goes_out(models: Models, plan: Plan, say: Callable[[str], None]) -> None:
     """Nobody sends speech to a provider, or waits for one that lacks its key, unawares."""
-    for name in models.served:
-        told = models.describe(name)
+    unasked = plan.model is None and not plan.settings.routes
+    for told in map(models.describe, models.served):
         if told["missing"] is not None:
-            say(f"{name} cannot be called yet: set {told['missing']}.")
-        elif told["may_cost"] and plan.model is None and not plan.settings.routes:
+            say(f"{told['name']} cannot be called yet: set {told['missing']}.")
+        elif told["provider"] in SERVICES and unasked:
             say(
                 f"The only key found is for {told['title']}, so {told['model']} speaks. What is said in calls goes to "
                 f"{told['heard_by']} and may cost money; `--model local` keeps it on this computer."
             )
+        elif told["read_by"] is not None:
+            say(f"The words of calls go to {told['read_by']}; speech stays on this computer.")
 
 
 def _open_model(name: str) -> RealtimeModel:

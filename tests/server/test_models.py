@@ -219,15 +219,42 @@ async def test_a_model_that_cannot_be_had_is_an_error_and_the_socket_lives_on(
         await client.make_call(model_provider="scripted")
 
 
-async def test_a_refused_key_is_told_with_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("key", "base_url", "path", "sentence"),
+    [
+        ("OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "OpenAI refused the key: set OPENAI_API_KEY to a valid one"),
+        ("GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "", "Gemini refused the key: set GOOGLE_API_KEY to a valid one"),
+        (
+            *("DASHSCOPE_API_KEY", "DASHSCOPE_WEBSOCKET_BASE_URL", ""),
+            "DashScope refused the key: set DASHSCOPE_API_KEY to a valid one",
+        ),
+    ],
+    ids=["openai", "gemini", "dashscope"],
+)
+async def test_a_refused_key_is_told_with_its_variable(
+    key: str, base_url: str, path: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with serving(settings=ServerSettings(token="right", drain_s=0)) as provider:
-        monkeypatch.setenv("OPENAI_API_KEY", "wrong")
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
-        async with serving_app(app_of(Plan(), lambda _: None)) as place, place.client() as client:
-            await client.send({"type": "client_session_create"})
-            told = await client.until("agent_error")
-            assert told["code"] == "invalid_api_key"
-            assert told["message"] == "OpenAI refused the key: set OPENAI_API_KEY to a valid one"
+        monkeypatch.setenv(base_url, f"{provider.url}{path}")
+        for given in ("right", "wrong"):
+            monkeypatch.setenv(key, given)
+            async with serving_app(app_of(Plan(), lambda _: None)) as place, place.client() as client:
+                if given == "right":
+                    await client.make_call()
+                    continue
+                await client.send({"type": "client_session_create"})
+                told = await client.until("agent_error")
+                assert (told["code"], told["message"]) == ("invalid_api_key", sentence)
+
+
+def test_it_is_said_at_the_start_where_words_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REALTIME_LLM_BASE_URL", "https://chat.example/v1")
+    monkeypatch.setenv("REALTIME_LLM_MODEL", "llama3.2")
+    said: list[str] = []
+    app_of(Plan(), said.append)
+    assert said == [
+        "The words of calls go to the chat endpoint that REALTIME_LLM_BASE_URL names; speech stays on this computer."
+    ]
 
 
 async def test_the_model_in_the_address_of_a_front_is_routed(monkeypatch: pytest.MonkeyPatch) -> None:
