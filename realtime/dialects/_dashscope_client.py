@@ -35,7 +35,12 @@ DEFAULT_TURN_DETECTION: Json = {
     "create_response": True,
     "interrupt_response": True,
 }
-SILENCE_RANGE_MS = (200, 6_000)
+DETECTION_RANGES: dict[str, tuple[float, float]] = {
+    "threshold": (0.0, 1.0),
+    "silence_duration_ms": (200, 6_000),
+    "prefix_padding_ms": (0, 10_000),
+}
+"""The service takes thresholds from -1 to 1, every other model from 0 to 1."""
 
 ACTIVE = "conversation_already_has_active_response"
 NONE_ACTIVE = "response_cancel_not_active"
@@ -414,16 +419,17 @@ def _declaration(function: Json) -> Json:
 
 
 def _known_detection(said: Json, effective: Json) -> Json:
+    """What the client chose, now (`said`) or before. Defaults of this protocol are not those of every model."""
     known: Json = {"type": "server_vad" if effective["type"] == "server_vad" else "semantic_vad"}
-    if said.get("threshold") is not None:
-        # The service takes -1 to 1, everybody else 0 to 1.
-        known["threshold"] = min(1.0, max(0.0, said["threshold"]))
-    if said.get("silence_duration_ms") is not None:
-        least_ms, most_ms = SILENCE_RANGE_MS
-        known["silence_duration_ms"] = min(most_ms, max(least_ms, said["silence_duration_ms"]))
-    if said.get("prefix_padding_ms") is not None:
-        known["prefix_padding_ms"] = max(0, said["prefix_padding_ms"])
-    return known
+    chosen = {
+        key: effective[key]
+        for key in DETECTION_RANGES
+        if said.get(key) is not None or effective[key] != DEFAULT_TURN_DETECTION[key]
+    }
+    for key, value in chosen.items():
+        least, most = DETECTION_RANGES[key]
+        known[key] = min(most, max(least, value))
+    return known | {key: False for key in ("create_response", "interrupt_response") if not effective[key]}
 
 
 # -- items and responses -----------------------------------------------------------------------------------------------

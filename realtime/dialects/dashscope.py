@@ -187,6 +187,10 @@ class DashScopeDialect:
     def _detects(self) -> bool:
         return self._session["turn_detection"] is not None
 
+    @property
+    def _interrupts(self) -> bool:
+        return self._detects and bool(self._session["turn_detection"]["interrupt_response"])
+
     def _commit(self, label: str | None) -> c.ClientEvent:
         buffered_ms = self._input_bytes * 1000 / (2 * w.input_rate_hz(self._session))
         if buffered_ms < MIN_COMMIT_MS or (self._detects and not self._speaking):
@@ -293,7 +297,7 @@ class DashScopeDialect:
                     _keep(self._ghosts, event.item_id, None)
             case s.AgentInputStartedEvent():
                 self._speaking = True
-                if self._listener is not None:
+                if self._listener is not None and self._interrupts:
                     self._listener.fall_silent()
             case s.AgentInputDoneEvent():
                 self._speaking = False

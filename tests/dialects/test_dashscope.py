@@ -168,7 +168,11 @@ def test_a_detector_is_changed_key_by_key_and_switched_off_by_null() -> None:
         "create_response": False,
         "interrupt_response": True,
     }
-    assert config.auto_response is False
+    detection = config.turn_detection
+    assert not isinstance(detection, str)
+    assert detection is not None
+    assert (detection.threshold, detection.silence_duration_ms) == (0.1, 500), "what was chosen before still holds"
+    assert (config.auto_response, detection.create_response, detection.interrupt_response) == (False, False, None)
     assert call.update(turn_detection=None).turn_detection == "none"
 
 
@@ -427,6 +431,15 @@ def test_the_client_falls_silent_when_it_is_told_of_the_users_voice() -> None:
     call.now = 5.0
     assert call.listener.clock.heard_ms("item_1", call.now) == 400
     assert call.listener.unheard_ms(call.now) == 0
+
+
+def test_a_client_that_is_not_interrupted_plays_on() -> None:
+    call = Call()
+    call.update(turn_detection={"type": "server_vad", "interrupt_response": False})
+    speak(call, SECOND)
+    call.tell(s.AgentInputStartedEvent(item_id="item_u", audio_start_ms=10))
+    call.now = 5.0
+    assert call.listener.clock.heard_ms("item_1", call.now) == 1_000
 
 
 def test_asking_for_more_counts_what_was_said_as_heard() -> None:

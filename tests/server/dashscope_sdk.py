@@ -16,18 +16,14 @@ from typing import Any, Protocol
 from unittest import mock
 
 import pytest
-from fastapi import FastAPI
 from websocket import WebSocketApp
 
 from realtime.agent import RealtimeAgent
 from realtime.model import base
 from realtime.model.scripted import PROFILE, Expect, ScriptedModel, Step
-from realtime.server.calls import Calls
-from realtime.server.dashscope_door import PATH, dashscope_door
-from realtime.server.settings import ServerSettings
-from realtime.server.sockets import MakeAgent
+from realtime.server.dashscope_door import PATH
 from realtime.tool import Toolkit
-from tests.server.harness import PATIENCE_S, Json, Place, echo_agent, serving_app
+from tests.server.harness import PATIENCE_S, Json, Place, serving
 
 FLASH = "qwen3-omni-flash-realtime"
 NEWEST = "qwen3.8-omni-flash-realtime"
@@ -376,23 +372,6 @@ class Ear:
 
     def only(self, kind: str) -> list[Json]:
         return [frame for frame in self.frames if frame["type"] == kind]
-
-
-def application(make_agent: MakeAgent, settings: ServerSettings | None = None) -> FastAPI:
-    """A server that has this door alone."""
-    settings = settings or ServerSettings(drain_s=0)
-    calls = Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
-    app = FastAPI()
-    app.state.calls, app.state.settings = calls, settings
-    app.include_router(dashscope_door(make_agent, calls=calls, settings=settings))
-    return app
-
-
-@asynccontextmanager
-async def serving(make_agent: MakeAgent = echo_agent, settings: ServerSettings | None = None) -> AsyncIterator[Place]:
-    """The door on loopback. Calls that still run at the end get no time."""
-    async with serving_app(application(make_agent, settings)) as place:
-        yield place
 
 
 @asynccontextmanager

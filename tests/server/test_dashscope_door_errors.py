@@ -17,8 +17,8 @@ from realtime.model.scripted import Emit, Hangup, ScriptedModel, Speak
 from realtime.server.dashscope_door import PATH
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
-from tests.server.dashscope_sdk import FLASH, NEWEST, STYLES, SessionStyle, asked, sdk, serving, talking
-from tests.server.harness import Json
+from tests.server.dashscope_sdk import FLASH, NEWEST, STYLES, SessionStyle, asked, sdk, talking
+from tests.server.harness import Json, serving
 
 # -- errors ------------------------------------------------------------------------------------------------------------
 

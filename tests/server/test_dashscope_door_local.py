@@ -9,8 +9,8 @@ import soundfile
 from realtime.agent import RealtimeAgent
 from realtime.audio.resample import Resampler
 from realtime.model.local.connection import LocalRealtimeModel
-from tests.server.dashscope_sdk import STYLES, Ear, sdk, serving
-from tests.server.harness import Json
+from tests.server.dashscope_sdk import STYLES, Ear, sdk
+from tests.server.harness import Json, serving
 
 pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
 
