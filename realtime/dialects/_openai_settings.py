@@ -1,4 +1,11 @@
-"""The session of an OpenAI realtime client: its settings as this protocol shows them and as the call knows them."""
+"""The session of an OpenAI realtime client: its settings as this protocol shows them and as the call knows them.
+
+Handed on to whichever model is behind: instructions, modalities, tools, `tool_choice` (with the client's requests),
+`max_output_tokens`, voice, detection of turns, whether the user is transcribed. Shown to the client, but without
+effect, since no other model has a word for them: `speed`, `noise_reduction`, `idle_timeout_ms`, the model and the hints
+of the transcription, `truncation`, `tracing`, `prompt`, `reasoning`, `parallel_tool_calls`, `include`. Refused:
+transcription sessions, remote MCP tools.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,10 @@ from typing import Any
 import msgspec
 import openai
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from openai import AsyncOpenAI
+from openai.types.realtime import ClientSecretCreateResponse
 from websockets.asyncio.client import connect
 
 from realtime.agent import RealtimeAgent
@@ -108,6 +111,28 @@ def test_a_request_that_cannot_be_met_is_refused_by_name(body: bytes, code: str,
     with pytest.raises(Refusal) as refused:
         ClientSecrets().issue(body, Runtime.deterministic(lambda: 0.0))
     assert (refused.value.code, refused.value.param) == (code, param)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["expires_after", "session", "x"]),
+        st.none()
+        | st.integers()
+        | st.text(max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["type", "seconds", "tools", "audio", "model"]),
+            st.none() | st.integers() | st.just("realtime") | st.lists(st.none(), max_size=2) | st.just({"input": {}}),
+        ),
+    )
+)
+def test_no_request_breaks_it(body: dict[str, object]) -> None:
+    secrets = ClientSecrets()
+    try:
+        made = secrets.issue(msgspec.json.encode(body), Runtime.deterministic(lambda: 0.0))
+    except Refusal:
+        return
+    ClientSecretCreateResponse.model_validate(made)
+    assert secrets.find(made["value"], 0.0) is not None
 
 
 async def test_a_refusal_is_an_http_error_of_the_service() -> None:

