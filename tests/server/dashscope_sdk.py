@@ -1,6 +1,7 @@
 """The official DashScope SDK as a client of our door, in both of its styles: each frame that it gets is checked.
 
-The SDK ships no types: the fields of a frame are those that the protocol's documentation prints, no more and no less.
+The SDK ships no types: the fields of a frame are those that the protocol's documentation prints, no more and no less,
+and most frames satisfy the types that the openai SDK has of the protocol's ancestor, OpenAI's beta.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 from unittest import mock
 
 import pytest
+from openai.types.beta.realtime import RealtimeServerEvent
+from pydantic import BaseModel
 from websocket import WebSocketApp
 
 from realtime.agent import RealtimeAgent
@@ -115,10 +118,23 @@ PART_KEYS = {
 USAGE_KEYS = {"total_tokens", "input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details"}
 
 
+def _ancestors() -> dict[str, type[BaseModel]]:
+    """The types of the protocol that this one was derived from, for the frames in which both agree."""
+    union = get_args(RealtimeServerEvent)[0]
+    named = {get_args(one.model_fields["type"].annotation)[0]: one for one in get_args(union)}
+    apart = ("session.", "response.created", "response.done", f"{_TRANSCRIPTION}.")
+    return {name: one for name, one in named.items() if not name.startswith(apart)}
+
+
+ANCESTORS = _ancestors()
+
+
 def check_frame(frame: Json) -> None:
     """Fail unless the frame has exactly the documented fields, in the documented order at its head."""
     kind = frame["type"]
     assert kind in FIELDS, f"the service has no {kind}"
+    if kind in ANCESTORS:
+        ANCESTORS[kind].model_validate(frame)
     assert [*frame][:2] == ["event_id", "type"]
     assert {*frame} == {"event_id", "type", *FIELDS[kind]}, frame
     if "session" in frame:
