@@ -16,7 +16,7 @@ from realtime.agent.reporter import Reporter
 from realtime.agent.responses import Part, Response
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.base import ContentPart, Item, ResponseOverrides
+from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model import base
 from realtime.turn import Action, Signal, Turn
@@ -85,7 +85,9 @@ class Answers:
         self._turn = turn
         self._signal = signal
         self.tool_auto_response = True
-        self._ms_per_byte = 1000 / (2 * profile.output_rate_hz)
+        self._output_hz = profile.output_rate_hz
+        self._format: AudioFormat | None = None
+        self._ms_per_byte = 0.0
         self._responses: dict[str, Response] = {}
         self._active: Response | None = None
         # Responses asked for that have not begun: still wanted, and no longer wanted (they come first).
@@ -234,6 +236,10 @@ class Answers:
             if event.item_id not in self._conversation:
                 # It was deleted while it was being said.
                 return
+            if event.format is not self._format:
+                # Another model may take over in the middle of a call.
+                self._format = event.format
+                self._ms_per_byte = 500 / (event.format.rate or self._output_hz)
             self._conversation.hear_audio(event.item_id, len(event.delta) * self._ms_per_byte)
         self._emit(
             s.AgentResponseAudioDeltaEvent(

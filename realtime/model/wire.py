@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -30,26 +29,20 @@ from realtime.event.model import (
     ModelSessionCreatedEvent,
     ModelSessionEndedEvent,
 )
+from realtime.model._backlog import Backlog
 from realtime.model._silence import SilenceWatch
 from realtime.model.base import (
     AudioAppend,
-    AudioClear,
-    AudioCommit,
     CloseVerdict,
     Codec,
     Frame,
     History,
-    ItemCreate,
-    ItemDelete,
-    ItemTruncate,
     ModelInput,
     OnEvent,
     Profile,
-    ResponseCancel,
     ResponseCreate,
     SessionUpdate,
     Settings,
-    ToolResult,
 )
 from realtime.model.link import Dial, Link, Receiver, WireLimits, dial_websocket
 from realtime.runtime import Runtime
@@ -133,12 +126,12 @@ class Wire:
         self._ended = False
         self._session_id = ""
         self._reading = True
-        self._waiting: deque[ModelInput] = deque()
-        self._waiting_audio_bytes = 0
+        self._waiting = Backlog(
+            max_audio_bytes=int(limits.kept_audio_s * self._profile.input_rate_hz) * 2,
+            max_controls=limits.max_waiting_messages,
+        )
         self._accepted_bytes = 0
         self._skipped_bytes = 0
-        self.dropped_audio_bytes = 0
-        """Input audio that had to be given up, oldest first."""
         self.faults = 0
         """Exceptions raised by a codec or by `on_event`: each cost one frame or event."""
 
@@ -146,6 +139,11 @@ class Wire:
     def profile(self) -> Profile:
         """What the model can do."""
         return self._profile
+
+    @property
+    def dropped_audio_bytes(self) -> int:
+        """Input audio that had to be given up, oldest first."""
+        return self._waiting.dropped_audio_bytes
 
     def send(self, message: ModelInput) -> None:
         """See `Connection.send`."""
@@ -230,8 +228,8 @@ class Wire:
     def _opened(self, leg: _Leg, event: ModelSessionCreatedEvent) -> None:
         leg.opened(self._runtime.now())
         self._session_id = event.session_id
-        self._forget_restored(leg.restored)
-        self._skipped_bytes = self._accepted_bytes - self._waiting_audio_bytes
+        self._waiting.forget_restored(leg.restored, link_was_lost=self._lost_s is not None)
+        self._skipped_bytes = self._accepted_bytes - self._waiting.audio_bytes
         leg.set_reading(self._reading)
         if self._lost_s is None:
             self._emit(event)
@@ -244,10 +242,7 @@ class Wire:
 
     def _drain(self, leg: _Leg) -> None:
         while self._waiting and leg is self._leg and leg.is_open and leg.can_write:
-            message = self._waiting.popleft()
-            if type(message) is AudioAppend:
-                self._waiting_audio_bytes -= len(message.pcm)
-            leg.send(message)
+            leg.send(self._waiting.pop())
 
     def _leg_lost(self, leg: _Leg, verdict: CloseVerdict, code: int) -> None:
         if leg is not self._leg:
@@ -256,7 +251,7 @@ class Wire:
         leg.watch.stop()
         now_s = self._runtime.now()
         self._close_responses(leg, "failed", "link_lost")
-        self._forget_asked()
+        self._waiting.forget_asked()
         logger.info("provider link lost: session=%s close=%d code=%s", self._session_id, code, verdict.code)
         if verdict.reconnect:
             if now_s - leg.opened_s >= self._limits.settled_s:
@@ -369,25 +364,11 @@ class Wire:
     # Messages that have to wait.
 
     def _keep(self, message: ModelInput) -> None:
-        self._waiting.append(message)
-        if type(message) is AudioAppend:
-            self._waiting_audio_bytes += len(message.pcm)
-            bound_bytes = int(self._limits.kept_audio_s * self._profile.input_rate_hz) * 2
-            while self._waiting_audio_bytes > bound_bytes:
-                self._drop_oldest_audio()
-        elif len(self._waiting) > self._limits.max_waiting_messages:
-            controls = sum(type(message) is not AudioAppend for message in self._waiting)
-            if controls > self._limits.max_waiting_messages:
-                self._overflow()
-
-    def _drop_oldest_audio(self) -> None:
-        for index, message in enumerate(self._waiting):
-            if type(message) is AudioAppend:
-                del self._waiting[index]
-                self._waiting_audio_bytes -= len(message.pcm)
-                self.dropped_audio_bytes += len(message.pcm)
-                self._skipped_bytes += len(message.pcm)
-                return
+        dropped = self._waiting.dropped_audio_bytes
+        self._waiting.keep(message)
+        self._skipped_bytes += self._waiting.dropped_audio_bytes - dropped
+        if self._waiting.overflowed:
+            self._overflow()
 
     def _overflow(self) -> None:
         self._done = True
@@ -397,41 +378,6 @@ class Wire:
         if self._redial is not None:
             self._redial.cancel()
         self._give_up("overflow", "the model takes no more messages")
-
-    def _forget_asked(self) -> None:
-        """Whoever asked will ask again where it still matters (see `Connection`); what was never sent goes as well."""
-
-        def still_needed(message: ModelInput) -> bool:
-            match message:
-                case ResponseCreate(overrides=overrides):
-                    return overrides is not None and overrides.conversation == "none"
-                case AudioAppend() | AudioCommit() | AudioClear() | ResponseCancel():
-                    return False
-                case _:
-                    return True
-
-        self._waiting = deque(message for message in self._waiting if still_needed(message))
-        self._waiting_audio_bytes = 0
-
-    def _forget_restored(self, items: Sequence[Item]) -> None:
-        """Take out of the waiting messages what the restored context already holds or makes void."""
-        item_ids = {item.id for item in items}
-        results = {item.tool_result.id for item in items if item.tool_result is not None}
-
-        def still_needed(message: ModelInput) -> bool:
-            match message:
-                case ItemCreate(item=item):
-                    return item.id not in item_ids
-                case ToolResult(result=result):
-                    return result.id not in results
-                case ItemDelete(item_id=item_id):
-                    return item_id in item_ids
-                case ItemTruncate() | ResponseCancel() | SessionUpdate():
-                    return self._lost_s is None  # of responses that died with the link; the settings were sent anew
-                case _:
-                    return True
-
-        self._waiting = deque(message for message in self._waiting if still_needed(message))
 
     @property
     def _skipped_ms(self) -> int:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
+
+import pybase64
 
 from realtime.event import Item, ModelEvent
 from realtime.model.base import Connection, RealtimeModel, Settings
@@ -21,6 +24,8 @@ from tests.model.gemini_emulator import GeminiEmulator
 
 KEY = "sk-test-0123456789abcdef"
 LIMITS = WireLimits(first_delay_s=0.02, max_delay_s=0.1, close_timeout_s=0.3, open_timeout_s=5.0, session_timeout_s=5.0)
+COUNT = itertools.count(1)
+"""Ids are never used twice, as with the services."""
 E = TypeVar("E")
 
 
@@ -65,14 +70,14 @@ class OpenAIFake(Fake):
         return OpenAIRealtimeModel(**{"api_key": KEY, "base_url": service.base_url, "limits": LIMITS} | options)
 
     async def speak(self, session: Any, text: str, pcm: bytes) -> None:
-        await session.speak("resp_1", "item_a", text, pcm)
+        number = next(COUNT)
+        await session.speak(f"resp_{number}", f"item_{number}", text, pcm)
 
     async def begin(self, session: Any, text: str, pcm: bytes) -> None:
-        where = {"response_id": "resp_1", "item_id": "item_a", "output_index": 0, "content_index": 0}
-        await session.begin("resp_1", "item_a")
+        number = next(COUNT)
+        where = {"response_id": f"resp_{number}", "item_id": f"item_{number}", "output_index": 0, "content_index": 0}
+        await session.begin(where["response_id"], where["item_id"])
         await session.send("response.output_audio_transcript.delta", **where, delta=text)
-        import pybase64
-
         await session.send("response.output_audio.delta", **where, delta=pybase64.b64encode_as_string(pcm))
 
     async def call_tool(self, session: Any, *call_ids: str) -> None:
@@ -93,10 +98,9 @@ class DashScopeFake(OpenAIFake):
         return DashScopeRealtimeModel(**{"api_key": KEY, "base_url": service.base_url, "limits": LIMITS} | options)
 
     async def begin(self, session: Any, text: str, pcm: bytes) -> None:
-        import pybase64
-
-        where = {"response_id": "resp_1", "item_id": "item_a", "output_index": 0, "content_index": 0}
-        await session.begin("resp_1", "item_a")
+        number = next(COUNT)
+        where = {"response_id": f"resp_{number}", "item_id": f"item_{number}", "output_index": 0, "content_index": 0}
+        await session.begin(where["response_id"], where["item_id"])
         await session.send("response.audio_transcript.delta", **where, delta=text)
         await session.send("response.audio.delta", **where, delta=pybase64.b64encode_as_string(pcm))
 

@@ -1,0 +1,113 @@
+"""Messages to a model that wait for a link: bounded, in order, and rid of what a new link makes void."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from realtime.event.base import Item
+from realtime.model.base import (
+    AudioAppend,
+    AudioClear,
+    AudioCommit,
+    ItemCreate,
+    ItemDelete,
+    ItemTruncate,
+    ModelInput,
+    ResponseCancel,
+    ResponseCreate,
+    SessionUpdate,
+    ToolResult,
+)
+
+
+class Backlog:
+    """A queue that drops its oldest audio beyond `max_audio_bytes`, and never anything else: see `overflowed`."""
+
+    __slots__ = ("_max_audio_bytes", "_max_controls", "_messages", "audio_bytes", "dropped_audio_bytes")
+
+    def __init__(self, *, max_audio_bytes: int, max_controls: int) -> None:
+        self._max_audio_bytes = max_audio_bytes
+        self._max_controls = max_controls
+        self._messages: deque[ModelInput] = deque()
+        self.audio_bytes = 0
+        self.dropped_audio_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __iter__(self) -> Iterator[ModelInput]:
+        return iter(self._messages)
+
+    @property
+    def overflowed(self) -> bool:
+        """More than audio waits than is allowed."""
+        if len(self._messages) <= self._max_controls:
+            return False
+        return sum(type(message) is not AudioAppend for message in self._messages) > self._max_controls
+
+    def keep(self, message: ModelInput) -> None:
+        """One more waits."""
+        self._messages.append(message)
+        if type(message) is AudioAppend:
+            self.audio_bytes += len(message.pcm)
+            while self.audio_bytes > self._max_audio_bytes:
+                self._drop_oldest_audio()
+
+    def pop(self) -> ModelInput:
+        """The one that has waited longest. Raises IndexError where none does."""
+        message = self._messages.popleft()
+        if type(message) is AudioAppend:
+            self.audio_bytes -= len(message.pcm)
+        return message
+
+    def clear(self) -> None:
+        """Nothing waits any more."""
+        self._messages.clear()
+        self.audio_bytes = 0
+
+    def forget_asked(self) -> None:
+        """The link is lost: whoever asked will ask again where it still matters (see `Connection`)."""
+
+        def still_needed(message: ModelInput) -> bool:
+            match message:
+                case ResponseCreate(overrides=overrides):
+                    return overrides is not None and overrides.conversation == "none"
+                case AudioAppend() | AudioCommit() | AudioClear() | ResponseCancel():
+                    return False
+                case _:
+                    return True
+
+        self._filter(still_needed)
+        self.audio_bytes = 0
+
+    def forget_restored(self, items: Sequence[Item], *, link_was_lost: bool) -> None:
+        """A new session was opened with these items: take out what they hold already or make void."""
+        item_ids = {item.id for item in items}
+        results = {item.tool_result.id for item in items if item.tool_result is not None}
+
+        def still_needed(message: ModelInput) -> bool:
+            match message:
+                case ItemCreate(item=item):
+                    return item.id not in item_ids
+                case ToolResult(result=result):
+                    return result.id not in results
+                case ItemDelete(item_id=item_id):
+                    return item_id in item_ids
+                case ItemTruncate() | ResponseCancel() | SessionUpdate():
+                    return not link_was_lost  # of responses that died with the link; the settings were sent anew
+                case _:
+                    return True
+
+        self._filter(still_needed)
+
+    def _filter(self, still_needed: Callable[[ModelInput], bool]) -> None:
+        self._messages = deque(message for message in self._messages if still_needed(message))
+
+    def _drop_oldest_audio(self) -> None:
+        for index, message in enumerate(self._messages):
+            if type(message) is AudioAppend:
+                del self._messages[index]
+                self.audio_bytes -= len(message.pcm)
+                self.dropped_audio_bytes += len(message.pcm)
+                return
