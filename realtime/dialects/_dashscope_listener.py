@@ -1,8 +1,8 @@
-"""The listener of a DashScope client: unpaced; what was heard is estimated, since such a client reports nothing."""
+"""The listener of a DashScope client: unpaced; it has heard what had time to be played, since it reports nothing."""
 
 from __future__ import annotations
 
-from realtime.audio.playback import EstimatedPlayback
+from realtime.audio.playback import WallClockPlayback
 from realtime.dialects._dashscope_client import OUTPUT_RATE_HZ
 from realtime.dialects._openai_listener import Follower, FollowingListener
 from realtime.listener import Sink
@@ -18,7 +18,7 @@ class DashScopeListener(FollowingListener):
 
     def play_at(self, rate_hz: int) -> None:
         """Speech goes out at this rate from now on. Only before the first of it: what was heard is counted anew."""
-        self.clock = EstimatedPlayback(rate_hz)
+        self.clock = WallClockPlayback(rate_hz)
         self._rate_hz = self._model_rate_hz = rate_hz
         self._resampler = None
 

@@ -59,6 +59,7 @@ class HouseAgent(RealtimeAgent):
             timer.cancel()
         self._timers.clear()
         await super().leave(reason)
+        self.toolkit = Toolkit()  # ours refers back here: freed at once and not by the collector
 
     def _set_timer(self, seconds: float) -> None:
         # Plain functions run in a thread.

@@ -405,7 +405,7 @@ class ClientSocket:
             agent = await make_agent_of(self._make_agent, user=self._user, config=config, call_id=call_id)
         except Exception as error:
             place.leave()
-            logger.error("could not make the agent of %s", call_id, exc_info=error)
+            _note(f"could not make the agent of {call_id}", error)
             await self._tell(error_event(public_error(error)))
             await self._tell(s.ServerSessionEndedEvent(session_id=self._session_id, reason="agent_failed"))
             return
@@ -425,7 +425,7 @@ class ClientSocket:
         try:
             await session.start(config)
         except Exception as error:
-            logger.error("could not start the agent of %s", call_id, exc_info=error)
+            _note(f"could not start the agent of {call_id}", error)
 
     def _call_ended(self, place: Place) -> None:
         place.leave()
@@ -510,6 +510,14 @@ class ClientSocket:
         if self._deadline is not None and not self._deadline.expired():
             now = asyncio.get_running_loop().time()
             self._deadline.reschedule(None if delay_s is None else now + delay_s)
+
+
+def _note(what: str, error: Exception) -> None:
+    """Into the log: in a line what the client is told of as well, such as a missing key; a fault of ours whole."""
+    if public_error(error) is error:
+        logger.warning("%s: %s", what, error)
+    else:
+        logger.error("%s", what, exc_info=error)
 
 
 def _size(message: Message) -> int:

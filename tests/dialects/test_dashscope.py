@@ -414,11 +414,11 @@ def test_an_answer_withdrawn_unheard_can_still_be_named_by_the_client() -> None:
 # -- what was heard ----------------------------------------------------------------------------------------------------
 
 
-def test_what_was_heard_is_estimated_from_the_clock() -> None:
+def test_heard_is_what_had_time_to_be_played() -> None:
     call = Call()
     speak(call, SECOND)
     call.now = 0.5
-    assert call.listener.clock.heard_ms("item_1", call.now) == 400
+    assert call.listener.clock.heard_ms("item_1", call.now) == 500
     call.now = 5.0
     assert call.listener.clock.heard_ms("item_1", call.now) == 1_000
 
@@ -429,7 +429,7 @@ def test_the_client_falls_silent_when_it_is_told_of_the_users_voice() -> None:
     call.now = 0.5
     call.tell(s.AgentInputStartedEvent(item_id="item_u", audio_start_ms=10))
     call.now = 5.0
-    assert call.listener.clock.heard_ms("item_1", call.now) == 400
+    assert call.listener.clock.heard_ms("item_1", call.now) == 500
     assert call.listener.unheard_ms(call.now) == 0
 
 
