@@ -50,7 +50,8 @@ def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
             if not gate.shows_token(request):
                 raise _wrong_key()
             body = await _body(request, body_bytes)
-            return JSONResponse(secrets.issue(body, Runtime.of_loop(asyncio.get_running_loop())))
+            made = secrets.issue(body, Runtime.of_loop(asyncio.get_running_loop()))
+            return JSONResponse(made, headers={"cache-control": "no-store"})
         except Refusal as error:
             return _http_error(error)
 

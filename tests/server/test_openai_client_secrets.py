@@ -86,7 +86,9 @@ async def test_a_secret_that_is_not_valid_opens_nothing(settings: ServerSettings
 async def test_asking_needs_the_token_itself() -> None:
     async with serving(settings=GUARDED) as place:
         async with asking(place) as client:
-            value = (await client.realtime.client_secrets.create()).value
+            answer = await client.realtime.client_secrets.with_raw_response.create()
+            assert answer.headers["cache-control"] == "no-store"
+            value = answer.parse().value
         for key in ("wrong", value):
             async with asking(place, key) as client:
                 with pytest.raises(openai.AuthenticationError) as refused:
