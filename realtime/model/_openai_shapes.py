@@ -142,8 +142,8 @@ def write_turn_detection(wanted: TurnDetection | str | None) -> dict[str, Any] |
     if wanted.authority in ("server", "client") or wanted.type == "none":
         return None
     kind = wanted.type or "server_vad"
-    names = ("eagerness",) if kind == "semantic_vad" else ("threshold", "prefix_padding_ms", "silence_duration_ms")
-    names += ("create_response", "interrupt_response")
+    names = ["eagerness"] if kind == "semantic_vad" else ["threshold", "prefix_padding_ms", "silence_duration_ms"]
+    names += ["create_response", "interrupt_response"]
     said = {name: value for name in names if (value := getattr(wanted, name)) is not None}
     return {"type": kind} | said
 

@@ -11,6 +11,7 @@ from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
+from realtime.event.base import ResponseOverrides
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model import base
@@ -125,7 +126,7 @@ async def test_an_answer_of_which_nothing_was_heard_is_made_anew() -> None:
 
 async def test_a_request_that_was_under_way_is_made_again_as_it_was() -> None:
     async with call() as made:
-        overrides = base.ResponseOverrides(instructions="Be short.")
+        overrides = ResponseOverrides(instructions="Be short.")
         made.receive(c.ClientResponseCreateEvent(response=overrides))
         sent = lose(made)
         made.link.say(BACK)
