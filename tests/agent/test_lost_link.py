@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from realtime.agent.unsettled import KEPT_MS, KEPT_WHILE_QUIET_MS
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.event import client as c
 from realtime.event import model as m
@@ -188,12 +189,12 @@ async def test_of_silence_little_is_said_again_and_of_speech_all_of_it_up_to_ten
     async with call() as made:
         for _ in range(40):
             made.hear(100)
-        assert len(again(made, lose(made))) == 2_000 * 32
+        assert len(again(made, lose(made))) == KEPT_WHILE_QUIET_MS * 32
         made.link.say(BACK)
         made.link.hear_start("u1", 3_900)
         for _ in range(150):
             made.hear(100)
-        assert len(again(made, lose(made))) == 10_000 * 32
+        assert len(again(made, lose(made))) == KEPT_MS * 32
 
 
 async def test_what_was_understood_is_not_said_again() -> None:
