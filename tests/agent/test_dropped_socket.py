@@ -33,7 +33,7 @@ ANSWERS = {QUESTION: ANSWER, "still there": "yes"}
 FRAMES = 30
 """Of the whole turn: what the service says of the question, and the answer."""
 ENOUGH_SILENCE_MS = 200
-VOICE_MS = 600
+VOICE_MS = 400
 
 
 class Dropped(Exception):
