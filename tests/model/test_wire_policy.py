@@ -108,6 +108,7 @@ class ToyProvider:
         self.dialled_s: list[float] = []
         self.greets = True
         self.greets_early = False
+        self.handshake_s = 0.0
 
     async def dial(self, address: Address, receiver: Receiver, limits: WireLimits) -> ToyLink:
         loop = asyncio.get_running_loop()
@@ -115,6 +116,7 @@ class ToyProvider:
         failure = self.failures.pop(0) if self.failures else None
         if failure is not None:
             raise failure
+        await asyncio.sleep(self.handshake_s)
         link = ToyLink(receiver)
         self.links.append(link)
         greeting = ModelEvents.ModelSessionCreatedEvent(session_id=f"sess_{len(self.links)}")
@@ -325,6 +327,24 @@ async def test_audio_of_the_gap_is_kept_up_to_ten_seconds_oldest_dropped() -> No
     kept = [f"audio {2000 - 2 * second}" for second in range(2, 12)]
     assert call.link.written == ["open be brief", *kept, "AudioCommit"]
     assert wire.dropped_audio_bytes == 2000 + 1998
+    await wire.close()
+
+
+async def test_after_a_dropped_link_speech_is_kept_and_waits_300_ms_beyond_the_handshake_at_most() -> None:
+    call = Call(limits=WireLimits())
+    wire = await call.open()
+    call.provider.handshake_s = 0.4
+    frame = AudioAppend(SECOND[:40])
+    for lost_after in range(50):
+        wire.send(frame)
+        await asyncio.sleep(0.02)
+        if lost_after == 24:
+            call.link.lose()
+    sent_to_both = [call.provider.links[0].written[1:], call.link.written[1:]]
+    await asyncio.sleep(1)
+    reconnected = [event for event in call.events if isinstance(event, ModelEvents.ModelReconnectedEvent)]
+    assert [400 < event.gap_ms <= 400 + 300 for event in reconnected] == [True]
+    assert sum(len(written) for written in sent_to_both) == 50, "every frame went over one link or the other"
     await wire.close()
 
 

@@ -1,0 +1,154 @@
+"""Whole calls on the models of the providers, each with its service on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from realtime.agent.realtime import RealtimeAgent
+from realtime.audio.playback import AcknowledgedPlayback
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import AudioFormat
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.runtime import Runtime
+from realtime.session import Session
+from tests.agent.fakes import ListSink, listener_into
+from tests.agent.test_dropped_socket import Log, hear_all, said
+from tests.model.providers import FAKES, Fake
+
+OPENAI, GEMINI, DASHSCOPE = FAKES
+PUSH_TO_TALK = SessionConfig(turn_detection=TurnDetection(authority="client"))
+TONE_HZ = 440
+SECOND = b"\x01\x02" * 24_000
+each = pytest.mark.parametrize("fake", FAKES, ids=lambda fake: fake.name)
+
+
+@asynccontextmanager
+async def call(
+    fake: Fake, config: SessionConfig = PUSH_TO_TALK, **options: Any
+) -> AsyncIterator[tuple[Session, Log, Any]]:
+    async with fake.service() as service:
+        runtime = Runtime()
+        agent = RealtimeAgent("Friday", "Be nice.", fake.model(service, **options))
+        session = Session(agent=agent, runtime=runtime, session_id="session1")
+        view = listener_into(ListSink(), runtime, clock=AcknowledgedPlayback(24_000))
+        session.attach(view)
+        log = Log()
+        session.log.subscribe(log.note)
+        await session.start(config)
+        try:
+            yield session, log, service
+        finally:
+            await session.end("test_over")
+            session.detach(view)
+
+
+async def turn_over(fake: Fake, service: Any) -> bytes:
+    """Waits until the service was told that the user's turn is over. Returns all audio it got."""
+    session = await service.session()
+
+    def is_over() -> bool:
+        if fake is GEMINI:
+            return any("activityEnd" in said for said in session.sent("realtimeInput"))
+        return bool(session.sent("input_audio_buffer.commit"))
+
+    async with asyncio.timeout(10), session._arrived:
+        await session._arrived.wait_for(is_over)
+    return fake.sent_audio(session)
+
+
+@each
+@pytest.mark.parametrize("browser_hz", [8_000, 16_000, 22_050, 24_000, 44_100, 48_000])
+async def test_audio_of_any_browser_rate_comes_at_the_model_s_rate(fake: Fake, browser_hz: int) -> None:
+    """RTM-22: audio of any browser rate is resampled to the model's input rate: as long as before, the same tone, and
+    no edge where the chunks meet."""
+    model_hz = {"openai": 24_000, "gemini": 16_000, "dashscope": 16_000}[fake.name]
+    wave = np.sin(2 * np.pi * TONE_HZ * np.arange(browser_hz) / browser_hz)
+    pcm = (wave * 20_000).astype("<i2").tobytes()
+    async with call(fake) as (session, _, service):
+        step = browser_hz // 50 * 2
+        for at in range(0, len(pcm), step):
+            session.receive(c.ClientAudioAppendEvent(audio=pcm[at : at + step], format=AudioFormat.pcm16(browser_hz)))
+        session.receive(c.ClientAudioCommitEvent())
+        got = np.frombuffer(await turn_over(fake, service), "<i2").astype(float)
+    assert abs(len(got) - model_hz) <= model_hz * 30 // 1000
+    middle = got[len(got) // 10 : -len(got) // 10]
+    crossings = np.count_nonzero(np.diff(np.signbit(middle)))
+    assert crossings / 2 / (len(middle) / model_hz) == pytest.approx(TONE_HZ, rel=0.01)
+    steepest = 20_000 * 2 * np.pi * TONE_HZ / model_hz
+    assert np.abs(np.diff(middle)).max() <= steepest * 1.05
+
+
+async def test_a_model_without_eyes_refuses_a_picture_and_the_call_goes_on() -> None:
+    """RTM-09: an image to a model that takes text and audio is an agent_error, and the session lives on."""
+    async with call(OPENAI, model_name="gpt-4o-realtime-preview") as (session, log, service):
+        assert session.agent.describe()["input_modalities"] == ["audio", "text"]
+        session.receive(c.ClientImageAppendEvent(image=b"\xff\xd8"))
+        (error,) = log.of(s.AgentErrorEvent)
+        assert error.code == "unsupported_modality"
+        assert "image" in error.message
+        session.receive(c.ClientTextAppendEvent(text="still there"))
+        provider = await service.session()
+        await provider.until("response.create")
+        await OPENAI.speak(provider, "yes", SECOND)
+        await log.until(lambda: log.of(s.AgentResponseDoneEvent) != [])
+        assert said(session) == [("user", "still there"), ("assistant", "yes")]
+        assert not any(frame["type"] == "input_image_buffer.append" for frame in provider.frames)
+        assert len(provider.sent("conversation.item.create")) == 1
+
+
+@each
+async def test_an_answer_broken_off_by_a_dropped_socket_goes_on(fake: Fake) -> None:
+    """RTA-25, on each provider: the socket is killed, it is told and dialled again, with the conversation."""
+    async with call(fake) as (session, log, service):
+        session.receive(c.ClientTextAppendEvent(text="Count."))
+        first = await service.session()
+        asked = "clientContent" if fake is GEMINI else "response.create"
+        await first.until(asked)
+        await fake.begin(first, "one two three four five six", SECOND)
+        await log.until(lambda: log.of(s.AgentResponseAudioDeltaEvent) != [])
+        first.drop()
+        await log.until(lambda: log.of(s.AgentReconnectedEvent) != [])
+        second = await service.session(2)
+        # Gemini gets the conversation as a turn of its own before the request.
+        await second.until(asked, 2 if fake is GEMINI else 1)
+        heard = session.conversation.items()[1].text
+        frames = str(second.frames)
+        assert 0 < len(heard) < len("one two three four five six")
+        assert frames.count(f"'{heard}'") == 1, "the heard part, and no more"
+        assert frames.count("Count.") == frames.count("Go on exactly where it stops") == 1
+        await fake.speak(second, "and so on", SECOND)
+        await log.until(lambda: log.of(s.AgentResponseDoneEvent)[-1].status == "completed")
+        assert said(session) == [("user", "Count."), ("assistant", f"{heard} and so on")]
+        hear_all(session)
+        assert log.of(s.AgentErrorEvent) == []
+
+
+@each
+async def test_a_turn_whose_commit_was_under_way_is_said_again_and_answered(fake: Fake) -> None:
+    async with call(fake) as (session, log, service):
+        for _ in range(5):
+            session.receive(c.ClientAudioAppendEvent(audio=b"\1\0" * 1_600, format=AudioFormat.pcm16(16_000)))
+        session.receive(c.ClientAudioCommitEvent())
+        before = await turn_over(fake, service)
+        (await service.session()).drop()
+        await log.until(lambda: log.of(s.AgentReconnectedEvent) != [])
+        second = await service.session(2)
+
+        def is_asked() -> bool:
+            if fake is GEMINI:
+                return any("activityEnd" in said for said in second.sent("realtimeInput"))
+            return bool(second.sent("input_audio_buffer.commit") and second.sent("response.create"))
+
+        async with asyncio.timeout(10), second._arrived:
+            await second._arrived.wait_for(is_asked)
+        assert fake.sent_audio(second) == before
+        await fake.speak(second, "I heard you", SECOND)
+        await log.until(lambda: log.of(s.AgentResponseDoneEvent) != [])
+        assert said(session)[-1] == ("assistant", "I heard you")

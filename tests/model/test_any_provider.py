@@ -1,0 +1,220 @@
+"""What holds for every provider alike, over real sockets with a service each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from realtime.event import Item, ModelEvent, ModelEvents
+from realtime.event.base import ContentPart
+from realtime.event.config import ToolDeclaration
+from realtime.message import ToolResultBlock
+from realtime.model.base import (
+    AudioAppend,
+    AudioClear,
+    AudioCommit,
+    Codec,
+    ItemCreate,
+    ItemDelete,
+    ItemRetrieve,
+    ItemTruncate,
+    RealtimeModel,
+    ResponseCancel,
+    ResponseCreate,
+    SessionUpdate,
+    Settings,
+    ToolResult,
+)
+from tests.model.grammar import check_grammar
+from tests.model.providers import FAKES, KEY, Fake, Talk, talk
+
+PCM = b"\x01\x02" * 12_000
+TOOL = ToolDeclaration(name="get_time", description="The time.", parameters={"type": "object", "properties": {}})
+each = pytest.mark.parametrize("fake", FAKES, ids=lambda fake: fake.name)
+
+
+def text(item_id: str, words: str) -> Item:
+    return Item(id=item_id, role="user", content=(ContentPart(type="text", text=words),))
+
+
+async def asked(made: Talk, count: int) -> Any:
+    """The service, once it was asked for an answer so many times."""
+    session = await made.session()
+    await session.until("clientContent" if made.fake.name == "gemini" else "response.create", count)
+    return session
+
+
+def told(events: Sequence[ModelEvent]) -> list[tuple[str, object]]:
+    """What the events say, without ids and without where they were cut: (type, what)."""
+    lines: list[tuple[str, object]] = []
+    for event in events:
+        match event:
+            case ModelEvents.ModelResponseAudioDeltaEvent(delta=pcm, format=pcm_format):
+                _grow(lines, ("audio", pcm_format.rate), pcm)
+            case ModelEvents.ModelResponseAudioTranscriptDeltaEvent(delta=delta):
+                _grow(lines, ("words",), delta)
+            case ModelEvents.ModelResponseAudioTranscriptDoneEvent(transcript=transcript):
+                lines.append((event.type, transcript.strip()))
+            case ModelEvents.ModelResponseToolUseDoneEvent(tool_use=call):
+                lines.append((event.type, (call.id, call.name, call.input.replace(" ", ""))))
+            case ModelEvents.ModelResponseDoneEvent():
+                lines.append((event.type, event.status))
+            case ModelEvents.ModelSessionEndedEvent(reason=reason):
+                lines.append((event.type, reason))
+            case (
+                ModelEvents.ModelItemAddedEvent()
+                | ModelEvents.ModelItemDoneEvent()
+                | ModelEvents.ModelSessionUpdatedEvent()
+                | ModelEvents.ModelResponseToolUseDeltaEvent()
+            ):
+                pass  # told where the provider has them; nobody may need them
+            case _:
+                lines.append((event.type, None))
+    return [(kind, what.strip() if isinstance(what, str) else what) for kind, what in lines]
+
+
+def _grow(lines: list[tuple[str, Any]], key: tuple[object, ...], more: Any) -> None:
+    name = " ".join(map(str, key))
+    for place in range(len(lines) - 1, -1, -1):
+        kind, so_far = lines[place]
+        if kind == name:
+            lines[place] = (name, so_far + more)
+            return
+        if kind == "model_response_created":
+            break
+    lines.append((name, more))
+
+
+async def script(fake: Fake) -> list[ModelEvent]:
+    """A typed question, a spoken answer, a tool round trip, and the end."""
+    async with talk(fake, Settings(tools=(TOOL,))) as made:
+        made.connection.send(ItemCreate(text("item_q", "What time is it?")))
+        made.connection.send(ResponseCreate())
+        session = await asked(made, 1)
+        await fake.speak(session, "One moment please", PCM)
+        await made.until(ModelEvents.ModelResponseDoneEvent)
+        await fake.call_tool(session, "call_1")
+        await made.until(ModelEvents.ModelResponseDoneEvent, 2)
+        made.connection.send(ToolResult(ToolResultBlock(id="call_1", name="get_time", output="nine")))
+        made.connection.send(ResponseCreate())
+        await session.until("toolResponse" if fake.name == "gemini" else "response.create", 1)
+        await fake.speak(session, "It is nine", PCM)
+        await made.until(ModelEvents.ModelResponseDoneEvent, 3)
+    check_grammar(made.events, output_rate_hz=24_000)
+    return made.events
+
+
+async def test_one_script_gives_the_same_events_whoever_the_provider_is() -> None:
+    """RTM-01: the same script against three fakes gives the same ModelEvents."""
+    first, *others = [told(await script(fake)) for fake in FAKES]
+    for other in others:
+        assert sorted(other, key=str) == sorted(first, key=str)
+        assert _order(other) == _order(first)
+    assert [what for kind, what in first if kind == "model_response_audio_transcript_done"] == [
+        "One moment please",
+        "It is nine",
+    ]
+    assert ("model_response_tool_use_done", ("call_1", "get_time", '{"city":"Oslo"}')) in first
+
+
+def _order(lines: list[tuple[str, object]]) -> list[str]:
+    """The order that is promised: how the ends of words and sound interleave is each provider's own."""
+    free = ("words", "model_response_audio_done", "model_response_audio_transcript_done")
+    return [kind for kind, _ in lines if kind not in free]
+
+
+@each
+async def test_every_message_can_be_sent_and_the_session_stands(fake: Fake) -> None:
+    """RTM-20: connect, send, disconnect, parse: the contract of a model, in the words of this package (`connect`,
+    `send`, `close`, `Codec.decode`), on each fake provider."""
+    async with talk(fake) as made:
+        (created,) = made.all(ModelEvents.ModelSessionCreatedEvent)
+        assert made.events[0] is created, "connect returns once the session stands"
+        made.connection.send(SessionUpdate(Settings(instructions="be kind")))
+        if fake.name == "gemini":
+            await made.until(ModelEvents.ModelReconnectedEvent)  # which is how it takes new settings
+        for message in (
+            AudioAppend(b"\0\0" * 1_600),
+            AudioCommit(),
+            AudioAppend(b"\0\0" * 1_600),
+            AudioClear(),
+            ItemCreate(text("item_1", "hello")),
+            ItemRetrieve("item_1"),
+            ItemDelete("item_1"),
+            ItemTruncate("item_2", 100),
+            ToolResult(ToolResultBlock(id="call_9", name="f", output="x")),
+            ResponseCancel(),
+            ResponseCreate(),
+        ):
+            made.connection.send(message)
+        session = await made.session(len(made.service.sessions))
+        await session.until("clientContent" if fake.name == "gemini" else "response.create")
+        await fake.speak(session, "Here I am", PCM)
+        await made.until(ModelEvents.ModelResponseDoneEvent)
+        assert made.all(ModelEvents.ModelSessionEndedEvent) == []
+        await made.connection.close()
+        await made.connection.close()
+        made.connection.send(ResponseCreate())
+        (ended,) = made.all(ModelEvents.ModelSessionEndedEvent)
+        assert made.events[-1] is ended
+    check_grammar(made.events, output_rate_hz=24_000)
+
+
+@each
+async def test_a_frame_is_parsed_to_one_several_or_no_events(fake: Fake) -> None:
+    """RTM-20: `parse_api_message(raw)` gives one, several or no ModelEvents; here `Codec.decode` gives a list."""
+    seen: list[str | bytes] = []
+    async with talk(fake, tap=lambda way, frame, ts_ms: seen.append(frame) if way == "received" else None) as made:
+        await fake.speak(await made.session(), "Here I am", PCM)
+        await made.until(ModelEvents.ModelResponseDoneEvent)
+    codec: Codec = codec_of(made.model)
+    codec.opening(Settings(), ())
+    numbers = {len(codec.decode(frame)) for frame in (*seen, "{", '{"type":"never heard of"}')}
+    assert {0, 1} <= numbers
+    assert max(numbers) > 1 or fake.name == "openai"
+
+
+def codec_of(model: RealtimeModel) -> Codec:
+    from realtime.model._dashscope_codec import DashScopeCodec
+    from realtime.model._gemini_codec import GeminiCodec
+    from realtime.model._openai_codec import OpenAICodec
+
+    match model.profile.provider:
+        case "openai":
+            return OpenAICodec(model.profile, url="ws://x", api_key=KEY)
+        case "gemini":
+            return GeminiCodec(model.profile, url="ws://x", api_key=KEY, new_id=str)
+        case _:
+            return DashScopeCodec(model.profile, url="ws://x", api_key=KEY)
+
+
+@each
+async def test_a_model_says_of_itself_what_it_takes_and_where_it_dials(fake: Fake) -> None:
+    """RTM-21: the attributes of each model; the address may be changed, for a fake."""
+    async with fake.service() as service:
+        model = fake.model(service)
+        assert set(model.support_input_modalities) >= {"text", "audio"}
+        assert model.support_tools is model.profile.supports_tools
+        assert (model.input_sample_rate, model.output_sample_rate) == (
+            model.profile.input_rate_hz,
+            model.profile.output_rate_hz,
+        )
+        assert model.input_sample_rate == {"openai": 24_000, "gemini": 16_000, "dashscope": 16_000}[fake.name]
+        headers = model.websocket_headers
+        assert KEY in " ".join(headers.values())
+        assert KEY not in repr(model)
+        assert model.websocket_url is not None
+        assert model.websocket_url.startswith("ws://127.0.0.1:")
+    async with fake.service() as other:
+        path = model.websocket_url.split("/", 3)[3]
+        model.websocket_url = f"ws{other.base_url.split('/v1')[0].removeprefix('http')}/{path}"
+        from realtime.runtime import Runtime
+
+        connection = await model.connect(
+            settings=Settings(), on_event=lambda event: None, history=tuple, runtime=Runtime()
+        )
+        session = await other.session()
+        assert session.socket.request.headers.get(next(iter(headers))) == next(iter(headers.values()))
+        await connection.close()
