@@ -28,7 +28,7 @@ PROBE_VERSION = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
 # What a part adds to the project, as extras of pyproject.toml. `core` also carries the build backend.
 PARTS = {"core": "", "test": "[openai,gemini,dashscope,test]", "speech": "[local]"}
 
-SIZES = {"core": "220 MB", "test": "500 MB", "speech": "320 MB"}
+SIZES = {"core": "220 MB", "test": "750 MB", "speech": "320 MB"}
 
 # name: (commands that prove it is there, Debian package, what it is for)
 TOOLS = {
