@@ -49,6 +49,8 @@ STEPS = [
     "delete",
     "acknowledge",
     "link lost",
+    "link goes",
+    "link comes",
     "refused",
     "wait 50 ms",
     "wait 300 ms",
@@ -56,6 +58,7 @@ STEPS = [
 ]
 
 
+OF_CLIENT = {"typed", "asked", "cancel", "talk", "commit", "clear", "truncate", "delete", "acknowledge"}
 IN_RESPONSE = {"announce item", "speak", "sound", "speak more", "write", "end sound", "tool"}
 
 
@@ -75,6 +78,7 @@ class Provider:
         self.active: str | None = None
         self.item = ""
         self.user = ""
+        self.gone = False
 
     def new(self, prefix: str) -> str:
         self.count += 1
@@ -82,6 +86,8 @@ class Provider:
 
     async def do(self, step: str) -> None:
         made, link = self.made, self.link
+        if self.gone and step not in OF_CLIENT and step != "link comes" and not step.startswith("wait"):
+            return
         if step in IN_RESPONSE and self.active is None:
             await self.do("begin")
         where: dict[str, Any] = {"response_id": self.active or "", "item_id": self.item}
@@ -154,6 +160,15 @@ class Provider:
                     m.ModelReconnectedEvent(gap_ms=0),
                 )
                 self.active, self.user = None, ""
+            case "link goes":
+                if self.active is not None:
+                    lost = {"type": "failed", "reason": "link_lost"}
+                    link.say(m.ModelResponseDoneEvent(response_id=self.active, status="failed", status_details=lost))
+                link.say(m.ModelReconnectingEvent(attempt=1, retry_after_ms=0, reason="lost"))
+                self.active, self.user, self.gone = None, "", True
+            case "link comes" if self.gone:
+                self.gone = False
+                link.say(m.ModelReconnectedEvent(gap_ms=0))
             case "refused":
                 link.say(
                     m.ModelErrorEvent(
@@ -231,6 +246,7 @@ async def play(steps: list[str], authority: str, clock: PlaybackClock, ahead_ms:
         provider = Provider(made)
         for step in steps:
             await provider.do(step)
+        await provider.do("link comes")
         await provider.do("finish")
         await asyncio.sleep(20)
         check_streams(made.log)
