@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import io
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -21,16 +22,17 @@ SUBTYPES = {"audio/pcmu": "ULAW", "audio/pcma": "ALAW"}
 @functools.cache
 def _tables(law: str) -> tuple[NDArray[np.int16], NDArray[np.uint8]]:
     """Of a law: the sample of each byte, and the byte of each sample (by its bits as an unsigned number)."""
-    raw = functools.partial(dict, samplerate=RATE_HZ, format="RAW", subtype=SUBTYPES[law])
-    samples, _ = soundfile.read(io.BytesIO(bytes(range(256))), dtype="int16", **raw(channels=1))
+    raw: dict[str, Any] = {"samplerate": RATE_HZ, "format": "RAW", "subtype": SUBTYPES[law]}
+    samples, _ = soundfile.read(io.BytesIO(bytes(range(256))), dtype="int16", channels=1, **raw)
     written = io.BytesIO()
-    soundfile.write(written, np.arange(65_536, dtype=np.uint16).view(np.int16), **raw())
+    soundfile.write(written, np.arange(65_536, dtype=np.uint16).view(np.int16), **raw)
     return samples.astype("<i2"), np.frombuffer(written.getvalue(), np.uint8)
 
 
 def decode(encoded: bytes, law: str) -> bytes:
     """pcm16 at 8 kHz."""
-    return _tables(law)[0][np.frombuffer(encoded, np.uint8)].tobytes()
+    samples: NDArray[np.int16] = _tables(law)[0][np.frombuffer(encoded, np.uint8)]
+    return samples.tobytes()
 
 
 class Encoder:
@@ -49,4 +51,5 @@ class Encoder:
         return self._encoded(self._resampler.flush())
 
     def _encoded(self, pcm: bytes) -> bytes:
-        return self._bytes[np.frombuffer(pcm, "<u2")].tobytes()
+        encoded: NDArray[np.uint8] = self._bytes[np.frombuffer(pcm, "<u2")]
+        return encoded.tobytes()
