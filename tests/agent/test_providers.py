@@ -8,13 +8,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
+import pybase64
 import pytest
 
 from realtime.agent.realtime import RealtimeAgent
 from realtime.audio.playback import AcknowledgedPlayback
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import AudioFormat
+from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.runtime import Runtime
 from realtime.session import Session
@@ -152,3 +153,112 @@ async def test_a_turn_whose_commit_was_under_way_is_said_again_and_answered(fake
         await fake.speak(second, "I heard you", SECOND)
         await log.until(lambda: log.of(s.AgentResponseDoneEvent) != [])
         assert said(session)[-1] == ("assistant", "I heard you")
+
+
+PHOTO = c.ClientImageAppendEvent(image=b"\xff\xd8\xff")
+SPEECH = c.ClientAudioAppendEvent(audio=b"\1\0" * 3_200, format=AudioFormat.pcm16(16_000))
+HELLO = Item(id="item_h", role="user", content=(ContentPart(type="text", text="hello"),))
+CREATED, ASKED = "conversation.item.create", "response.create"
+HEARD, COMMITTED = "input_audio_buffer.append", "input_audio_buffer.commit"
+TABLE: dict[str, tuple[list[c.ClientEvent], list[list[str]]]] = {
+    # What the client sends, and what the three providers get: OpenAI, Gemini, DashScope.
+    "text": (
+        [c.ClientTextAppendEvent(text="hello")],
+        [[CREATED, ASKED], ["clientContent, asks"], [CREATED, ASKED]],
+    ),
+    "speech": (
+        [SPEECH, c.ClientAudioCommitEvent()],
+        [
+            [HEARD, COMMITTED, ASKED],
+            ["activityStart", "audio", "activityEnd"],
+            [HEARD, COMMITTED, ASKED],
+        ],
+    ),
+    "speech taken back": (
+        [SPEECH, c.ClientAudioClearEvent()],
+        [[HEARD, "input_audio_buffer.clear"], ["activityStart", "audio"], [HEARD, "input_audio_buffer.clear"]],
+    ),
+    "picture with speech": (
+        [PHOTO, SPEECH, c.ClientAudioCommitEvent()],
+        [
+            [CREATED, HEARD, COMMITTED, ASKED],
+            ["activityStart", "video", "audio", "activityEnd"],
+            [HEARD, "input_image_buffer.append", COMMITTED, ASKED],
+        ],
+    ),
+    "item and request": (
+        [c.ClientItemCreateEvent(item=HELLO), c.ClientResponseCreateEvent()],
+        [[CREATED, ASKED], ["clientContent, asks"], [CREATED, ASKED]],
+    ),
+    "item deleted": (
+        [c.ClientItemCreateEvent(item=HELLO), c.ClientItemDeleteEvent(item_id="item_h"), c.ClientResponseCreateEvent()],
+        [[CREATED, "conversation.item.delete", ASKED], ["clientContent, asks"], [CREATED, ASKED]],
+    ),
+}
+
+
+def names(fake: Fake, frames: list[Any]) -> list[str]:
+    """The frames after the opening, by what they are."""
+    if fake is not GEMINI:
+        return [frame["type"] for frame in frames if frame["type"] != "session.update"]
+    kinds = []
+    for frame in frames[1:]:
+        if "realtimeInput" in frame:
+            kinds += list(frame["realtimeInput"])
+        else:
+            (kind,) = frame
+            asks = ", asks" if frame[kind].get("turnComplete") else ""
+            kinds.append(kind + asks)
+    return kinds
+
+
+@each
+@pytest.mark.parametrize("row", TABLE)
+async def test_each_client_event_becomes_the_provider_s_message(fake: Fake, row: str) -> None:
+    """RTA-12: client event to provider message, per provider."""
+    events, expected = TABLE[row]
+    wanted = expected[FAKES.index(fake)]
+    async with call(fake) as (session, log, service):
+        for event in events:
+            session.receive(event)
+        provider = await service.session()
+        async with asyncio.timeout(10), provider._arrived:
+            await provider._arrived.wait_for(lambda: len(names(fake, provider.frames)) >= len(wanted))
+        assert names(fake, provider.frames) == wanted
+        refused = [error.code for error in log.of(s.AgentErrorEvent)]
+        assert refused == (["unsupported_item_delete"] if row == "item deleted" and fake is not OPENAI else [])
+
+
+@each
+async def test_a_picture_reaches_a_model_that_can_see(fake: Fake) -> None:
+    """CEV-10: the image reaches Gemini and DashScope; OpenAI's documented model refuses it (see RTM-09)."""
+    options: dict[str, Any] = {"model_name": "gpt-4o-realtime-preview"} if fake is OPENAI else {}
+    async with call(fake, **options) as (session, log, service):
+        for event in (PHOTO, SPEECH, c.ClientAudioCommitEvent()):
+            session.receive(event)
+        await turn_over(fake, service)
+        seen = pybase64.b64encode_as_string(PHOTO.image) in str((await service.session()).frames)
+        assert seen is (fake is not OPENAI)
+        assert len(log.of(s.AgentErrorEvent)) == (0 if seen else 1)
+
+
+@each
+async def test_the_same_client_code_talks_to_each_provider(fake: Fake) -> None:
+    """RTA-02: the same client code, three providers: a spoken and a typed turn, and a cancelled answer."""
+    async with call(fake) as (session, log, service):
+        session.receive(SPEECH)
+        session.receive(c.ClientAudioCommitEvent())
+        await turn_over(fake, service)
+        provider = await service.session()
+        await fake.speak(provider, "I heard you", SECOND)
+        await log.until(lambda: len(log.of(s.AgentResponseDoneEvent)) == 1)
+        hear_all(session)
+        session.receive(c.ClientTextAppendEvent(text="Tell me more."))
+        await provider.until("clientContent" if fake is GEMINI else ASKED, 1 if fake is GEMINI else 2)
+        await fake.begin(provider, "Well, once upon a time", SECOND)
+        await log.until(lambda: len({event.item_id for event in log.of(s.AgentResponseAudioDeltaEvent)}) == 2)
+        session.receive(c.ClientResponseCancelEvent())
+        assert len(log.of(s.ServerAudioFlushEvent)) == 1
+        told = [item for item in session.conversation.items() if item.role == "assistant" or item.text]
+        assert [(item.role, item.text) for item in told] == [("assistant", "I heard you"), ("user", "Tell me more.")]
+        assert log.of(s.AgentErrorEvent) == []
