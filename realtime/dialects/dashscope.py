@@ -12,6 +12,7 @@ from realtime.dialects import _dashscope_client as w
 from realtime.dialects._dashscope_listener import DashScopeListener
 from realtime.dialects._dashscope_server import Json, Replies, spoken_item, wire_item
 from realtime.dialects._openai_client import Refusal
+from realtime.dialects._openai_family import FamilyDialect
 from realtime.dialects._openai_server import Running, refuses_response
 from realtime.dialects.base import Frame
 from realtime.event import client as c
@@ -50,7 +51,7 @@ ENDS = {"agent_failed": (1011, "the model could not be had"), "agent_ended": (10
 """How the socket is closed after a call that did not come to an ordinary end."""
 
 
-class DashScopeDialect:
+class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener]):
     """One client that speaks the DashScope protocol.
 
     `model` is the name in its URL, `idle_s` how many seconds of silence end the call.
@@ -59,38 +60,23 @@ class DashScopeDialect:
     subprotocol: str | None = None
 
     def __init__(self, model: str, runtime: Runtime, *, idle_s: float = 300.0) -> None:
+        super().__init__(runtime, w.default_session(model))
         self._model = model
         self._idle_s = idle_s
-        self._new_id = runtime.new_id
-        self._event_head = runtime.new_id("event")
-        self._events = 0
-        self._replies = Replies(self._frame, self._new_event_id)
-        self._listener: DashScopeListener | None = None
-        self._session: Json = w.default_session(model)
         self._input_format = AudioFormat.pcm16(w.INPUT_RATE_HZ)
-        self._pending: tuple[Json, Json] | None = None
-        self._params: tuple[str, str | None] | None = None
-        self._goodbye = (1000, "")
         self._voices: frozenset[str] = frozenset()
         self._ready = False
         self._finishing = False
         self._fault: s.AgentErrorEvent | None = None
         self._input_bytes = 0
         self._heard_audio = False
-        self._spoke = False
         self._speaking = False
         self._words: dict[str, str] = {}
         self._early_words: dict[str, str | None] = {}
-        self._items: dict[str, Item] = {}
-        self._ghosts: dict[str, None] = {}
-        self._asked: set[tuple[str, str]] = set()
         self._given: dict[str, str] = {}
-        self._open_calls: dict[str, str] = {}
-        self._settled_calls: dict[str, str] = {}
-        self._lapsed: set[str] = set()
-        self._running: Running | None = None
-        self._awaiting = False
-        self._voiced: list[str] = []
+
+    def _make_replies(self) -> Replies:
+        return Replies(self._frame, self._new_event_id)
 
     def opening(self) -> c.ClientSessionCreateEvent:
         """The call that a socket of this protocol makes by being opened."""
@@ -101,10 +87,6 @@ class DashScopeDialect:
             "output_audio_format": AudioFormat.pcm16(w.OUTPUT_RATE_HZ),
         }
         return c.ClientSessionCreateEvent(config=config)
-
-    def farewell(self) -> tuple[int, str]:
-        """With which code and reason the socket is closed once the call is over."""
-        return self._goodbye
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
         """See `ClientDialect`."""
@@ -121,18 +103,6 @@ class DashScopeDialect:
             return self._meaning(w.read(frame))
         except Refusal as refusal:
             raise self._noted(refusal) from refusal
-
-    def _noted(self, refusal: Refusal) -> Refusal:
-        """Errors travel as events of the call, which have no place for the parameter."""
-        self._params = (refusal.message, refusal.param)
-        return refusal
-
-    def _meaning(self, read: w.ClientFrame) -> c.ClientEvent | s.ServerEvent:
-        try:
-            return self._event(read, read.event_id)
-        except Refusal as refusal:
-            refusal.client_event_id = read.event_id
-            raise
 
     def _event(self, read: w.ClientFrame, label: str | None) -> c.ClientEvent | s.ServerEvent:
         match read:
@@ -264,12 +234,6 @@ class DashScopeDialect:
         self._awaiting = True
         return c.ClientResponseCreateEvent(response=overrides, event_id=label)
 
-    def _settle(self) -> None:
-        """Asking for more interrupts nothing in this protocol: what was said so far counts as heard."""
-        if self._listener is not None:
-            self._listener.settle(self._voiced)
-        self._voiced.clear()
-
     # -- following the call: at once, also while the client does not read -------------------------------------------
 
     def follow(self, event: s.ServerEvent) -> None:
@@ -334,23 +298,8 @@ class DashScopeDialect:
         self._speaking = self._speaking and self._detects
         self._input_format = AudioFormat.pcm16(w.input_rate_hz(session))
 
-    def _nothing_follows(self) -> None:
-        self._awaiting = False
-        if self._running is not None and self._running.waits:
-            self._running = None
-
     def _is_client_tool(self, name: str) -> bool:
         return any(tool["function"]["name"] == name for tool in self._session["tools"])
-
-    def _called(self, event: s.AgentResponseToolUseDoneEvent) -> None:
-        call, running = event.tool_use, self._running
-        ours = not self._is_client_tool(call.name)
-        if running is not None and running.model_id == event.response_id:
-            running.server_calls += ours
-            running.client_calls += not ours
-        if not ours:
-            self._open_calls[call.id] = call.name
-            self._items[event.item_id] = Item(id=event.item_id, type="tool_call", tool_call=call)
 
     def _returned(self, event: s.AgentResponseToolResultEvent) -> None:
         call_id = event.tool_result.id
@@ -369,41 +318,6 @@ class DashScopeDialect:
         if type(event) is s.AgentResponseAudioDeltaEvent:
             return [*self._replies.speech(event)]
         return [*self._told(event)]
-
-    def _told(self, event: s.ServerEvent) -> list[str]:
-        replies = self._replies
-        match event:
-            case s.ServerSessionCreatedEvent():
-                return [self._frame("session.created", session=self._session)]
-            case s.ServerSessionUpdatedEvent():
-                return [self._frame("session.updated", session=self._session)]
-            case s.ServerSessionEndedEvent():
-                return self._ended(event.reason)
-            case s.AgentErrorEvent():
-                frames = replies.abandon("failed", {"code": event.code}) if refuses_response(event) else []
-                return [*self._error(event), *frames]
-            case s.AgentReconnectingEvent():
-                return replies.abandon("failed", {"reason": "connection_lost"})
-            case s.ServerAudioFlushEvent():
-                return replies.interrupted(event.reason)
-            case s.AgentResponseCreatedEvent():
-                return replies.created(event, self._session)
-            case s.AgentResponseAudioTranscriptDeltaEvent() | s.AgentResponseTextDeltaEvent():
-                return replies.words(event)
-            case (
-                s.AgentResponseAudioDoneEvent()
-                | s.AgentResponseAudioTranscriptDoneEvent()
-                | s.AgentResponseTextDoneEvent()
-            ):
-                return replies.finished(event)
-            case s.AgentResponseToolUseDeltaEvent() | s.AgentResponseToolUseDoneEvent():
-                return replies.tool_use(event, ours=not self._is_client_tool(event.tool_use.name))
-            case s.AgentResponseToolResultEvent():
-                return self._tool_result(event)
-            case s.AgentResponseDoneEvent():
-                return replies.done(event)
-            case _:
-                return self._told_of_input(event)
 
     def _told_of_input(self, event: s.ServerEvent) -> list[str]:
         """Items, and the user's side of the call. What this protocol has no event for is not sent."""
@@ -540,10 +454,6 @@ class DashScopeDialect:
 
     def _frame(self, kind: str, **fields: Any) -> str:
         return json_frame({"event_id": self._new_event_id(), "type": kind, **fields})
-
-    def _new_event_id(self) -> str:
-        self._events += 1
-        return f"{self._event_head}{self._events:06d}"
 
 
 def _keep(kept: dict[str, Any], key: str, value: Any) -> None:

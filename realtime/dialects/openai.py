@@ -11,6 +11,7 @@ from typing import Any, assert_never
 from realtime.dialects import _openai_client as w
 from realtime.dialects import _openai_g711 as g711
 from realtime.dialects import _openai_settings as settings
+from realtime.dialects._openai_family import FamilyDialect
 from realtime.dialects._openai_input import PCM_FORMAT, Input
 from realtime.dialects._openai_listener import FollowingListener
 from realtime.dialects._openai_server import Json, Replies, Running, encode, refuses_response, wire_item
@@ -32,7 +33,7 @@ KEPT_GHOSTS = 64
 """Answers that were withdrawn unheard and that a client may still name."""
 
 
-class OpenAIDialect:
+class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
     """One client that speaks the OpenAI protocol. `model` is the name in its URL.
 
     `session_s` is how long a call may last. `preset` are the settings of the client's secret; its model wins.
@@ -48,36 +49,21 @@ class OpenAIDialect:
         preset: w.Session | None = None,
     ) -> None:
         self._subprotocol = subprotocol
+        super().__init__(runtime, settings.default_session(model, int(runtime.wall_now() + session_s)))
         self._runtime = runtime
-        self._new_id = runtime.new_id
-        self._event_head = runtime.new_id("event")
-        self._events = 0
-        self._replies = Replies(self._frame, self._new_event_id)
-        self._listener: FollowingListener | None = None
-        self._session: Json = settings.default_session(model, int(runtime.wall_now() + session_s))
         self._preset: Json = {}
         if preset is not None:
             self._session = settings.merged(self._session, preset)
             self._session["model"] = preset.model or model
             self._preset = settings.config_of(preset, self._session)
         self._session_s = session_s
-        self._pending: tuple[Json, Json] | None = None
-        self._params: tuple[str, str | None] | None = None
-        self._goodbye = (1000, "")
         self._input = Input(self._frame, self._replies)
         self._encoder: tuple[str, g711.Encoder] | None = None
-        self._spoke = False
-        self._items: dict[str, Item] = {}
         self._alias: dict[str, str] = {}
-        self._ghosts: dict[str, None] = {}
-        self._asked: set[tuple[str, str]] = set()
-        self._open_calls: dict[str, str] = {}
-        self._settled_calls: dict[str, str] = {}
-        self._lapsed: set[str] = set()
-        self._running: Running | None = None
-        self._awaiting = False
         self._wanted_metadata: dict[str, str] | None = None
-        self._voiced: list[str] = []
+
+    def _make_replies(self) -> Replies:
+        return Replies(self._frame, self._new_event_id)
 
     @property
     def subprotocol(self) -> str | None:
@@ -95,10 +81,6 @@ class OpenAIDialect:
         }
         return c.ClientSessionCreateEvent(config=config)
 
-    def farewell(self) -> tuple[int, str]:
-        """With which code and reason the socket is closed once the call is over."""
-        return self._goodbye
-
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
         """See `ClientDialect`."""
         self._listener = FollowingListener(self, sink, runtime)
@@ -114,18 +96,6 @@ class OpenAIDialect:
             return self._meaning(w.read(frame))
         except w.Refusal as refusal:
             raise self._noted(refusal) from refusal
-
-    def _noted(self, refusal: w.Refusal) -> w.Refusal:
-        """Errors travel as events of the call, which have no place for the parameter."""
-        self._params = (refusal.message, refusal.param)
-        return refusal
-
-    def _meaning(self, read: w.ClientFrame) -> c.ClientEvent | s.ServerEvent:
-        try:
-            return self._event(read, read.event_id)
-        except w.Refusal as refusal:
-            refusal.client_event_id = read.event_id
-            raise
 
     def _event(self, read: w.ClientFrame, label: str | None) -> c.ClientEvent | s.ServerEvent:
         match read:
@@ -301,12 +271,6 @@ class OpenAIDialect:
             )
         return item
 
-    def _settle(self) -> None:
-        """Asking for more interrupts nothing in this protocol: what was said so far counts as heard."""
-        if self._listener is not None:
-            self._listener.settle(self._voiced)
-        self._voiced.clear()
-
     # -- following the call: at once, also while the client does not read -------------------------------------------
 
     def follow(self, event: s.ServerEvent) -> None:
@@ -353,23 +317,8 @@ class OpenAIDialect:
             case _:
                 self._input.follow(event)
 
-    def _nothing_follows(self) -> None:
-        self._awaiting = False
-        if self._running is not None and self._running.waits:
-            self._running = None
-
     def _is_client_tool(self, name: str) -> bool:
         return any(tool["name"] == name for tool in self._session["tools"])
-
-    def _called(self, event: s.AgentResponseToolUseDoneEvent) -> None:
-        call, running = event.tool_use, self._running
-        ours = not self._is_client_tool(call.name)
-        if running is not None and running.model_id == event.response_id:
-            running.server_calls += ours
-            running.client_calls += not ours
-        if not ours:
-            self._open_calls[call.id] = call.name
-            self._items[event.item_id] = Item(id=event.item_id, type="tool_call", tool_call=call)
 
     def _returned(self, event: s.AgentResponseToolResultEvent) -> None:
         call_id = event.tool_result.id
@@ -403,41 +352,6 @@ class OpenAIDialect:
         if self._encoder is None or self._encoder[0] != event.item_id:
             self._encoder = (event.item_id, g711.Encoder(w.RATE_HZ, law))
         return self._encoder[1].push(event.delta)
-
-    def _told(self, event: s.ServerEvent) -> list[str]:
-        replies = self._replies
-        match event:
-            case s.ServerSessionCreatedEvent():
-                return [self._frame("session.created", session=self._session)]
-            case s.ServerSessionUpdatedEvent():
-                return [self._frame("session.updated", session=self._session)]
-            case s.ServerSessionEndedEvent():
-                return self._ended(event.reason)
-            case s.AgentErrorEvent():
-                frames = replies.abandon("failed", {"code": event.code}) if refuses_response(event) else []
-                return [*self._error(event), *frames]
-            case s.AgentReconnectingEvent():
-                return replies.abandon("failed", {"reason": "connection_lost"})
-            case s.ServerAudioFlushEvent():
-                return replies.interrupted(event.reason)
-            case s.AgentResponseCreatedEvent():
-                return replies.created(event, self._session)
-            case s.AgentResponseAudioTranscriptDeltaEvent() | s.AgentResponseTextDeltaEvent():
-                return replies.words(event)
-            case (
-                s.AgentResponseAudioDoneEvent()
-                | s.AgentResponseAudioTranscriptDoneEvent()
-                | s.AgentResponseTextDoneEvent()
-            ):
-                return replies.finished(event)
-            case s.AgentResponseToolUseDeltaEvent() | s.AgentResponseToolUseDoneEvent():
-                return replies.tool_use(event, ours=not self._is_client_tool(event.tool_use.name))
-            case s.AgentResponseToolResultEvent():
-                return self._tool_result(event)
-            case s.AgentResponseDoneEvent():
-                return replies.done(event)
-            case _:
-                return self._told_of_input(event)
 
     def _told_of_input(self, event: s.ServerEvent) -> list[str]:
         """Items, and the user's side of the call. What this protocol has no event for is not sent."""
@@ -538,7 +452,3 @@ class OpenAIDialect:
 
     def _frame(self, kind: str, **fields: Any) -> str:
         return encode({"type": kind, "event_id": self._new_event_id(), **fields})
-
-    def _new_event_id(self) -> str:
-        self._events += 1
-        return f"{self._event_head}{self._events:06d}"
