@@ -62,9 +62,9 @@ class Caller(Protocol):
         """What the user said last, once the server told it."""
         ...
 
-    async def silenced(self) -> int:
+    async def silenced(self) -> None:
         """Wait until the protocol says that the answer is to be silent, and tell the server what was heard, where the
-        protocol has words for it. How much the user can have heard at most, in ms."""
+        protocol has words for it."""
         ...
 
     async def answer(self) -> Answer:
@@ -127,9 +127,8 @@ class Reader:
         await self.until(lambda: self.complaints)
         return self.complaints.popleft()
 
-    async def silenced(self) -> int:
+    async def silenced(self) -> None:
         await self.until(lambda: self.is_silenced)
-        return self.played_ms
 
     @property
     def played_ms(self) -> int:
@@ -201,10 +200,9 @@ class NativeCaller(Reader):
         image = base64.b64encode(jpeg).decode()
         await self.client.send({"type": "client_image_append", "image": image, "format": {"type": "image/jpeg"}})
 
-    async def silenced(self) -> int:
-        await self.until(lambda: self.is_silenced)
+    async def silenced(self) -> None:
+        await super().silenced()
         await self._acknowledge(flushed=True)
-        return self.played_ms
 
     async def blunder(self) -> None:
         await self.client.send({"type": NONSENSE})
@@ -272,10 +270,6 @@ class OpenAICaller(SdkClient):
         await asyncio.sleep(listens_ms / 1000)
         while self._audio_bytes * 500 // OUTPUT_RATE_HZ < listens_ms:
             await self._next()
-
-    async def silenced(self) -> int:
-        await super().silenced()
-        return round((time.monotonic() - self._began_s) * 1000)
 
     async def blunder(self) -> None:
         await self.sdk.send_raw(json.dumps({"type": NONSENSE}))
@@ -359,11 +353,6 @@ class GeminiCaller(Reader):
             self.end_answer()
             self.begin_answer()
 
-    async def silenced(self) -> int:
-        began_s = self.began_s
-        await super().silenced()
-        return round((time.monotonic() - began_s) * 1000)
-
     async def _call(self, calls: list[types.FunctionCall]) -> None:
         assert self.weather is not None
         results = [
@@ -430,11 +419,6 @@ class DashScopeCaller(Reader):
                 await self._finish(event["response"])
             case "error":
                 self.complaints.append(event["error"]["message"])
-
-    async def silenced(self) -> int:
-        began_s = self.began_s
-        await super().silenced()
-        return round((time.monotonic() - began_s) * 1000)
 
     async def _finish(self, done: Json) -> None:
         calls: list[Any] = [item for item in done["output"] if item["type"] == "function_call"]

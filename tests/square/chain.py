@@ -19,6 +19,7 @@ from realtime.model.gemini import GeminiRealtimeModel
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.openai import OpenAIRealtimeModel
 from realtime.model.scripted import PROFILE, ScriptedModel, Step
+from realtime.model.wire import Tap
 from realtime.server.app import create_app
 from realtime.server.serve import TlsFiles
 from realtime.server.settings import ServerSettings
@@ -31,16 +32,16 @@ from tests.square.table import LOCAL, MODELS
 KEY = "sk-of-the-second-server"
 
 
-def provider_model(behind: str, far_url: str, name: str | None = None) -> RealtimeModel:
-    """The model of this provider, dialled at a server of ours."""
+def provider_model(behind: str, far_url: str, name: str | None = None, *, tap: Tap | None = None) -> RealtimeModel:
+    """The model of this provider, dialled at a server of ours. `tap` sees the frames."""
     name = name or MODELS[behind]
     match behind:
         case "openai":
-            return OpenAIRealtimeModel(name, KEY, base_url=f"{far_url}/v1")
+            return OpenAIRealtimeModel(name, KEY, base_url=f"{far_url}/v1", tap=tap)
         case "gemini":
-            return GeminiRealtimeModel(name, KEY, base_url=far_url)
+            return GeminiRealtimeModel(name, KEY, base_url=far_url, tap=tap)
         case "dashscope":
-            return DashScopeRealtimeModel(name, KEY, base_url=far_url)
+            return DashScopeRealtimeModel(name, KEY, base_url=far_url, tap=tap)
         case _:
             raise ValueError(f"no provider is called {behind!r}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -96,11 +97,14 @@ async def tool_round_trip(chain: Chain) -> None:
 async def interruption(chain: Chain) -> None:
     async with chain.caller() as caller:
         await caller.type("Count to fifty.")
+        await caller.begun()
+        began_s = time.monotonic()
         # For a while: what was hardly heard would be withdrawn as a whole.
         await caller.listen(LISTENS_MS)
         beginning, rest = question(caller)
         await caller.talk(beginning)
-        heard_ms = await caller.silenced()
+        await caller.silenced()
+        heard_ms = round((time.monotonic() - began_s) * 1000)
         await caller.talk(rest)
         check(await caller.answer(), product(chain))
         session = chain.session

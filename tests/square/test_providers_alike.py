@@ -1,0 +1,346 @@
+"""What an application and a client need not know: which of the three providers is behind."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.event import ClientEvents, ServerEvents
+from realtime.event.base import AudioFormat, Event
+from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate, ToolResult
+from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step
+from realtime.tool import Toolkit
+from tests.server.harness import PATIENCE_S, Client, Json, serving, settled
+from tests.square.chain import provider_model
+from tests.square.scenarios import JPEG, SCENARIOS, spoken
+from tests.square.table import MODELS
+
+RATE_HZ = 16_000
+every_provider = pytest.mark.parametrize("provider", MODELS)
+
+
+def get_weather(city: str) -> str:
+    """The weather of a city."""
+    return f"grey in {city}"
+
+
+# -- the application ---------------------------------------------------------------------------------------------------
+
+
+REPLY = (
+    ServerEvents.AgentReadyEvent,
+    ServerEvents.AgentResponseCreatedEvent,
+    ServerEvents.AgentResponseToolUseDoneEvent,
+    ServerEvents.AgentResponseToolResultEvent,
+    ServerEvents.AgentResponseAudioTranscriptDoneEvent,
+    ServerEvents.AgentResponseDoneEvent,
+    ServerEvents.AgentEndedEvent,
+)
+INPUT = (
+    ServerEvents.AgentInputStartedEvent,
+    ServerEvents.AgentInputDoneEvent,
+    ServerEvents.AgentInputCommittedEvent,
+    ServerEvents.AgentInputTranscriptionDoneEvent,
+)
+"""What happens to a turn of the user. Providers transcribe beside their answer, at their own pace."""
+
+
+@dataclass
+class Outcome:
+    """What the application learns, in the order in which it does."""
+
+    reply: list[str] = field(default_factory=list)
+    input: list[str] = field(default_factory=list)
+    audio_bytes: int = 0
+
+    def note(self, event: Event) -> None:
+        name = type(event).__name__.removeprefix("Agent").removesuffix("Event")
+        match event:
+            case ServerEvents.AgentResponseAudioDeltaEvent(delta=pcm):
+                self.audio_bytes += len(pcm)
+            case ServerEvents.AgentResponseAudioTranscriptDoneEvent(transcript=words):
+                self.reply.append(words)
+            case ServerEvents.AgentInputTranscriptionDoneEvent(transcript=words):
+                self.input.append(words)
+            case ServerEvents.AgentResponseToolResultEvent(tool_result=result):
+                self.reply.append(result.output_text())
+            case ServerEvents.AgentResponseDoneEvent(status=status):
+                self.reply.append(f"{name} {status}")
+            case ServerEvents.AgentErrorEvent(message=message):
+                raise AssertionError(message)
+            case _ if isinstance(event, REPLY):
+                self.reply.append(name)
+            case _ if isinstance(event, INPUT):
+                self.input.append(name)
+
+
+async def application(model: RealtimeModel) -> Outcome:
+    """A typed turn, a turn with a tool, a spoken turn. Names no provider."""
+    outcome, queue = Outcome(), asyncio.Queue[Any]()
+    agent = RealtimeAgent("Friday", "You are Friday.", model, toolkit=Toolkit([get_weather]))
+
+    async def answered() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                event = await queue.get()
+                outcome.note(event)
+                if isinstance(event, ServerEvents.AgentResponseAudioTranscriptDoneEvent):
+                    break
+            while not isinstance(event, ServerEvents.AgentResponseDoneEvent):
+                event = await queue.get()
+                outcome.note(event)
+
+    await agent.start(queue)
+    await agent.handle_input(ClientEvents.ClientTextAppendEvent(text="Hello there, who are you?"))
+    await answered()
+    await agent.handle_input(ClientEvents.ClientTextAppendEvent(text="What is the weather in Oslo?"))
+    await answered()
+    pcm = spoken("twelve_times_seven.wav", RATE_HZ)
+    for at in range(0, len(pcm), 3_200):
+        audio_format = AudioFormat.pcm16(RATE_HZ)
+        await agent.handle_input(ClientEvents.ClientAudioAppendEvent(audio=pcm[at : at + 3_200], format=audio_format))
+    await answered()
+    await agent.stop()
+    while not queue.empty():
+        outcome.note(queue.get_nowait())
+    return outcome
+
+
+TYPED: tuple[Step, ...] = (
+    Expect(ResponseCreate),
+    Speak("I am Friday.", 0.4),
+    Expect(ResponseCreate),
+    CallTools((("get_weather", {"city": "Oslo"}),)),
+    Expect(ToolResult),
+    Expect(ResponseCreate),
+    Speak("It is grey in Oslo.", 0.4),
+)
+
+
+@every_provider
+async def test_the_same_application_runs_on_each_provider(provider: str) -> None:
+    """RTA-02: the same code, three providers: the same words, the same sound, the same kinds of events."""
+    script = (*TYPED, *SCENARIOS["voice turn"].script_for(provider))
+    far_model = ScriptedModel(script, profile=PROFILE, strict=False)
+    async with serving(lambda: RealtimeAgent("Far", "Be far.", far_model)) as far:
+        outcome = await application(provider_model(provider, far.url))
+        await settled(lambda: not far.calls.running)
+    assert outcome == Outcome(
+        reply=[
+            "Ready",
+            *("ResponseCreated", "I am Friday.", "ResponseDone completed"),
+            *("ResponseCreated", "ResponseToolUseDone", "ResponseDone completed", "grey in Oslo"),
+            *("ResponseCreated", "It is grey in Oslo.", "ResponseDone completed"),
+            *("ResponseCreated", "It is 84.", "ResponseDone completed"),
+            "Ended",
+        ],
+        input=["InputStarted", "InputDone", "InputCommitted", "what is twelve times seven"],
+        audio_bytes=round((0.4 + 0.4 + 0.6) * 48_000),
+    )
+    far_model.assert_finished()
+
+
+# -- the client --------------------------------------------------------------------------------------------------------
+
+
+AUDIO = base64.b64encode(bytes(6_400)).decode()
+IMAGE: Json = {
+    "type": "client_image_append",
+    "image": base64.b64encode(JPEG).decode(),
+    "format": {"type": "image/jpeg"},
+}
+ITEM: Json = {"id": "item_mine", "type": "message", "role": "user", "content": [{"type": "text", "text": "Note."}]}
+Row = tuple[str, Json, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+ROWS: list[Row] = [
+    # client event, its fields, and what OpenAI, Gemini and DashScope are sent for it
+    (
+        "client_audio_append",
+        {"audio": AUDIO, "format": {"type": "audio/pcm", "rate": RATE_HZ}},
+        ("input_audio_buffer.append",),
+        ("realtimeInput.activityStart", "realtimeInput.audio"),
+        ("input_audio_buffer.append",),
+    ),
+    (
+        "client_audio_commit",
+        {},
+        ("input_audio_buffer.commit", "response.create"),
+        ("realtimeInput.activityEnd",),
+        ("input_audio_buffer.commit", "response.create"),
+    ),
+    (
+        "client_text_append",
+        {"text": "Hello."},
+        ("conversation.item.create message", "response.create"),
+        ("clientContent",),
+        ("conversation.item.create message", "response.create"),
+    ),
+    (
+        "client_tool_result",
+        {"id": "the call's", "name": "get_weather", "output": "grey"},
+        ("conversation.item.create function_call_output", "response.create"),
+        ("toolResponse",),
+        ("conversation.item.create function_call_output", "response.create"),
+    ),
+    (
+        "client_image_append",
+        {"image": base64.b64encode(JPEG).decode(), "format": {"type": "image/jpeg"}},
+        ("conversation.item.create message",),
+        (),  # Held until the turn that it belongs to.
+        ("input_image_buffer.append",),
+    ),
+    (
+        "client_response_create",
+        {},
+        ("response.create",),
+        ("clientContent",),
+        ("response.create",),
+    ),
+    (
+        "client_response_cancel",
+        {},
+        ("response.cancel", "conversation.item.delete"),
+        ("clientContent",),
+        ("response.cancel",),
+    ),
+    (
+        "client_item_create",
+        {"item": ITEM},
+        ("conversation.item.create message",),
+        (),  # Sent with the next turn.
+        ("conversation.item.create message",),
+    ),
+    (
+        "client_item_delete",
+        {"item_id": "item_mine"},
+        ("conversation.item.delete",),
+        ("cannot delete an item",),
+        ("cannot delete an item",),
+    ),
+    (
+        "client_session_update",
+        {"config": {"instructions": "Be brief."}},
+        ("session.update",),
+        ("setup",),  # Its settings are those of a connection: it is made anew.
+        ("session.update",),
+    ),
+]
+SCRIPT = (
+    *(Expect(ResponseCreate), Speak("One.", 0.2)),
+    *(Expect(ResponseCreate), CallTools((("get_weather", {"city": "Oslo"}),))),
+    *(Expect(ToolResult), Expect(ResponseCreate), Speak("Grey.", 0.2)),
+    *(Expect(ResponseCreate), Speak("One two three four five six.", 20.0, pace=1.0)),
+)
+
+
+def told(frame: str | bytes) -> str:
+    """What a frame to a provider is, in a few words."""
+    fields: Json = json.loads(frame)
+    if "type" in fields:
+        return " ".join((fields["type"], *([fields["item"]["type"]] if "item" in fields else ())))
+    ((kind, inner),) = fields.items()
+    return f"{kind}.{next(iter(inner))}" if kind == "realtimeInput" else str(kind)
+
+
+@every_provider
+async def test_each_client_event_becomes_the_providers_message(provider: str) -> None:
+    """RTA-12: a table of client events and what each provider is sent for them; what it lacks is refused by name."""
+    sent: list[str] = []
+
+    def tap(direction: str, frame: str | bytes, _: int) -> None:
+        if direction == "sent":
+            sent.append(told(frame))
+
+    far_model = ScriptedModel(SCRIPT, profile=PROFILE, strict=False)
+    async with serving(lambda: RealtimeAgent("Far", "Be far.", far_model)) as far:
+        model = provider_model(provider, far.url, tap=tap)
+        async with serving(lambda: RealtimeAgent("Near", "Be near.", model)) as near, near.client() as client:
+            await client.make_call(turn_detection="none", tools=[{"name": "get_weather"}])
+            reader = PageReader(client)
+            assert sent == ["setup" if provider == "gemini" else "session.update"]
+            for kind, fields, *by_provider in ROWS:
+                expected = [*by_provider[[*MODELS].index(provider)]]
+                sent.clear()
+                if kind == "client_tool_result":
+                    fields = fields | {"id": reader.call_id}
+                await client.send({"type": kind, **fields})
+                if expected and expected[0].startswith("cannot"):
+                    assert expected[0] in (await client.until("agent_error"))["message"]
+                    assert sent == []
+                    continue
+                await settled(lambda: len(sent) >= len(expected))  # noqa: B023
+                await reader.settle(kind)
+                assert sent == expected, kind
+
+
+class PageReader:
+    """Waits for what follows an event, as a page does, and says that it was heard."""
+
+    AFTER: ClassVar = {
+        "client_audio_commit": "agent_response_done",
+        "client_text_append": "agent_response_done",
+        "client_tool_result": "agent_response_done",
+        "client_response_create": "agent_response_audio_delta",
+        "client_response_cancel": "agent_response_done",
+        "client_image_append": "agent_item_done",
+        "client_item_create": "agent_item_done",
+    }
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.call_id = ""
+
+    async def settle(self, kind: str) -> None:
+        if kind not in self.AFTER:
+            return
+        seen = len(self._client.events)
+        await self._client.until(self.AFTER[kind])
+        for event in self._client.events[seen:]:
+            if event["type"] == "agent_response_tool_use_done":
+                self.call_id = event["tool_use"]["id"]
+            elif event["type"] == "agent_response_audio_done":
+                ack = {"type": "client_playback_ack", "item_id": event["item_id"], "played_ms": 200}
+                await self._client.send(ack)
+
+
+# -- images ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("provider", ["gemini", "dashscope"])
+async def test_an_image_of_a_client_reaches_gemini_and_dashscope(provider: str) -> None:
+    """CEV-10: `client_image_append` reaches both, in the bytes that the client gave."""
+    far_model = ScriptedModel((Expect(ItemCreate, _shows), Expect(ResponseCreate), Speak("A fox.", 0.2)), strict=False)
+    async with serving(lambda: RealtimeAgent("Far", "Be far.", far_model)) as far:
+        model = provider_model(provider, far.url)
+        async with serving(lambda: RealtimeAgent("Near", "Be near.", model)) as near, near.client() as client:
+            await client.make_call(turn_detection="none")
+            await client.send({"type": "client_audio_append", "audio": AUDIO})
+            await client.send(IMAGE, {"type": "client_audio_commit"})
+            assert (await client.until("agent_response_audio_transcript_done"))["transcript"] == "A fox."
+            assert "agent_error" not in client.types
+    far_model.assert_finished()
+
+
+async def test_an_image_is_refused_for_the_openai_model_of_the_documentation() -> None:
+    """CEV-10: refused by name for OpenAI (`gpt-4o-realtime-preview`), and the call goes on."""
+    far_model = ScriptedModel((Expect(ResponseCreate), Speak("Yes?", 0.2)), strict=False)
+    async with serving(lambda: RealtimeAgent("Far", "Be far.", far_model)) as far:
+        model = provider_model("openai", far.url, "gpt-4o-realtime-preview")
+        async with serving(lambda: RealtimeAgent("Near", "Be near.", model)) as near, near.client() as client:
+            await client.make_call()
+            await client.send(IMAGE)
+            error = await client.until("agent_error")
+            assert error["code"] == "unsupported_modality"
+            assert "gpt-4o-realtime-preview does not take image input" in error["message"]
+            await client.send({"type": "client_text_append", "text": "Hello?"})
+            await client.until("agent_response_done")
+    assert not [one for one in far_model.connections[0].received if isinstance(one, ItemCreate) and _shows(one)]
+
+
+def _shows(message: ItemCreate) -> bool:
+    return [part.image for part in message.item.content] == [JPEG]
