@@ -29,7 +29,8 @@ SCENARIOS = {
     "tool round trip": "a function of the client is called once, and the answer uses its result",
     "interruption": "speech silences the answer; the log holds no more of it than was heard; the new turn is answered",
     "image": "an image that the client shows while the user speaks reaches the model",
-    "error": "a frame that the protocol does not know is told by name, and the client can go on",
+    "error": "a frame that the protocol does not know is told by name, and the client can go on (in the Gemini "
+    "protocol, where every error is the reason of a close, in a new session)",
     "close": "a client that leaves in the middle of an answer leaves no call and no task on either server",
 }
 
