@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from realtime.event import TurnDetection as TurnDetection
     from realtime.model.choose import open_model as open_model
     from realtime.model.dashscope import DashScopeRealtimeModel as DashScopeRealtimeModel
+    from realtime.model.failover import failover as failover
     from realtime.model.gemini import GeminiRealtimeModel as GeminiRealtimeModel
     from realtime.model.local.connection import LocalRealtimeModel as LocalRealtimeModel
     from realtime.model.openai import OpenAIRealtimeModel as OpenAIRealtimeModel
@@ -41,6 +42,7 @@ _WHERE = {
     "Toolkit": "realtime.tool",
     "TurnDetection": "realtime.event",
     "create_app": "realtime.server.app",
+    "failover": "realtime.model.failover",
     "open_model": "realtime.model.choose",
     "voice_router": "realtime.server.router",
 }

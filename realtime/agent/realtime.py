@@ -298,7 +298,10 @@ class RealtimeAgent:
         conductor.text_auto_response = config.text_auto_response is not False
         conductor.set_tool_auto_response(config.tool_auto_response is not False)
         conductor.user_name = config.user_name
+        detection = self._turn_detection()
         conductor.turn.authority = self._authority()
+        conductor.turn.creates = detection.create_response is not False
+        conductor.turn.interrupts = detection.interrupt_response is not False
 
     def _turn_detection(self) -> TurnDetection:
         wanted = self._config.turn_detection

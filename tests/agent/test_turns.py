@@ -537,9 +537,8 @@ async def test_two_quick_turns_of_push_to_talk_stay_two() -> None:
 
 async def test_a_reply_that_speech_must_not_interrupt_is_told_to_its_end_and_the_next_one_follows() -> None:
     options = found((1_000, SpeechStarted(900)), (1_500, turn_ended(1_200)))
+    options["config"] = SessionConfig(turn_detection=TurnDetection(authority="server", interrupt_response=False))
     async with call(**options) as made:
-        assert made.agent._conductor is not None
-        made.agent._conductor.turn.interrupts = False
         made.link.reply(4_000, LONG)
         await asyncio.sleep(1)
         made.hear(2_000)
@@ -552,3 +551,27 @@ async def test_a_reply_that_speech_must_not_interrupt_is_told_to_its_end_and_the
         assert len(made.of(s.AgentItemTruncatedEvent)) == 1, "both were still to be heard"
         assert made.transcript()[-1][1] != "Next."
         made.check_heard_truth()
+
+
+async def test_a_turn_that_the_client_wants_to_answer_itself_is_committed_and_not_answered() -> None:
+    options = found((1_000, SpeechStarted(900)), (1_500, turn_ended(1_200)))
+    options["config"] = SessionConfig(turn_detection=TurnDetection(authority="server", create_response=False))
+    async with call(**options) as made:
+        made.hear(2_000)
+        assert kinds(made) == ["AudioCommit"]
+
+        made.receive(c.ClientResponseCreateEvent())
+
+        assert kinds(made) == ["AudioCommit", "ResponseCreate"]
+        made.link.reply(500, "Now.")
+
+
+async def test_who_answers_and_who_interrupts_may_be_changed_during_the_call() -> None:
+    options = found((1_000, SpeechStarted(900)), (1_500, turn_ended(1_200)))
+    options["config"] = SessionConfig(turn_detection=TurnDetection(authority="server"))
+    async with call(**options) as made:
+        changed = {"turn_detection": {"authority": "server", "create_response": False}}
+        made.receive(c.ClientSessionUpdateEvent(config=changed))
+        made.hear(2_000)
+
+        assert "ResponseCreate" not in kinds(made)
