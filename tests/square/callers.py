@@ -11,7 +11,7 @@ import contextlib
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
 
@@ -46,6 +46,14 @@ class Caller(Protocol):
         """Speech of the user."""
         ...
 
+    async def press(self) -> None:
+        """With push-to-talk: the turn begins."""
+        ...
+
+    async def release(self) -> None:
+        """With push-to-talk: the turn ends, and is to be answered."""
+        ...
+
     async def show(self, jpeg: bytes) -> None:
         """An image for the model."""
         ...
@@ -75,13 +83,19 @@ class Caller(Protocol):
         """Send a frame that the protocol does not know."""
         ...
 
+    @property
+    def complaints(self) -> Collection[str]:
+        """The errors that the server told."""
+        ...
+
     async def complaint(self) -> str:
         """The next error that the server tells."""
         ...
 
 
-Open = Callable[[Place, Weather | None], AbstractAsyncContextManager[Caller]]
-"""Opens a session, with transcripts on and, where given, the function declared. Leaving it closes the session."""
+Open = Callable[[Place, Weather | None, bool], AbstractAsyncContextManager[Caller]]
+"""Opens a session, with transcripts on and, where given, the function declared; with push-to-talk where the last
+argument says so. Leaving it closes the session."""
 
 
 class Reader:
@@ -106,6 +120,9 @@ class Reader:
         async with asyncio.timeout(PATIENCE_S):
             while not condition():
                 await self.step()
+
+    async def press(self) -> None:
+        """Most protocols need no sign that a turn begins."""
 
     async def begun(self) -> None:
         await self.until(lambda: self.audio_bytes)
@@ -196,6 +213,9 @@ class NativeCaller(Reader):
             sent_format = {"type": "audio/pcm", "rate": self.rate_hz}
             await self.client.send({"type": "client_audio_append", "audio": audio, "format": sent_format})
 
+    async def release(self) -> None:
+        await self.client.send({"type": "client_audio_commit"})
+
     async def show(self, jpeg: bytes) -> None:
         image = base64.b64encode(jpeg).decode()
         await self.client.send({"type": "client_image_append", "image": image, "format": {"type": "image/jpeg"}})
@@ -239,13 +259,13 @@ class NativeCaller(Reader):
 
 
 @asynccontextmanager
-async def native(place: Place, weather: Weather | None) -> AsyncIterator[Caller]:
+async def native(place: Place, weather: Weather | None, push_to_talk: bool) -> AsyncIterator[Caller]:
     """Our own protocol."""
     tools = []
     if weather is not None:
         tools = [{"name": weather.name, "description": weather.description, "parameters": weather.parameters}]
     async with place.client() as client:
-        await client.make_call(tools=tools)
+        await client.make_call(tools=tools, turn_detection="none" if push_to_talk else None)
         yield NativeCaller(client, weather)
         await client.send({"type": "client_session_end"})
         await client.until("server_session_ended")
@@ -259,6 +279,13 @@ class OpenAICaller(SdkClient):
 
     rate_hz = OUTPUT_RATE_HZ
     survives_errors = True
+
+    async def press(self) -> None:
+        """The protocol needs no sign that a turn begins."""
+
+    async def release(self) -> None:
+        await self.sdk.input_audio_buffer.commit()
+        await self.create_response()
 
     async def show(self, jpeg: bytes) -> None:
         url = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
@@ -281,12 +308,16 @@ class OpenAICaller(SdkClient):
 
 
 @asynccontextmanager
-async def openai(place: Place, weather: Weather | None) -> AsyncIterator[Caller]:
+async def openai(place: Place, weather: Weather | None, push_to_talk: bool) -> AsyncIterator[Caller]:
     """The OpenAI Realtime protocol."""
     client = AsyncOpenAI(api_key="sk-anything", base_url=f"{place.url}/v1")
     async with client, client.realtime.connect(model="gpt-realtime") as connection:
         caller = OpenAICaller(connection, weather)
         await caller.begin()
+        if push_to_talk:
+            await caller.update({"type": "realtime", "audio": {"input": {"turn_detection": None}}})
+            while (await caller._next()).type not in ("session.updated", "error"):
+                pass
         yield caller
         await read_on(connection.recv_bytes, connection.close)
 
@@ -311,6 +342,12 @@ class GeminiCaller(Reader):
     async def talk(self, pcm: bytes) -> None:
         for chunk in chunks(pcm, self.rate_hz):
             await self.ear.speak(chunk)
+
+    async def press(self) -> None:
+        await self.ear.sdk.send_realtime_input(activity_start=types.ActivityStart())
+
+    async def release(self) -> None:
+        await self.ear.sdk.send_realtime_input(activity_end=types.ActivityEnd())
 
     async def show(self, jpeg: bytes) -> None:
         await self.ear.sdk.send_realtime_input(video=types.Blob(data=jpeg, mime_type="image/jpeg"))
@@ -366,8 +403,10 @@ def gemini(tls: TlsFiles) -> Open:
     """The Gemini Live protocol, over TLS."""
 
     @asynccontextmanager
-    async def opened(place: Place, weather: Weather | None) -> AsyncIterator[Caller]:
+    async def opened(place: Place, weather: Weather | None, push_to_talk: bool) -> AsyncIterator[Caller]:
         config: Json = {"tools": [{"function_declarations": [gemini_sdk.WEATHER]}]} if weather is not None else {}
+        if push_to_talk:
+            config["realtime_input_config"] = {"automatic_activity_detection": {"disabled": True}}
         async with gemini_sdk.sdk(place, tls, config) as ear:
             yield GeminiCaller(ear, weather)
             await read_on(ear.sdk._receive, ear.sdk.close)
@@ -387,6 +426,7 @@ class DashScopeCaller(Reader):
     def __init__(self, ear: dashscope_sdk.Ear, weather: Weather | None) -> None:
         super().__init__(weather)
         self.ear = ear
+        self.is_set_up = False
 
     async def type(self, text: str) -> None:
         await self.ear.say(text)
@@ -395,6 +435,10 @@ class DashScopeCaller(Reader):
     async def talk(self, pcm: bytes) -> None:
         for chunk in chunks(pcm, self.rate_hz):
             await self.ear.do("append", chunk)
+
+    async def release(self) -> None:
+        await self.ear.do("commit")
+        await self.ear.do("respond")
 
     async def show(self, jpeg: bytes) -> None:
         await self.ear.do("image", jpeg)
@@ -405,6 +449,8 @@ class DashScopeCaller(Reader):
     async def step(self) -> None:
         event = await self.ear.next()
         match event["type"]:
+            case "session.updated":
+                self.is_set_up = True
             case "response.created":
                 self.begin_answer()
             case "response.audio.delta":
@@ -433,10 +479,13 @@ class DashScopeCaller(Reader):
 
 
 @asynccontextmanager
-async def dashscope(place: Place, weather: Weather | None) -> AsyncIterator[Caller]:
+async def dashscope(place: Place, weather: Weather | None, push_to_talk: bool) -> AsyncIterator[Caller]:
     """DashScope's omni realtime protocol."""
     async with dashscope_sdk.sdk(place, "newest") as ear:
         caller = DashScopeCaller(ear, weather)
-        await ear.do("update", **({"tools": [dashscope_sdk.TOOL]} if weather is not None else {}))
-        await ear.until("session.updated")
+        settings: Json = {"tools": [dashscope_sdk.TOOL]} if weather is not None else {}
+        if push_to_talk:
+            settings["enable_turn_detection"] = False
+        await ear.do("update", **settings)
+        await caller.until(lambda: caller.is_set_up or caller.complaints)
         yield caller

@@ -96,10 +96,12 @@ class Chain:
     open_caller: callers.Open
 
     @asynccontextmanager
-    async def caller(self, weather: Weather | None = None) -> AsyncIterator[callers.Caller]:
+    async def caller(
+        self, weather: Weather | None = None, *, push_to_talk: bool = False
+    ) -> AsyncIterator[callers.Caller]:
         """A client in a session. Afterwards no call, no socket and no task of it may be left on either server."""
         known = asyncio.all_tasks()
-        async with self.open_caller(self.near, weather) as caller:
+        async with self.open_caller(self.near, weather, push_to_talk) as caller:
             yield caller
         places = (self.near, self.far)
         await settled(lambda: not any(place.calls.running for place in places))

@@ -85,6 +85,18 @@ async def voice_turn(chain: Chain) -> None:
     assert_answered(chain)
 
 
+async def push_to_talk(chain: Chain) -> None:
+    async with chain.caller(push_to_talk=True) as caller:
+        await caller.press()
+        for part in question(caller):
+            await caller.talk(part)
+        await caller.release()
+        assert re.search("(twelve|12) times (seven|7)", await caller.heard(), re.IGNORECASE)
+        check(await caller.answer(), product(chain))
+        assert not caller.complaints
+    assert_answered(chain)
+
+
 async def tool_round_trip(chain: Chain) -> None:
     weather = Weather()
     async with chain.caller(weather) as caller:
@@ -203,9 +215,21 @@ async def refused_tools(chain: Chain, cannot: Cannot) -> None:
     assert [connection.settings.tools for connection in chain.scripted.connections] == [()]
 
 
+async def refused_push_to_talk(chain: Chain, cannot: Cannot) -> None:
+    """The change is refused by name; the call goes on, and its turns are heard by the server."""
+    async with chain.caller(push_to_talk=True) as caller:
+        assert cannot.told
+        assert cannot.told in await caller.complaint()
+        for part in question(caller):
+            await caller.talk(part)
+        check(await caller.answer(), product(chain))
+    assert_answered(chain)
+
+
 REFUSALS: dict[str, Callable[[Chain, Cannot], Awaitable[None]]] = {
     "image": refused_image,
     "tool round trip": refused_tools,
+    "push-to-talk": refused_push_to_talk,
 }
 
 
@@ -233,6 +257,7 @@ _IS_TOLD = (Expect(AudioCommit), Transcribe(QUESTION), Expect(ResponseCreate), S
 SCENARIOS = {
     "text turn": Scenario(text_turn, _HELLO),
     "voice turn": Scenario(voice_turn, _HEARS, _IS_TOLD),
+    "push-to-talk": Scenario(push_to_talk, _IS_TOLD),
     "tool round trip": Scenario(
         tool_round_trip,
         (

@@ -26,6 +26,7 @@ BEHIND = (*MODELS, LOCAL)
 SCENARIOS = {
     "text turn": "a typed turn is answered, in words and in sound",
     "voice turn": "a spoken turn is transcribed and answered, in words and in sound",
+    "push-to-talk": "a spoken turn whose end the client tells is transcribed and answered",
     "tool round trip": "a function of the client is called once, and the answer uses its result",
     "interruption": "speech silences the answer; the log holds no more of it than was heard; the new turn is answered",
     "image": "an image that the client shows while the user speaks reaches the model",
@@ -66,9 +67,18 @@ _BLIND_LOCAL = Cannot(
 _BLIND_PREVIEW = Cannot("the `gpt-4o` previews take text and speech only", "does not take image input")
 _NO_TOOLS = "the `qwen3-omni-flash` models take no functions: the model is not offered them and answers without"
 
+_DETECTS = Cannot(
+    "the model reports no start and end of speech, so this server hears the turns from the beginning of the call, and "
+    "clients of this protocol ask for push-to-talk only after that",
+    "turns cannot pass to or from this server's detector",
+)
+
 LOCAL_MODEL = "embedded"
-CANNOT_BEHIND = {(LOCAL, "image"): _BLIND_LOCAL}
-"""By model and scenario, on every front."""
+CANNOT = {
+    **{(front, LOCAL, "image"): _BLIND_LOCAL for front in FRONTS},
+    **{(front, "gemini", "push-to-talk"): _DETECTS for front in ("openai", "dashscope")},
+}
+"""By front, model and scenario."""
 OLDER = {
     ("openai", "gpt-4o-realtime-preview", "image"): dict.fromkeys(FRONTS, _BLIND_PREVIEW),
     ("dashscope", "qwen3-omni-flash-realtime", "tool round trip"): {
@@ -86,7 +96,7 @@ def cells() -> Iterator[Cell]:
     for front in FRONTS:
         for behind in BEHIND:
             for scenario in SCENARIOS:
-                cannot = CANNOT_BEHIND.get((behind, scenario))
+                cannot = CANNOT.get((front, behind, scenario))
                 yield Cell(front, behind, scenario, MODELS.get(behind, LOCAL_MODEL), cannot)
 
 
