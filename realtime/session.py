@@ -152,6 +152,9 @@ class Session:
         match event:
             case c.ClientAudioAppendEvent():
                 self._ear = listener
+                if event.played_item_id is not None and event.played_ms is not None and listener is not None:
+                    # Before the agent hears it: an interruption found in this audio is cut where the user is now.
+                    listener.clock.ack(event.played_item_id, event.played_ms, self.runtime.now())
                 self.agent.receive(event)
                 if listener is not None and listener.tells_received_audio:
                     self._tell_received(listener, event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from realtime.audio.playback import AcknowledgedPlayback
+from realtime.audio.playback import KEPT_ITEMS, AcknowledgedPlayback
 from realtime.dialects import frames
 from realtime.dialects.base import (
     AudioDeltaWriter,
@@ -36,6 +36,7 @@ class NativeDialect:
         self._item_index = 0
         self._offset_samples = 0
         self._others: dict[tuple[str, str, int], tuple[int, int]] = {}
+        self._introduced: dict[int, str] = {}
 
     @property
     def subprotocol(self) -> str | None:
@@ -46,13 +47,23 @@ class NativeDialect:
         """See `ClientDialect`. A binary frame is speech."""
         if isinstance(frame, str):
             return decode_json(frame)
+        item_id, played_ms = None, None
         try:
-            kind, _, _, offset_samples, pcm = frames.unpack(frame)
+            kind, _, item_index, offset_samples, pcm = frames.unpack(frame)
+            if kind != frames.CLIENT_AUDIO:
+                raise ClientError(f"binary frames of kind {kind} are not for the server", code="invalid_frame")
+            if frames.tells_played(frame):
+                played_ms, pcm = frames.split_played(pcm)
+                item_id = self._introduced.get(item_index)
         except ValueError as error:
             raise ClientError(str(error), code="invalid_frame") from error
-        if kind != frames.CLIENT_AUDIO:
-            raise ClientError(f"binary frames of kind {kind} are not for the server", code="invalid_frame")
-        return ClientAudioAppendEvent(audio=pcm, format=self._input_format, offset=offset_samples)
+        return ClientAudioAppendEvent(
+            audio=pcm,
+            format=self._input_format,
+            offset=offset_samples,
+            played_item_id=item_id,
+            played_ms=None if item_id is None else played_ms,
+        )
 
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """See `ClientDialect`."""
@@ -99,6 +110,9 @@ class NativeDialect:
             return False
         self._items += 1
         self._item_index, self._offset_samples = self._items, 0
+        self._introduced[self._items] = key[0]
+        # A clock of playback has forgotten older ones too.
+        self._introduced.pop(self._items - KEPT_ITEMS, None)
         return True
 
     def _introduce(self, event: s.AgentResponseAudioDeltaEvent) -> s.ServerAudioItemEvent:

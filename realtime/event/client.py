@@ -69,12 +69,15 @@ class ClientTextAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="cli
 class ClientAudioAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_audio_append"):
     """Speech of the user: pcm16 mono bytes (base64 in JSON; base64 text is accepted in Python too).
 
-    `offset` counts samples since the call began, for re-sending after a drop; null appends.
+    `offset` counts samples since the call began, for re-sending after a drop; null appends. `played_item_id` and
+    `played_ms` together do what a `client_playback_ack` does, before the audio is heard.
     """
 
     audio: bytes
     format: AudioFormat = AudioFormat()
     offset: Position | None = None
+    played_item_id: str | None = None
+    played_ms: Position | None = None
 
     def __post_init__(self) -> None:
         audio: bytes | str = self.audio

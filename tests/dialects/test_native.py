@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from realtime.audio.playback import AcknowledgedPlayback
+from realtime.audio.playback import KEPT_ITEMS, AcknowledgedPlayback
 from realtime.dialects import SUBPROTOCOL, choose, frames
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.base import AudioDeltaWriter, encode_json
@@ -129,10 +129,17 @@ def test_the_quick_writer_follows_what_changes_from_one_delta_to_the_next() -> N
 def test_binary_frames_are_packed_and_read_as_the_golden_ones(fixtures_dir: Path) -> None:
     for frame in golden(fixtures_dir, "binary"):
         raw, pcm = bytes.fromhex(frame["frame_hex"]), bytes.fromhex(frame["pcm_hex"])
-        fields = (frame["kind"], frame["stream"], frame["item_index"], frame["sample_offset"], pcm)
-        assert frames.unpack(raw) == fields
-        if not frame["flags"]:
-            assert frames.pack(*fields) == raw
+        kind, stream, item_index, offset = (frame[name] for name in ("kind", "stream", "item_index", "sample_offset"))
+        *head, body = frames.unpack(raw)
+        assert head == [kind, stream, item_index, offset]
+        if "played_ms" in frame:
+            assert frames.tells_played(raw)
+            assert frames.split_played(body) == (frame["played_ms"], pcm)
+            assert frames.pack_played(stream, item_index, frame["played_ms"], offset, pcm) == raw
+        else:
+            assert body == pcm
+            if not frame["flags"]:
+                assert frames.pack(kind, stream, item_index, offset, pcm) == raw
 
 
 def test_speech_of_the_client_comes_with_its_offset_at_the_rate_it_named() -> None:
@@ -157,6 +164,65 @@ def test_binary_frames_that_mean_nothing_are_refused(frame: bytes) -> None:
     with pytest.raises(ClientError) as raised:
         NativeDialect().decode(frame)
     assert raised.value.code == "invalid_frame"
+
+
+@pytest.mark.parametrize("n_bytes", range(4))
+def test_a_frame_too_short_for_what_its_flag_says_is_refused(n_bytes: int) -> None:
+    whole = frames.pack_played(0, 1, 100, 0, b"")
+    with pytest.raises(ClientError, match="4 more bytes") as raised:
+        NativeDialect().decode(whole[: frames.HEADER_BYTES + n_bytes])
+    assert raised.value.code == "invalid_frame"
+
+
+@given(played_ms=st.integers(0, 2**32 - 1), offset=st.integers(0, 2**64 - 1), pcm=st.binary(max_size=20))
+def test_speech_says_what_was_played_of_the_item_of_this_number(played_ms: int, offset: int, pcm: bytes) -> None:
+    dialect = binary()
+    for item_id in ("a1", "a2", "a1"):
+        dialect.encode(delta(speech(20, 24_000), item_id))
+
+    for item_index, item_id in ((1, "a1"), (2, "a2")):
+        event = dialect.decode(frames.pack_played(0, item_index, played_ms, offset, pcm))
+        assert event == c.ClientAudioAppendEvent(
+            audio=pcm,
+            format=AudioFormat.pcm16(16_000),
+            offset=offset,
+            played_item_id=item_id,
+            played_ms=played_ms,
+        )
+
+
+@pytest.mark.parametrize("item_index", [0, 1, KEPT_ITEMS + 3, 2**32 - 1], ids=["none", "forgotten", "to-come", "no"])
+def test_a_position_in_an_item_that_is_not_known_is_ignored_and_its_speech_is_not(item_index: int) -> None:
+    dialect = binary()
+    for number in range(1, KEPT_ITEMS + 3):
+        dialect.encode(delta(speech(20, 24_000), f"a{number}"))
+
+    event = dialect.decode(frames.pack_played(0, item_index, 500, 640, speech(10)))
+    assert event == c.ClientAudioAppendEvent(audio=speech(10), format=AudioFormat.pcm16(16_000), offset=640)
+    known = dialect.decode(frames.pack_played(0, 3, 500, 640, speech(10)))
+    assert isinstance(known, c.ClientAudioAppendEvent)
+    assert known.played_item_id == "a3"
+
+
+def test_other_flags_of_the_client_and_the_index_beside_them_are_ignored() -> None:
+    dialect = binary()
+    dialect.encode(delta(speech(20, 24_000)))
+    frame = bytearray(frames.pack(frames.CLIENT_AUDIO, 0, 1, 0, speech(10)))
+    frame[1] = 0xFE
+
+    event = dialect.decode(bytes(frame))
+    assert event == c.ClientAudioAppendEvent(audio=speech(10), format=AudioFormat.pcm16(16_000), offset=0)
+
+
+@pytest.mark.parametrize("played_ms", [-1, 0.5, "7", 2**53 + 1])
+def test_what_a_json_client_has_played_is_a_whole_number_from_zero(played_ms: Any) -> None:
+    append = {"type": "client_audio_append", "audio": "AAA=", "played_item_id": "a1"}
+    event = NativeDialect().decode(json.dumps(append | {"played_ms": 250}))
+    assert event == c.ClientAudioAppendEvent(audio=b"\0\0", played_item_id="a1", played_ms=250)
+
+    with pytest.raises(ClientError, match="played_ms") as raised:
+        NativeDialect().decode(json.dumps(append | {"played_ms": played_ms}))
+    assert raised.value.code == "invalid_event"
 
 
 def test_speech_of_the_agent_is_introduced_once_and_counted_in_samples() -> None:

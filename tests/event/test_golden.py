@@ -68,7 +68,8 @@ def test_golden_binary_frames_are_a_16_byte_little_endian_header_and_pcm() -> No
         raw = bytes.fromhex(frame["frame_hex"])
         header = struct.unpack("<BBHIQ", raw[:16])
         assert header == tuple(frame[key] for key in ("kind", "flags", "stream", "item_index", "sample_offset"))
-        assert raw[16:] == bytes.fromhex(frame["pcm_hex"])
+        played = struct.pack("<I", frame["played_ms"]) if "played_ms" in frame else b""
+        assert raw[16:] == played + bytes.fromhex(frame["pcm_hex"])
 
 
 def test_golden_binary_frames_need_every_width_of_the_header() -> None:

@@ -326,6 +326,27 @@ async def test_the_ear_of_whoever_speaks_counts() -> None:
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_000
 
 
+async def test_what_speech_says_was_played_counts_before_the_speech_is_heard() -> None:
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        item_id = await play(made, (made.listener, 1_000))
+        heard_ms: list[int] = []
+        take = made.agent.receive
+
+        def listen(event: c.ClientEvent) -> None:
+            heard_ms.append(made.session.heard_ms(item_id))
+            take(event)
+
+        made.agent.receive = listen  # type: ignore[method-assign]
+        for played_ms in (1_500, 1_200, None):
+            made.receive(c.ClientAudioAppendEvent(audio=speech(40), played_item_id=item_id, played_ms=played_ms))
+        made.receive(c.ClientAudioAppendEvent(audio=speech(40), played_item_id="another", played_ms=9))
+        made.link.hear_start("u1")
+
+        assert heard_ms == [1_500] * 4
+        assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_500
+        assert errors(made) == []
+
+
 async def test_where_nobody_spoke_the_furthest_ear_counts() -> None:
     async with call(clock=AcknowledgedPlayback(24_000)) as made:
         second, _ = second_listener(made, clock=AcknowledgedPlayback(24_000))

@@ -302,7 +302,8 @@ export interface ClientTextAppendEvent {
 /**
  * Speech of the user: pcm16 mono bytes (base64 in JSON; base64 text is accepted in Python too).
  *
- * `offset` counts samples since the call began, for re-sending after a drop; null appends.
+ * `offset` counts samples since the call began, for re-sending after a drop; null appends. `played_item_id` and
+ * `played_ms` together do what a `client_playback_ack` does, before the audio is heard.
  */
 export interface ClientAudioAppendEvent {
   type: "client_audio_append";
@@ -311,6 +312,8 @@ export interface ClientAudioAppendEvent {
   audio: Base64;
   format?: AudioFormatInput;
   offset?: number | null;
+  played_item_id?: string | null;
+  played_ms?: number | null;
 }
 
 /** End of the user's turn (push-to-talk), or close the current input early. */
