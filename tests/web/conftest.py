@@ -225,6 +225,11 @@ class ScriptedServer:
         self._socket: WebSocketRoute | None = None
         self.events: list[dict[str, Any]] = []
         self.audio: list[bytes] = []
+        self.heard: list[tuple[str, int]] = []
+        """(item id, ms) of what the page says it played, in its speech or as an event, in order."""
+        self.carried = 0
+        """How many of them came inside its speech."""
+        self._items: dict[int, str] = {}
         self.url = ""
         self.refusal: str | None = None
         page.route_web_socket("**/ws/**", self._accept)
@@ -239,6 +244,7 @@ class ScriptedServer:
         """A response whose voice is one burst of a constant value."""
         assert self._socket is not None
         index = int(item_id.rpartition("_")[2])
+        self._items[index] = item_id
         self.send("agent_response_created", response_id=response_id)
         self.send("server_audio_item", item_index=index, item_id=item_id, response_id=response_id, format=PCM_24)
         header = struct.pack("<BBHIQ", 2, 0, 0, index, 0)
@@ -265,9 +271,15 @@ class ScriptedServer:
     def _receive(self, frame: str | bytes) -> None:
         if isinstance(frame, bytes):
             self.audio.append(frame)
+            _, flags, _, index, _ = struct.unpack_from("<BBHIQ", frame)
+            if flags & 1:
+                self.carried += 1
+                self.heard.append((self._items[index], struct.unpack_from("<I", frame, 16)[0]))
             return
         event = json.loads(frame)
         self.events.append(event)
+        if event["type"] == "client_playback_ack":
+            self.heard.append((event["item_id"], event["played_ms"]))
         if event["type"] != "client_session_create":
             return
         if self.refusal is not None:

@@ -5,7 +5,7 @@
  */
 
 import { Emitter } from "./emitter.ts";
-import { type AudioFrame, KIND_CLIENT_AUDIO, decodeAudioFrame, encodeAudioFrame } from "./frames.ts";
+import { type AudioFrame, FLAG_PLAYED, KIND_CLIENT_AUDIO, decodeAudioFrame, encodeAudioFrame } from "./frames.ts";
 import { type Outgoing, Outbox } from "./outbox.ts";
 import { type ClientEvent, type ServerEvent, isServerEvent } from "./protocol.generated.ts";
 import { type SentFrame, SentAudio } from "./sent-audio.ts";
@@ -30,6 +30,13 @@ export interface Closing {
   reason: string;
   /** We asked for the end, or the server said goodbye first. */
   expected: boolean;
+}
+
+/** How much of an item was heard. */
+export interface Played {
+  /** Of its `server_audio_item`. */
+  itemIndex: number;
+  playedMs: number;
 }
 
 export interface ClientEvents {
@@ -57,6 +64,8 @@ export interface SessionSettings {
 }
 
 export class RealtimeClient extends Emitter<ClientEvents> {
+  /** What the next frame of speech carries, once. */
+  played: Played | null = null;
   readonly #socket: WebSocket;
   readonly #outbox = new Outbox(MAX_WAITING_AUDIO_FRAMES);
   readonly #sentAudio: SentAudio;
@@ -109,7 +118,8 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   /** Sends speech: the next samples of the client's stream. Takes over `pcm`. */
   sendAudio(pcm: Int16Array<ArrayBuffer>): void {
     if (this.#state !== "open") return;
-    this.#enqueue({ kind: "audio", data: encodeClientAudio(this.#sentAudio.add(pcm)) });
+    this.#enqueue({ kind: "audio", data: encodeClientAudio(this.#sentAudio.add(pcm), this.played) });
+    this.played = null;
   }
 
   /** Ends the call and closes the socket. */
@@ -173,8 +183,9 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   }
 }
 
-function encodeClientAudio({ offset, pcm }: SentFrame): ArrayBuffer {
-  return encodeAudioFrame({ kind: KIND_CLIENT_AUDIO, flags: 0, stream: 0, itemIndex: 0, sampleOffset: offset, pcm });
+function encodeClientAudio({ offset, pcm }: SentFrame, played: Played | null): ArrayBuffer {
+  const frame = { kind: KIND_CLIENT_AUDIO, flags: 0, stream: 0, itemIndex: 0, sampleOffset: offset, pcm };
+  return encodeAudioFrame(played ? { ...frame, ...played, flags: FLAG_PLAYED } : frame);
 }
 
 function parse(text: string): unknown {

@@ -49,9 +49,19 @@ interface Part {
   receivedSamples: number;
 }
 
-/** Plays what comes and acknowledges what was heard, until the returned function is called. */
-export function attachVoice(client: Pick<RealtimeClient, "on" | "send">, output: VoiceOutput): () => void {
+/**
+ * Plays what comes and acknowledges what was heard, until the returned function is called.
+ *
+ * While the user's speech is being sent, it carries the acknowledgements; an item's end is an event of its own.
+ */
+export function attachVoice(
+  client: Pick<RealtimeClient, "on" | "send" | "audioSent" | "played">,
+  output: VoiceOutput,
+): () => void {
   const parts = new Map<number, Part>();
+  /** Of items that may still be heard, which they are for longer than something comes of them. */
+  const indexOfItem = new Map<string, number>();
+  let spokenSamples = 0;
   const itemsOfResponse = new Map<string, Set<string>>();
 
   const belongs = (responseId: string, itemId: string): void => {
@@ -64,6 +74,7 @@ export function attachVoice(client: Pick<RealtimeClient, "on" | "send">, output:
       case "server_audio_item": {
         const { item_id: itemId, response_id: responseId } = event;
         parts.set(event.item_index, { itemId, responseId, rateHz: rateOf(event.format), receivedSamples: 0 });
+        indexOfItem.set(itemId, event.item_index);
         return belongs(responseId, itemId);
       }
       case "agent_response_audio_delta":
@@ -97,12 +108,28 @@ export function attachVoice(client: Pick<RealtimeClient, "on" | "send">, output:
   const acknowledge = (itemId: string, playedMs: number, flushed: boolean): void =>
     client.send({ type: "client_playback_ack", item_id: itemId, played_ms: playedMs, flushed });
 
+  const onProgress = (itemId: string, playedMs: number): void => {
+    const { samples } = client.audioSent;
+    const speaking = samples > spokenSamples;
+    spokenSamples = samples;
+    const itemIndex = indexOfItem.get(itemId);
+    const carried = speaking && itemIndex !== undefined;
+    client.played = carried ? { itemIndex, playedMs } : null;
+    if (!carried) acknowledge(itemId, playedMs, false);
+  };
+
+  const onOver = (itemId: string, playedMs: number, flushed: boolean): void => {
+    if (client.played?.itemIndex === indexOfItem.get(itemId)) client.played = null;
+    indexOfItem.delete(itemId);
+    acknowledge(itemId, playedMs, flushed);
+  };
+
   const undo = [
     client.on("event", onEvent),
     client.on("audio", onAudio),
-    output.on("progress", ({ itemId, playedMs }) => acknowledge(itemId, playedMs, false)),
-    output.on("finished", ({ itemId, playedMs }) => acknowledge(itemId, playedMs, false)),
-    output.on("flushed", ({ itemId, playedMs }) => acknowledge(itemId, playedMs, true)),
+    output.on("progress", ({ itemId, playedMs }) => onProgress(itemId, playedMs)),
+    output.on("finished", ({ itemId, playedMs }) => onOver(itemId, playedMs, false)),
+    output.on("flushed", ({ itemId, playedMs }) => onOver(itemId, playedMs, true)),
   ];
   return () => {
     for (const off of undo) off();

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Closing, RealtimeClient } from "../src/client.ts";
-import { decodeAudioFrame, encodeAudioFrame } from "../src/frames.ts";
+import { type AudioFrame, decodeAudioFrame, encodeAudioFrame } from "../src/frames.ts";
 import { event } from "./events.ts";
 
 const SETTINGS = {
@@ -40,8 +40,12 @@ class FakeSocket {
     return this.sent.filter((data) => typeof data === "string").map((data) => JSON.parse(data));
   }
 
+  get speech(): (AudioFrame | null)[] {
+    return this.sent.filter((data) => data instanceof ArrayBuffer).map(decodeAudioFrame);
+  }
+
   get offsets(): (number | undefined)[] {
-    return this.sent.filter((data) => data instanceof ArrayBuffer).map((data) => decodeAudioFrame(data)?.sampleOffset);
+    return this.speech.map((frame) => frame?.sampleOffset);
   }
 }
 
@@ -102,6 +106,23 @@ describe("sending", () => {
     socket.onmessage({ data: JSON.stringify(event("server_audio_received", { offset: 640 })) });
     expect(socket.offsets).toEqual([0, 320, 640]);
     expect(client.audioSent).toEqual({ samples: 960, droppedFrames: 0, receivedOffset: 640 });
+  });
+
+  test("speech carries what was played, each position once", () => {
+    const { client, socket } = connected();
+    client.played = { itemIndex: 3, playedMs: 100 };
+    client.played = { itemIndex: 3, playedMs: 200 };
+    for (let i = 0; i < 2; i++) client.sendAudio(Int16Array.of(7, 8));
+    client.played = { itemIndex: 4, playedMs: 0 };
+    client.sendAudio(Int16Array.of(9));
+    expect(
+      socket.speech.map((frame) => frame && [frame.flags, frame.itemIndex, frame.playedMs, [...frame.pcm]]),
+    ).toEqual([
+      [1, 3, 200, [7, 8]],
+      [0, 0, undefined, [7, 8]],
+      [1, 4, 0, [9]],
+    ]);
+    expect(socket.offsets).toEqual([0, 2, 4]);
   });
 
   test("while the socket is behind, frames wait; old audio is dropped, control is not", () => {

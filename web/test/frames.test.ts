@@ -8,9 +8,10 @@ const hexOf = (bytes: ArrayBuffer): string =>
   [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 describe("binary audio frames", () => {
-  test.each(golden)("$says", ({ kind, flags, stream, item_index, sample_offset, pcm_hex, frame_hex }) => {
+  test.each(golden)("$says", ({ kind, flags, stream, item_index, sample_offset, played_ms, pcm_hex, frame_hex }) => {
     const pcm = new Int16Array(bytesOf(pcm_hex));
-    const frame = { kind, flags, stream, itemIndex: item_index, sampleOffset: sample_offset, pcm };
+    const head = { kind, flags, stream, itemIndex: item_index, sampleOffset: sample_offset };
+    const frame = { ...head, ...(played_ms !== undefined && { playedMs: played_ms }), pcm };
     expect(hexOf(encodeAudioFrame(frame))).toBe(frame_hex);
     expect(decodeAudioFrame(bytesOf(frame_hex))).toEqual(frame);
   });
@@ -23,6 +24,9 @@ describe("binary audio frames", () => {
     expect(decodeAudioFrame(bytesOf(`${frame}00`))).toBeNull();
     expect(decodeAudioFrame(bytesOf(`${frame.slice(0, 16)}ffffffffffffffff0100`))).toBeNull();
     expect(decodeAudioFrame(new ArrayBuffer(0))).toBeNull();
+    const played = "010100000300000000000000000000007b000000";
+    expect(decodeAudioFrame(bytesOf(played))?.playedMs).toBe(123);
+    expect(decodeAudioFrame(bytesOf(played.slice(0, 36)))).toBeNull();
   });
 
   test.each([-1, 0.5, Number.NaN, 2 ** 53])("offset %d cannot be written", (sampleOffset) => {

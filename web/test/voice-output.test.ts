@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Emitter } from "../src/emitter.ts";
-import type { ClientEvents } from "../src/client.ts";
+import type { ClientEvents, Played } from "../src/client.ts";
 import type { AudioFrame } from "../src/frames.ts";
 import type { ClientEvent } from "../src/protocol.generated.ts";
 import type { SpeakerEvents } from "../src/speaker.ts";
@@ -9,6 +9,15 @@ import { event } from "./events.ts";
 
 class FakeClient extends Emitter<ClientEvents> {
   readonly sent: ClientEvent[] = [];
+  audioSent = { samples: 0, droppedFrames: 0, receivedOffset: 0 };
+  played: Played | null = null;
+  /** A frame of speech leaves. Returns what it carries. */
+  speak(): Played | null {
+    this.audioSent = { ...this.audioSent, samples: this.audioSent.samples + 320 };
+    const { played } = this;
+    this.played = null;
+    return played;
+  }
   send(sent: ClientEvent): void {
     this.sent.push(sent);
   }
@@ -98,6 +107,49 @@ test("a flush is passed on, and everything heard is acknowledged", () => {
   ]);
 });
 
+test("while speech is sent it carries what was heard, without it an event does", () => {
+  const { client, output } = attached();
+  client.emit("event", announce(3, "item_a"));
+  client.emit("event", event("agent_response_done", { response_id: "r1" }));
+  client.speak();
+  output.emit("progress", { itemId: "item_a", playedMs: 100 });
+  output.emit("progress", { itemId: "item_a", playedMs: 200 });
+  expect(client.speak()).toBeNull();
+  output.emit("progress", { itemId: "item_a", playedMs: 300 });
+  expect(client.speak()).toEqual({ itemIndex: 3, playedMs: 300 });
+  output.emit("progress", { itemId: "item_a", playedMs: 400 });
+  expect([client.speak(), client.speak()]).toEqual([{ itemIndex: 3, playedMs: 400 }, null]);
+  expect(client.sent).toEqual([{ type: "client_playback_ack", item_id: "item_a", played_ms: 200, flushed: false }]);
+});
+
+test("the end of an item is told as an event, and speech carries nothing older of it", () => {
+  const { client, output } = attached();
+  client.emit("event", announce(3, "item_a"));
+  client.emit("event", announce(4, "item_b"));
+  client.speak();
+  output.emit("progress", { itemId: "item_a", playedMs: 100 });
+  output.emit("finished", { itemId: "item_a", playedMs: 120 });
+  expect(client.speak()).toBeNull();
+  output.emit("progress", { itemId: "item_b", playedMs: 50 });
+  output.emit("flushed", { itemId: "item_a", playedMs: 120 });
+  expect(client.speak()).toEqual({ itemIndex: 4, playedMs: 50 });
+  output.emit("progress", { itemId: "item_b", playedMs: 60 });
+  output.emit("flushed", { itemId: "item_b", playedMs: 70 });
+  expect(client.speak()).toBeNull();
+  expect(client.sent.map((sent) => "flushed" in sent && [sent.played_ms, sent.flushed])).toEqual([
+    [120, false],
+    [120, true],
+    [70, true],
+  ]);
+});
+
+test("what was heard of audio inside json is told as an event: it has no number to be carried under", () => {
+  const { client, output } = attached();
+  client.speak();
+  output.emit("progress", { itemId: "item_a", playedMs: 40 });
+  expect([client.speak(), client.sent.length]).toEqual([null, 1]);
+});
+
 test("after the undo nothing is passed on in either direction", () => {
   const { client, output, undo } = attached();
   undo();
@@ -113,7 +165,7 @@ test("without a speaker everything counts as heard when it comes", () => {
   client.emit("audio", audio(0, 0, Array(480).fill(1)));
   client.emit("audio", audio(0, 480, Array(480).fill(1)));
   client.emit("event", event("server_audio_flush", { item_id: null }));
-  expect(client.sent.map((sent) => "played_ms" in sent && [sent.played_ms, sent.flushed])).toEqual([
+  expect(client.sent.map((sent) => "flushed" in sent && [sent.played_ms, sent.flushed])).toEqual([
     [20, false],
     [40, false],
     [40, true],
