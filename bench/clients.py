@@ -6,7 +6,8 @@ order and crossed sessions by the provider's stamps, and timed from the provider
 - `floor`: the provider's own frames, through a relay;
 - `json`: no subprotocol, `client_audio_append` with base64, as existing pages do; no acknowledgements;
 - `native`: subprotocol `realtime.v1`, JSON both ways, playback acknowledged every 100 ms as the page does;
-- `binary`: the same with binary audio frames both ways;
+- `binary`: binary audio frames both ways; each of ours carries what was played, and only an item's end is acknowledged
+  beside them, as the page does;
 - `openai`: the OpenAI protocol at `/v1/realtime`, 24 kHz up, as programs do that were written for that service.
 
 Run by `bench.run`; commands on stdin: `begin` (forget what was counted), `end` (answer it), `quit`.
@@ -50,7 +51,10 @@ AUDIO_FRAME_BYTES = 1500
 """A message longer than this is audio."""
 BINARY_HEAD = struct.Struct("<BBHIQ")
 """kind, flags, stream, item index, sample offset."""
+PLAYED_HEAD = struct.Struct("<BBHIQI")
+"""The same with the ms played of the item, for a frame of ours with flag `PLAYED`."""
 CLIENT_AUDIO, AGENT_AUDIO = 1, 2
+PLAYED = 1
 
 
 @dataclass
@@ -64,6 +68,8 @@ class Tally:
     crossed: int = 0
     chunks_sent: int = 0
     acks_sent: int = 0
+    acks_carried: int = 0
+    """Those inside the client's audio."""
     messages_in: int = 0
     flushes: int = 0
     errors: list[str] = field(default_factory=list)
@@ -77,6 +83,7 @@ class Tally:
             "crossed": self.crossed,
             "chunks_sent": self.chunks_sent,
             "acks_sent": self.acks_sent,
+            "acks_carried": self.acks_carried,
             "messages_in": self.messages_in,
             "flushes": self.flushes,
             "errors": self.errors[:5],
@@ -133,8 +140,10 @@ class Call(ClientPeer):
         self.item_bytes = 0
         self.item_start = 0.0
         self.item_done = False
+        self.end_told = False
         self.acked_ms = 0
         self.items: dict[int, str] = {}
+        self.item_index = 0
         self.leaving = False
         head = b'{"type":"client_audio_append","session_id":"' + self.name.encode() + b'","audio":"'
         tail = b'","format":{"encoding":"pcm16","sample_rate":16000}}'
@@ -143,6 +152,7 @@ class Call(ClientPeer):
         self.up_head = frame_header(len(head) + len(load.audio[0]) + len(tail), masked=True) + head
         self.up_tail = tail
         self.up_binary_head = frame_header(BINARY_HEAD.size + UP_SAMPLES * 2, opcode=BINARY, masked=True)
+        self.up_played_head = frame_header(PLAYED_HEAD.size + UP_SAMPLES * 2, opcode=BINARY, masked=True)
 
     # Socket
 
@@ -187,11 +197,20 @@ class Call(ClientPeer):
         self.load.tally.chunks_sent += 1
         audio = self.load.audio[self.chunk % LEVELS]
         if self.load.mode == "binary":
-            head = BINARY_HEAD.pack(CLIENT_AUDIO, 0, 0, 0, self.chunk * UP_SAMPLES)
-            self.transport.write(b"".join((self.up_binary_head, head, audio)))
+            self.transport.write(b"".join((*self.binary_head(self.chunk * UP_SAMPLES), audio)))
         else:
             self.transport.write(b"".join((self.up_head, audio, self.up_tail)))
         self.chunk += 1
+
+    def binary_head(self, offset: int) -> tuple[bytes, bytes]:
+        """The two headers of an audio frame, which says what was played while something plays."""
+        played_ms = self.played_ms()
+        if played_ms == self.acked_ms:
+            return self.up_binary_head, BINARY_HEAD.pack(CLIENT_AUDIO, 0, 0, 0, offset)
+        self.acked_ms = played_ms
+        self.load.tally.acks_carried += 1
+        head = PLAYED_HEAD.pack(CLIENT_AUDIO, PLAYED, 0, self.item_index, offset, played_ms)
+        return self.up_played_head, head
 
     # Down
 
@@ -200,6 +219,7 @@ class Call(ClientPeer):
         if opcode == BINARY:
             kind, _, _, index, _ = BINARY_HEAD.unpack_from(payload)
             if kind == AGENT_AUDIO:
+                self.item_index = index
                 self.play(self.items[index])
                 self.hear(payload[BINARY_HEAD.size :])
         elif len(payload) > AUDIO_FRAME_BYTES and payload.find(b"audio") > 0:
@@ -281,15 +301,25 @@ class Call(ClientPeer):
             self.item_id = item_id
             self.item_bytes = self.acked_ms = 0
             self.item_start = time.monotonic()
-            self.item_done = False
+            self.item_done = self.end_told = False
+
+    def played_ms(self) -> int:
+        """How much of the item a page would have played."""
+        if self.item_id is None:
+            return 0
+        received_ms = self.item_bytes * 500 // DOWN_HZ
+        return min(received_ms, int((time.monotonic() - self.item_start) * 1000))
 
     def acknowledge(self) -> None:
-        """Every 100 ms while something plays, and once at its end."""
+        """Every 100 ms while something plays, and once at its end. Only the latter where audio carries the others."""
         if self.item_id is None or self.transport.is_closing():
             return
-        received_ms = self.item_bytes * 500 // DOWN_HZ
-        played_ms = min(received_ms, int((time.monotonic() - self.item_start) * 1000))
-        if played_ms == self.acked_ms:
+        played_ms = self.played_ms()
+        if self.load.mode == "binary":
+            if self.end_told or not self.item_done or played_ms < self.item_bytes * 500 // DOWN_HZ:
+                return
+            self.end_told = True
+        elif played_ms == self.acked_ms:
             return
         self.acked_ms = played_ms
         self.load.tally.acks_sent += 1
