@@ -258,11 +258,20 @@ class Page:
             self.send(type="client_audio_append", audio=base64.b64encode(pcm).decode(), format=pcm_format)
             return
         assert self._session is not None
-        frame = frames.pack(frames.CLIENT_AUDIO, 0, 0, offset, pcm)
-        self._session.receive(self.dialect.decode(frame), self._session.listeners[0])
+        self._session.receive(self.dialect.decode(self._binary_frame(offset, pcm)), self._session.listeners[0])
+
+    def _binary_frame(self, offset: int, pcm: bytes) -> bytes:
+        """Speech, with how much was heard of the item that plays where that is new."""
+        for item_index, where in reversed(self._items.items()):
+            item_id, heard_ms = where["item_id"], self.speaker.heard_ms(where["item_id"])
+            if heard_ms > self._acked.get(item_id, 0):
+                self._acked[item_id] = heard_ms
+                return frames.pack_played(0, item_index, heard_ms, offset, pcm)
+        return frames.pack(frames.CLIENT_AUDIO, 0, 0, offset, pcm)
 
     async def _report(self) -> None:
-        while True:
+        """What was heard, beside speech that does not carry it."""
+        while self.client != "binary":
             await asyncio.sleep(ACK_EVERY_MS / 1000)
             for item_id in [*self.sound]:
                 self._acknowledge(item_id)
