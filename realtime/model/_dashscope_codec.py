@@ -47,6 +47,7 @@ from realtime.model.base import (
     AudioClear,
     AudioCommit,
     CloseVerdict,
+    Codec,
     Frame,
     ItemCreate,
     ItemDelete,
@@ -64,7 +65,7 @@ from realtime.model.base import (
 logger = logging.getLogger(__name__)
 
 
-class DashScopeCodec:
+class DashScopeCodec(Codec):
     """The protocol of one connection, as pure functions over its state.
 
     The service runs one response at a time. Whatever belongs to another one than that which runs is late and dropped.

@@ -33,6 +33,7 @@ from realtime.model.base import (
     AudioClear,
     AudioCommit,
     CloseVerdict,
+    Codec,
     Frame,
     ItemCreate,
     ItemDelete,
@@ -52,7 +53,7 @@ logger = logging.getLogger(__name__)
 _MAX_REFUSED_RESUMES = 2
 
 
-class GeminiCodec:
+class GeminiCodec(Codec):
     """The protocol of one connection, as functions over its state.
 
     `resumption` is shared by all connections of a session. `leave` is called when this connection should be given up
@@ -310,6 +311,11 @@ class GeminiCodec:
     def _refuse(self, code: str, message: str) -> None:
         self._due.append(ModelErrorEvent(error_type="client_error", code=code, message=message))
 
+    def overdue(self) -> list[ModelEvent]:
+        """See `Codec.overdue`."""
+        events, self._due = self._due, []
+        return events
+
     # What the service says.
 
     def decode(self, frame: Frame) -> list[ModelEvent]:
@@ -318,9 +324,7 @@ class GeminiCodec:
         message, payload = self._read(data)
         if message is None:
             return []
-        events: list[ModelEvent] = []
-        if self._due:
-            events, self._due = self._due, []
+        events = self.overdue()
         content = message.server_content
         if message.setup_complete is not None:
             self._opened(message.setup_complete, events)

@@ -50,6 +50,7 @@ from realtime.model.base import (
     AudioClear,
     AudioCommit,
     CloseVerdict,
+    Codec,
     Frame,
     ItemCreate,
     ItemDelete,
@@ -67,7 +68,7 @@ from realtime.model.base import (
 logger = logging.getLogger(__name__)
 
 
-class OpenAICodec:
+class OpenAICodec(Codec):
     """The protocol of one connection, as pure functions over its state. `transcription_model` null: no transcripts."""
 
     _REMEMBERED = 64

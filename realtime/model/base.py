@@ -279,6 +279,10 @@ class Codec(Protocol):
         """Every event that the frame holds. Broken or unknown frames give none. Never raises."""
         ...
 
+    def overdue(self) -> list[ModelEvent]:
+        """What encoding brought about by itself, such as a refusal, and no decoded frame has brought along yet."""
+        return []
+
     def closed(self, code: int | None, reason: str) -> CloseVerdict:
         """What this close means."""
         ...

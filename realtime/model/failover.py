@@ -286,6 +286,8 @@ class _Connection:
             self._hand_over(connection, restored)
 
     def _hand_over(self, connection: Connection, restored: Sequence[Item]) -> None:
+        if self._ended:
+            return
         assert self._lost_s is not None
         gap_ms = round((self._runtime.now() - self._lost_s) * 1000)
         self._kept.forget_restored(restored, link_was_lost=True)

@@ -441,6 +441,13 @@ class _Leg:
             self.write(frame)
         if frames and type(message) is ResponseCreate:
             self.watch.owe(ASKED)
+        if type(message) is not AudioAppend:
+            # Not now: whoever sends is not to be told of it before this returns.
+            asyncio.get_running_loop().call_soon(self._tell_overdue)
+
+    def _tell_overdue(self) -> None:
+        for event in self._codec.overdue():
+            self._wire._deliver(self, event)
 
     def write(self, frame: Frame) -> None:
         if self._wire._tap is not None:

@@ -62,6 +62,9 @@ class ToyCodec:
     def decode(self, frame: Frame) -> list[ModelEvent]:
         return [ModelEvents.from_json(json.loads(frame))]
 
+    def overdue(self) -> list[ModelEvent]:
+        return []
+
     def closed(self, code: int | None, reason: str) -> CloseVerdict:
         return CloseVerdict(reason or "link_lost", f"closed with {code}", reconnect=code not in (1000, 3000))
 
