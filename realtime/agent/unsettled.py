@@ -36,7 +36,7 @@ class Unsettled:
     """What was sent and not understood: audio, and which stretches of it are turns. A stretch is settled when its words
     are known (or known to be lost), and everything before it with it."""
 
-    __slots__ = ("_again", "_bytes_per_ms", "_chunks", "_end", "_start", "_stretches")
+    __slots__ = ("_again", "_bytes_per_ms", "_chunks", "_end", "_lost_at", "_start", "_stretches")
 
     def __init__(self, rate_hz: int) -> None:
         self._bytes_per_ms = rate_hz * 2 / 1000
@@ -44,6 +44,7 @@ class Unsettled:
         self._start = self._end = 0
         self._stretches: list[Stretch] = []
         self._again: deque[Stretch] = deque()
+        self._lost_at = 0
 
     def add(self, pcm: bytes, *, waits_for_speech: bool) -> None:
         """This was sent. `waits_for_speech`: the model reports when a voice begins; little need be kept before that."""
@@ -51,7 +52,7 @@ class Unsettled:
         self._end += len(pcm)
         quiet = waits_for_speech and not self._stretches
         bound = self._bytes_per_ms * (KEPT_WHILE_QUIET_MS if quiet else KEPT_MS)
-        while self._end - self._start > bound:
+        while self._end - self._start > bound and len(self._chunks) > 1:
             self._start += len(self._chunks.popleft())
         while self._stretches and (end := self._stretches[0].end) is not None and end <= self._start:
             del self._stretches[0]
@@ -116,6 +117,7 @@ class Unsettled:
         The model will name the pieces anew. Those that we end again stand in `commits`; the others are taken up by
         `taken_up` as the model reports them.
         """
+        self._lost_at = self._end
         while self._stretches and self._is_torn(self._stretches[0]):
             self._drop_until(self._stretches.pop(0).end or 0)
         for stretch in self._stretches:
@@ -152,7 +154,8 @@ class Unsettled:
         """The stretch that was said again and that the model now hears as this piece, or null: it is a new one."""
         while self._again:
             stretch = self._again.popleft()
-            if stretch.end is None or start_ms is None or self._at(start_ms) <= stretch.end:
+            end = self._lost_at if stretch.end is None else stretch.end
+            if start_ms is None or self._at(start_ms) <= end:
                 stretch.piece_id = piece_id
                 return stretch
         return None

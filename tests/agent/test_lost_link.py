@@ -371,3 +371,63 @@ async def test_further_tries_say_nothing_again() -> None:
         made.link.say(m.ModelReconnectingEvent(attempt=2, retry_after_ms=900, reason="lost"))
 
         assert since(made, sent) == []
+
+
+async def test_a_request_of_an_earlier_turn_is_not_made_again() -> None:
+    async with call() as made:
+        made.receive(c.ClientResponseCreateEvent(response=ResponseOverrides(instructions="Greet the user.")))
+        made.link.reply(100, "Hello!")
+        made.link.hear_start("u1")
+        made.link.hear_end("u1", text="Count.")
+        response_id = made.link.begin()
+        made.link.speak(response_id, 1_000, WORDS)
+        sent = lose(made, response_id)
+        made.link.say(BACK)
+
+        assert made.link.sent[sent:][-1] == base.ResponseCreate(None)
+        made.link.reply(500, "and the rest")
+
+
+async def test_a_written_answer_that_is_broken_off_keeps_its_words() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Count."))
+        response_id = made.link.begin()
+        where: dict[str, Any] = {"response_id": response_id, "item_id": "written"}
+        made.link.say(m.ModelResponseTextDeltaEvent(**where, delta="One, two"))
+        lose(made, response_id)
+
+        assert made.transcript()[-1] == ("assistant", "One, two")
+        assert made.of(s.AgentResponseTextDoneEvent)[0].text == "One, two"
+        made.link.say(BACK)
+        made.link.reply(500, "three")
+
+
+async def test_speech_in_one_large_chunk_is_said_again_whole() -> None:
+    async with call() as made:
+        made.hear(3_000)
+
+        assert again(made, lose(made)) == speech(3_000)
+
+
+async def test_all_speech_of_an_outage_is_said_again_when_the_link_is_lost_once_more() -> None:
+    async with call() as made:
+        lose(made)
+        for _ in range(40):
+            made.hear(100)
+        made.link.say(BACK)
+        made.hear(100)
+
+        assert again(made, lose(made)) == speech(100) * 41
+
+
+async def test_a_new_voice_is_not_taken_for_one_that_was_lost() -> None:
+    async with call() as made:
+        made.hear(500)
+        made.link.hear_start("u1", 100)
+        lose(made)
+        made.link.say(BACK)
+        for _ in range(60):
+            made.hear(1_000)
+        made.link.hear_start("u2", 60_000)
+
+        assert [event.audio_start_ms for event in made.of(s.AgentInputStartedEvent)] == [100, 60_000]

@@ -110,7 +110,7 @@ class Answer:
     async def _say_all(self) -> None:
         given = self._overrides.input
         history = self._context.for_responder() if given is None else [*given]
-        if self._to_speech and not (history and history[-1].text):
+        if self._to_speech and not _last_words(history):
             return
         sentences = SentenceSplitter()
         prompt = Prompt(
@@ -255,6 +255,14 @@ class Answer:
                 metadata=self._overrides.metadata,
             )
         )
+
+
+def _last_words(history: Sequence[Item]) -> str:
+    """What the user said last; a picture shown since then changes nothing about it."""
+    for item in reversed(history):
+        if item.role == "user" and any(part.type != "image" for part in item.content):
+            return item.text
+    return ""
 
 
 def _pieces(pcm: bytes) -> Iterator[bytes]:

@@ -305,7 +305,7 @@ class LocalConnection:
                     self._turn_ended_ms = self._ears.position_ms
                     self._on_event(m.ModelInputDoneEvent(item_id=self._turn_item_id, audio_end_ms=end_ms))
                     self._take_turn(clip)
-                    if self._running is None:
+                    if self._running is None and self._wants("create_response"):
                         self._create_response(ResponseOverrides(), to_speech=True)
                 case _:
                     assert_never(heard)
@@ -316,8 +316,12 @@ class LocalConnection:
         ended_ms, self._turn_ended_ms = self._turn_ended_ms, None
         self._turn_continues = ended_ms is not None and ears.position_ms - ended_ms <= _HASTY_MS
         self._on_event(m.ModelInputStartedEvent(item_id=self._turn_item_id, audio_start_ms=start_ms))
-        if self._running is not None:
+        if self._running is not None and self._wants("interrupt_response"):
             self._running.cancel("turn_detected")
+
+    def _wants(self, switch: str) -> bool:
+        """Whether our detector may do this by itself."""
+        return getattr(self._settings.turn_detection, switch, None) is not False
 
     def _commit(self) -> None:
         in_turn = self._ears is not None and self._ears.in_turn
