@@ -73,6 +73,7 @@ class Session:
         self._private = private
         self._on_ended = on_ended
         self._ear: Listener | None = None
+        self._received_samples = 0
         self._active_at = runtime.now()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._ending: asyncio.Task[None] | None = None
@@ -196,6 +197,9 @@ class Session:
 
     def _tell_received(self, listener: Listener, event: c.ClientAudioAppendEvent) -> None:
         received = self.agent.received_samples
+        if received == self._received_samples:
+            return  # refused
+        self._received_samples = received
         if received - listener.told_received < MIN_RATE_HZ * RECEIVED_EVERY_MS // 1000:
             return  # not due at any rate, which nearly every frame is spared to ask
         every = RECEIVED_EVERY_MS * event.format.rate_hz(DEFAULT_INPUT_RATE_HZ) // 1000

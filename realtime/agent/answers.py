@@ -134,6 +134,7 @@ class Answers:
         """What is said from now on replies to something new."""
         self._reply_items.clear()
         self._reply_texts.clear()
+        self._overrides = None
         self._owed = self._comes_by_itself = False
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
@@ -214,12 +215,14 @@ class Answers:
         self._signal(Signal.RESPONSE_CREATED)
 
     def refused(self, code: str) -> None:
-        """The model reports an error; some mean that an awaited response will not come."""
-        if code not in RESPONSE_REFUSED:
-            return
-        if self._unwanted:
+        """The model reports an error; while a response is awaited and none runs, it is taken to be about that one.
+
+        A false alarm does no harm: a response that comes all the same is the one that was asked for.
+        """
+        named = code in RESPONSE_REFUSED
+        if named and self._unwanted:
             self._unwanted -= 1
-        elif self._awaited:
+        elif self._awaited and (named or self._active is None):
             self._awaited -= 1
             if not self.responding:
                 self._signal(Signal.RESPONSE_DONE)
@@ -331,7 +334,7 @@ class Answers:
         for item_id in items:
             if not self._conversation.audio_ms(item_id) and item_id not in self._reply_texts:
                 self._withdraw(item_id)
-            elif not self._conversation.audio_is_complete(item_id):
+            elif item_id not in self._reply_texts and not self._conversation.audio_is_complete(item_id):
                 # The words may have run ahead of the voice.
                 self._conversation.truncate(item_id, self._conversation.audio_ms(item_id))
         self._owed = self._owed or not response.calls

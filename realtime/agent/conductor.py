@@ -28,14 +28,24 @@ from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, ContentPart,
 from realtime.event.config import TurnAuthority
 from realtime.message import ToolResultBlock
 from realtime.model import base
+from realtime.state.conversation import without_pictures
 from realtime.turn import Action, Signal, State, Turn
 
 logger = logging.getLogger(__name__)
 
 EMPTY_COMMIT_MS = 100.0
 """Less audio than this is not a turn (OpenAI refuses such a commit): the commit is ignored."""
+EMPTY_COMMIT = "input_audio_buffer_commit_empty"
+"""The error of a commit that the model ignored: no words will come of it."""
 MAX_DETECTION_LAG_MS = 500
 """More than this between a voice and its detection is not the detector's doing."""
+MAX_ID_CHARS = 128
+MAX_PICTURE_BYTES = 32_000_000
+"""Of all pictures that a client puts into items, which come back to it as they are."""
+MAX_ITEMS = 10_000
+"""A client that makes more of them fills the server's memory."""
+CATCHING_UP_MS = 2_000
+"""So long after a link came back the model may not have told yet that it hears a voice in what it missed."""
 KEPT_USER_TURNS = 8
 """Turns whose transcripts may still be on their way."""
 
@@ -70,7 +80,9 @@ class Conductor:
         self._client_format: AudioFormat | None = None
         self._client_hz = DEFAULT_INPUT_RATE_HZ
         self._unsettled = Unsettled(profile.input_rate_hz)
+        self._item_picture_bytes = 0
         self._link_lost = False
+        self._deaf_until_ms = 0
         self.turn = Turn(authority)
         self.auto_response = auto_response
         self.text_auto_response = text_auto_response
@@ -98,6 +110,10 @@ class Conductor:
         """Whether the model speaks on by itself after the results of tools that run in the client."""
         self._answers.tool_auto_response = wanted
 
+    def detect_with(self, detector: Detector | None) -> None:
+        """Let this detector decide about turns, or nobody here. Only before the first audio."""
+        self._input = AudioInput(self._profile.input_rate_hz, detector)
+
     def close(self) -> None:
         """The call is over: part from what refers back here, so that all of it is freed at once."""
         self._answers.close()
@@ -121,8 +137,7 @@ class Conductor:
             case c.ClientTextAppendEvent():
                 self._read(event)
             case c.ClientImageAppendEvent():
-                part = ContentPart(type="image", image=event.image, media_type=event.format.media_type)
-                self._create_item(Item(id=self._new_id("item"), role="user", name=self.user_name, content=(part,)))
+                self._look(event)
             case c.ClientResponseCreateEvent():
                 self._respond(event)
             case c.ClientResponseCancelEvent():
@@ -186,7 +201,12 @@ class Conductor:
                     assert_never(one)
 
     def _say_audio(self, pcm: bytes) -> None:
-        told_of_speech = self._profile.emits_speech_events and self.turn.authority == "provider"
+        told_of_speech = (
+            self._profile.emits_speech_events
+            and self.turn.authority == "provider"
+            and not self._link_lost
+            and self._input.position_ms >= self._deaf_until_ms
+        )
         self._unsettled.add(pcm, waits_for_speech=told_of_speech)
         self._send(base.AudioAppend(pcm))
 
@@ -207,7 +227,26 @@ class Conductor:
         if not self._answers.go_on(event.response):
             self._signal(Signal.REQUEST, overrides=event.response)
 
+    def _look(self, event: c.ClientImageAppendEvent) -> None:
+        """A camera shows one a second: told to everybody as an item, but with its bytes to the model only."""
+        part = ContentPart(type="image", image=event.image, media_type=event.format.media_type)
+        item = Item(id=self._new_id("item"), role="user", name=self.user_name, content=(part,))
+        self._check_room(item)
+        self._ask(base.ItemCreate(item))
+        self._report.add_item(item, told=without_pictures(item))
+        self._report.item_done(without_pictures(item))
+
+    def _check_room(self, item: Item) -> None:
+        if len(item.id) > MAX_ID_CHARS:
+            raise ClientError(f"an item's id has at most {MAX_ID_CHARS} characters", code="invalid_item")
+        if len(self._conversation) >= MAX_ITEMS:
+            raise ClientError(f"the conversation has {MAX_ITEMS} items: delete some", code="conversation_full")
+
     def _create_item(self, item: Item, previous_item_id: str | None = None) -> None:
+        self._check_room(item)
+        self._item_picture_bytes += sum(len(part.image or b"") for part in item.content)
+        if self._item_picture_bytes > MAX_PICTURE_BYTES:
+            raise ClientError("the pictures in items take too much room: show them instead", code="conversation_full")
         self._ask(base.ItemCreate(item, previous_item_id))
         self._report.add_item(item, previous_item_id)
         self._report.item_done(item)
@@ -369,10 +408,13 @@ class Conductor:
                 self._report.forward(event)
             case m.ModelReconnectedEvent():
                 self._link_lost = False
+                self._deaf_until_ms = self._input.position_ms + CATCHING_UP_MS
                 self._report.forward(event)
                 self._answers.link_back()
             case m.ModelErrorEvent():
                 self._report.forward(event)
+                if event.code == EMPTY_COMMIT and self._commits:
+                    self._commits.popleft()
                 self._answers.refused(event.code)
             case m.ModelSessionUpdatedEvent() | m.ModelInputClearedEvent():
                 self._report.forward(event)

@@ -28,6 +28,10 @@ Outlet = Callable[[s.ServerEvent], None] | asyncio.Queue[Any]
 DetectorFactory = Callable[[TurnDetection], Detector]
 
 
+LEAVE_S = 5.0
+"""How long the end of a call waits for a tool that swallows its cancellation, or for a model that does not close."""
+
+
 class _OwnCall(Protocol):
     """The private call around an agent that is used alone (a `realtime.session.Session`)."""
 
@@ -41,7 +45,8 @@ class RealtimeAgent:
 
     `toolkit` holds the functions that the model may call. `turn_detection` says who decides about turns (null: the
     provider where its profile has a detector, else this server). `voice` overrides the model's own. `make_detector`
-    makes the detector that this server uses where it decides; the default is Silero VAD.
+    makes the detector that this server uses where it decides; the default is Silero VAD. A client that declares a tool
+    with the name of one of the toolkit is refused, unless `client_may_replace_tools`: its tool then takes the calls.
     """
 
     def __init__(
@@ -56,6 +61,7 @@ class RealtimeAgent:
         agent_id: str | None = None,
         tool_timeout_s: float = DEFAULT_TOOL_TIMEOUT_S,
         make_detector: DetectorFactory | None = None,
+        client_may_replace_tools: bool = False,
     ) -> None:
         self.name = name
         self.sys_prompt = sys_prompt
@@ -65,6 +71,7 @@ class RealtimeAgent:
         self._config = SessionConfig(turn_detection=turn_detection, voice=voice)
         self._tool_timeout_s = tool_timeout_s
         self._make_detector = make_detector or _silero_detector
+        self._client_may_replace_tools = client_may_replace_tools
         self._host: Host | None = None
         self._conductor: Conductor | None = None
         self._connection: Connection | None = None
@@ -125,18 +132,12 @@ class RealtimeAgent:
         """Connect the model and become part of the call. Raises ProviderError or ClientError; leaves nothing behind."""
         if self._joined:
             raise UsageError("this agent runs already; make one agent per call", code="agent_running")
+        self._take_on(config)
         self._joined = True
         self._host = host
         self.agent_id = self.agent_id or host.runtime.new_id("agent")
         if config.agent_name:
             self.name = config.agent_name
-        self._config = self._config.merged(config)
-        if self._authority() != "provider" and not self.model.profile.supports_manual_turns:
-            self._joined, self._host = False, None
-            raise ClientError(
-                f"{self.model.profile.model} always decides about turns itself; leave turn_detection.authority to it",
-                code="unsupported_turn_detection",
-            )
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = task = asyncio.create_task(self._live(started), name=f"agent {self.agent_id}")
         try:
@@ -158,7 +159,9 @@ class RealtimeAgent:
         task, self._task = self._task, None
         if self._connection is None:
             task.cancel()
-        await asyncio.wait([task])
+        _, left = await asyncio.wait([task], timeout=LEAVE_S)
+        if left:
+            logger.error("agent %s is left behind: a tool or its model does not end", self.agent_id)
         self._say_ended(reason)
         # What refers back to the call goes, so that both are freed at once and not by the collector.
         if self._conductor is not None:
@@ -187,25 +190,54 @@ class RealtimeAgent:
     def configure(self, change: SessionConfig) -> SessionConfig:
         """Apply new settings to the running agent; returns the effective ones.
 
-        Raises ClientError, with nothing applied, where turns would pass to or from this server's own detector: what it
-        holds back of the audio belongs to the whole call.
+        Raises ClientError, with nothing applied, for what cannot be (`_check`).
         """
+        settled, detects = self._config, self._authority() == "server"
+        self._take_on(change)
+        conductor, connection, tools = self._conductor, self._connection, self._tools
+        if conductor is None or connection is None or tools is None:
+            return self._config
+        if detects != (self._authority() == "server"):
+            try:
+                conductor.detect_with(self._new_detector())
+            except UsageError as error:
+                self._config = settled
+                raise ClientError(error.message, code=error.code) from error
+        self._apply(conductor, tools)
+        connection.send(SessionUpdate(self._settings()))
+        if change.tools:
+            self._say_what_is_left_out()
+        return self._config
+
+    def _take_on(self, change: SessionConfig) -> None:
+        """Merge the settings. Raises ClientError, with nothing changed, for what cannot be."""
         settled, authority = self._config, self._authority()
         self._config = settled.merged(change)
-        if (
-            self._conductor is not None
-            and self._authority() != authority
-            and "server" in (authority, self._authority())
-        ):
+        try:
+            self._check(authority)
+        except ClientError:
             self._config = settled
+            raise
+
+    def _check(self, before: TurnAuthority) -> None:
+        """Refuse what the model cannot do; turns that would pass to or from this server's detector when there was audio
+        (what it holds back belongs to the whole call); and a tool that would take the calls of one of ours."""
+        authority, model = self._authority(), self.model.profile
+        if authority != "provider" and not model.supports_manual_turns:
             raise ClientError(
-                "turns cannot pass to or from this server's detector during a call; create a new call",
+                f"{model.model} always decides about turns itself; leave turn_detection.authority to it",
                 code="unsupported_turn_detection",
             )
-        if self._conductor is not None and self._connection is not None and self._tools is not None:
-            self._apply(self._conductor, self._tools)
-            self._connection.send(SessionUpdate(self._settings()))
-        return self._config
+        if self.received_samples and authority != before and "server" in (authority, before):
+            raise ClientError(
+                "turns cannot pass to or from this server's detector once there was audio; create a new call",
+                code="unsupported_turn_detection",
+            )
+        taken = [tool.name for tool in self._config.tools or () if tool.name in self.toolkit]
+        if taken and not self._client_may_replace_tools:
+            raise ClientError(
+                f"the agent has a tool {taken[0]!r} of its own; give yours another name", code="tool_name_taken"
+            )
 
     @property
     def received_samples(self) -> int:
@@ -279,7 +311,6 @@ class RealtimeAgent:
                 started.set_exception(UsageError("the agent was stopped before it had started", code="agent_stopped"))
 
     def _make_conductor(self, host: Host, connection: Connection, tools: ToolRunner) -> Conductor:
-        authority = self._authority()
         return Conductor(
             host=host,
             agent_id=self.agent_id or "",
@@ -287,9 +318,13 @@ class RealtimeAgent:
             profile=connection.profile,
             send=connection.send,
             tools=tools,
-            authority=authority,
-            detector=self._make_detector(self._turn_detection()) if authority == "server" else None,
+            authority=self._authority(),
+            detector=self._new_detector(),
         )
+
+    def _new_detector(self) -> Detector | None:
+        """Ours, where this server decides about turns. Raises UsageError where its parts are not installed."""
+        return self._make_detector(self._turn_detection()) if self._authority() == "server" else None
 
     def _apply(self, conductor: Conductor, tools: ToolRunner) -> None:
         config = self._config
@@ -332,8 +367,8 @@ class RealtimeAgent:
         )
 
     def _declared_tools(self) -> tuple[ToolDeclaration, ...]:
-        """Ours and the client's; of two with one name, ours."""
-        return tuple({tool.name: tool for tool in (*(self._config.tools or ()), *self.toolkit.declarations())}.values())
+        """Ours and the client's; of two with one name, the client's, which runs then."""
+        return tuple({tool.name: tool for tool in (*self.toolkit.declarations(), *(self._config.tools or ()))}.values())
 
     def _on_model_event(self, event: m.ModelEvent) -> None:
         if self._conductor is None:

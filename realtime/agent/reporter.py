@@ -58,10 +58,10 @@ class Reporter:
         fields = {name: getattr(event, name) for name in event.__struct_fields__}
         self.emit(agent_event(**fields, **self.who))
 
-    def add_item(self, item: Item, previous_item_id: str | None = None) -> None:
-        """A new item of the conversation."""
+    def add_item(self, item: Item, previous_item_id: str | None = None, *, told: Item | None = None) -> None:
+        """A new item of the conversation; `told` is what is said of it, where that is less."""
         before = self.conversation.add(item, previous_item_id)
-        self.emit(s.AgentItemAddedEvent(item=item, previous_item_id=before, **self.who))
+        self.emit(s.AgentItemAddedEvent(item=told or item, previous_item_id=before, **self.who))
 
     def item_done(self, item: Item) -> None:
         """The item will not grow any more."""

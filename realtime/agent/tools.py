@@ -35,7 +35,7 @@ class ToolRunner:
         self._client_tools: frozenset[str] = frozenset()
 
     def set_client_tools(self, tools: tuple[ToolDeclaration, ...]) -> None:
-        """Which tools run in the client. A tool of ours with the same name wins."""
+        """Which tools run in the client, also where one of ours has the same name (see `RealtimeAgent`)."""
         self._client_tools = frozenset(tool.name for tool in tools)
 
     def start_tool(self, call: ToolCallBlock) -> None:
@@ -59,7 +59,7 @@ class ToolRunner:
 
     async def _run(self, call: ToolCallBlock) -> None:
         try:
-            if call.name not in self._toolkit and call.name in self._client_tools:
+            if call.name in self._client_tools:
                 result = await self._ask_client(call)
             else:
                 result = await self._toolkit.run(call, timeout_s=self._timeout_s)

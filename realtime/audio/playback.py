@@ -90,15 +90,18 @@ class PlaybackClock:
         self._drop_unheard()
 
     def truncate(self, item_id: str, heard_ms: int, now: float) -> None:
-        """A flush at the place the client names: it heard *heard_ms* of this item (never more than sent) and stopped.
+        """The client heard *heard_ms* of this item (never more than sent). What is still to be heard is flushed with
+        all that would be heard after it; of an older or unknown one nothing that plays now is.
 
         Where the clock had estimated more, the client's word replaces the estimate.
         """
         self._advance(now)
-        self._drop_unheard()
         item = self._items.get(item_id)
-        if item is not None:
-            item.heard = min(item.sent, max(0, heard_ms) * self._rate_hz // 1000)
+        if item is None:
+            return
+        if item in self._queue or not self._queue:
+            self._drop_unheard()
+        item.heard = min(item.sent, max(0, heard_ms) * self._rate_hz // 1000)
 
     def heard_ms(self, item_id: str, now: float) -> int:
         """Heard part of an item in ms, rounded down; 0 for an item that had no audio or is forgotten."""

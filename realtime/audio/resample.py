@@ -33,8 +33,8 @@ class Resampler:
 
     Any cutting of the input gives the same bytes, and every machine the same. Output sample n belongs to the moment of
     input sample n * in_hz / out_hz; of the input, `_REACH` samples of the lower rate are held back, and less than one
-    block: 2 ms from 16 to 24 kHz in chunks of whole 10 ms, 3 ms the other way, 18 ms at worst (44.1 to 16 kHz). Equal
-    rates pass through untouched. Memory is taken at the first push: a call that never speaks pays nothing.
+    block: 2 ms from 16 to 24 kHz in chunks of whole 10 ms, 3 ms the other way, 10 ms from 44.1 to 16 kHz, 40 ms from
+    11.025. Equal rates pass through untouched. Memory is taken at the first push: who never speaks pays nothing.
 
     Own code where `soxr` would do, which holds back 20 ms and takes twice the time in small chunks (docs/decisions.md).
 

@@ -13,12 +13,13 @@ import msgspec
 import pybase64
 
 from realtime.errors import ClientError
-from realtime.event.base import AudioFormat, ContentPart
+from realtime.event.base import SAMPLE_RATES_HZ, AudioFormat, ContentPart
 
 Json = dict[str, Any]
 Frame = str | bytes
 
 DEFAULT_RATE_HZ = 16_000
+MAX_MIME_TYPE_CHARS = 64
 """What `audio/pcm` means without a rate."""
 INVALID = 1007
 UNSUPPORTED = 1008
@@ -320,9 +321,15 @@ def read_base64(text: str) -> bytes:
         raise Refusal("Base64 decoding failed.") from error
 
 
-@functools.lru_cache(maxsize=64)
 def format_of(mime_type: str) -> AudioFormat:
     """The format that `audio/pcm;rate=16000` names. Raises Refusal for other audio and for an impossible rate."""
+    if len(mime_type) > MAX_MIME_TYPE_CHARS:
+        raise Refusal(f"Audio is audio/pcm;rate=16000, not {mime_type[:32]!r}.")
+    return _format_of(mime_type)
+
+
+@functools.lru_cache(maxsize=64)
+def _format_of(mime_type: str) -> AudioFormat:
     kind, *parameters = [part.strip().lower() for part in mime_type.split(";")]
     rate_hz = DEFAULT_RATE_HZ
     if kind not in ("audio/pcm", "audio/l16"):
@@ -330,8 +337,8 @@ def format_of(mime_type: str) -> AudioFormat:
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "rate":
-            if not value.strip().isdecimal() or not 8_000 <= int(value) <= 96_000:
-                raise Refusal(f"The rate of audio/pcm is 8000 to 96000 Hz, not {value[:16]!r}.")
+            if not value.strip().isdecimal() or int(value) not in SAMPLE_RATES_HZ:
+                raise Refusal(f"The rate of audio/pcm is not {value[:16]!r}, but one of {SAMPLE_RATES_HZ}.")
             rate_hz = int(value)
     return AudioFormat.pcm16(rate_hz)
 

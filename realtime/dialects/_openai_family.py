@@ -14,6 +14,7 @@ from realtime.event.base import Item, ResponseStatus
 from realtime.runtime import Runtime
 
 Json = dict[str, Any]
+MAX_ID_CHARS = 128
 
 
 class FamilyReplies(Protocol):
@@ -89,11 +90,21 @@ class FamilyDialect(ABC, Generic[F, R, L]):
         except Refusal as refusal:
             refusal.client_event_id = read.event_id
             raise
+        except RecursionError:
+            raise Refusal("The event is nested too deeply.", code="invalid_event") from None
 
     def _noted(self, refusal: Refusal) -> Refusal:
         """Errors travel as events of the call, which have no place for the parameter."""
         self._params = (refusal.message, refusal.param)
         return refusal
+
+    @staticmethod
+    def _check_id(item_id: str | None) -> None:
+        """Raises Refusal for one that is made to fill our memory."""
+        if item_id is not None and len(item_id) > MAX_ID_CHARS:
+            raise Refusal(
+                f"An item's id has at most {MAX_ID_CHARS} characters.", code="string_above_max_length", param="item.id"
+            )
 
     def _settle(self) -> None:
         """Asking for more interrupts nothing in these protocols: what was said so far counts as heard."""

@@ -464,4 +464,4 @@ def encode(fields: Json) -> str:
 
 def refuses_response(event: s.AgentErrorEvent) -> bool:
     """The model will not give the response that is waited for."""
-    return event.error_type != "client_error" and event.code in RESPONSE_REFUSED
+    return event.code in RESPONSE_REFUSED

@@ -175,6 +175,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
         if wire.type == "function_call_output":
             return self._result(wire, label)
+        self._check_id(wire.id)
         if wire.id is not None and wire.id in self._items:
             raise w.invalid(f"An item with id '{wire.id}' already exists.", "item.id")
         if previous is not None and previous != "root" and previous not in self._items:
@@ -406,7 +407,8 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
 
     def _error(self, event: s.AgentErrorEvent) -> list[str]:
         """`invalid_request_error` is what clients go on after, whosever fault it was; after any other they hang up."""
-        if event.code == "unsupported_tools" and event.error_type == "server_error":
+        session = self._pending[0] if self._pending is not None else self._session
+        if event.code == "unsupported_tools" and event.error_type == "server_error" and not session["tools"]:
             return []  # of the agent's own tools, which are none of the client's business
         if not self._ready:
             self._goodbye = (1013 if event.retryable else 1011, self._wire_code(event.code)[:120])

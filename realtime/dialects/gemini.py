@@ -399,7 +399,7 @@ def _medium(blob: w.Blob) -> c.ClientAudioAppendEvent | c.ClientImageAppendEvent
 
 def _refuses_response(event: s.AgentErrorEvent) -> bool:
     """The model will not give the response that is waited for."""
-    return event.error_type != "client_error" and event.code in RESPONSE_REFUSED
+    return event.code in RESPONSE_REFUSED
 
 
 def _cut(reason: str) -> str:

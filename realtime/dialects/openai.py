@@ -149,6 +149,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         return c.ClientAudioCommitEvent(event_id=label)
 
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
+        self._check_id(wire.id)
         call_id = wire.call_id or ""
         if wire.type == "function_call_output" and call_id in self._open_calls:
             if wire.id is not None:

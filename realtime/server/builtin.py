@@ -37,7 +37,7 @@ class HouseAgent(RealtimeAgent):
 
     def __init__(self, model: RealtimeModel) -> None:
         skills = make_skills(time.time, on_timer=self._set_timer)
-        super().__init__(NAME, INSTRUCTIONS, model, toolkit=Toolkit(skills))
+        super().__init__(NAME, INSTRUCTIONS, model, toolkit=Toolkit(skills), client_may_replace_tools=True)
         self._loop = asyncio.get_running_loop()
         self._timers: set[asyncio.TimerHandle] = set()
         self._left = False

@@ -6,6 +6,7 @@ A pure core: no clock, no I/O. Positions in an item's audio are ms from the item
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,8 @@ from realtime.message import ToolCallBlock, ToolResultBlock
 SPEECH_CHARS_PER_S = 15.0
 """How fast a voice speaks while the length of its audio is not known yet (English, about 160 words a minute)."""
 
+KEPT_PICTURES = 8
+"""Pictures whose bytes are kept, to show them again after a lost link: a camera shows one a second."""
 MAX_SPEECH_CHARS_PER_S = 30.0
 """Faster than any voice: bounds what was said of a piece of text whose audio has begun to arrive."""
 
@@ -107,14 +110,23 @@ class _Entry:
         self.item = item
 
 
+def without_pictures(item: Item) -> Item:
+    """The item with the places of its pictures, but without their bytes."""
+    if not any(part.image for part in item.content):
+        return item
+    content = tuple(msgspec.structs.replace(part, image=None) for part in item.content)
+    return msgspec.structs.replace(item, content=content)
+
+
 class Conversation:
     """Items in order. Ids are unique; an unknown id is a KeyError of the caller's making unless said otherwise."""
 
-    __slots__ = ("_aligned", "_entries", "_order")
+    __slots__ = ("_aligned", "_entries", "_order", "_pictured")
 
     def __init__(self, *, aligned: bool = False) -> None:
         self._entries: dict[str, _Entry] = {}
         self._order: list[str] = []
+        self._pictured: deque[str] = deque()
         self._aligned = aligned
 
     def set_alignment(self, aligned: bool) -> None:
@@ -143,6 +155,12 @@ class Conversation:
             else:
                 self._order.append(item.id)
             self._entries[item.id] = _Entry(item)
+            if any(part.image for part in item.content):
+                self._pictured.append(item.id)
+                if len(self._pictured) > KEPT_PICTURES:
+                    oldest = self._entries.get(self._pictured.popleft())
+                    if oldest is not None:
+                        oldest.item = without_pictures(oldest.item)
         place = self._order.index(item.id) if self._order[-1] != item.id else len(self._order) - 1
         return self._order[place - 1] if place else None
 

@@ -146,3 +146,15 @@ async def test_clearing_reaches_the_model_and_leaves_nothing_to_commit() -> None
         made.receive(c.ClientAudioClearEvent(), c.ClientAudioCommitEvent())
 
         assert kinds(made) == ["AudioClear"]
+
+
+async def test_audio_of_a_rate_that_is_not_served_is_refused_at_any_time() -> None:
+    """Also once so much has arrived that the client is due to be told."""
+    async with call(listener={"tells_received_audio": True}) as made:
+        for _ in range(3):
+            made.hear(300)
+            made.session.receive(
+                c.ClientAudioAppendEvent(audio=bytes(640), format=AudioFormat(rate=12_345)), made.session.listeners[0]
+            )
+
+        assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unsupported_audio_format"] * 3

@@ -451,13 +451,25 @@ async def test_turn_detection_can_be_switched_off_on_the_way() -> None:
         assert kinds(made)[1:] == ["AudioCommit", "ResponseCreate"]
 
 
-async def test_turns_do_not_pass_to_the_servers_detector_during_a_call() -> None:
+async def test_turns_do_not_pass_to_the_servers_detector_once_there_was_audio() -> None:
     async with call() as made:
+        made.hear(20)
         made.receive(c.ClientSessionUpdateEvent(config={"turn_detection": {"authority": "server"}}))
 
         assert errors(made) == ["unsupported_turn_detection"]
         assert made.link.got(base.SessionUpdate) == []
         assert made.agent.describe()["turn_authority"] == "provider"
+
+
+async def test_before_the_first_audio_a_client_may_still_say_who_decides_about_turns() -> None:
+    """Clients of foreign protocols say it only when the session has begun."""
+    async with call(profile=NO_DETECTOR, make_detector=lambda _: FakeDetector()) as made:
+        made.receive(c.ClientSessionUpdateEvent(config={"turn_detection": "none"}))
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+
+        assert errors(made) == []
+        assert [type(one) for one in made.link.sent[-2:]] == [base.AudioCommit, base.ResponseCreate]
 
 
 async def test_the_turns_of_a_model_without_a_detector_are_the_servers() -> None:

@@ -3,15 +3,17 @@
 import asyncio
 from typing import Any, get_args
 
+import msgspec
 import pytest
 
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.base import AudioFormat, ContentPart, Item, UsageDetail
+from realtime.event.base import AudioFormat, ContentPart, ImageFormat, Item, UsageDetail
 from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock
-from tests.agent.fakes import WORDS, call, speech
+from realtime.model import base
+from tests.agent.fakes import PROFILE, WORDS, call, speech
 
 pytestmark = pytest.mark.virtual_time
 
@@ -349,3 +351,27 @@ async def test_the_time_from_the_end_of_a_turn_to_the_first_sound_is_told() -> N
         assert latency.response_id == response_id
         assert latency.turn_end_to_audio_ms == 500
         assert latency.stages_ms == {"to_response": 200, "to_audio": 300}
+
+
+@pytest.mark.parametrize("code", ["invalid_value", "rate_limit_exceeded", "bad_response_create"])
+async def test_a_refused_request_leaves_the_way_free_for_the_next_one(code: str) -> None:
+    async with call() as made:
+        made.receive(c.ClientResponseCreateEvent())
+        made.link.say(m.ModelErrorEvent(error_type="client_error", code=code, message="No."))
+        made.receive(c.ClientResponseCreateEvent())
+
+        assert len(made.link.got(base.ResponseCreate)) == 2
+        made.link.reply(500, "Yes.")
+        assert made.transcript()[-1] == ("assistant", "Yes.")
+
+
+async def test_pictures_are_kept_for_the_model_only_and_only_the_newest() -> None:
+    async with call(profile=msgspec.structs.replace(PROFILE, input_modalities=frozenset({"image", "text"}))) as made:
+        for number in range(20):
+            made.receive(c.ClientImageAppendEvent(image=bytes([number]) * 100, format=ImageFormat(type="image/png")))
+
+        shown = [message.item.content[0].image for message in made.link.got(base.ItemCreate)]
+        assert shown == [bytes([number]) * 100 for number in range(20)]
+        kept = [item.content[0].image for item in made.session.conversation.items()]
+        assert kept == [None] * 12 + shown[12:]
+        assert {event.item.content[0].image for event in made.of(s.AgentItemAddedEvent)} == {None}

@@ -240,12 +240,26 @@ async def test_a_second_result_is_refused() -> None:
         assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unknown_tool_call"]
 
 
-async def test_our_tool_wins_over_the_clients_of_the_same_name() -> None:
-    async with call(toolkit=TOOLS, config=SessionConfig(tools=(ToolDeclaration(name="broken"),))) as made:
+async def test_a_client_cannot_take_the_calls_of_our_tools() -> None:
+    """What it returned would pass for what our function found out."""
+    async with call(toolkit=TOOLS) as made:
+        made.receive(c.ClientSessionUpdateEvent(config={"tools": [{"name": "broken"}]}))
+        assert [event.code for event in made.of(s.AgentErrorEvent)] == ["tool_name_taken"]
         ask_tools(made, ("call_1", "broken", "{}"))
         await asyncio.sleep(1)
 
         assert results(made)[0][1] == "error"
+
+
+async def test_an_agent_may_let_clients_replace_its_tools() -> None:
+    own = SessionConfig(tools=(ToolDeclaration(name="broken"),))
+    async with call(toolkit=TOOLS, config=own, client_may_replace_tools=True) as made:
+        ask_tools(made, ("call_1", "broken", "{}"))
+        await asyncio.sleep(0)
+        made.receive(c.ClientToolResultEvent(id="call_1", name="broken", output="mended"))
+        await asyncio.sleep(0.1)
+
+        assert results(made) == [("call_1", "success", "mended")]
 
 
 # -- interrupted -------------------------------------------------------------------------------------------------------

@@ -321,3 +321,14 @@ def test_clearing_tells_what_was_dropped_and_frees_the_way() -> None:
     assert buffer.clear() == audio(5000) - audio(350)
     buffer.push("b", bytes(audio(100)))
     assert buffer.pop_due(0.0) == [("b", bytes(audio(100)))]
+
+
+def test_truncating_an_older_item_leaves_what_plays_now_alone() -> None:
+    clock = EstimatedPlayback(24_000, start_delay_ms=0)
+    clock.sent("old", 48_000, 0.0)
+    clock.sent("new", 96_000, 2.0)
+    clock.truncate("old", 500, 2.5)
+    clock.truncate("never", 500, 2.5)
+    assert clock.heard_ms("old", 3.0) == 500
+    assert clock.heard_ms("new", 3.0) == 1_000
+    assert clock.unheard_ms(3.0) == 1_000

@@ -192,7 +192,7 @@ def test_a_turn_that_the_model_never_begins_is_completed_all_the_same() -> None:
     call.hear({"realtimeInput": {"text": "Hello?"}})
     lost = s.AgentReconnectingEvent(attempt=1, retry_after_ms=1, reason="x")
     assert call.tell(lost, lost) == [rejected]
-    refusal = s.AgentErrorEvent(error_type="provider_error", code="bad_response_create", message="No.")
+    refusal = s.AgentErrorEvent(error_type="client_error", code="bad_response_create", message="No.")
     assert call.tell(refusal) == []
     call.hear({"realtimeInput": {"text": "Hello?"}})
     assert call.tell(refusal, refusal) == [rejected]

@@ -205,7 +205,7 @@ async def test_a_model_that_hangs_up_makes_the_service_unavailable(tls: TlsFiles
 
 
 async def test_an_answer_that_the_model_refuses_is_a_turn_without_words(tls: TlsFiles) -> None:
-    refusal = ModelErrorEvent(error_type="provider_error", code="bad_response_create", message="No.")
+    refusal = ModelErrorEvent(error_type="client_error", code="bad_response_create", message="No.")
     script = (Expect(base.ResponseCreate), Emit(refusal), Expect(base.ResponseCreate), Speak("Yes.", 0.1))
     async with talking(tls, *script) as (ear, _):
         await ear.say("One?")

@@ -67,25 +67,18 @@ _BLIND_LOCAL = Cannot(
 _BLIND_PREVIEW = Cannot("the `gpt-4o` previews take text and speech only", "does not take image input")
 _NO_TOOLS = "the `qwen3-omni-flash` models take no functions: the model is not offered them and answers without"
 
-_DETECTS = Cannot(
-    "the model reports no start and end of speech, so this server hears the turns from the beginning of the call, and "
-    "clients of this protocol ask for push-to-talk only after that",
-    "turns cannot pass to or from this server's detector",
-)
-
 LOCAL_MODEL = "embedded"
 CANNOT = {
     **{(front, LOCAL, "image"): _BLIND_LOCAL for front in FRONTS},
-    **{(front, "gemini", "push-to-talk"): _DETECTS for front in ("openai", "dashscope")},
 }
 """By front, model and scenario."""
 OLDER = {
     ("openai", "gpt-4o-realtime-preview", "image"): dict.fromkeys(FRONTS, _BLIND_PREVIEW),
     ("dashscope", "qwen3-omni-flash-realtime", "tool round trip"): {
         "native": Cannot(_NO_TOOLS, "cannot use tools"),
-        "openai": Cannot(f"{_NO_TOOLS}; functions that come with `session.update` are left out unsaid", None),
+        "openai": Cannot(_NO_TOOLS, "cannot use tools"),
         "gemini": Cannot(f"{_NO_TOOLS}; this protocol has no warning that leaves the session open", None),
-        "dashscope": Cannot(f"{_NO_TOOLS}; functions that come with `session.update` are left out unsaid", None),
+        "dashscope": Cannot(_NO_TOOLS, "cannot use tools"),
     },
 }
 """What older models cannot do and the newest of their provider can: by provider, model and scenario, then by front."""
