@@ -59,18 +59,32 @@ class Gate:
 
         Browsers always name the page; a program names none. A page of our own has our host.
         """
-        origin = request.headers.get("origin")
-        if origin is None or "*" in self._origins or origin.lower() in self._origins:
+        origin, host = request.headers.get("origin"), request.headers.get("host", "")
+        if origin is None:
+            return self._wrong_host(host) if request.scope["type"] == "http" else None
+        if "*" in self._origins or origin.lower() in self._origins:
             return None
-        page, host = urlsplit(origin), request.headers.get("host", "")
-        own = urlsplit(f"{page.scheme}://{host}")
         try:
+            page = urlsplit(origin)
+            own = urlsplit(f"{page.scheme}://{host}")
             same = page.hostname is not None and (page.hostname, _port(page)) == (own.hostname, _port(own))
+            if same and (self._hosts is None or page.hostname in self._hosts):
+                return None
         except ValueError:
-            same = False
-        if same and (self._hosts is None or page.hostname in self._hosts):
-            return None
+            pass
         return f"pages of {origin[:80]!r} are not allowed here"
+
+    def _wrong_host(self, host: str) -> str | None:
+        """A page that fetches from its own host names no page. One whose name was bent to lead here is told by the name
+        under which it knows this server."""
+        if self._hosts is None or "*" in self._origins:
+            return None
+        try:
+            name = urlsplit(f"//{host}").hostname
+        except ValueError:
+            name = None
+        known = {*self._hosts, *(urlsplit(one).hostname for one in self._origins)}
+        return None if name in known else f"this server is not known as {host[:80]!r}"
 
 
 def _port(address: SplitResult) -> int | None:

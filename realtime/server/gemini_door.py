@@ -79,6 +79,7 @@ def gemini_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
 
 async def _refuse_key(websocket: WebSocket) -> None:
     """In answer to the setup, as the service does it: the SDK does not expect a close any sooner."""
+    logger.warning("a socket was refused: it showed no key or a wrong one")
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(SETUP_WAIT_S):
             if (await websocket.receive())["type"] == "websocket.disconnect":

@@ -66,6 +66,8 @@ def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
         offered = websocket.scope.get("subprotocols", ())
         subprotocol = SUBPROTOCOL if SUBPROTOCOL in offered else None
         value = _client_secret(websocket)
+        if settings.token is not None and gate.shows_token(websocket):
+            value = None  # a token of one's own may begin like a secret
         secret = secrets.find(value, runtime.wall_now()) if value is not None else None
         dialect = OpenAIDialect(
             websocket.query_params.get("model") or DEFAULT_MODEL,
@@ -79,6 +81,7 @@ def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
         if secret is None and (value is not None or not gate.shows_token(websocket)):
             error = _wrong_key()
         if error is not None:
+            logger.warning("a socket was refused: %s", error.message)
             for frame in dialect.encode(error_event(error)):
                 await websocket.send_text(str(frame))
             await websocket.close(*dialect.farewell())

@@ -75,6 +75,30 @@ def test_a_page_that_made_its_name_point_here_is_kept_out_of_loopback() -> None:
     assert gate.refusal(request(origin="http://[::1]:8000", host="[::1]:8000")) is None
 
 
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("localhost:8000", True),
+        ("127.0.0.1:8000", True),
+        ("[::1]:8000", True),
+        ("voice.example", True),
+        ("evil.example:8000", False),
+        ("[::1", False),
+        ("", False),
+    ],
+)
+def test_such_a_page_reads_nothing_either_though_its_own_requests_name_no_page(host: str, allowed: bool) -> None:
+    """Behind a proxy the name of an allowed page is one of ours."""
+    gate = Gate(ServerSettings(hosts=LOOPBACK_HOSTS, allowed_origins=("https://voice.example",)))
+    fetched = request(host=host)
+    fetched.scope["type"] = "http"
+    assert (gate.refusal(fetched) is None) is allowed
+
+
+def test_an_origin_that_is_no_address_is_refused() -> None:
+    assert Gate(ServerSettings()).refusal(request(origin="http://[::1", host="localhost:8000")) is not None
+
+
 def test_every_page_may_be_allowed() -> None:
     assert Gate(ServerSettings(allowed_origins=("*",))).refusal(request(origin="http://x.example", host="y")) is None
 
