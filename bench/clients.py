@@ -6,8 +6,8 @@ order and crossed sessions by the provider's stamps, and timed from the provider
 - `floor`: the provider's own frames, through a relay;
 - `json`: no subprotocol, `client_audio_append` with base64, as existing pages do; no acknowledgements;
 - `native`: subprotocol `realtime.v1`, JSON both ways, playback acknowledged every 100 ms as the page does;
-- `binary`: binary audio frames both ways; each of ours carries what was played, and only an item's end is acknowledged
-  beside them, as the page does;
+- `binary`: binary audio frames both ways; every 100 ms one of ours carries what was played, and only an item's end is
+  acknowledged beside them, as the page does;
 - `openai`: the OpenAI protocol at `/v1/realtime`, 24 kHz up, as programs do that were written for that service.
 
 Run by `bench.run`; commands on stdin: `begin` (forget what was counted), `end` (answer it), `quit`.
@@ -205,7 +205,7 @@ class Call(ClientPeer):
     def binary_head(self, offset: int) -> tuple[bytes, bytes]:
         """The two headers of an audio frame, which says what was played while something plays."""
         played_ms = self.played_ms()
-        if played_ms == self.acked_ms:
+        if played_ms < self.acked_ms + ACK_MS:
             return self.up_binary_head, BINARY_HEAD.pack(CLIENT_AUDIO, 0, 0, 0, offset)
         self.acked_ms = played_ms
         self.load.tally.acks_carried += 1
