@@ -61,6 +61,8 @@ async function ensureCall(): Promise<Call> {
 async function openCall(): Promise<Call> {
   for (const key of ["closed", "microphone", "end", "agent", "model", "voice"]) notices.remove(key);
   inspector.clear();
+  // Whoever is quick with the button gets the model that was chosen and named, not the server's default.
+  await shown;
   const chosen = models.chosen;
   const settings = {
     ...(voice.value === "" ? {} : { voice: voice.value }),
@@ -239,4 +241,4 @@ window.realtime = {
   }),
 };
 
-void showServer();
+const shown = showServer();
