@@ -122,6 +122,11 @@ class Answers:
         """The response that runs, if one does."""
         return self._active.id if self._active is not None else None
 
+    def runs_beside(self, response_id: str) -> bool:
+        """Whether this is a response outside the conversation that still runs."""
+        response = self._responses.get(response_id)
+        return response is not None and response.out_of_band and not response.done
+
     def heard_ms(self) -> int:
         """How much of the reply to the last turn was heard."""
         return sum(self._ears.heard_ms(item_id) for item_id in self._reply_items)

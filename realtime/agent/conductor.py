@@ -147,6 +147,8 @@ class Conductor:
                         # The model may be about to answer by itself: what it has not told us it may still stop.
                         self._send(base.ResponseCancel())
                     self._signal(Signal.CANCEL)
+                elif self._answers.runs_beside(event.response_id):
+                    self._send(base.ResponseCancel(event.response_id))
             case c.ClientToolResultEvent():
                 result = ToolResultBlock(id=event.id, name=event.name, output=event.output)
                 if not self._tools.answer_tool(result):

@@ -60,6 +60,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         self._input = Input(self._frame, self._replies)
         self._encoder: tuple[str, g711.Encoder] | None = None
         self._alias: dict[str, str] = {}
+        self._beside: set[str] = set()
+        """Responses outside the conversation that run."""
         self._wanted_metadata: dict[str, str] | None = None
 
     def _make_replies(self) -> Replies:
@@ -253,6 +255,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
 
     def _cancel(self, response_id: str | None, label: str | None) -> c.ClientEvent:
         running = self._running
+        if response_id in self._beside:
+            return c.ClientResponseCancelEvent(response_id=response_id, event_id=label)
         if running is None and not self._awaiting:
             raise w.Refusal("Cancellation failed: no active response found", code="response_cancel_not_active")
         if response_id is not None and (running is None or running.id != response_id):
@@ -308,7 +312,10 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
                 self._called(event)
             case s.AgentResponseToolResultEvent():
                 self._returned(event)
+            case s.AgentResponseCreatedEvent():
+                self._beside.add(event.response_id)
             case s.AgentResponseDoneEvent():
+                self._beside.discard(event.response_id)
                 if self._running is not None and self._running.ends(event):
                     self._running = None
             case s.ServerAudioFlushEvent() | s.AgentReconnectingEvent():

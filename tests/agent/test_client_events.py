@@ -281,6 +281,18 @@ async def test_an_out_of_band_response_leaves_the_conversation_and_the_turn_alon
         assert kinds(made) == ["ResponseCreate", "ItemCreate", "ResponseCreate"]
 
 
+async def test_a_response_beside_the_conversation_is_cancelled_by_its_id_alone() -> None:
+    async with call() as made:
+        made.receive(c.ClientResponseCreateEvent(response=ResponseOverrides(conversation="none")))
+        made.link.say(m.ModelResponseCreatedEvent(response_id="side", conversation="none"))
+        made.receive(c.ClientResponseCancelEvent(response_id="side"))
+        made.receive(c.ClientResponseCancelEvent(response_id="other"))
+        made.link.say(m.ModelResponseDoneEvent(response_id="side", status="cancelled", conversation="none"))
+        made.receive(c.ClientResponseCancelEvent(response_id="side"))
+
+        assert made.link.got(base.ResponseCancel) == [base.ResponseCancel("side")]
+
+
 async def test_cancel_silences_tells_the_model_and_closes_the_response() -> None:
     """RTA-17, CEV-06, SEV-07: audio stops within one frame, provider cancel sent, AgentResponseDone follows."""
     async with call() as made:

@@ -169,6 +169,20 @@ async def test_a_response_beside_the_conversation_leaves_no_item() -> None:
         assert wanted.overrides.metadata == {"topic": "kind"}
 
 
+async def test_a_response_beside_the_conversation_can_be_cancelled_by_its_id() -> None:
+    script = (
+        asked(),
+        Emit(m.ModelResponseCreatedEvent(response_id="aside", conversation="none", output_modalities=("text",))),
+        Expect(base.ResponseCancel),
+        Emit(m.ModelResponseDoneEvent(response_id="aside", status="cancelled")),
+    )
+    async with talking(*script) as (ear, _):
+        await ear.sdk.response.create(response={"conversation": "none", "output_modalities": ["text"], "input": []})
+        created = await ear.until("response.created")
+        await ear.sdk.response.cancel(response_id=created["response"]["id"])
+        assert (await ear.until("response.done"))["response"]["status"] == "cancelled"
+
+
 async def test_the_metadata_of_a_request_comes_back_with_its_response() -> None:
     async with talking(asked(), Speak("One.", 0.4), asked(), Speak("Two.", 0.4)) as (ear, _):
         for metadata in ({"mine": "1"}, None):
