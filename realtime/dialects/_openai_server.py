@@ -141,6 +141,7 @@ class Replies:
         self._replies: dict[str, _Reply] = {}
         self._held: _Reply | None = None
         self._before: dict[str, str | None] = {}
+        self._stands_for: dict[str, str | None] = {}
         self._heads: tuple[tuple[str, str, int], str, str] | None = None
         self._interrupted_by = "client_cancelled"
         self.last_item_id: str | None = None
@@ -149,9 +150,16 @@ class Replies:
         self.metadata: dict[str, dict[str, str] | None] = {}
         """What the client gave with its request, by response, until the response is told."""
 
-    def announced(self, event: s.AgentItemAddedEvent) -> None:
-        """An item has its place; it is told at once, with its commit, or with its first content."""
-        self._before[event.item.id] = event.previous_item_id
+    def announced(self, event: s.AgentItemAddedEvent) -> str | None:
+        """An item has its place; it is told at once, with its commit, or with its first content. Returns which one the
+        client knows before it."""
+        before = event.previous_item_id
+        before = self._before[event.item.id] = self._stands_for.get(before, before) if before is not None else None
+        return before
+
+    def hide(self, item_id: str, instead: str | None = None) -> None:
+        """The client is not told of this item, or as `instead`: in its place it sees the latest one it knows."""
+        self._stands_for[item_id] = instead or self.last_item_id
 
     def place_of(self, item_id: str) -> str | None:
         """The item before the one that was announced."""
@@ -233,6 +241,7 @@ class Replies:
             return []
         if ours:
             reply.calls_server = True
+            self.hide(event.item_id)
             return []
         reply.calls_client = True
         frames: list[str] = []

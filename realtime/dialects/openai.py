@@ -390,13 +390,13 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
 
     def _added(self, event: s.AgentItemAddedEvent) -> list[str]:
         item = event.item
-        self._replies.announced(event)
+        before = self._replies.announced(event)
         if item.role == "assistant" and item.status == "in_progress":
             return []  # told with its first content
         if self._was_spoken(item):
             return []  # told with its commit, which comes right after
         self._replies.last_item_id = item.id
-        return [self._frame("conversation.item.added", previous_item_id=event.previous_item_id, item=wire_item(item))]
+        return [self._frame("conversation.item.added", previous_item_id=before, item=wire_item(item))]
 
     def _item_done(self, event: s.AgentItemDoneEvent) -> list[str]:
         item = event.item
@@ -411,10 +411,14 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
 
     def _tool_result(self, event: s.AgentResponseToolResultEvent) -> list[str]:
         result = ("result", event.tool_result.id)
-        if result not in self._asked or event.item_id is None:
+        if event.item_id is None:
+            return []
+        if result not in self._asked:
+            self._replies.hide(event.item_id)
             return []  # of a tool of ours, or of a call that was given up
         self._asked.discard(result)
         given = next((wire for wire, ours in self._alias.items() if ours == event.item_id), event.item_id)
+        self._replies.hide(event.item_id, given)
         item = wire_item(Item(id=given, type="tool_result", tool_result=event.tool_result))
         before, self._replies.last_item_id = self._replies.last_item_id, given
         return [

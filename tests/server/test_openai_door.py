@@ -411,6 +411,12 @@ async def test_a_tool_of_the_server_stays_inside_one_response() -> None:
         assert (
             done["response"]["id"] == next(f for f in ear.frames if f["type"] == "response.created")["response"]["id"]
         )
+        known: list[str | None] = [None]
+        for frame in ear.frames:
+            if frame["type"] == "conversation.item.added":
+                assert frame["previous_item_id"] in known, "no item is placed after one that the client was not told of"
+                known.append(frame["item"]["id"])
+        assert len(known) == 3
 
 
 # -- telephony ---------------------------------------------------------------------------------------------------------
