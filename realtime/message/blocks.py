@@ -62,11 +62,29 @@ class ToolResultBlock(msgspec.Struct, frozen=True, kw_only=True, tag_field="type
     output: ToolOutput = ""
     state: ToolResultState = "success"
 
-    def output_text(self) -> str:
-        """The textual part of the output, for models that take text results only."""
+    def output_text(self, *, names_media: bool = False) -> str:
+        """The textual part of the output, for models that take text results only.
+
+        `names_media`: they are told what else there was, so that they do not take it for nothing.
+        """
         if isinstance(self.output, str):
             return self.output
-        return "\n".join(block.text for block in self.output if isinstance(block, TextBlock))
+        parts = [*self.texts]
+        if names_media:
+            parts += [f"[{block.source.media_type}, which cannot be shown to you]" for block in self.media]
+        return "\n".join(parts)
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the output that are not empty."""
+        if isinstance(self.output, str):
+            return [self.output] if self.output else []
+        return [block.text for block in self.output if isinstance(block, TextBlock) and block.text]
+
+    @property
+    def media(self) -> list[DataBlock]:
+        """What of the output is no text."""
+        return [] if isinstance(self.output, str) else [block for block in self.output if isinstance(block, DataBlock)]
 
 
 Block = TextBlock | DataBlock | ToolCallBlock | ToolResultBlock

@@ -217,7 +217,11 @@ class DashScopeCodec(Codec):
 
     def _result(self, result: ToolResultBlock) -> list[Frame]:
         if result.id in self._calls:
-            said = {"type": "function_call_output", "call_id": result.id, "output": result.output_text()}
+            said = {
+                "type": "function_call_output",
+                "call_id": result.id,
+                "output": result.output_text(names_media=True),
+            }
             return [_create(said)]
         # Of a call that another connection made: `Unknown function call id` here.
         text = shapes.tell_result(self._foreign_calls.pop(result.id, None), result)

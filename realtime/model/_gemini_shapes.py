@@ -10,7 +10,7 @@ import pybase64
 
 from realtime.event.base import Item, UsageDetail
 from realtime.event.config import ToolDeclaration, TurnDetection
-from realtime.message import DataBlock, ToolResultBlock
+from realtime.message import ToolResultBlock
 from realtime.model import _gemini_frames as wire
 from realtime.model.base import Settings
 
@@ -137,7 +137,9 @@ def write_content(item: Item) -> Json | None:
 
 def write_late_result(result: ToolResultBlock) -> Json:
     """The result of a call that this connection does not know, as a turn."""
-    return _content("user", [{"text": f"[{result.name or 'the tool'} returned: {_output_text(result)}]"}])
+    return _content(
+        "user", [{"text": f"[{result.name or 'the tool'} returned: {result.output_text(names_media=True)}]"}]
+    )
 
 
 def write_text(text: str) -> Json:
@@ -157,15 +159,7 @@ def write_blob(data: bytes, mime_type: str) -> Json:
 def write_response(result: ToolResultBlock) -> Json:
     """The answer to a call: its `response` has to be an object. Media in it does not reach the model."""
     key = "output" if result.state in ("success", "running") else "error"
-    return {"id": result.id, "name": result.name, "response": {key: _output_text(result)}}
-
-
-def _output_text(result: ToolResultBlock) -> str:
-    text = result.output_text()
-    if isinstance(result.output, str):
-        return text
-    media = [block.source.media_type for block in result.output if isinstance(block, DataBlock)]
-    return "\n".join([*([text] if text else []), *(f"[{kind}, which cannot be shown to you]" for kind in media)])
+    return {"id": result.id, "name": result.name, "response": {key: result.output_text(names_media=True)}}
 
 
 def token_counts(usage: wire.Usage | None) -> tuple[int, int]:

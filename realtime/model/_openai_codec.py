@@ -150,8 +150,9 @@ class OpenAICodec(Codec):
                 return self._truncate(message)
             case ToolResult(result=result):
                 self._tool_names[result.id] = result.name
-                said = shapes.write_item(Item(id="", type="tool_result", tool_result=result), self._ids.out)
-                return self._create(said, None)
+                sees = "image" in self._profile.input_modalities
+                items = shapes.write_result(result, self._ids.out, shows_pictures=sees)
+                return [frame for item in items for frame in self._create(item, None)]
             case ResponseCreate(overrides=None):
                 return ['{"type":"response.create"}']
             case ResponseCreate(overrides=overrides):

@@ -14,7 +14,7 @@ import pybase64
 
 from realtime.event.base import ContentPart, Item, ResponseOverrides, UsageDetail
 from realtime.event.config import ToolDeclaration, TurnDetection
-from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.message import Base64Source, TextBlock, ToolCallBlock, ToolResultBlock
 from realtime.model._openai_family import merged
 from realtime.model._openai_frames import (
     WireAudio,
@@ -103,13 +103,30 @@ def write_item(item: Item, id_of: Rename) -> dict[str, Any] | None:
         return shape | {
             "type": "function_call_output",
             "call_id": id_of(result.id),
-            "output": result.output_text(),
+            "output": result.output_text(names_media=True),
         }
     kind = "output_text" if item.role == "assistant" else "input_text"
     content = [wire for part in item.content if (wire := _write_part(part, kind)) is not None]
     if not content:
         return None
     return shape | {"type": "message", "role": item.role or "user", "content": content}
+
+
+def write_result(result: ToolResultBlock, id_of: Rename, *, shows_pictures: bool) -> list[dict[str, Any]]:
+    """The items that tell a result. Results are text only: a model that sees gets pictures as items of the user."""
+    pictures: list[Base64Source] = []
+    told = result
+    if shows_pictures and not isinstance(result.output, str):
+        sources = [block.source for block in result.media]
+        pictures = [one for one in sources if isinstance(one, Base64Source) and one.media_type.startswith("image/")]
+        rest = [block for block in result.output if isinstance(block, TextBlock) or block.source not in pictures]
+        told = msgspec.structs.replace(result, output=rest)
+    output = told.output_text(names_media=True) or ("The picture follows." if pictures else "")
+    items: list[dict[str, Any]] = [{"type": "function_call_output", "call_id": id_of(result.id), "output": output}]
+    for source in pictures:
+        part = ContentPart(type="image", image=source.data, media_type=source.media_type)
+        items.append({"type": "message", "role": "user", "content": [_write_part(part, "input_text")]})
+    return items
 
 
 def _write_part(part: ContentPart, text_kind: str) -> dict[str, Any] | None:

@@ -79,3 +79,4 @@ def test_the_text_of_a_result_of_blocks_is_that_of_its_text_blocks() -> None:
         id="call_1", name="weather", output=[TextBlock(text="rain"), picture, TextBlock(text="12 °C")]
     )
     assert result.output_text() == "rain\n12 °C"
+    assert result.output_text(names_media=True) == "rain\n12 °C\n[image/png, which cannot be shown to you]"

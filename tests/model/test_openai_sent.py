@@ -11,7 +11,7 @@ import pytest
 from realtime.event import Item, ModelEvents, ResponseOverrides, TurnDetection
 from realtime.event.base import ContentPart
 from realtime.event.config import ToolDeclaration
-from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.message import Base64Source, DataBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from realtime.model.base import (
     AudioAppend,
     AudioClear,
@@ -27,7 +27,7 @@ from realtime.model.base import (
     Settings,
     ToolResult,
 )
-from realtime.model.openai import OpenAICodec
+from realtime.model.openai import OpenAICodec, profile_of
 from tests.model.openai_frames import PLACE, Json, make_codec, one, say, types
 
 # What we say.
@@ -330,3 +330,27 @@ def test_an_answer_of_which_nothing_was_heard_is_deleted_and_reported_as_cut() -
 
 def test_an_item_with_nothing_to_say_is_not_sent() -> None:
     assert make_codec().encode(ItemCreate(Item(id="x", role="user"))) == []
+
+
+SKY = DataBlock(source=Base64Source(data=b"\xff\xd8", media_type="image/jpeg"))
+THUNDER = DataBlock(source=Base64Source(data=b"RIFF", media_type="audio/wav"))
+
+
+def told(*output: TextBlock | DataBlock, model: str = "gpt-realtime-2.1") -> list[Json]:
+    codec = OpenAICodec(profile_of(model), url="wss://x/v1/realtime", api_key="k")
+    frames = codec.encode(ToolResult(ToolResultBlock(id="call_1", name="f", output=[*output])))
+    return [json.loads(frame)["item"] for frame in frames]
+
+
+def test_pictures_that_a_tool_returns_are_shown_to_a_model_that_sees() -> None:
+    result, picture = told(TextBlock(text="The sky now:"), SKY, THUNDER)
+    assert result["output"] == "The sky now:\n[audio/wav, which cannot be shown to you]"
+    assert (picture["type"], picture["role"]) == ("message", "user")
+    (part,) = picture["content"]
+    assert part == {"type": "input_image", "image_url": "data:image/jpeg;base64,/9g="}
+    assert told(SKY)[0]["output"] == "The picture follows."
+
+
+def test_pictures_that_a_tool_returns_are_named_to_a_model_that_does_not_see() -> None:
+    (result,) = told(TextBlock(text="The sky now:"), SKY, model="gpt-4o-realtime-preview")
+    assert result["output"] == "The sky now:\n[image/jpeg, which cannot be shown to you]"

@@ -111,7 +111,7 @@ def _turns(history: Sequence[Item], *, takes_images: bool) -> list[list[Json]]:
             function = {"name": item.tool_call.name, "arguments": arguments_of(item.tool_call.input)}
             turns[-1][0]["tool_calls"].append({"id": call_id, "type": "function", "function": function})
             result = results.get(item.tool_call.id)
-            output = NO_RESULT if result is None else result.output_text()
+            output = NO_RESULT if result is None else result.output_text(names_media=True)
             turns[-1].append({"role": "tool", "tool_call_id": call_id, "content": output})
             continue
         in_calls = False
