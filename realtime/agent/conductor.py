@@ -24,7 +24,14 @@ from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, ContentPart, Item, ResponseOverrides
+from realtime.event.base import (
+    DEFAULT_INPUT_RATE_HZ,
+    MAX_ITEM_ID_CHARS,
+    AudioFormat,
+    ContentPart,
+    Item,
+    ResponseOverrides,
+)
 from realtime.event.config import TurnAuthority
 from realtime.message import ToolResultBlock
 from realtime.model import base
@@ -39,7 +46,6 @@ EMPTY_COMMIT = "input_audio_buffer_commit_empty"
 """The error of a commit that the model ignored: no words will come of it."""
 MAX_DETECTION_LAG_MS = 500
 """More than this between a voice and its detection is not the detector's doing."""
-MAX_ID_CHARS = 128
 MAX_PICTURE_BYTES = 32_000_000
 """Of all pictures that a client puts into items, which come back to it as they are."""
 MAX_ITEMS = 10_000
@@ -239,8 +245,8 @@ class Conductor:
         self._report.item_done(without_pictures(item))
 
     def _check_room(self, item: Item) -> None:
-        if len(item.id) > MAX_ID_CHARS:
-            raise ClientError(f"an item's id has at most {MAX_ID_CHARS} characters", code="invalid_item")
+        if len(item.id) > MAX_ITEM_ID_CHARS:
+            raise ClientError(f"an item's id has at most {MAX_ITEM_ID_CHARS} characters", code="invalid_item")
         if len(self._conversation) >= MAX_ITEMS:
             raise ClientError(f"the conversation has {MAX_ITEMS} items: delete some", code="conversation_full")
 

@@ -10,11 +10,10 @@ from realtime.dialects._openai_listener import FollowingListener
 from realtime.dialects._openai_server import Running, refuses_response
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import Item, ResponseStatus
+from realtime.event.base import MAX_ITEM_ID_CHARS, Item, ResponseStatus
 from realtime.runtime import Runtime
 
 Json = dict[str, Any]
-MAX_ID_CHARS = 128
 
 
 class FamilyReplies(Protocol):
@@ -101,9 +100,11 @@ class FamilyDialect(ABC, Generic[F, R, L]):
     @staticmethod
     def _check_id(item_id: str | None) -> None:
         """Raises Refusal for one that is made to fill our memory."""
-        if item_id is not None and len(item_id) > MAX_ID_CHARS:
+        if item_id is not None and len(item_id) > MAX_ITEM_ID_CHARS:
             raise Refusal(
-                f"An item's id has at most {MAX_ID_CHARS} characters.", code="string_above_max_length", param="item.id"
+                f"An item's id has at most {MAX_ITEM_ID_CHARS} characters.",
+                code="string_above_max_length",
+                param="item.id",
             )
 
     def _settle(self) -> None:

@@ -19,6 +19,9 @@ DEFAULT_OUTPUT_RATE_HZ = 24_000
 SAMPLE_RATES_HZ = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000, 88_200, 96_000)
 """The rates of a client's audio. Between any two of them and a model's the resampler is small."""
 
+MAX_ITEM_ID_CHARS = 128
+"""A client's name for an item; a longer one is made to fill memory."""
+
 Modality = Literal["text", "audio", "image"]
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 ResponseStatus = Literal["in_progress", "completed", "cancelled", "incomplete", "failed"]
