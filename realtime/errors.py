@@ -5,6 +5,7 @@ RealtimeError
     ClientError     the other side of the client socket sent something that cannot be done
     ProviderError   the model behind refused, failed or went away
     Overflow        a bounded buffer is full
+    StoreError      what keeps calls beyond this process is full, read-only, slow or broken
 
 Every error carries `code` (snake_case, stable, for programs) and a sentence for people that says what happened and
 what to do. `ClientError` and `ProviderError` travel to the client as one error event.
@@ -67,3 +68,21 @@ class Overflow(RealtimeError):
 
     def __init__(self, message: str, *, code: str = "overflow") -> None:
         super().__init__(message, code=code, retryable=True)
+
+
+class StoreError(RealtimeError):
+    """A store could not keep or give back what it was asked for. Calls go on without it.
+
+    `call_ids` names the calls of a batch that were not written, the others were; null: the whole batch was not.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "store_failed",
+        retryable: bool = True,
+        call_ids: frozenset[str] | None = None,
+    ) -> None:
+        super().__init__(message, code=code, retryable=retryable)
+        self.call_ids = call_ids

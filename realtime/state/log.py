@@ -26,7 +26,7 @@ _AUDIO_ITEMS_AT_ONCE = 16
 _stamp = msgspec.structs.force_setattr
 
 
-class AudioRun(msgspec.Struct, gc=False):
+class AudioRun(msgspec.Struct, gc=False, tag_field="type", tag="audio_run"):
     """Audio of one item, logged without its payload: `seq..last_seq` at `ts_ms..last_ts_ms`.
 
     `offset_bytes` is where the run begins in the item's pcm16 audio, `n_bytes` how long it is.
@@ -48,6 +48,9 @@ class Log:
     """An append-only, bounded list of server events in memory, with live readers.
 
     `now` is monotonic seconds. Past `max_entries` the oldest entries are dropped and counted in `dropped`.
+
+    A log that goes on after a stored one begins at the stored one's `last_seq` and at `start_ms`, the time of the call
+    in ms at which it goes on; it holds nothing of what came before.
     """
 
     __slots__ = (
@@ -59,14 +62,23 @@ class Log:
         "_readers",
         "_run",
         "_start",
+        "_start_ms",
         "_undelivered",
         "dropped",
         "last_seq",
     )
 
-    def __init__(self, now: Callable[[], float], *, max_entries: int = DEFAULT_MAX_ENTRIES) -> None:
+    def __init__(
+        self,
+        now: Callable[[], float],
+        *,
+        max_entries: int = DEFAULT_MAX_ENTRIES,
+        last_seq: int = 0,
+        start_ms: int = 0,
+    ) -> None:
         self._now = now
         self._start = now()
+        self._start_ms = start_ms
         self._max_entries = max_entries
         self._entries: deque[Entry] = deque()
         self._readers: tuple[Reader, ...] = ()
@@ -74,12 +86,21 @@ class Log:
         self._item_bytes: dict[str, int] = {}
         self._undelivered: deque[tuple[ServerEvent, tuple[Reader, ...]]] = deque()
         self._delivering = False
-        self.last_seq = 0
+        self.last_seq = last_seq
         self.dropped = 0
 
     def now_ms(self) -> int:
         """Milliseconds since the call began."""
-        return int((self._now() - self._start) * 1000)
+        return self._start_ms + int((self._now() - self._start) * 1000)
+
+    @property
+    def first_seq(self) -> int:
+        """The earliest `seq` that is still held; `last_seq + 1` where nothing is."""
+        return self._entries[0].seq if self._entries else self.last_seq + 1
+
+    def holds(self, after_seq: int) -> bool:
+        """Whether everything later than `after_seq` can still be read here."""
+        return after_seq + 1 >= self.first_seq
 
     def append(self, event: ServerEvent) -> None:
         """Give the event its `seq` and `ts_ms`, keep it, and hand it to every live reader, in order of subscription.
@@ -88,7 +109,7 @@ class Log:
         once every reader has got the present event, so that all see the same order.
         """
         self.last_seq = seq = self.last_seq + 1
-        ts_ms = int((self._now() - self._start) * 1000)
+        ts_ms = self._start_ms + int((self._now() - self._start) * 1000)
         _stamp(event, "seq", seq)
         _stamp(event, "ts_ms", ts_ms)
         if type(event) is AgentResponseAudioDeltaEvent:
@@ -133,10 +154,17 @@ class Log:
         self._entries.append(self._run)
 
     def read(self, after_seq: int = 0) -> list[Entry]:
-        """Every kept entry with something later than `after_seq`. A reader that is too far behind sees the first kept
-        entry's `seq` beyond `after_seq + 1` and knows what it missed. A run that began before and grew is read again
-        whole."""
-        entries = [entry for entry in self._entries if _last_seq(entry) > after_seq]
+        """Every kept entry with something later than `after_seq`; the time it takes grows with their number only.
+
+        A reader that is too far behind sees the first kept entry's `seq` beyond `after_seq + 1` and knows what it
+        missed. A run that began before and grew is read again whole.
+        """
+        entries: list[Entry] = []
+        for entry in reversed(self._entries):
+            if last_seq_of(entry) <= after_seq:
+                break
+            entries.append(entry)
+        entries.reverse()
         if entries and entries[-1] is self._run:
             # It still grows; what was read does not change.
             entries[-1] = copy.copy(self._run)
@@ -152,5 +180,6 @@ class Log:
         return unsubscribe
 
 
-def _last_seq(entry: Entry) -> int:
+def last_seq_of(entry: Entry) -> int:
+    """The last `seq` that the entry stands for; an event's own, and where a run ends."""
     return entry.last_seq if isinstance(entry, AudioRun) else entry.seq

@@ -1,0 +1,102 @@
+"""A store that lasts as long as the process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import msgspec
+
+from realtime.state.log import Entry, last_seq_of
+from realtime.state.store import CallInfo, Change
+
+DEFAULT_MAX_ENTRIES = 250_000
+"""About 50 MB, or seven hours of talk."""
+
+
+class _Call:
+    """One call and its log; the entries by `seq`, which is the order they come in."""
+
+    __slots__ = ("entries", "info", "last_seq")
+
+    def __init__(self, info: CallInfo) -> None:
+        self.info = info
+        self.entries: dict[int, Entry] = {}
+        self.last_seq = 0
+
+    def told(self) -> CallInfo:
+        """What is known, with the last `seq` that is held."""
+        return msgspec.structs.replace(self.info, last_seq=self.last_seq)
+
+
+class MemoryStore:
+    """Keeps calls in memory. Past `max_entries` the calls that were written to longest ago are forgotten, whole."""
+
+    def __init__(self, *, max_entries: int = DEFAULT_MAX_ENTRIES) -> None:
+        self._max_entries = max_entries
+        self._calls: dict[str, _Call] = {}
+        self._n_entries = 0
+        self._lock = threading.Lock()
+
+    def write(self, batch: Sequence[Change]) -> None:
+        """See `Store.write`. Cannot fail."""
+        with self._lock:
+            for change in batch:
+                self._apply(change)
+            while self._n_entries > self._max_entries and len(self._calls) > 1:
+                self._forget(next(iter(self._calls)))
+
+    def _apply(self, change: Change) -> None:
+        call = self._calls.pop(change.call_id, None)
+        if change.info is not None:
+            call = call or _Call(change.info)
+            call.info = change.info
+        if call is None:
+            return
+        self._calls[change.call_id] = call  # at the end, as the one written to last
+        self._n_entries -= len(call.entries)
+        for entry in change.entries:
+            known = call.entries.get(entry.seq)
+            if known is None or last_seq_of(known) <= last_seq_of(entry):
+                call.entries[entry.seq] = entry
+                call.last_seq = max(call.last_seq, last_seq_of(entry))
+        self._n_entries += len(call.entries)
+
+    def calls(self, owner: str) -> list[CallInfo]:
+        """See `Store.calls`."""
+        with self._lock:
+            told = [call.told() for call in self._calls.values() if call.info.owner == owner]
+        return sorted(told, key=lambda info: (info.created_at, info.call_id), reverse=True)
+
+    def call(self, call_id: str) -> CallInfo | None:
+        """See `Store.call`."""
+        with self._lock:
+            call = self._calls.get(call_id)
+            return None if call is None else call.told()
+
+    def read(self, call_id: str, after_seq: int = 0, limit: int | None = None) -> list[Entry]:
+        """See `Store.read`."""
+        with self._lock:
+            call = self._calls.get(call_id)
+            entries: list[Entry] = []
+            for entry in reversed(call.entries.values()) if call is not None else ():
+                if last_seq_of(entry) <= after_seq:
+                    break
+                entries.append(entry)
+        entries.reverse()
+        return entries[:limit]
+
+    def delete(self, call_id: str) -> bool:
+        """See `Store.delete`."""
+        with self._lock:
+            return self._forget(call_id)
+
+    def _forget(self, call_id: str) -> bool:
+        call = self._calls.pop(call_id, None)
+        if call is None:
+            return False
+        self._n_entries -= len(call.entries)
+        return True
+
+    def close(self) -> None:
+        """See `Store.close`. What is kept goes with the store itself."""

@@ -1,0 +1,131 @@
+"""What keeps calls beyond the process: the seam of all stores, and how an entry of the log is written.
+
+The methods of a store block: they are called in a thread, never on the event loop, and from several threads at once.
+`realtime.testing.stores` holds the check that every store has to pass.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from realtime.errors import StoreError
+from realtime.event.server import ServerEvent
+from realtime.state.log import AudioRun, Entry
+
+__all__ = ["CallInfo", "Change", "Store", "StoreError", "decode_entry", "encode_entry"]
+
+_CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a call beside its log. Times are ISO 8601 in UTC with milliseconds.
+
+    Raises ValueError where `call_id` is not 1 to 128 letters, digits, `_` and `-`: it names files.
+    """
+
+    call_id: str
+    owner: str = ""
+    """Who may read the call (the user id); empty where calls have no owners."""
+    session_id: str = ""
+    """The client's own label."""
+    agent_name: str = ""
+    created_at: str = ""
+    ended_at: str | None = None
+    """When the call ended; null while it lives."""
+    ended_reason: str | None = None
+    last_seq: int = 0
+    """The last `seq` that is stored. The store tells it; what is written here does not count."""
+    token_hash: str | None = None
+    """The hash of the token with which the call can be resumed; null where it cannot."""
+    token_expires_at: str | None = None
+    gaps: tuple[tuple[int, int], ...] = ()
+    """Stretches of the log, from `seq` to `seq`, that are lost: the store failed for longer than memory could hold."""
+    config: dict[str, Any] = msgspec.field(default_factory=dict)
+    """The settings of the call, JSON-safe."""
+
+    def __post_init__(self) -> None:
+        if not is_call_id(self.call_id):
+            raise ValueError(f"not a call id: {self.call_id[:140]!r}")
+
+
+def is_call_id(text: str) -> bool:
+    """Whether a call can have this id; no store has any other."""
+    return _CALL_ID.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is new in one call: `info`, where given, replaces what is known of it; `entries` are in order.
+
+    An entry whose `seq` is stored already is a run of audio that grew: the longer one stays. Entries of a call that the
+    store does not have, and that come without `info`, are dropped: a deleted call does not come back.
+    """
+
+    call_id: str
+    info: CallInfo | None = None
+    entries: Sequence[Entry] = ()
+
+
+class Store(Protocol):
+    """Keeps calls. Every method may raise StoreError; every method blocks."""
+
+    def write(self, batch: Sequence[Change]) -> None:
+        """Keep all of it, in order. When it returns, a process that is killed loses none of it.
+
+        Raises StoreError where that failed: `call_ids` names the calls concerned, null means that nothing was kept. To
+        write the same again does no harm.
+        """
+        ...
+
+    def calls(self, owner: str) -> list[CallInfo]:
+        """The calls of this owner, the newest first."""
+        ...
+
+    def call(self, call_id: str) -> CallInfo | None:
+        """What is known of a call; None where there is none."""
+        ...
+
+    def read(self, call_id: str, after_seq: int = 0, limit: int | None = None) -> list[Entry]:
+        """The entries with something later than `after_seq`, in order, at most `limit`; none for an unknown call. A run
+        of audio that began before is read whole."""
+        ...
+
+    def delete(self, call_id: str) -> bool:
+        """Forget the call and its log. False where there is none."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections. Idempotent; nothing else may be called afterwards."""
+        ...
+
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(ServerEvent | AudioRun)
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """The entry as one line of JSON, without the line's end.
+
+    Half a surrogate pair, which UTF-8 cannot hold, is written as `?`. Raises StoreError for what JSON cannot hold.
+    """
+    try:
+        return _encoder.encode(entry)
+    except (UnicodeEncodeError, OverflowError):
+        text = json.dumps(msgspec.to_builtins(entry), ensure_ascii=False)
+        return text.encode("utf-8", "replace")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StoreError(f"seq {entry.seq} cannot be written as JSON: {error}", code="not_json") from error
+
+
+def decode_entry(line: bytes | str) -> Entry:
+    """The entry that was written. Raises StoreError where this is none."""
+    try:
+        return _decoder.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise StoreError("what was stored is not an entry of a log", code="store_corrupt", retryable=False) from error
