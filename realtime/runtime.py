@@ -7,7 +7,18 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from random import Random
+
+
+def unique_id() -> str:
+    """A new id, unique everywhere: for what a program makes by hand and does not name (messages, blocks, events)."""
+    return uuid.uuid4().hex
+
+
+def wall_clock_iso() -> str:
+    """The time of day as ISO 8601 in UTC with milliseconds, `2026-01-01T00:00:00.000Z`."""
+    return datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, slots=True)

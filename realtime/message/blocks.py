@@ -1,66 +1,251 @@
-"""The content blocks that realtime events carry: text, data, tool call and tool result.
+"""The content blocks that messages, tool calls and tool results are made of.
 
-Frozen `msgspec` Structs with a `type` discriminator in JSON. The field names are those of AgentScope 2.x.
+Frozen `msgspec` Structs with a `type` discriminator in JSON. The field names are those of AgentScope 2.x. At
+construction the types of the fields are checked, and `type="text"` may be given as long as it is the right one.
+Text, thinking, data and hint blocks get a generated `id` where none is given; calls and results have that of the call.
+In JSON `created_at`, `finished_at` (ISO 8601, UTC) and `suggested_rules` are left out where there is nothing to say.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, get_args
 
 import msgspec
+import pybase64
+
+from realtime.runtime import unique_id
 
 ToolCallState = Literal["pending", "asking", "allowed", "submitted", "finished"]
+"""`pending`: not checked yet. `asking`: waits for the user. `allowed`: waits to be run. `submitted`: an external
+executor has it. `finished`: there is a result, good or bad."""
 ToolResultState = Literal["running", "success", "error", "interrupted", "denied"]
+PermissionBehavior = Literal["allow", "deny", "ask"]
 
 
-class Base64Source(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="base64"):
-    """Binary content inside the message: `data` is base64 text in JSON and bytes in Python."""
+class _BlockMeta(msgspec.StructMeta):
+    """Checks what is constructed. Decoding does not come by here: it has checked the types already."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        config = cls.__struct_config__  # type: ignore[attr-defined]
+        given = fields.pop("type", config.tag)
+        if given != config.tag:
+            raise ValueError(f"the type of a {cls.__name__} is {config.tag!r}, not {given!r}")
+        if "extra" in cls.__struct_fields__:  # type: ignore[attr-defined]
+            known = {name: fields.pop(name) for name in cls.__struct_fields__ if name in fields}  # type: ignore[attr-defined]
+            fields = known | {"extra": {**known.get("extra", {}), **fields}}
+        block = super().__call__(*args, **fields)
+        block._check()
+        return block
+
+
+class _Checked(msgspec.Struct, metaclass=_BlockMeta, frozen=True, kw_only=True):
+    """Base of what is checked at construction: `kinds` are the Python types of its fields."""
+
+    kinds: ClassVar[Mapping[str, type | tuple[type, ...]]] = {}
+
+    def _check(self) -> None:
+        for name, kind in self.kinds.items():
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                expected = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+                raise TypeError(f"{type(self).__name__}.{name} is {expected}, not {type(value).__name__}")
+
+
+def as_bytes(data: bytes | bytearray | memoryview | str) -> bytes:
+    """`data`, decoded where it is base64 text. Raises ValueError for text that is not base64."""
+    if not isinstance(data, str):
+        return bytes(data)
+    try:
+        return pybase64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise ValueError(f"not valid base64: {error}") from error
+
+
+class Base64Source(_Checked, frozen=True, kw_only=True, tag_field="type", tag="base64"):
+    """Binary content inside the message. `data` is base64 text in JSON and bytes in Python; both are taken."""
+
+    kinds = {"data": bytes, "media_type": str}
 
     data: bytes
     media_type: str
 
+    def __post_init__(self) -> None:
+        if isinstance(self.data, str | bytearray | memoryview):
+            msgspec.structs.force_setattr(self, "data", as_bytes(self.data))
 
-class URLSource(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="url"):
-    """Binary content elsewhere: `url` is an RFC 3986 URI."""
+
+# RFC 3986: a scheme, then only characters that a URI may hold, every % followed by two hex digits.
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
+
+
+def check_uri(uri: str) -> None:
+    """Raises ValueError where `uri` is no URI with a scheme (RFC 3986), or an http(s) URI without a host."""
+    _, _, rest = uri.partition(":")
+    if not _URI.fullmatch(uri) or (re.match("https?:", uri, re.IGNORECASE) and not re.match(r"//[^/?#]", rest)):
+        raise ValueError(f"not a valid URI with a scheme (RFC 3986): {uri[:80]!r}")
+
+
+class URLSource(_Checked, frozen=True, kw_only=True, tag_field="type", tag="url"):
+    """Binary content elsewhere: `url` is an RFC 3986 URI with a scheme (ValueError otherwise)."""
+
+    kinds = {"url": str, "media_type": str}
 
     url: str
     media_type: str
 
+    def __post_init__(self) -> None:
+        if isinstance(self.url, str):
+            check_uri(self.url)
 
-class TextBlock(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="text"):
-    """A piece of text. `id` is empty where nothing refers to the block."""
+
+class _Block(_Checked, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
+    """Base of all blocks. `created_at` and `finished_at` are set by the events that begin and end the block."""
+
+    created_at: str | None = None
+    finished_at: str | None = None
+
+    @property
+    def type(self) -> str:
+        """The block's type string, as in JSON."""
+        return str(self.__struct_config__.tag)
+
+    def model_dump(self) -> dict[str, Any]:
+        """The block as JSON-safe builtins."""
+        dumped: dict[str, Any] = msgspec.to_builtins(self)
+        return dumped
+
+
+# Fields with a `default_factory` are in JSON even where they have their default; the others only where they differ.
+
+
+class TextBlock(_Block, frozen=True, kw_only=True, tag="text"):
+    """A piece of text."""
+
+    kinds = {"text": str, "id": str}
 
     text: str
-    id: str = ""
+    id: str = msgspec.field(default_factory=unique_id)
 
 
-class DataBlock(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="data"):
+class ThinkingBlock(_Block, frozen=True, kw_only=True, tag="thinking"):
+    """What the model thought. Fields that are not known here (a provider's `signature`) are kept in `extra`.
+
+    They are given as keywords, stand beside the others in `model_dump()` and are read back by `read_block`.
+    """
+
+    kinds = {"thinking": str, "id": str, "extra": dict}
+
+    thinking: str
+    id: str = msgspec.field(default_factory=unique_id)
+    extra: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    def model_dump(self) -> dict[str, Any]:
+        """The block as JSON-safe builtins, extra fields beside the known ones."""
+        dumped = super().model_dump()
+        extra = dumped.pop("extra", {})
+        return extra | dumped
+
+
+class DataBlock(_Block, frozen=True, kw_only=True, tag="data"):
     """Image, audio, video or other binary content."""
 
+    kinds = {"source": (Base64Source, URLSource), "id": str, "name": (str, type(None))}
+
     source: Base64Source | URLSource
-    id: str = ""
-    name: str | None = None
+    id: str = msgspec.field(default_factory=unique_id)
+    name: str | None = msgspec.field(default_factory=lambda: None)
 
 
-class ToolCallBlock(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_call"):
-    """A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received."""
+def _check_parts(parts: object, where: str) -> None:
+    """Raises TypeError where `parts` is neither text nor a list of text and data blocks."""
+    if not isinstance(parts, str | list) or not all(isinstance(part, str | TextBlock | DataBlock) for part in parts):
+        raise TypeError(f"{where} is text or a list of text and data blocks")
+
+
+class HintBlock(_Block, frozen=True, kw_only=True, tag="hint"):
+    """Something the model is told on the way: a scheduled trigger, a team message, a background tool's result.
+
+    `source` says where it comes from, as a name or as JSON that a page shows as a label.
+    """
+
+    kinds = {"id": str, "source": (str, type(None))}
+
+    hint: str | list[TextBlock | DataBlock]
+    id: str = msgspec.field(default_factory=unique_id)
+    source: str | None = msgspec.field(default_factory=lambda: None)
+
+    def _check(self) -> None:
+        super()._check()
+        _check_parts(self.hint, "HintBlock.hint")
+
+
+class PermissionRule(_Checked, frozen=True, kw_only=True):
+    """Whether a tool may run without a question. `rule_content`: a pattern for its arguments, null for all."""
+
+    kinds = {"tool_name": str, "rule_content": (str, type(None)), "source": str}
+
+    tool_name: str
+    rule_content: str | None = None
+    behavior: PermissionBehavior = "ask"
+    source: str = ""
+
+    def _check(self) -> None:
+        super()._check()
+        _check_word(self.behavior, PermissionBehavior, "PermissionRule.behavior")
+
+
+class ToolCallBlock(_Block, frozen=True, kw_only=True, tag="tool_call"):
+    """A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received.
+
+    `suggested_rules`: what the user may accept together with the call, so as not to be asked again.
+    """
+
+    kinds = {"id": str, "name": str, "input": str, "suggested_rules": list}
 
     id: str
     name: str
-    input: str = ""
-    state: ToolCallState = "pending"
+    input: str = msgspec.field(default_factory=str)
+    state: ToolCallState = msgspec.field(default_factory=lambda: "pending")
+    suggested_rules: list[PermissionRule] = []
 
+    def _check(self) -> None:
+        super()._check()
+        _check_word(self.state, ToolCallState, "ToolCallBlock.state")
+        if not all(isinstance(rule, PermissionRule) for rule in self.suggested_rules):
+            raise TypeError("ToolCallBlock.suggested_rules is a list of PermissionRule")
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The arguments; None where `input` is not (yet) a JSON object. A call without arguments may have no input."""
+        try:
+            parsed = json.loads(self.input or "{}")
+        except ValueError:
+            return None
+        return parsed if isinstance(parsed, dict) else None
+
+
+ToolUseBlock = ToolCallBlock
 
 ToolOutput = str | list[TextBlock | DataBlock]
 
 
-class ToolResultBlock(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_result"):
+class ToolResultBlock(_Block, frozen=True, kw_only=True, tag="tool_result"):
     """The outcome of the tool call with the same `id`."""
+
+    kinds = {"id": str, "name": str}
 
     id: str
     name: str
-    output: ToolOutput = ""
-    state: ToolResultState = "success"
+    output: ToolOutput = msgspec.field(default_factory=str)
+    state: ToolResultState = msgspec.field(default_factory=lambda: "success")
+
+    def _check(self) -> None:
+        super()._check()
+        _check_parts(self.output, "ToolResultBlock.output")
+        _check_word(self.state, ToolResultState, "ToolResultBlock.state")
 
     def output_text(self, *, names_media: bool = False) -> str:
         """The textual part of the output, for models that take text results only.
@@ -87,4 +272,73 @@ class ToolResultBlock(msgspec.Struct, frozen=True, kw_only=True, tag_field="type
         return [] if isinstance(self.output, str) else [block for block in self.output if isinstance(block, DataBlock)]
 
 
-Block = TextBlock | DataBlock | ToolCallBlock | ToolResultBlock
+class ConfirmResult(_Checked, frozen=True, kw_only=True):
+    """The user's answer to one call. `tool_call` is the call as it shall run: name and input may be changed.
+
+    `rules`: the suggested rules that the user accepted with it.
+    """
+
+    kinds = {"confirmed": bool, "tool_call": ToolCallBlock, "rules": (list, type(None))}
+
+    confirmed: bool
+    tool_call: ToolCallBlock
+    rules: list[PermissionRule] | None = None
+
+
+Block = TextBlock | ThinkingBlock | DataBlock | HintBlock | ToolCallBlock | ToolResultBlock
+ContentBlock = Block
+
+BLOCK_CLASSES: dict[str, type[Block]] = {str(cls.__struct_config__.tag): cls for cls in get_args(Block)}
+"""The block classes by their `type`."""
+
+
+def read_block(data: Mapping[str, Any]) -> Block:
+    """A block from its JSON object. Raises ValueError for another `type` or a field of the wrong shape.
+
+    States are read in either case.
+    """
+    cls = BLOCK_CLASSES.get(data.get("type", ""))
+    if cls is None:
+        raise ValueError(f"unknown block type {str(data.get('type'))[:64]!r}: one of {', '.join(BLOCK_CLASSES)}")
+    fields = lower_state(data)
+    try:
+        if cls is ThinkingBlock:
+            extra = {name: value for name, value in fields.items() if name not in (*cls.__struct_fields__, "type")}
+            known = {name: value for name, value in fields.items() if name not in extra and name != "extra"}
+            return msgspec.convert({**known, "extra": extra}, ThinkingBlock, builtin_types=())
+        block: Block = msgspec.convert(fields, cls, builtin_types=())
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{cls.__name__}: {error}") from error
+    return block
+
+
+def lower_state(data: Mapping[str, Any]) -> dict[str, Any]:
+    """`data` with its `state` in lower case: tables in the field print it in upper case."""
+    state = data.get("state")
+    return {**data, "state": state.lower()} if isinstance(state, str) else dict(data)
+
+
+def _media_block(kind: str, source: Base64Source | URLSource, fields: Mapping[str, Any]) -> DataBlock:
+    if source.media_type.partition("/")[0] != kind:
+        raise ValueError(f"{source.media_type!r} is no {kind}")
+    return DataBlock(source=source, **fields)
+
+
+def ImageBlock(*, source: Base64Source | URLSource, **fields: Any) -> DataBlock:
+    """A DataBlock that holds an image. Raises ValueError for another media type."""
+    return _media_block("image", source, fields)
+
+
+def AudioBlock(*, source: Base64Source | URLSource, **fields: Any) -> DataBlock:
+    """A DataBlock that holds audio. Raises ValueError for another media type."""
+    return _media_block("audio", source, fields)
+
+
+def VideoBlock(*, source: Base64Source | URLSource, **fields: Any) -> DataBlock:
+    """A DataBlock that holds video. Raises ValueError for another media type."""
+    return _media_block("video", source, fields)
+
+
+def _check_word(word: object, words: Any, where: str) -> None:
+    if word not in get_args(words):
+        raise ValueError(f"{where} is one of {', '.join(get_args(words))}, not {word!r}")

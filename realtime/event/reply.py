@@ -1,0 +1,334 @@
+"""The reply events: start, delta and end of everything that one reply is made of, for pages that build messages.
+
+An event's `type` is the upper snake case of its class name without `Event`. Every event stands alone: it names its
+reply and its block or tool call. `realtime.message` folds them into `Msg`s. `read_reply_event` reads one from JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from realtime.event.decode import classes_by_type, read_event
+from realtime.message import (
+    ConfirmResult,
+    DataBlock,
+    FinishedReason,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolResultState,
+)
+from realtime.message.blocks import as_bytes, check_uri, lower_state
+from realtime.runtime import unique_id, wall_clock_iso
+
+
+def _type_of(class_name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", class_name.removesuffix("Event")).upper()
+
+
+class ReplyEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=_type_of):
+    """Base of all reply events.
+
+    `id` is unique per event: who gets an event twice drops it. `created_at` is ISO 8601 in UTC with milliseconds.
+    Where none are given (an answer written by hand), both are made.
+    """
+
+    id: str = msgspec.field(default_factory=unique_id)
+    created_at: str = msgspec.field(default_factory=wall_clock_iso)
+    reply_id: str
+
+    @property
+    def type(self) -> str:
+        """The event's type string, as on the wire."""
+        return str(self.__struct_config__.tag)
+
+    def model_dump(self) -> dict[str, Any]:
+        """The event as JSON-safe builtins."""
+        dumped: dict[str, Any] = msgspec.to_builtins(self)
+        return dumped
+
+
+class ReplyStartEvent(ReplyEvent, frozen=True, kw_only=True):
+    """A reply begins. `name` is who speaks; what the user says is a reply with the role `user`."""
+
+    session_id: str
+    name: str
+    role: Literal["user", "assistant", "system"] = "assistant"
+
+
+class ReplyEndEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The reply is complete; nothing of it follows. `error`: what went wrong, where that ended it."""
+
+    session_id: str
+    finished_reason: FinishedReason = "completed"
+    error: str | None = None
+
+
+class ExceedMaxItersEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The agent `name` has reasoned and acted as often as it may."""
+
+    name: str
+
+
+class RequestStopEvent(ReplyEvent, frozen=True, kw_only=True):
+    """A hook or a tool (`source`) asks to stop early, for `reason`."""
+
+    source: str = ""
+    reason: str = ""
+
+
+class ModelCallStartEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The model is asked."""
+
+    model_name: str
+
+
+class ModelCallEndEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The model has answered; what it took, in tokens."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+class TextBlockStartEvent(ReplyEvent, frozen=True, kw_only=True):
+    """A text block begins, empty."""
+
+    block_id: str
+
+
+class TextBlockDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
+    """More text of the block."""
+
+    block_id: str
+    delta: str
+
+
+class TextBlockEndEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The text block is complete. `text`, where given, is all of it: after a barge-in what was heard."""
+
+    block_id: str
+    text: str | None = None
+
+
+class ThinkingBlockStartEvent(ReplyEvent, frozen=True, kw_only=True):
+    """A thinking block begins, empty."""
+
+    block_id: str
+
+
+class ThinkingBlockDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
+    """More of what the model thinks."""
+
+    block_id: str
+    delta: str
+
+
+class ThinkingBlockEndEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The thinking block is complete."""
+
+    block_id: str
+
+
+class DataBlockStartEvent(ReplyEvent, frozen=True, kw_only=True):
+    """A block of binary data begins, empty."""
+
+    block_id: str
+    media_type: str
+
+
+class DataBlockDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
+    """More bytes of the block: base64 text of their own in JSON, bytes in Python; both are taken at construction."""
+
+    block_id: str
+    data: bytes
+    media_type: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, bytes):
+            msgspec.structs.force_setattr(self, "data", as_bytes(self.data))
+
+
+class DataBlockEndEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The data block is complete."""
+
+    block_id: str
+
+
+class HintBlockEvent(ReplyEvent, frozen=True, kw_only=True):
+    """A whole hint block enters the agent's context."""
+
+    block_id: str
+    hint: str | list[TextBlock | DataBlock]
+    source: str | None = None
+
+
+class ToolCallStartEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The model calls a tool; its input follows."""
+
+    tool_call_id: str
+    tool_call_name: str
+
+
+class ToolCallDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
+    """A further fragment of the input, which is a JSON string."""
+
+    tool_call_id: str
+    delta: str
+
+
+class ToolCallEndEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The input of the call is complete."""
+
+    tool_call_id: str
+
+
+class ToolResultStartEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The tool is about to run."""
+
+    tool_call_id: str
+    tool_call_name: str
+
+
+class ToolResultTextDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
+    """More text of the tool's output."""
+
+    tool_call_id: str
+    delta: str
+
+
+class ToolResultDataDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
+    """Binary output of the tool, as bytes (`data`) or as a reference (`url`): exactly one, or ValueError.
+
+    Data of a block that is there already is added to it.
+    """
+
+    tool_call_id: str
+    block_id: str
+    media_type: str
+    data: bytes | None = None
+    url: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.data is None) == (self.url is None):
+            raise ValueError("tool output is either `data` or `url`: give exactly one")
+        if self.data is not None and not isinstance(self.data, bytes):
+            msgspec.structs.force_setattr(self, "data", as_bytes(self.data))
+        if self.url is not None:
+            check_uri(self.url)
+
+
+class ToolResultEndEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The tool is done. `running`: it goes on in the background, its result comes later as a hint."""
+
+    tool_call_id: str
+    state: ToolResultState
+
+
+class RequireUserConfirmEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The reply waits for the user's answer to each of `tool_calls`."""
+
+    tool_calls: list[ToolCallBlock]
+
+
+class UserConfirmResultEvent(ReplyEvent, frozen=True, kw_only=True):
+    """To the agent: the user's answers, one per call that waits."""
+
+    confirm_results: list[ConfirmResult]
+
+
+class RequireExternalExecutionEvent(ReplyEvent, frozen=True, kw_only=True):
+    """The reply waits for somebody else to run `tool_calls`."""
+
+    tool_calls: list[ToolCallBlock]
+
+
+class ExternalExecutionResultEvent(ReplyEvent, frozen=True, kw_only=True):
+    """To the agent: what the external executor got."""
+
+    execution_results: list[ToolResultBlock]
+
+
+class UserInterruptEvent(ReplyEvent, frozen=True, kw_only=True):
+    """To the agent: cancel the reply that waits."""
+
+
+class CustomEvent(ReplyEvent, frozen=True, kw_only=True):
+    """A signal of the layer around the agent (`tasks_context`, `team_updated`). Who does not know `name` skips it.
+
+    `reply_id` is empty for signals outside a reply. Raises ValueError where `value` is not JSON.
+    """
+
+    reply_id: str = ""
+    name: str
+    value: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        try:
+            json.dumps(self.value, allow_nan=False).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"the value of a CustomEvent has to be JSON: {error}") from error
+
+
+AgentEvent = (
+    ReplyStartEvent
+    | ReplyEndEvent
+    | ExceedMaxItersEvent
+    | RequestStopEvent
+    | ModelCallStartEvent
+    | ModelCallEndEvent
+    | TextBlockStartEvent
+    | TextBlockDeltaEvent
+    | TextBlockEndEvent
+    | ThinkingBlockStartEvent
+    | ThinkingBlockDeltaEvent
+    | ThinkingBlockEndEvent
+    | DataBlockStartEvent
+    | DataBlockDeltaEvent
+    | DataBlockEndEvent
+    | HintBlockEvent
+    | ToolCallStartEvent
+    | ToolCallDeltaEvent
+    | ToolCallEndEvent
+    | ToolResultStartEvent
+    | ToolResultTextDeltaEvent
+    | ToolResultDataDeltaEvent
+    | ToolResultEndEvent
+    | RequireUserConfirmEvent
+    | UserConfirmResultEvent
+    | RequireExternalExecutionEvent
+    | ExternalExecutionResultEvent
+    | UserInterruptEvent
+    | CustomEvent
+)
+
+INPUT_EVENTS = (UserConfirmResultEvent, ExternalExecutionResultEvent, UserInterruptEvent)
+"""The events that go to the agent; all others come from it."""
+
+_CLASSES = classes_by_type(AgentEvent)
+
+
+def read_reply_event(frame: str | bytes | Mapping[str, Any]) -> AgentEvent:
+    """The event that a JSON text or an object parsed from one holds. States of tools are read in either case.
+
+    Raises ValueError with a sentence that says what is wrong: the type, a field, or that it is no JSON.
+    """
+    if isinstance(frame, str | bytes):
+        try:
+            frame = json.loads(frame)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"the event is not JSON: {error}") from error
+    event: AgentEvent = read_event(_lower_states(frame) if isinstance(frame, Mapping) else frame, _CLASSES)
+    return event
+
+
+def _lower_states(frame: Mapping[str, Any]) -> dict[str, Any]:
+    lowered = lower_state(frame)
+    for name in ("tool_calls", "execution_results"):
+        if isinstance(lowered.get(name), list):
+            lowered[name] = [lower_state(block) if isinstance(block, Mapping) else block for block in lowered[name]]
+    return lowered

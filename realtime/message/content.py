@@ -1,0 +1,194 @@
+"""The blocks of a message while it grows: what arrives in pieces is collected and joined when somebody looks.
+
+Joining at each piece would copy an hour of audio tens of thousands of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from realtime.message.blocks import (
+    Base64Source,
+    Block,
+    DataBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
+
+_TEXT_FIELDS = {"text": "text", "thinking": "thinking", "tool_call": "input"}
+
+
+class GrowingText:
+    """A block of which one field is text that arrives in pieces."""
+
+    def __init__(self, block: TextBlock | ThinkingBlock | ToolCallBlock) -> None:
+        self._block = block
+        self._field = _TEXT_FIELDS[block.type]
+        self._parts: list[str] = [getattr(block, self._field)]
+
+    def add(self, delta: str) -> None:
+        """Put `delta` to the end."""
+        self._parts.append(delta)
+
+    def settle(self) -> TextBlock | ThinkingBlock | ToolCallBlock:
+        """The block with all that arrived."""
+        if len(self._parts) > 1:
+            self._parts = ["".join(self._parts)]
+            self._block = msgspec.structs.replace(self._block, **{self._field: self._parts[0]})
+        return self._block
+
+
+class GrowingData:
+    """A data block whose bytes arrive in pieces. One with a URL does not grow."""
+
+    def __init__(self, block: DataBlock) -> None:
+        self.id = block.id
+        self._block = block
+        self._parts = [block.source.data] if isinstance(block.source, Base64Source) else []
+
+    def add(self, data: bytes) -> None:
+        """Put `data` to the end."""
+        if self._parts:
+            self._parts.append(data)
+
+    def settle(self) -> DataBlock:
+        """The block with all that arrived."""
+        if len(self._parts) > 1:
+            self._parts = [b"".join(self._parts)]
+            source = msgspec.structs.replace(self._block.source, data=self._parts[0])
+            self._block = msgspec.structs.replace(self._block, source=source)
+        return self._block
+
+
+class GrowingResult:
+    """A tool result whose output is text, or as soon as there is data a list of text and data blocks."""
+
+    def __init__(self, block: ToolResultBlock) -> None:
+        self._block = block
+        self._changed = False
+        self._text: list[str] = []
+        self._entries: list[GrowingText | GrowingData] | None = None
+        if isinstance(block.output, str):
+            self._text = [block.output]
+        else:
+            self._entries = [
+                GrowingText(part) if isinstance(part, TextBlock) else GrowingData(part) for part in block.output
+            ]
+
+    def add_text(self, delta: str, text: TextBlock) -> None:
+        """Put `delta` to the end; `text` is the empty block it goes into where data came last."""
+        self._changed = True
+        if self._entries is None:
+            self._text.append(delta)
+            return
+        if not self._entries or isinstance(self._entries[-1], GrowingData):
+            self._entries.append(GrowingText(text))
+        last = self._entries[-1]
+        if isinstance(last, GrowingText):
+            last.add(delta)
+
+    def add_data(self, data: DataBlock, text: TextBlock) -> None:
+        """Put `data` to the end, or to the block of its id; `text` takes what was text alone so far."""
+        self._changed = True
+        if self._entries is None:
+            before = GrowingText(text)
+            before.add("".join(self._text))
+            self._entries = [before] if any(self._text) else []
+        for entry in self._entries:
+            if isinstance(entry, GrowingData) and entry.id == data.id:
+                entry.add(data.source.data if isinstance(data.source, Base64Source) else b"")
+                return
+        self._entries.append(GrowingData(data))
+
+    def settle(self) -> ToolResultBlock:
+        """The block with all that arrived."""
+        if self._changed:
+            output: Any = "".join(self._text)
+            if self._entries is not None:
+                output = [entry.settle() for entry in self._entries]
+            self._block = msgspec.structs.replace(self._block, output=output)
+            self._changed = False
+        return self._block
+
+
+_Growing = GrowingText | GrowingData | GrowingResult
+
+
+class Content:
+    """The ordered blocks of one message. A block is found by its type and id: ids are unique within a type only."""
+
+    def __init__(self, blocks: Iterable[Block] = ()) -> None:
+        self._blocks = list(blocks)
+        self._growing: dict[tuple[str, str], _Growing] = {}
+        self._places: dict[tuple[str, str], int] | None = None
+
+    def blocks(self) -> list[Block]:
+        """The list itself, up to date. Whoever gets it may change it: nothing about it is remembered here."""
+        for key, growing in self._growing.items():
+            self._blocks[self._place(key)] = growing.settle()
+        self._growing.clear()
+        self._places = None
+        return self._blocks
+
+    def get(self, kind: str, block_id: str) -> Block | None:
+        """The block, up to date; None where there is none."""
+        key = (kind, block_id)
+        place = self._place(key)
+        if place < 0:
+            return None
+        if key in self._growing:
+            self._blocks[place] = self._growing[key].settle()
+        return self._blocks[place]
+
+    def add(self, block: Block) -> bool:
+        """Put `block` to the end; False where it is there already."""
+        key = (block.type, block.id)
+        if self._place(key) >= 0:
+            return False
+        self._blocks.append(block)
+        if self._places is not None:
+            self._places[key] = len(self._blocks) - 1
+        return True
+
+    def growing(self, kind: str, block_id: str) -> _Growing | None:
+        """The block, to add pieces to; None where there is none or it is finished."""
+        key = (kind, block_id)
+        growing = self._growing.get(key)
+        if growing is None:
+            place = self._place(key)
+            block = self._blocks[place] if place >= 0 else None
+            if block is None or block.finished_at is not None:
+                return None
+            growing = self._growing[key] = _grow(block)
+        return growing
+
+    def change(self, kind: str, block_id: str, **fields: Any) -> bool:
+        """Replace fields of a block; False where there is none."""
+        block = self.get(kind, block_id)
+        if block is None:
+            return False
+        self._growing.pop((kind, block_id), None)
+        self._blocks[self._place((kind, block_id))] = msgspec.structs.replace(block, **fields)
+        return True
+
+    def _place(self, key: tuple[str, str]) -> int:
+        if self._places is None:
+            self._places = {(block.type, block.id): place for place, block in enumerate(self._blocks)}
+        return self._places.get(key, -1)
+
+
+def _grow(block: Block) -> _Growing:
+    match block:
+        case TextBlock() | ThinkingBlock() | ToolCallBlock():
+            return GrowingText(block)
+        case DataBlock():
+            return GrowingData(block)
+        case ToolResultBlock():
+            return GrowingResult(block)
+        case _:
+            raise ValueError(f"a block of type {block.type} arrives whole")

@@ -1,0 +1,312 @@
+"""What each reply event does to the message of its reply: no clock, no new ids, so that a replay gives the same.
+
+Events are told apart by their `type`, since the event classes stand above this module.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from realtime.message.blocks import (
+    Base64Source,
+    Block,
+    DataBlock,
+    HintBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolCallState,
+    ToolResultBlock,
+    URLSource,
+)
+from realtime.message.content import Content, GrowingData, GrowingResult, GrowingText
+from realtime.message.outcome import FinishedReason, Usage
+
+logger = logging.getLogger(__name__)
+
+ALLOWED_BLOCKS: dict[str, tuple[str, ...]] = {
+    "user": ("text", "data"),
+    "assistant": ("text", "thinking", "data", "hint", "tool_call", "tool_result"),
+    "system": ("text",),
+}
+"""The block types that a message of each role may hold."""
+
+TOOL_CALL_ARROWS: dict[ToolCallState, tuple[ToolCallState, ...]] = {
+    "pending": ("asking", "allowed", "submitted", "finished"),
+    "asking": ("allowed", "finished"),
+    "allowed": ("submitted", "finished"),
+    "submitted": ("finished",),
+    "finished": (),
+}
+"""Where the state of a call may go from each state; it never goes back."""
+
+
+class FoldEvent(Protocol):
+    """What all reply events have."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def created_at(self) -> str: ...
+    @property
+    def reply_id(self) -> str: ...
+
+
+class Target(Protocol):
+    """The message that an event is applied to."""
+
+    id: str
+    role: str
+    usage: Usage | None
+    finished_at: str | None
+    finished_reason: FinishedReason | None
+    error: str | None
+
+    @property
+    def growing_content(self) -> Content: ...
+
+
+def apply(msg: Target, event: Any) -> None:
+    """Apply one event of the message's own reply. What does not fit is logged by its ids and skipped; never raises
+    for an event that was read or constructed."""
+    effect = _EFFECTS.get(event.type)
+    if effect is None:
+        if event.type not in _WITHOUT_EFFECT:
+            warn_skipped(event, "its type is unknown")
+        return
+    complaint = effect(msg, event)
+    if complaint:
+        warn_skipped(event, complaint)
+
+
+def warn_skipped(event: FoldEvent, why: str) -> None:
+    """Log that an event changed nothing."""
+    logger.warning("event %s (%s) of reply %s skipped: %s", event.id, event.type, event.reply_id, why)
+
+
+def _add(msg: Target, block: Block) -> str | None:
+    if block.type not in ALLOWED_BLOCKS[msg.role]:
+        return f"a {msg.role} message holds no {block.type} block"
+    # The start of a known block came twice: overlap of two replays, which is harmless.
+    msg.growing_content.add(block)
+    return None
+
+
+def _unknown(kind: str, block_id: str) -> str:
+    return f"there is no unfinished {kind} block {block_id}"
+
+
+def _text_start(msg: Target, event: Any) -> str | None:
+    return _add(msg, TextBlock(text="", id=event.block_id, created_at=event.created_at))
+
+
+def _thinking_start(msg: Target, event: Any) -> str | None:
+    return _add(msg, ThinkingBlock(thinking="", id=event.block_id, created_at=event.created_at))
+
+
+def _data_start(msg: Target, event: Any) -> str | None:
+    source = Base64Source(data=b"", media_type=event.media_type)
+    return _add(msg, DataBlock(source=source, id=event.block_id, created_at=event.created_at))
+
+
+def _hint(msg: Target, event: Any) -> str | None:
+    block = HintBlock(
+        hint=event.hint if isinstance(event.hint, str) else list(event.hint),
+        id=event.block_id,
+        source=event.source,
+        created_at=event.created_at,
+        finished_at=event.created_at,
+    )
+    return _add(msg, block)
+
+
+def _call_start(msg: Target, event: Any) -> str | None:
+    return _add(msg, ToolCallBlock(id=event.tool_call_id, name=event.tool_call_name, created_at=event.created_at))
+
+
+def _result_start(msg: Target, event: Any) -> str | None:
+    return _add(
+        msg,
+        ToolResultBlock(id=event.tool_call_id, name=event.tool_call_name, state="running", created_at=event.created_at),
+    )
+
+
+def _delta(msg: Target, kind: str, block_id: str, delta: str) -> str | None:
+    growing = msg.growing_content.growing(kind, block_id)
+    if not isinstance(growing, GrowingText):
+        return _unknown(kind, block_id)
+    growing.add(delta)
+    return None
+
+
+def _text_delta(msg: Target, event: Any) -> str | None:
+    return _delta(msg, "text", event.block_id, event.delta)
+
+
+def _thinking_delta(msg: Target, event: Any) -> str | None:
+    return _delta(msg, "thinking", event.block_id, event.delta)
+
+
+def _call_delta(msg: Target, event: Any) -> str | None:
+    return _delta(msg, "tool_call", event.tool_call_id, event.delta)
+
+
+def _data_delta(msg: Target, event: Any) -> str | None:
+    growing = msg.growing_content.growing("data", event.block_id)
+    if not isinstance(growing, GrowingData):
+        return _unknown("data", event.block_id)
+    growing.add(event.data)
+    return None
+
+
+def _result_text_delta(msg: Target, event: Any) -> str | None:
+    growing = msg.growing_content.growing("tool_result", event.tool_call_id)
+    if not isinstance(growing, GrowingResult):
+        return _unknown("tool_result", event.tool_call_id)
+    growing.add_text(event.delta, _text_of(event))
+    return None
+
+
+def _result_data_delta(msg: Target, event: Any) -> str | None:
+    growing = msg.growing_content.growing("tool_result", event.tool_call_id)
+    if not isinstance(growing, GrowingResult):
+        return _unknown("tool_result", event.tool_call_id)
+    source = (
+        URLSource(url=event.url, media_type=event.media_type)
+        if event.url is not None
+        else Base64Source(data=event.data, media_type=event.media_type)
+    )
+    block = DataBlock(source=source, id=event.block_id, created_at=event.created_at)
+    growing.add_data(block, _text_of(event))
+    return None
+
+
+def _text_of(event: FoldEvent) -> TextBlock:
+    """The text block that a tool's output needs because of `event`: its id comes from the event's."""
+    return TextBlock(text="", id=f"{event.id}_text", created_at=event.created_at)
+
+
+def _end(msg: Target, kind: str, block_id: str, **fields: Any) -> str | None:
+    return None if msg.growing_content.change(kind, block_id, **fields) else f"there is no {kind} block {block_id}"
+
+
+def _text_end(msg: Target, event: Any) -> str | None:
+    heard = {} if event.text is None else {"text": event.text}
+    return _end(msg, "text", event.block_id, finished_at=event.created_at, **heard)
+
+
+def _thinking_end(msg: Target, event: Any) -> str | None:
+    return _end(msg, "thinking", event.block_id, finished_at=event.created_at)
+
+
+def _data_end(msg: Target, event: Any) -> str | None:
+    return _end(msg, "data", event.block_id, finished_at=event.created_at)
+
+
+def _call_end(msg: Target, event: Any) -> str | None:
+    return _end(msg, "tool_call", event.tool_call_id, finished_at=event.created_at)
+
+
+def _result_end(msg: Target, event: Any) -> str | None:
+    _move(msg, event.tool_call_id, "finished")
+    return _end(msg, "tool_result", event.tool_call_id, finished_at=event.created_at, state=event.state)
+
+
+def _move(msg: Target, call_id: str, state: ToolCallState, **fields: Any) -> str | None:
+    """Take a call to `state`, with further fields, if an arrow leads there."""
+    call = msg.growing_content.get("tool_call", call_id)
+    if not isinstance(call, ToolCallBlock):
+        return f"there is no tool call {call_id}"
+    if state != call.state and state not in TOOL_CALL_ARROWS[call.state]:
+        return f"tool call {call_id} is {call.state}, so it cannot become {state}"
+    msg.growing_content.change("tool_call", call_id, state=state, **fields)
+    return None
+
+
+def _complaints(each: list[str | None]) -> str | None:
+    return "; ".join(complaint for complaint in each if complaint) or None
+
+
+def _ask(msg: Target, event: Any) -> str | None:
+    return _complaints(
+        [_move(msg, call.id, "asking", suggested_rules=list(call.suggested_rules)) for call in event.tool_calls]
+    )
+
+
+def _answer(msg: Target, event: Any) -> str | None:
+    return _complaints(
+        [
+            _move(msg, call.id, "allowed", name=call.name, input=call.input)
+            if result.confirmed
+            else _move(msg, call.id, "finished")
+            for result in event.confirm_results
+            for call in (result.tool_call,)
+        ]
+    )
+
+
+def _submit(msg: Target, event: Any) -> str | None:
+    return _complaints([_move(msg, call.id, "submitted") for call in event.tool_calls])
+
+
+def _external_results(msg: Target, event: Any) -> str | None:
+    complaints = []
+    for result in event.execution_results:
+        complaint = _move(msg, result.id, "finished")
+        complaints.append(complaint or _add(msg, result))
+    return _complaints(complaints)
+
+
+def _model_call_end(msg: Target, event: Any) -> str | None:
+    if msg.role != "assistant":
+        return "only assistant messages have usage"
+    before = msg.usage or Usage(input_tokens=0, output_tokens=0)
+    msg.usage = before.plus(event.input_tokens, event.output_tokens)
+    return None
+
+
+def _reply_end(msg: Target, event: Any) -> str | None:
+    msg.finished_at = event.created_at
+    msg.finished_reason = event.finished_reason
+    msg.error = event.error
+    return None
+
+
+_EFFECTS: dict[str, Callable[[Target, Any], str | None]] = {
+    "REPLY_END": _reply_end,
+    "MODEL_CALL_END": _model_call_end,
+    "TEXT_BLOCK_START": _text_start,
+    "TEXT_BLOCK_DELTA": _text_delta,
+    "TEXT_BLOCK_END": _text_end,
+    "THINKING_BLOCK_START": _thinking_start,
+    "THINKING_BLOCK_DELTA": _thinking_delta,
+    "THINKING_BLOCK_END": _thinking_end,
+    "DATA_BLOCK_START": _data_start,
+    "DATA_BLOCK_DELTA": _data_delta,
+    "DATA_BLOCK_END": _data_end,
+    "HINT_BLOCK": _hint,
+    "TOOL_CALL_START": _call_start,
+    "TOOL_CALL_DELTA": _call_delta,
+    "TOOL_CALL_END": _call_end,
+    "TOOL_RESULT_START": _result_start,
+    "TOOL_RESULT_TEXT_DELTA": _result_text_delta,
+    "TOOL_RESULT_DATA_DELTA": _result_data_delta,
+    "TOOL_RESULT_END": _result_end,
+    "REQUIRE_USER_CONFIRM": _ask,
+    "USER_CONFIRM_RESULT": _answer,
+    "REQUIRE_EXTERNAL_EXECUTION": _submit,
+    "EXTERNAL_EXECUTION_RESULT": _external_results,
+}
+
+_WITHOUT_EFFECT = (
+    "REPLY_START",
+    "MODEL_CALL_START",
+    "EXCEED_MAX_ITERS",
+    "REQUEST_STOP",
+    "USER_INTERRUPT",
+    "CUSTOM",
+)

@@ -1,0 +1,392 @@
+"""`Msg`: one complete turn of a conversation, and how it grows from the events of a reply."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Self, get_args, overload
+
+import msgspec
+
+from realtime.message import fold
+from realtime.message.blocks import (
+    BLOCK_CLASSES,
+    Block,
+    DataBlock,
+    HintBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    read_block,
+)
+from realtime.message.canonical import canonical_json
+from realtime.message.content import Content
+from realtime.message.outcome import FinishedReason, Usage
+from realtime.runtime import unique_id, wall_clock_iso
+
+Role = Literal["user", "assistant", "system"]
+BlockType = Literal["text", "thinking", "data", "hint", "tool_call", "tool_result"]
+ContentLike = str | Block | Sequence[Block | Mapping[str, Any]] | None
+
+
+class Msg:
+    """A user's input, a complete reply of an assistant, or a system prompt.
+
+    `content`: text, which becomes one text block, or blocks. Times are ISO 8601 in UTC; `created_at` is now where
+    it is not given. `usage` is for assistants only. Raises ValueError for a role that does not exist or that may not
+    hold a block that is given (user: text and data; system: text; assistant: all), TypeError for a field of another
+    type. A message is mutable: hand out `copy()` or `frozen()`.
+    """
+
+    __slots__ = (
+        "_content",
+        "_frozen",
+        "_seen",
+        "created_at",
+        "error",
+        "finished_at",
+        "finished_reason",
+        "id",
+        "metadata",
+        "name",
+        "role",
+        "structured_output",
+        "usage",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        content: ContentLike,
+        role: Role,
+        *,
+        id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        created_at: str | None = None,
+        finished_at: str | None = None,
+        usage: Usage | None = None,
+        finished_reason: FinishedReason | None = None,
+        structured_output: Mapping[str, Any] | None = None,
+        error: str | None = None,
+    ) -> None:
+        if role not in get_args(Role):
+            raise ValueError(f"a role is one of {', '.join(get_args(Role))}, not {role!r}")
+        if finished_reason is not None and finished_reason not in get_args(FinishedReason):
+            raise ValueError(f"finished_reason is one of {', '.join(get_args(FinishedReason))}: {finished_reason!r}")
+        if usage is not None and role != "assistant":
+            raise ValueError("only assistant messages have usage")
+        self.name = _text(name, "name")
+        self.role: Role = role
+        self.id = unique_id() if id is None else _text(id, "id")
+        self.metadata: dict[str, Any] = dict(metadata or {})
+        self.created_at = wall_clock_iso() if created_at is None else _text(created_at, "created_at")
+        self.finished_at = finished_at
+        self.usage = usage
+        self.finished_reason: FinishedReason | None = finished_reason
+        self.structured_output = None if structured_output is None else dict(structured_output)
+        self.error = error
+        self._content = Content(_blocks(content))
+        for block in self._content.blocks():
+            if block.type not in fold.ALLOWED_BLOCKS[role]:
+                raise ValueError(f"a {role} message holds no {block.type} block")
+        self._seen: set[str] = set()
+        self._frozen = False
+
+    @classmethod
+    def from_events(cls, events: Iterable[Any]) -> Msg:
+        """The message of one reply, from its start event on. Events of other replies are skipped with a warning.
+
+        Raises ValueError where no reply starts.
+        """
+        msg: Msg | None = None
+        for event in events:
+            if msg is not None:
+                msg.append_event(event)
+            elif event.type == "REPLY_START":
+                msg = _started(event)
+            elif event.reply_id:
+                fold.warn_skipped(event, "its reply has not begun")
+        if msg is None:
+            raise ValueError("no event starts a reply")
+        return msg
+
+    def append_event(self, event: fold.FoldEvent) -> Self:
+        """Apply one event of this message's reply.
+
+        An event that was applied before is dropped by its id; one of another reply, or for a block that is not
+        there, is skipped with a warning.
+        """
+        if self._frozen:
+            raise TypeError("this message is frozen: append to a copy()")
+        if event.reply_id != self.id:
+            if event.reply_id:
+                fold.warn_skipped(event, f"it is not of reply {self.id}")
+            return self
+        if event.id not in self._seen:
+            self._seen.add(event.id)
+            fold.apply(self, event)
+        return self
+
+    @property
+    def growing_content(self) -> Content:
+        """The content as the fold works on it."""
+        return self._content
+
+    @property
+    def content(self) -> list[Block]:
+        """The blocks in order. Of a frozen message it is a copy, of others the list itself."""
+        blocks = self._content.blocks()
+        return copy.deepcopy(blocks) if self._frozen else blocks
+
+    @property
+    def timestamp(self) -> str:
+        """`created_at` by its older name."""
+        return self.created_at
+
+    def get_text_content(self, separator: str = "\n") -> str | None:
+        """All text blocks, joined; None where there is none."""
+        texts = [block.text for block in self._content.blocks() if isinstance(block, TextBlock)]
+        return separator.join(texts) if texts else None
+
+    @overload
+    def get_content_blocks(self, block_type: Literal["text"]) -> list[TextBlock]: ...
+    @overload
+    def get_content_blocks(self, block_type: Literal["thinking"]) -> list[ThinkingBlock]: ...
+    @overload
+    def get_content_blocks(self, block_type: Literal["data"]) -> list[DataBlock]: ...
+    @overload
+    def get_content_blocks(self, block_type: Literal["hint"]) -> list[HintBlock]: ...
+    @overload
+    def get_content_blocks(self, block_type: Literal["tool_call"]) -> list[ToolCallBlock]: ...
+    @overload
+    def get_content_blocks(self, block_type: Literal["tool_result"]) -> list[ToolResultBlock]: ...
+    @overload
+    def get_content_blocks(self, block_type: Sequence[BlockType] | None = None) -> list[Block]: ...
+
+    def get_content_blocks(self, block_type: BlockType | Sequence[BlockType] | None = None) -> Sequence[Block]:
+        """The blocks of this type, or of one of these types, in order; without an argument all of them."""
+        wanted = _types(block_type)
+        return [block for block in self.content if block.type in wanted]
+
+    def get_first_content_block(self, block_type: BlockType | Sequence[BlockType] | None = None) -> Block | None:
+        """The first block of this type, or of one of these types; None where there is none."""
+        wanted = _types(block_type)
+        return next((block for block in self.content if block.type in wanted), None)
+
+    def has_content_blocks(self, block_type: BlockType | Sequence[BlockType] | None = None) -> bool:
+        """Whether there is a block of this type, or of one of these types."""
+        return self.get_first_content_block(block_type) is not None
+
+    def check_pairs(self) -> list[str]:
+        """What is wrong with the pairs of tool calls and results, one sentence each; empty where nothing is."""
+        return check_pairs([self])
+
+    def check_answers(self, event: Any) -> None:
+        """Raises ValueError where `event` answers for calls that do not wait for that.
+
+        A UserConfirmResultEvent is for calls that are `asking`, an ExternalExecutionResultEvent for `submitted` ones.
+        """
+        if event.reply_id != self.id:
+            raise ValueError(f"the answer is for reply {event.reply_id}, not for {self.id}")
+        if event.type == "USER_CONFIRM_RESULT":
+            ids, state = [result.tool_call.id for result in event.confirm_results], "asking"
+        elif event.type == "EXTERNAL_EXECUTION_RESULT":
+            ids, state = [result.id for result in event.execution_results], "submitted"
+        else:
+            raise ValueError(f"{event.type} is no answer to tool calls")
+        waiting = {call.id for call in self.get_content_blocks("tool_call") if call.state == state}
+        if strangers := [call_id for call_id in ids if call_id not in waiting]:
+            raise ValueError(f"no tool call of these ids is {state}: {', '.join(strangers)}")
+
+    def model_dump(self) -> dict[str, Any]:
+        """The message as JSON-safe builtins."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "role": self.role,
+            "content": [block.model_dump() for block in self._content.blocks()],
+            "metadata": msgspec.to_builtins(self.metadata),
+            "created_at": self.created_at,
+            "finished_at": self.finished_at,
+            "usage": msgspec.to_builtins(self.usage),
+            "finished_reason": self.finished_reason,
+            "structured_output": msgspec.to_builtins(self.structured_output),
+            "error": self.error,
+        }
+
+    def to_json(self) -> bytes:
+        """The message as canonical JSON (RFC 8785): equal messages are equal bytes, here and in a browser."""
+        return canonical_json(self.model_dump())
+
+    @classmethod
+    def model_validate(cls, data: Mapping[str, Any]) -> Msg:
+        """The message that `model_dump` wrote. Raises ValueError with a sentence that says what is wrong."""
+        if not isinstance(data, Mapping):
+            raise ValueError(f"a message is a JSON object, not {type(data).__name__}")
+        fields = {name: data[name] for name in _OPTIONAL if data.get(name) is not None}
+        try:
+            if "usage" in fields:
+                fields["usage"] = msgspec.convert(fields["usage"], Usage)
+            return cls(data["name"], data["content"], data["role"], **fields)
+        except KeyError as error:
+            raise ValueError(f"a message needs `{error.args[0]}`") from error
+        except (TypeError, msgspec.ValidationError) as error:
+            raise ValueError(f"this is no message: {error}") from error
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Msg:
+        """The message that `to_json` wrote. Raises ValueError with a sentence that says what is wrong."""
+        try:
+            return cls.model_validate(msgspec.json.decode(data))
+        except msgspec.DecodeError as error:
+            raise ValueError(f"a message is a JSON object: {error}") from error
+
+    def copy(self) -> Msg:
+        """A message of its own: whatever is done to one does not touch the other."""
+        twin = Msg(
+            self.name,
+            copy.deepcopy(self._content.blocks()),
+            self.role,
+            id=self.id,
+            metadata=copy.deepcopy(self.metadata),
+            created_at=self.created_at,
+            finished_at=self.finished_at,
+            usage=self.usage,
+            finished_reason=self.finished_reason,
+            structured_output=copy.deepcopy(self.structured_output),
+            error=self.error,
+        )
+        twin._seen = set(self._seen)
+        return twin
+
+    def frozen(self) -> Msg:
+        """A copy that refuses to change: for queues and stores."""
+        twin = self.copy()
+        twin._frozen = True
+        return twin
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if getattr(self, "_frozen", False):
+            raise TypeError("this message is frozen: change a copy()")
+        super().__setattr__(name, value)
+
+    def __getattribute__(self, name: str) -> Any:
+        value = super().__getattribute__(name)
+        if name in ("metadata", "structured_output") and super().__getattribute__("_frozen"):
+            return copy.deepcopy(value)
+        return value
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Msg:
+        return self.frozen() if self._frozen else self.copy()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Msg) and self.model_dump() == other.model_dump()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(block.type for block in self._content.blocks())
+        return f"Msg(id={self.id!r}, name={self.name!r}, role={self.role!r}, content=[{kinds}])"
+
+
+_OPTIONAL = (
+    "id",
+    "metadata",
+    "created_at",
+    "finished_at",
+    "usage",
+    "finished_reason",
+    "structured_output",
+    "error",
+)
+
+
+def UserMsg(name: str, content: ContentLike = None, **fields: Any) -> Msg:
+    """A message of a user: text and data blocks. `fields` are the keywords of `Msg`."""
+    return Msg(name, content, "user", **fields)
+
+
+def AssistantMsg(name: str, content: ContentLike = None, **fields: Any) -> Msg:
+    """A message of an assistant: any blocks. `fields` are the keywords of `Msg`."""
+    return Msg(name, content, "assistant", **fields)
+
+
+def SystemMsg(name: str, content: ContentLike = None, **fields: Any) -> Msg:
+    """A system prompt: text blocks. `fields` are the keywords of `Msg`."""
+    return Msg(name, content, "system", **fields)
+
+
+def fold_messages(events: Iterable[Any]) -> list[Msg]:
+    """The messages of all replies whose start is among `events`, in the order of their starts.
+
+    Replies may interleave. Events of replies that never start are skipped with a warning.
+    """
+    messages: dict[str, Msg] = {}
+    for event in events:
+        msg = messages.get(event.reply_id)
+        if msg is not None:
+            msg.append_event(event)
+        elif event.type == "REPLY_START":
+            messages[event.reply_id] = _started(event)
+        elif event.reply_id:
+            fold.warn_skipped(event, "its reply has not begun")
+    return list(messages.values())
+
+
+def check_pairs(messages: Iterable[Msg]) -> list[str]:
+    """What is wrong with the pairs of tool calls and results of a history, one sentence each.
+
+    A result needs a call of its id before it; a call that is `finished` needs a result after it.
+    """
+    calls: dict[str, ToolCallBlock] = {}
+    results: set[str] = set()
+    wrong = []
+    for message in messages:
+        for block in message.get_content_blocks(("tool_call", "tool_result")):
+            if isinstance(block, ToolCallBlock):
+                calls[block.id] = block
+            elif block.id not in calls:
+                wrong.append(f"result {block.id} has no call before it")
+            else:
+                results.add(block.id)
+    orphans = [call.id for call in calls.values() if call.state == "finished" and call.id not in results]
+    return wrong + [f"call {call_id} is finished and has no result" for call_id in orphans]
+
+
+def _started(event: Any) -> Msg:
+    return Msg(event.name, None, event.role, id=event.reply_id, created_at=event.created_at)
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{where} of a message is text, not {type(value).__name__}")
+    return value
+
+
+def _blocks(content: Any) -> list[Block]:
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [TextBlock(text=content)]
+    if isinstance(content, Block):
+        return [content]
+    if not isinstance(content, Sequence):
+        raise TypeError(f"content of a message is text or blocks, not {type(content).__name__}")
+    return [_block(entry) for entry in content]
+
+
+def _block(entry: Any) -> Block:
+    if isinstance(entry, Mapping):
+        return read_block(entry)
+    if not isinstance(entry, Block):
+        raise TypeError(f"content of a message is text or blocks, not {type(entry).__name__}")
+    return entry
+
+
+def _types(block_type: str | Sequence[str] | None) -> tuple[str, ...]:
+    wanted = tuple(BLOCK_CLASSES) if block_type is None else block_type
+    wanted = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    if unknown := [name for name in wanted if name not in BLOCK_CLASSES]:
+        raise ValueError(f"unknown block type {unknown[0]!r}: one of {', '.join(BLOCK_CLASSES)}")
+    return wanted
