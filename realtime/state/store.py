@@ -6,9 +6,11 @@ The methods of a store block: they are called in a thread, never on the event lo
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,7 +20,19 @@ from realtime.errors import StoreError
 from realtime.event.server import ServerEvent
 from realtime.state.log import AudioRun, Entry
 
-__all__ = ["CallInfo", "Change", "Store", "StoreError", "decode_entry", "encode_entry"]
+__all__ = [
+    "CallInfo",
+    "Change",
+    "Store",
+    "StoreError",
+    "decode_entry",
+    "encode_entries",
+    "encode_entry",
+    "error_of",
+    "is_call_id",
+]
+
+logger = logging.getLogger(__name__)
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
@@ -129,3 +143,28 @@ def decode_entry(line: bytes | str) -> Entry:
         return _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError("what was stored is not an entry of a log", code="store_corrupt", retryable=False) from error
+
+
+def encode_entries(change: Change) -> Iterator[tuple[Entry, bytes]]:
+    """Each entry of the change with its JSON. One that JSON cannot hold is left out, and the log of the server says so:
+    it would keep the whole call from being stored."""
+    for entry in change.entries:
+        try:
+            yield entry, encode_entry(entry)
+        except StoreError as error:
+            logger.error("call %s: %s", change.call_id, error)
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+def error_of(error: OSError, *, call_ids: frozenset[str] | None = None) -> StoreError:
+    """What the operating system refused, as the store's error: `store_full`, `store_read_only` or `store_failed`."""
+    code = "store_failed"
+    if error.errno in _FULL:
+        code = "store_full"
+    elif error.errno in _READ_ONLY:
+        code = "store_read_only"
+    where = f" ({error.filename})" if error.filename else ""
+    return StoreError(f"{error.strerror or error}{where}", code=code, call_ids=call_ids)

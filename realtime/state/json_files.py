@@ -1,0 +1,407 @@
+"""Calls and sessions as JSON files that people can read: a folder per call, a file per session.
+
+A call is `call.json`, which is only ever replaced whole, and `events.jsonl`, which only grows: one entry of the log a
+line. A line that was cut by a crash is the last one; it does not count and the next write removes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import shutil
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from realtime.errors import ClientError
+from realtime.state.log import Entry, last_seq_of
+from realtime.state.store import (
+    CallInfo,
+    Change,
+    StoreError,
+    decode_entry,
+    encode_entries,
+    error_of,
+    is_call_id,
+)
+
+logger = logging.getLogger(__name__)
+
+OPEN_FILES = 256
+"""Logs that stay open between two writes; a call beyond that costs an opening at each write."""
+_TAIL_BYTES = 16_384
+"""What is read first of a file's end to find its last line."""
+MAX_NAME_BYTES = 200
+"""The longest name of a session or a user: file systems take 255 bytes, and the ending needs some."""
+
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+
+
+class JsonFileStore:
+    """Keeps calls under `folder`, which is made at the first write. One process at a time may write it.
+
+    A batch is not written as a whole: a call whose files fail is named by the StoreError, the others are kept.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(folder)
+        self._logs: OrderedDict[str, int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def write(self, batch: Sequence[Change]) -> None:
+        """See `Store.write`."""
+        failed: set[str] = set()
+        cause: OSError | None = None
+        with self._lock:
+            for change in batch:
+                try:
+                    self._apply(change)
+                except OSError as error:
+                    failed.add(change.call_id)
+                    cause = error
+        if cause is not None:
+            raise error_of(cause, call_ids=frozenset(failed)) from cause
+
+    def _apply(self, change: Change) -> None:
+        folder = self._folder / change.call_id
+        if change.info is not None:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(folder / "call.json", msgspec.json.encode(change.info))
+        elif change.call_id not in self._logs and not (folder / "call.json").exists():
+            return
+        lines = b"".join([line + b"\n" for _, line in encode_entries(change)])
+        if lines:
+            self._append(change.call_id, folder / "events.jsonl", lines)
+
+    def _append(self, call_id: str, path: Path, lines: bytes) -> None:
+        file = self._logs.pop(call_id, None)
+        if file is None:
+            file = _open_log(path)
+        try:
+            view = memoryview(lines)
+            while view:
+                view = view[os.write(file, view) :]
+        except OSError:
+            # Opened again, it is cut behind its last whole line.
+            os.close(file)
+            raise
+        self._logs[call_id] = file
+        if len(self._logs) > OPEN_FILES:
+            os.close(self._logs.popitem(last=False)[1])
+
+    def calls(self, owner: str) -> list[CallInfo]:
+        """See `Store.calls`."""
+        found: list[CallInfo] = []
+        for call_id in self._call_ids():
+            try:
+                info = self._info(call_id)
+            except StoreError as error:
+                logger.warning("call %s: %s", call_id, error)
+                continue
+            if info is not None and info.owner == owner:
+                found.append(self._told(info))
+        return sorted(found, key=lambda info: (info.created_at, info.call_id), reverse=True)
+
+    def _call_ids(self) -> list[str]:
+        try:
+            return [name for name in os.listdir(self._folder) if is_call_id(name)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise error_of(error) from error
+
+    def call(self, call_id: str) -> CallInfo | None:
+        """See `Store.call`."""
+        info = self._info(call_id) if is_call_id(call_id) else None
+        return None if info is None else self._told(info)
+
+    def _info(self, call_id: str) -> CallInfo | None:
+        data = _read_file(self._folder / call_id / "call.json")
+        if data is None:
+            return None
+        try:
+            return msgspec.json.decode(data, type=CallInfo)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise StoreError("its call.json is damaged", code="store_corrupt", retryable=False) from error
+
+    def _told(self, info: CallInfo) -> CallInfo:
+        try:
+            last_seq = _last_seq(self._folder / info.call_id / "events.jsonl")
+        except OSError as error:
+            raise error_of(error) from error
+        return msgspec.structs.replace(info, last_seq=last_seq)
+
+    def read(self, call_id: str, after_seq: int = 0, limit: int | None = None) -> list[Entry]:
+        """See `Store.read`. A line that is damaged is left out."""
+        if not is_call_id(call_id):
+            return []
+        data = _read_file(self._folder / call_id / "events.jsonl") or b""
+        entries: dict[int, Entry] = {}
+        damaged = 0
+        for line in data.split(b"\n")[:-1]:  # what stands behind the last line's end was cut
+            try:
+                if _end_of(line) <= after_seq:
+                    continue
+                entry = decode_entry(line)
+            except StoreError:
+                damaged += 1
+                continue
+            known = entries.get(entry.seq)
+            if known is None or last_seq_of(known) <= last_seq_of(entry):
+                entries[entry.seq] = entry
+        if damaged:
+            logger.warning("call %s: %d damaged lines of its log were left out", call_id, damaged)
+        return list(entries.values())[:limit]
+
+    def delete(self, call_id: str) -> bool:
+        """See `Store.delete`."""
+        if not is_call_id(call_id):
+            return False
+        # By a name that no call has, so that a crash leaves no half of one.
+        gone = self._folder / f".deleted-{call_id}"
+        with self._lock:
+            file = self._logs.pop(call_id, None)
+            if file is not None:
+                os.close(file)
+            try:
+                os.rename(self._folder / call_id, gone)
+                shutil.rmtree(gone)
+            except FileNotFoundError:
+                return False
+            except OSError as error:
+                raise error_of(error) from error
+        return True
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        with self._lock:
+            while self._logs:
+                os.close(self._logs.popitem()[1])
+
+
+class _Place(msgspec.Struct):
+    """Where an entry stands, without the rest of it."""
+
+    type: str
+    seq: int
+    last_seq: int = 0
+
+
+_place_of = msgspec.json.Decoder(_Place)
+
+
+def _end_of(line: bytes) -> int:
+    """The last `seq` of a line. Raises StoreError where it is not an entry."""
+    try:
+        place = _place_of.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise StoreError("not an entry of a log", code="store_corrupt", retryable=False) from error
+    return place.last_seq if place.type == "audio_run" else place.seq
+
+
+def _is_entry(line: bytes) -> bool:
+    try:
+        return _end_of(line) > 0
+    except StoreError:
+        return False
+
+
+def _open_log(path: Path) -> int:
+    """The log, open for appending, without what a crash left behind its last whole line."""
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        end = size = os.fstat(file).st_size
+        while end:
+            start = max(0, end - _TAIL_BYTES)
+            os.lseek(file, start, os.SEEK_SET)
+            at = os.read(file, end - start).rfind(b"\n")
+            if at >= 0:
+                end = start + at + 1
+                break
+            end = start
+        if end < size:
+            os.ftruncate(file, end)
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
+def _last_seq(path: Path) -> int:
+    """The last `seq` in a log, read from its end; 0 where there is none."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return 0
+    with file:
+        size = file.seek(0, os.SEEK_END)
+        n_bytes = _TAIL_BYTES
+        while True:
+            start = max(0, size - n_bytes)
+            file.seek(start)
+            lines = file.read(size - start).split(b"\n")
+            found = [_end_of(line) for line in lines[1 if start else 0 : -1] if _is_entry(line)]
+            if found:
+                return max(found)  # the last line may be a shorter form of an earlier one
+            if start == 0:
+                return 0
+            n_bytes *= 8
+
+
+def _read_file(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise error_of(error) from error
+
+
+def replace_file(path: Path, data: bytes, *, sync: bool = False) -> None:
+    """Write the file so that it is always either the old or the new one, whole.
+
+    With `sync` that holds when the machine itself goes down, too. Raises OSError.
+    """
+    part = path.with_name(f".{path.name}.part")
+    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(file, view) :]
+        if sync:
+            os.fsync(file)
+    finally:
+        os.close(file)
+    os.replace(part, path)
+
+
+# -- sessions ----------------------------------------------------------------------------------------------------------
+
+
+class HasState(Protocol):
+    """What a session keeps: anything that can tell its state as JSON-safe builtins, and take it back."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state."""
+        ...
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> Any:
+        """Take the state back."""
+        ...
+
+
+class SessionBase(ABC):
+    """Where the state of modules is kept between two runs. Another place is a subclass with these two methods."""
+
+    @abstractmethod
+    async def save_session_state(self, session_id: str, user_id: str = "", **modules: HasState) -> None:
+        """Keep the state of all `modules`, each under its keyword."""
+
+    @abstractmethod
+    async def load_session_state(
+        self,
+        session_id: str,
+        user_id: str = "",
+        allow_not_exist: bool = True,
+        strict: bool = False,
+        **modules: HasState,
+    ) -> None:
+        """Give each of `modules` the state that was kept under the same keyword.
+
+        A session that does not exist changes nothing, or raises StoreError where `allow_not_exist` is false. A keyword
+        that was not saved leaves its module as it is, or raises StoreError before any module has changed if `strict`.
+        """
+
+
+class JSONSession(SessionBase):
+    """Keeps a session as one JSON file, `save_dir/SESSION_ID.json`; those of a user in `save_dir/users/USER_ID/`.
+
+    Ids may come from a URL. One that is empty, begins or ends with a dot, is longer than 200 bytes or holds a control
+    character or any of `/ \\ : * ? " < > |` raises ClientError and touches no file. What the disk refuses raises
+    StoreError; the file is then the old one, as it is when the process dies while it saves.
+    """
+
+    def __init__(self, save_dir: str | os.PathLike[str] = "./sessions") -> None:
+        self.save_dir = Path(save_dir)
+
+    async def save_session_state(self, session_id: str, user_id: str = "", **modules: HasState) -> None:
+        """See `SessionBase`. Raises TypeError for a state that JSON cannot hold. Cancelling it does not stop a writing
+        that has begun."""
+        path = self.path_of(session_id, user_id)
+        # Encoded here, before anybody can change it.
+        text = json.dumps({name: module.state_dict() for name, module in modules.items()}, ensure_ascii=False)
+        data = text.encode("utf-8", "surrogatepass")
+        await asyncio.get_running_loop().run_in_executor(None, _save, path, data)
+
+    async def load_session_state(
+        self,
+        session_id: str,
+        user_id: str = "",
+        allow_not_exist: bool = True,
+        strict: bool = False,
+        **modules: HasState,
+    ) -> None:
+        """See `SessionBase`."""
+        path = self.path_of(session_id, user_id)
+        data = await asyncio.get_running_loop().run_in_executor(None, _read_file, path)
+        if data is None:
+            if not allow_not_exist:
+                raise StoreError(f"there is no session {session_id!r}", code="unknown_session", retryable=False)
+            return
+        states = _states(data, session_id)
+        missing = sorted(modules.keys() - states.keys())
+        if strict and missing:
+            raise StoreError(
+                f"session {session_id!r} has no state of {', '.join(missing)}", code="unknown_module", retryable=False
+            )
+        for name, module in modules.items():
+            if name in states:
+                module.load_state_dict(states[name])
+
+    def path_of(self, session_id: str, user_id: str = "") -> Path:
+        """The file of a session. Raises ClientError for an id that cannot be a file's name."""
+        folder = self.save_dir / "users" / _file_name(user_id, "user id") if user_id else self.save_dir
+        return folder / f"{_file_name(session_id, 'session id')}.json"
+
+
+def _save(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(path, data, sync=True)
+    except OSError as error:
+        raise error_of(error) from error
+
+
+def _states(data: bytes, session_id: str) -> dict[str, Any]:
+    try:
+        states = json.loads(data.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError) as error:
+        raise StoreError(
+            f"the file of session {session_id!r} is damaged", code="store_corrupt", retryable=False
+        ) from error
+    if not isinstance(states, dict):
+        raise StoreError(f"the file of session {session_id!r} is damaged", code="store_corrupt", retryable=False)
+    return states
+
+
+_NOT_IN_NAMES = frozenset('/\\:*?"<>|')
+
+
+def _file_name(text: str, what: str) -> str:
+    if (
+        not text
+        or text != text.strip(". ")
+        or not text.isprintable()
+        or not _NOT_IN_NAMES.isdisjoint(text)
+        or len(text.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES
+    ):
+        raise ClientError(f"this cannot be a {what}: {text[:64]!r}", code="invalid_id")
+    return text

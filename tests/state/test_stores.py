@@ -1,0 +1,348 @@
+"""The stores: one check for all of them, what is universal of each, and how one is named by its URL."""
+
+import itertools
+import logging
+import os
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from realtime.errors import StoreError, UsageError
+from realtime.event.server import AgentInputClearedEvent, ServerSessionCreatedEvent, ServerSessionUpdatedEvent
+from realtime.state.json_files import JsonFileStore
+from realtime.state.log import AudioRun, Entry, last_seq_of
+from realtime.state.memory import MemoryStore
+from realtime.state.open import open_store
+from realtime.state.sqlite import SqliteStore
+from realtime.state.store import CallInfo, Change, Store, decode_entry, encode_entry
+from realtime.testing.stores import check_store, some_entries
+
+KINDS = ("memory", "file", "sqlite")
+CALL = CallInfo(call_id="call")
+
+
+def maker(kind: str, folder: Path) -> Callable[[], Store]:
+    if kind == "memory":
+        return MemoryStore
+    return lambda: open_store(f"{kind}:{folder / 'calls'}")
+
+
+@contextmanager
+def opened(kind: str) -> Iterator[tuple[Store, Callable[[], Store]]]:
+    """A new store, and a way to look at what it wrote from outside."""
+    with tempfile.TemporaryDirectory() as folder:
+        make = maker(kind, Path(folder))
+        store = make()
+        others: list[Store] = []
+
+        def again() -> Store:
+            others.append(store if kind == "memory" else make())
+            return others[-1]
+
+        try:
+            yield store, again
+        finally:
+            for one in (store, *others):
+                one.close()
+
+
+def event(seq: int) -> AgentInputClearedEvent:
+    return AgentInputClearedEvent(seq=seq, ts_ms=10 * seq)
+
+
+# -- all of them -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_store_keeps_its_contract(kind: str, tmp_path: Path) -> None:
+    check_store(maker(kind, tmp_path), durable=kind != "memory")
+
+
+class Forgetful(MemoryStore):
+    """A store with a fault."""
+
+    def read(self, call_id: str, after_seq: int = 0, limit: int | None = None) -> list[Entry]:
+        entries = super().read(call_id, after_seq, limit)
+        return entries[:30] + entries[31:]
+
+
+def test_the_check_finds_a_store_that_loses_an_entry() -> None:
+    with pytest.raises(AssertionError, match="everything that was written piece by piece"):
+        check_store(Forgetful, durable=False)
+
+
+entries_of_a_call = st.builds(lambda seed, count: some_entries(Random(seed), count), st.integers(0), st.integers(0, 40))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=30)
+@given(entries=entries_of_a_call, cuts=st.lists(st.integers(0, 40)), after_seq=st.integers(0, 300))
+def test_what_is_written_in_any_pieces_is_read_back_from_any_place(
+    kind: str, entries: list[Entry], cuts: list[int], after_seq: int
+) -> None:
+    with opened(kind) as (store, again):
+        store.write([Change("call", CALL)])
+        bounds = sorted({0, len(entries), *(cut for cut in cuts if cut < len(entries))})
+        for start, end in itertools.pairwise(bounds):
+            store.write([Change("call", None, entries[start:end])])
+        seen = again()
+        assert seen.read("call") == entries
+        before = [entry for entry in entries if last_seq_of(entry) <= after_seq]
+        assert before + seen.read("call", after_seq) == entries
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=20)
+@given(lengths=st.lists(st.integers(0, 20), min_size=1))
+def test_of_a_run_that_was_written_many_times_the_longest_stays(kind: str, lengths: list[int]) -> None:
+    runs = [AudioRun(3, 3 + length, 0, 40 * length, "item", 0, 100 * length) for length in lengths]
+    with opened(kind) as (store, again):
+        store.write([Change("call", CALL, [event(1), event(2)])])
+        for run in runs:
+            store.write([Change("call", None, [run])])
+        assert again().read("call") == [event(1), event(2), max(runs, key=last_seq_of)]
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.text(), json_values, max_size=4), st.text())
+def test_an_entry_is_one_line_and_reads_back_equal(config: dict[str, object], label: str) -> None:
+    for entry in (
+        ServerSessionUpdatedEvent(session_id=label, config=config, seq=3, ts_ms=7),
+        ServerSessionCreatedEvent(session_id=label, seq=3, ts_ms=7),
+    ):
+        line = encode_entry(entry)
+        assert b"\n" not in line
+        assert decode_entry(line) == entry
+
+
+@given(
+    st.binary(max_size=200)
+    | st.sampled_from([b'{"type":"audio_run"}', b"[" * 100_000, b'{"type":"agent_ready","seq":"x"}'])
+)
+def test_what_is_no_entry_is_refused(line: bytes) -> None:
+    with pytest.raises(StoreError) as refused:
+        decode_entry(line)
+    assert refused.value.code == "store_corrupt"
+
+
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_text_that_utf8_cannot_hold_costs_only_itself(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(100_000):
+        deep = {"deeper": deep}
+    entries: list[Entry] = [
+        ServerSessionCreatedEvent(session_id="half \ud83d", seq=1),
+        ServerSessionUpdatedEvent(session_id="s", config=deep, seq=2),
+        event(3),
+    ]
+    with opened(kind) as (store, again), caplog.at_level(logging.ERROR):
+        store.write([Change("call", CALL, entries)])
+        assert again().read("call") == [ServerSessionCreatedEvent(session_id="half ?", seq=1), event(3)]
+    assert len(caplog.records) == 1
+    assert caplog.records[0].getMessage().startswith("call call: seq 2 cannot be written as JSON")
+
+
+@pytest.mark.parametrize("call_id", ["", "..", "a/b", "a b", "a.b", "ü", "x" * 129, "a\n"])
+def test_a_call_cannot_have_a_name_that_is_a_path(call_id: str) -> None:
+    with pytest.raises(ValueError, match="not a call id"):
+        CallInfo(call_id=call_id)
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def test_past_its_bound_the_memory_store_forgets_the_calls_written_to_longest_ago() -> None:
+    store = MemoryStore(max_entries=5)
+    for name in ("a", "b", "c"):
+        store.write([Change(name, CallInfo(call_id=name), [event(1)])])
+    store.write([Change("a", None, [event(2), event(3)])])
+    assert [store.read(name) != [] for name in "abc"] == [True, True, True]
+    store.write([Change("c", None, [event(2)])])
+    assert [store.call(name) is not None for name in "abc"] == [True, False, True]
+    store.write([Change("c", None, [event(seq) for seq in range(3, 30)])])
+    assert [store.call(name) is not None for name in "abc"] == [False, False, True]
+    assert len(store.read("c")) == 29
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_cut_at_any_byte_loads_up_to_its_last_whole_line_and_goes_on(tmp_path: Path) -> None:
+    entries: list[Entry] = [event(1), AudioRun(2, 4, 20, 40, "item", 0, 300), event(5)]
+    store = JsonFileStore(tmp_path)
+    store.write([Change("call", CALL, entries)])
+    store.close()
+    log = tmp_path / "call" / "events.jsonl"
+    whole = log.read_bytes()
+    for cut in range(len(whole) + 1):
+        log.write_bytes(whole[:cut])
+        kept = entries[: whole[:cut].count(b"\n")]
+        store = JsonFileStore(tmp_path)
+        assert store.read("call") == kept
+        info = store.call("call")
+        assert info is not None
+        assert info.last_seq == (last_seq_of(kept[-1]) if kept else 0)
+        store.write([Change("call", None, [event(9)])])
+        assert store.read("call") == [*kept, event(9)]
+        store.close()
+
+
+def test_a_damaged_line_costs_only_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = JsonFileStore(tmp_path)
+    store.write([Change("call", CALL, [event(1), event(2), event(3)])])
+    store.close()
+    log = tmp_path / "call" / "events.jsonl"
+    first, _, third = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(first + b"\x00\xff{\n" + third)
+    with caplog.at_level(logging.WARNING):
+        assert store.read("call") == [event(1), event(3)]
+    assert [record.getMessage() for record in caplog.records] == ["call call: 1 damaged lines of its log were left out"]
+
+
+def test_the_last_seq_is_found_behind_very_long_and_damaged_lines(tmp_path: Path) -> None:
+    store = JsonFileStore(tmp_path)
+    long = ServerSessionCreatedEvent(session_id="x" * 300_000, seq=2)
+    store.write([Change("call", CALL, [event(1), long])])
+    store.close()
+    with (tmp_path / "call" / "events.jsonl").open("ab") as log:
+        log.write(b"damaged\n" + b"y" * 200_000)
+    info = store.call("call")
+    assert info is not None
+    assert info.last_seq == 2
+
+
+def test_a_call_whose_description_is_damaged_is_an_error_and_hides_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = JsonFileStore(tmp_path)
+    store.write([Change(name, CallInfo(call_id=name, owner="anna")) for name in ("good", "bad")])
+    (tmp_path / "bad" / "call.json").write_bytes(b'{"call_id": "ba')
+    with pytest.raises(StoreError) as damaged:
+        store.call("bad")
+    assert damaged.value.code == "store_corrupt"
+    with caplog.at_level(logging.WARNING):
+        assert [info.call_id for info in store.calls("anna")] == ["good"]
+    assert [record.getMessage() for record in caplog.records] == ["call bad: its call.json is damaged"]
+
+
+def test_one_call_whose_files_fail_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
+    store = JsonFileStore(tmp_path)
+    (tmp_path / "blocked").write_text("a file where a folder should be")
+    with pytest.raises(StoreError) as failed:
+        store.write([Change(name, CallInfo(call_id=name), [event(1)]) for name in ("one", "blocked", "two")])
+    assert failed.value.call_ids == frozenset({"blocked"})
+    assert store.read("one") == store.read("two") == [event(1)]
+    store.close()
+
+
+def test_more_logs_are_written_than_are_kept_open(tmp_path: Path) -> None:
+    store = JsonFileStore(tmp_path)
+    names = [f"call_{n}" for n in range(300)]
+    for seq in (1, 2):
+        store.write([Change(name, CallInfo(call_id=name), [event(seq)]) for name in names])
+    open_files = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if _is_link(fd)]
+    assert len([path for path in open_files if path.endswith("events.jsonl")]) == 256
+    assert all(store.read(name) == [event(1), event(2)] for name in names)
+    store.close()
+
+
+def _is_link(fd: str) -> bool:
+    return os.path.islink(f"/proc/self/fd/{fd}")
+
+
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_nobody_else_on_the_machine_can_read_what_was_said(kind: str, tmp_path: Path) -> None:
+    store = maker(kind, tmp_path)()
+    store.write([Change("call", CALL, [event(1)])])
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    store.close()
+
+
+# -- SQLite ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_that_fails_leaves_nothing_of_itself(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "calls.db")
+    store.write([Change("call", CALL, [event(1)])])
+    too_big = msgspec.structs.replace(event(3), seq=2**70)
+    with pytest.raises(OverflowError):
+        store.write([Change("other", CallInfo(call_id="other")), Change("call", None, [event(2), too_big])])
+    assert store.read("call") == [event(1)]
+    assert store.call("other") is None
+    store.write([Change("call", None, [event(2)]), Change("other", None, [event(1)])])
+    assert store.read("call") == [event(1), event(2)]
+    assert store.call("other") is None
+    store.close()
+
+
+def test_a_database_of_another_version_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "calls.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 7")
+    connection.close()
+    store = SqliteStore(path)
+    with pytest.raises(StoreError, match="another version") as refused:
+        store.write([Change("call", CALL)])
+    assert refused.value.code == "store_version"
+    assert not refused.value.retryable
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "calls.db"
+    path.write_bytes(b"Dear diary, " * 100)
+    store = SqliteStore(path)
+    with pytest.raises(StoreError) as refused:
+        store.write([Change("call", CALL)])
+    assert refused.value.code == "store_corrupt"
+    assert path.read_bytes() == b"Dear diary, " * 100
+
+
+def test_two_processes_can_share_a_database(tmp_path: Path) -> None:
+    one, two = SqliteStore(tmp_path / "calls.db"), SqliteStore(tmp_path / "calls.db")
+    one.write([Change("call", CALL, [event(1)])])
+    two.write([Change("call", None, [event(2)])])
+    assert one.read("call") == [event(1), event(2)]
+    one.close()
+    two.close()
+
+
+# -- by URL ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_store_is_named_by_its_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert isinstance(open_store("memory:"), MemoryStore)
+    for url, kind in ((f"file:{tmp_path}/calls", JsonFileStore), ("sqlite:~/calls.db", SqliteStore)):
+        store = open_store(url)
+        assert isinstance(store, kind)
+        assert not list(tmp_path.iterdir())
+    store.write([Change("call", CALL)])
+    store.close()
+    assert (tmp_path / "calls.db").exists()
+
+
+@pytest.mark.parametrize("url", ["", "memory", "memory:x", "file:", "sqlite:", "redis://host", "/tmp/calls.db"])
+def test_an_unknown_store_is_refused_with_what_there_is(url: str) -> None:
+    with pytest.raises(UsageError, match="use memory:, file:FOLDER or sqlite:FILE"):
+        open_store(url)
