@@ -23,7 +23,7 @@ from realtime.message import (
     ToolResultBlock,
     ToolResultState,
 )
-from realtime.message.blocks import as_bytes, check_uri, lower_state
+from realtime.message.blocks import check_uri, lower_state, settle_bytes
 from realtime.runtime import unique_id, wall_clock_iso
 
 
@@ -149,8 +149,7 @@ class DataBlockDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
     media_type: str | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.data, bytes):
-            msgspec.structs.force_setattr(self, "data", as_bytes(self.data))
+        settle_bytes(self, "data")
 
 
 class DataBlockEndEvent(ReplyEvent, frozen=True, kw_only=True):
@@ -216,8 +215,7 @@ class ToolResultDataDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if (self.data is None) == (self.url is None):
             raise ValueError("tool output is either `data` or `url`: give exactly one")
-        if self.data is not None and not isinstance(self.data, bytes):
-            msgspec.structs.force_setattr(self, "data", as_bytes(self.data))
+        settle_bytes(self, "data")
         if self.url is not None:
             check_uri(self.url)
 

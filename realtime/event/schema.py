@@ -279,8 +279,12 @@ def _field_type(node: types.StructType, field: types.Field) -> types.Type:
 
 
 def _may_be_absent(node: types.StructType, field: types.Field, *, sent: bool) -> bool:
-    """Whether the field has a default that its sender leaves out (we only where the class omits defaults)."""
-    return not field.required and (sent or node.cls.__struct_config__.omit_defaults)
+    """Whether the field has a default that its sender leaves out: a client any, we those that the class omits.
+
+    A default made by a function of its own is never omitted.
+    """
+    is_omitted = field.default is not msgspec.NODEFAULT or field.default_factory in (list, dict, set)
+    return not field.required and (sent or (node.cls.__struct_config__.omit_defaults and is_omitted))
 
 
 def _differs_by_direction(node: types.StructType) -> bool:

@@ -29,12 +29,12 @@ class _BlockMeta(msgspec.StructMeta):
     """Checks what is constructed. Decoding does not come by here: it has checked the types already."""
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
-        config = cls.__struct_config__  # type: ignore[attr-defined]
+        config = cls.__struct_config__
         given = fields.pop("type", config.tag)
         if given != config.tag:
             raise ValueError(f"the type of a {cls.__name__} is {config.tag!r}, not {given!r}")
-        if "extra" in cls.__struct_fields__:  # type: ignore[attr-defined]
-            known = {name: fields.pop(name) for name in cls.__struct_fields__ if name in fields}  # type: ignore[attr-defined]
+        if "extra" in cls.__struct_fields__:
+            known = {name: fields.pop(name) for name in cls.__struct_fields__ if name in fields}
             fields = known | {"extra": {**known.get("extra", {}), **fields}}
         block = super().__call__(*args, **fields)
         block._check()
@@ -54,14 +54,20 @@ class _Checked(msgspec.Struct, metaclass=_BlockMeta, frozen=True, kw_only=True):
                 raise TypeError(f"{type(self).__name__}.{name} is {expected}, not {type(value).__name__}")
 
 
-def as_bytes(data: bytes | bytearray | memoryview | str) -> bytes:
-    """`data`, decoded where it is base64 text. Raises ValueError for text that is not base64."""
-    if not isinstance(data, str):
-        return bytes(data)
-    try:
-        return pybase64.b64decode(data, validate=True)
-    except ValueError as error:
-        raise ValueError(f"not valid base64: {error}") from error
+def settle_bytes(holder: msgspec.Struct, field: str) -> None:
+    """Make bytes of what a bytes field was constructed with: base64 text or another buffer.
+
+    Raises ValueError for text that is not base64.
+    """
+    data: object = getattr(holder, field)
+    if isinstance(data, str):
+        try:
+            data = pybase64.b64decode(data, validate=True)
+        except ValueError as error:
+            raise ValueError(f"not valid base64: {error}") from error
+    elif isinstance(data, bytearray | memoryview):
+        data = bytes(data)
+    msgspec.structs.force_setattr(holder, field, data)
 
 
 class Base64Source(_Checked, frozen=True, kw_only=True, tag_field="type", tag="base64"):
@@ -73,8 +79,7 @@ class Base64Source(_Checked, frozen=True, kw_only=True, tag_field="type", tag="b
     media_type: str
 
     def __post_init__(self) -> None:
-        if isinstance(self.data, str | bytearray | memoryview):
-            msgspec.structs.force_setattr(self, "data", as_bytes(self.data))
+        settle_bytes(self, "data")
 
 
 # RFC 3986: a scheme, then only characters that a URI may hold, every % followed by two hex digits.
@@ -146,7 +151,7 @@ class ThinkingBlock(_Block, frozen=True, kw_only=True, tag="thinking"):
         """The block as JSON-safe builtins, extra fields beside the known ones."""
         dumped = super().model_dump()
         extra = dumped.pop("extra", {})
-        return extra | dumped
+        return {**extra, **dumped}
 
 
 class DataBlock(_Block, frozen=True, kw_only=True, tag="data"):

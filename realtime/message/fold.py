@@ -59,13 +59,13 @@ class FoldEvent(Protocol):
 class Target(Protocol):
     """The message that an event is applied to."""
 
-    id: str
-    role: str
     usage: Usage | None
     finished_at: str | None
     finished_reason: FinishedReason | None
     error: str | None
 
+    @property
+    def role(self) -> str: ...
     @property
     def growing_content(self) -> Content: ...
 

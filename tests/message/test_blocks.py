@@ -18,20 +18,20 @@ from realtime.message import (
 WIRE: list[tuple[Block, dict[str, Any]]] = [
     (TextBlock(text="Hello", id="b1"), {"type": "text", "text": "Hello", "id": "b1"}),
     (
-        DataBlock(source=Base64Source(data=b"\x89PNG", media_type="image/png"), name="radar"),
+        DataBlock(source=Base64Source(data=b"\x89PNG", media_type="image/png"), id="b2", name="radar"),
         {
             "type": "data",
             "source": {"type": "base64", "data": "iVBORw==", "media_type": "image/png"},
-            "id": "",
+            "id": "b2",
             "name": "radar",
         },
     ),
     (
-        DataBlock(source=URLSource(url="https://example.org/a.wav", media_type="audio/wav")),
+        DataBlock(source=URLSource(url="https://example.org/a.wav", media_type="audio/wav"), id="b3"),
         {
             "type": "data",
             "source": {"type": "url", "url": "https://example.org/a.wav", "media_type": "audio/wav"},
-            "id": "",
+            "id": "b3",
             "name": None,
         },
     ),

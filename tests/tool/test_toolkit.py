@@ -153,7 +153,8 @@ class Wind(pydantic.BaseModel):
     knots: int
 
 
-RADAR = DataBlock(source=URLSource(url="https://example.org/radar.png", media_type="image/png"))
+RAIN = TextBlock(text="rain", id="b1")
+RADAR = DataBlock(source=URLSource(url="https://example.org/radar.png", media_type="image/png"), id="b2")
 
 
 @pytest.mark.parametrize(
@@ -170,8 +171,8 @@ RADAR = DataBlock(source=URLSource(url="https://example.org/radar.png", media_ty
         (Forecast(date(2026, 1, 2), [1.5]), '{"day":"2026-01-02","degrees":[1.5]}'),
         (Wind(knots=12), '{"knots":12}'),
         ([Wind(knots=12)], '[{"knots":12}]'),
-        (TextBlock(text="rain"), [TextBlock(text="rain")]),
-        ([TextBlock(text="rain"), RADAR], [TextBlock(text="rain"), RADAR]),
+        (RAIN, [RAIN]),
+        ([RAIN, RADAR], [RAIN, RADAR]),
         ((RADAR,), [RADAR]),
         ("half a pair: \ud83d", "half a pair: ?"),
     ],
