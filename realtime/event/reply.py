@@ -22,6 +22,7 @@ from realtime.message import (
     ToolCallBlock,
     ToolResultBlock,
     ToolResultState,
+    canonical_json,
 )
 from realtime.message.blocks import check_uri, lower_state, settle_bytes
 from realtime.runtime import unique_id, wall_clock_iso
@@ -267,8 +268,8 @@ class CustomEvent(ReplyEvent, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         try:
-            json.dumps(self.value, allow_nan=False).encode()
-        except (TypeError, ValueError, RecursionError) as error:
+            canonical_json(self.value)
+        except ValueError as error:
             raise ValueError(f"the value of a CustomEvent has to be JSON: {error}") from error
 
 
@@ -311,7 +312,10 @@ _CLASSES = classes_by_type(AgentEvent)
 
 
 def read_reply_event(frame: str | bytes | Mapping[str, Any]) -> AgentEvent:
-    """The event that a JSON text or an object parsed from one holds. States of tools are read in either case.
+    """The event that a JSON text or an object parsed from one holds.
+
+    States of tools are read in either case. A nested block without an id gets one from the event's, so that whoever
+    reads the same event again has the same block.
 
     Raises ValueError with a sentence that says what is wrong: the type, a field, or that it is no JSON.
     """
@@ -320,13 +324,27 @@ def read_reply_event(frame: str | bytes | Mapping[str, Any]) -> AgentEvent:
             frame = json.loads(frame)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"the event is not JSON: {error}") from error
-    event: AgentEvent = read_event(_lower_states(frame) if isinstance(frame, Mapping) else frame, _CLASSES)
+    event: AgentEvent = read_event(_completed(frame) if isinstance(frame, Mapping) else frame, _CLASSES)
     return event
 
 
-def _lower_states(frame: Mapping[str, Any]) -> dict[str, Any]:
-    lowered = lower_state(frame)
+def _completed(frame: Mapping[str, Any]) -> dict[str, Any]:
+    completed = lower_state(frame)
+    event_id = frame.get("id", "")
     for name in ("tool_calls", "execution_results"):
-        if isinstance(lowered.get(name), list):
-            lowered[name] = [lower_state(block) if isinstance(block, Mapping) else block for block in lowered[name]]
-    return lowered
+        if isinstance(blocks := frame.get(name), list):
+            completed[name] = [lower_state(block) if isinstance(block, Mapping) else block for block in blocks]
+    if "hint" in completed:
+        completed["hint"] = _with_ids(completed["hint"], event_id)
+    for place, result in enumerate(completed.get("execution_results") or ()):
+        if isinstance(result, dict) and "output" in result:
+            result["output"] = _with_ids(result["output"], f"{event_id}_{place}" if event_id else "")
+    return completed
+
+
+def _with_ids(parts: Any, prefix: str) -> Any:
+    if not prefix or not isinstance(parts, list):
+        return parts
+    return [
+        {"id": f"{prefix}_{place}", **part} if isinstance(part, Mapping) else part for place, part in enumerate(parts)
+    ]

@@ -120,19 +120,24 @@ _Growing = GrowingText | GrowingData | GrowingResult
 
 
 class Content:
-    """The ordered blocks of one message. A block is found by its type and id: ids are unique within a type only."""
+    """The ordered blocks of one message. A block is found by its type and id: ids are unique within a type only.
+
+    The list may be changed from outside at any time: what is remembered about it is checked before it is used.
+    """
 
     def __init__(self, blocks: Iterable[Block] = ()) -> None:
         self._blocks = list(blocks)
         self._growing: dict[tuple[str, str], _Growing] = {}
-        self._places: dict[tuple[str, str], int] | None = None
+        self._places: dict[tuple[str, str], int] = {}
+        self._count = -1
 
     def blocks(self) -> list[Block]:
-        """The list itself, up to date. Whoever gets it may change it: nothing about it is remembered here."""
+        """The list itself, up to date."""
         for key, growing in self._growing.items():
-            self._blocks[self._place(key)] = growing.settle()
+            place = self._place(key)
+            if place >= 0:
+                self._blocks[place] = growing.settle()
         self._growing.clear()
-        self._places = None
         return self._blocks
 
     def get(self, kind: str, block_id: str) -> Block | None:
@@ -150,9 +155,9 @@ class Content:
         key = (block.type, block.id)
         if self._place(key) >= 0:
             return False
+        self._places[key] = len(self._blocks)
         self._blocks.append(block)
-        if self._places is not None:
-            self._places[key] = len(self._blocks) - 1
+        self._count += 1
         return True
 
     def growing(self, kind: str, block_id: str) -> _Growing | None:
@@ -177,9 +182,16 @@ class Content:
         return True
 
     def _place(self, key: tuple[str, str]) -> int:
-        if self._places is None:
-            self._places = {(block.type, block.id): place for place, block in enumerate(self._blocks)}
-        return self._places.get(key, -1)
+        place = self._places.get(key, -1)
+        if len(self._blocks) != self._count or (place >= 0 and _key(self._blocks[place]) != key):
+            self._places = {_key(block): place for place, block in enumerate(self._blocks)}
+            self._count = len(self._blocks)
+            place = self._places.get(key, -1)
+        return place
+
+
+def _key(block: Block) -> tuple[str, str]:
+    return block.type, block.id
 
 
 def _grow(block: Block) -> _Growing:

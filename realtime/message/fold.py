@@ -34,6 +34,7 @@ ALLOWED_BLOCKS: dict[str, tuple[str, ...]] = {
 """The block types that a message of each role may hold."""
 
 TOOL_CALL_ARROWS: dict[ToolCallState, tuple[ToolCallState, ...]] = {
+    # No event tells that a rule allowed a call: it is `pending` until it is submitted or has its result.
     "pending": ("asking", "allowed", "submitted", "finished"),
     "asking": ("allowed", "finished"),
     "allowed": ("submitted", "finished"),
@@ -217,11 +218,13 @@ def _result_end(msg: Target, event: Any) -> str | None:
 
 
 def _move(msg: Target, call_id: str, state: ToolCallState, **fields: Any) -> str | None:
-    """Take a call to `state`, with further fields, if an arrow leads there."""
+    """Take a call to `state`, with further fields, if an arrow leads there; nothing changes where it is there."""
     call = msg.growing_content.get("tool_call", call_id)
     if not isinstance(call, ToolCallBlock):
         return f"there is no tool call {call_id}"
-    if state != call.state and state not in TOOL_CALL_ARROWS[call.state]:
+    if state == call.state:
+        return None
+    if state not in TOOL_CALL_ARROWS[call.state]:
         return f"tool call {call_id} is {call.state}, so it cannot become {state}"
     msg.growing_content.change("tool_call", call_id, state=state, **fields)
     return None

@@ -42,16 +42,16 @@ class Msg:
     __slots__ = (
         "_content",
         "_frozen",
+        "_metadata",
         "_seen",
+        "_structured_output",
         "created_at",
         "error",
         "finished_at",
         "finished_reason",
         "id",
-        "metadata",
         "name",
         "role",
-        "structured_output",
         "usage",
     )
 
@@ -76,22 +76,22 @@ class Msg:
             raise ValueError(f"finished_reason is one of {', '.join(get_args(FinishedReason))}: {finished_reason!r}")
         if usage is not None and role != "assistant":
             raise ValueError("only assistant messages have usage")
+        self._frozen = False
         self.name = _text(name, "name")
         self.role: Role = role
         self.id = unique_id() if id is None else _text(id, "id")
-        self.metadata: dict[str, Any] = dict(metadata or {})
+        self._metadata = dict(metadata or {})
         self.created_at = wall_clock_iso() if created_at is None else _text(created_at, "created_at")
         self.finished_at = finished_at
         self.usage = usage
         self.finished_reason: FinishedReason | None = finished_reason
-        self.structured_output = None if structured_output is None else dict(structured_output)
+        self._structured_output = None if structured_output is None else dict(structured_output)
         self.error = error
         self._content = Content(_blocks(content))
         for block in self._content.blocks():
             if block.type not in fold.ALLOWED_BLOCKS[role]:
                 raise ValueError(f"a {role} message holds no {block.type} block")
         self._seen: set[str] = set()
-        self._frozen = False
 
     @classmethod
     def from_events(cls, events: Iterable[Any]) -> Msg:
@@ -138,6 +138,24 @@ class Msg:
         """The blocks in order. Of a frozen message it is a copy, of others the list itself."""
         blocks = self._content.blocks()
         return copy.deepcopy(blocks) if self._frozen else blocks
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the program notes about the message, JSON values by name. Of a frozen message it is a copy."""
+        return copy.deepcopy(self._metadata) if self._frozen else self._metadata
+
+    @metadata.setter
+    def metadata(self, metadata: Mapping[str, Any]) -> None:
+        self._metadata = dict(metadata)
+
+    @property
+    def structured_output(self) -> dict[str, Any] | None:
+        """The answer as an object, where one was asked for. Of a frozen message it is a copy."""
+        return copy.deepcopy(self._structured_output) if self._frozen else self._structured_output
+
+    @structured_output.setter
+    def structured_output(self, output: Mapping[str, Any] | None) -> None:
+        self._structured_output = None if output is None else dict(output)
 
     @property
     def timestamp(self) -> str:
@@ -206,12 +224,12 @@ class Msg:
             "name": self.name,
             "role": self.role,
             "content": [block.model_dump() for block in self._content.blocks()],
-            "metadata": msgspec.to_builtins(self.metadata),
+            "metadata": msgspec.to_builtins(self._metadata),
             "created_at": self.created_at,
             "finished_at": self.finished_at,
             "usage": msgspec.to_builtins(self.usage),
             "finished_reason": self.finished_reason,
-            "structured_output": msgspec.to_builtins(self.structured_output),
+            "structured_output": msgspec.to_builtins(self._structured_output),
             "error": self.error,
         }
 
@@ -249,12 +267,12 @@ class Msg:
             copy.deepcopy(self._content.blocks()),
             self.role,
             id=self.id,
-            metadata=copy.deepcopy(self.metadata),
+            metadata=copy.deepcopy(self._metadata),
             created_at=self.created_at,
             finished_at=self.finished_at,
             usage=self.usage,
             finished_reason=self.finished_reason,
-            structured_output=copy.deepcopy(self.structured_output),
+            structured_output=copy.deepcopy(self._structured_output),
             error=self.error,
         )
         twin._seen = set(self._seen)
@@ -267,15 +285,9 @@ class Msg:
         return twin
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if getattr(self, "_frozen", False):
+        if name != "_frozen" and self._frozen:
             raise TypeError("this message is frozen: change a copy()")
         super().__setattr__(name, value)
-
-    def __getattribute__(self, name: str) -> Any:
-        value = super().__getattribute__(name)
-        if name in ("metadata", "structured_output") and super().__getattribute__("_frozen"):
-            return copy.deepcopy(value)
-        return value
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Msg:
         return self.frozen() if self._frozen else self.copy()
