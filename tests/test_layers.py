@@ -24,7 +24,7 @@ LAYERS: list[set[str]] = [
     {"agent"},
     {"floor"},
     {"pipeline"},
-    {"listener"},
+    {"listener", "recording", "ticket"},
     {"session"},
     {"dialects"},
     {"server"},
