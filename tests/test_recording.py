@@ -500,17 +500,43 @@ def test_no_part_stands_twice_or_over_another_whatever_happens(
 # -- bounds ------------------------------------------------------------------------------------------------------------
 
 
-async def test_what_waits_to_be_heard_is_bounded_and_counted() -> None:
+def test_what_waits_to_be_heard_is_bounded_and_counted() -> None:
     track = OutputTrack("output", OUT_HZ, lambda _: 0)
     second = spoken(1_000)
-    for _ in range(2 * MAX_OUTPUT_BYTES // len(second)):
+    n_seconds = 2 * MAX_OUTPUT_BYTES // len(second)
+    for _ in range(n_seconds):
         track.say("a1", second, OUT_HZ, 0)
-    for number in range(MAX_ITEMS + 50):
-        track.say(f"b{number}", b"\0\0" * 24, OUT_HZ, 0)
 
-    assert track.lost_samples * 2 >= MAX_OUTPUT_BYTES - 2 * len(second)
-    assert len(track._items) == MAX_ITEMS
-    assert len(track._queue) <= MAX_ITEMS
+    assert track.lost_samples == (n_seconds - MAX_OUTPUT_BYTES // len(second)) * OUT_HZ
+
+
+def test_of_very_many_items_the_last_are_listed() -> None:
+    track = OutputTrack("output", OUT_HZ, lambda _: 1)
+    for number in range(MAX_ITEMS + 50):
+        track.say(f"a{number}", spoken(1), OUT_HZ, number)
+    track.follow(MAX_ITEMS + 50)
+
+    listed = track.items()
+    assert len(listed) == MAX_ITEMS
+    assert (listed[0]["item_id"], listed[-1]["item_id"]) == ("a50", f"a{MAX_ITEMS + 49}")
+
+
+def test_speech_of_two_items_in_turn_is_kept_in_the_order_of_playing() -> None:
+    heard = {"a1": 0, "a2": 0}
+    track = OutputTrack("output", OUT_HZ, heard.__getitem__)
+    first, second, third = spoken(100), spoken(100, 1), spoken(100, 2)
+    track.say("a1", first, OUT_HZ, 0)
+    track.say("a2", second, OUT_HZ, 0)
+    heard["a1"] = 100
+    track.follow(100)
+    track.say("a1", third, OUT_HZ, 100)
+    heard["a2"] = 100
+    track.follow(200)
+    heard["a1"] = 200
+    track.follow(300)
+
+    assert b"".join(pcm for _, pcm in track.take().pieces) == first + second + third
+    assert track.end == 300 * OUT_HZ // 1000
 
 
 @pytest.mark.virtual_time(costs={Disk.write: 60.0})
