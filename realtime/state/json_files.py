@@ -159,7 +159,7 @@ class JsonFileStore:
                 entries[entry.seq] = entry
         if damaged:
             logger.warning("call %s: %d damaged lines of its log were left out", call_id, damaged)
-        return list(entries.values())[:limit]
+        return [entries[seq] for seq in sorted(entries)][:limit]
 
     def delete(self, call_id: str) -> bool:
         """See `Store.delete`."""

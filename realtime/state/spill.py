@@ -1,0 +1,389 @@
+"""Writes the logs of all live calls to the store, beside the calls and never in their way.
+
+The event loop only takes what is new in the logs; encoding and writing are one executor job at a time. A store that
+fails or is slow costs nothing but a warning: calls go on in memory, it is tried again, and what the logs still hold is
+written when it is well again. What they do not hold any more is noted as a gap in `CallInfo.gaps`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import msgspec
+
+from realtime.errors import StoreError, UsageError
+from realtime.event.server import ServerEvent
+from realtime.state.log import Log, last_seq_of
+from realtime.state.store import CallInfo, Change, Store
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+EVERY_S = 0.05
+"""The time between two writings; with the writing itself less than the 100 ms that a killed process may lose."""
+SLOW_AFTER_S = 1.0
+"""A writing that takes longer than this is told of as trouble."""
+RETRY_S = (0.25, 5.0)
+"""How long a store that failed is left alone: at first, and at most after doubling each time."""
+MAX_PARTED = 256
+"""Ended calls that wait for a store which fails; past it the one that ended first is given up. 200 kB each."""
+CALLS_AT_ONCE = 64
+"""Logs that are read before the event loop may do something else: well below a millisecond."""
+ENTRIES_AT_ONCE = 10_000
+"""Of one executor job, as far as whole calls allow."""
+
+Trouble = Callable[[str | None, StoreError], None]
+Recovered = Callable[[str | None], None]
+
+
+class _Call:
+    """One call as far as the store is concerned.
+
+    `queued`: it waits to be written. `known`: the store has it. `gone`: nothing more of it is written.
+    """
+
+    __slots__ = ("gone", "info", "info_due", "known", "log", "queued", "unsubscribe", "written_seq")
+
+    def __init__(self, info: CallInfo, log: Log) -> None:
+        self.info = info
+        self.log = log
+        self.info_due = True
+        self.written_seq = info.last_seq
+        self.queued = False
+        self.known = False
+        self.gone = False
+        self.unsubscribe: Callable[[], None] = lambda: None
+
+    def take(self) -> Change:
+        """What is new. What the log dropped before it could be written is noted."""
+        entries = self.log.read(self.written_seq)
+        first_seq = entries[0].seq if entries else self.log.last_seq + 1
+        if first_seq > self.written_seq + 1:
+            start = self.written_seq + 1
+            # A gap that could not be written either has grown.
+            gaps = [gap for gap in self.info.gaps if gap[0] != start]
+            self.info = msgspec.structs.replace(self.info, gaps=(*gaps, (start, first_seq - 1)))
+            self.info_due = True
+        return Change(self.info.call_id, self.info if self.info_due else None, entries)
+
+
+class Spill:
+    """The one way from the logs to `store`; one per process, used on one event loop.
+
+    Blocking work runs in `executor` (null: the loop's own). `on_trouble(call_id, error)` is called once when a call, or
+    with null the whole store, can no longer be written; `on_recovered(call_id)` once when it can again. Neither the
+    store nor the executor is closed here.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        executor: Executor | None = None,
+        *,
+        on_trouble: Trouble | None = None,
+        on_recovered: Recovered | None = None,
+        every_s: float = EVERY_S,
+        slow_after_s: float = SLOW_AFTER_S,
+    ) -> None:
+        self._store = store
+        self._executor = executor
+        self._on_trouble = on_trouble
+        self._on_recovered = on_recovered
+        self._every_s = every_s
+        self._slow_after_s = slow_after_s
+        self._live: dict[str, _Call] = {}
+        self._parted: deque[_Call] = deque()
+        self._queue: dict[_Call, None] = {}
+        self._failed: dict[_Call, None] = {}
+        self._troubles: dict[str | None, StoreError] = {}
+        self._flushes: list[asyncio.Future[None]] = []
+        self._wake = asyncio.Event()
+        self._at_work = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._next_s = 0.0
+        self._retry_at_s = 0.0
+        self._retry_s = RETRY_S[0]
+        self._closed = False
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    def add(self, info: CallInfo, log: Log) -> None:
+        """Keep this call from now on, from `info.last_seq` on: what the store already has of a call that is resumed.
+
+        Raises UsageError for a call that is here already, and after `close`.
+        """
+        if self._closed or info.call_id in self._live:
+            raise UsageError("the spill is closed" if self._closed else f"call {info.call_id} is kept already")
+        call = self._live[info.call_id] = _Call(info, log)
+        for earlier in self._parted:
+            if earlier.info.call_id == info.call_id:
+                # What is known now is newer than what waits to be written with the rest of its log.
+                earlier.info, earlier.info_due = info, not earlier.known
+
+        def note(_: ServerEvent) -> None:
+            if not call.queued:
+                self._enqueue(call)
+
+        call.unsubscribe = log.subscribe(note)
+        self._enqueue(call)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="spill")
+
+    def update(self, call_id: str, **changes: Any) -> None:
+        """Change fields of what is known of the call. A call that is not kept here is none of ours: nothing happens."""
+        call = self._live.get(call_id)
+        if call is not None:
+            call.info = msgspec.structs.replace(call.info, **changes)
+            call.info_due = True
+            self._enqueue(call)
+
+    def info(self, call_id: str) -> CallInfo | None:
+        """What is known of a call that is kept here, with what was not written yet; else None."""
+        call = self._live.get(call_id)
+        return None if call is None else msgspec.structs.replace(call.info, last_seq=call.written_seq)
+
+    def remove(self, call_id: str) -> None:
+        """The call is over: the rest of its log is written as soon as the store takes it."""
+        call = self._live.pop(call_id, None)
+        if call is None:
+            return
+        call.unsubscribe()
+        if call.log.last_seq == call.written_seq and not call.info_due:
+            self._well(call_id)
+            return
+        self._enqueue(call)
+        self._parted.append(call)
+        if len(self._parted) > MAX_PARTED:
+            lost = self._parted.popleft()
+            lost.gone = True
+            self._well(lost.info.call_id)
+            logger.error("call %s: what the store did not take of it is lost", lost.info.call_id)
+
+    async def delete(self, call_id: str) -> bool:
+        """Forget the call, here and in the store, whatever is being written. False where the store had none.
+
+        Raises StoreError.
+        """
+        live = self._live.pop(call_id, None)
+        if live is not None:
+            live.unsubscribe()
+            live.gone = True
+        for call in [*self._parted]:
+            if call.info.call_id == call_id:
+                call.gone = True
+                self._parted.remove(call)
+        self._well(call_id)
+        async with self._at_work:
+            return await self._in_executor(self._store.delete, call_id)
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    async def flush(self) -> None:
+        """Wait until everything that was logged until now is written; it is tried at once.
+
+        Raises StoreError where that fails; it is tried again later all the same. Cancelling it changes nothing.
+        """
+        if self._task is None:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._flushes.append(waiter)
+        self._wake.set()
+        await waiter
+
+    async def close(self, patience_s: float = 5.0) -> None:
+        """Write the rest and stop. Idempotent.
+
+        What the store does not take within `patience_s` is lost, and the log of the server says how much.
+        """
+        self._closed = True
+        if self._task is None:
+            return
+        try:
+            async with asyncio.timeout(patience_s):
+                await self.flush()
+        except (StoreError, TimeoutError) as error:
+            left = {call.info.call_id for call in (*self._live.values(), *self._parted) if _is_due(call)}
+            logger.error("the store did not take the rest of %d calls: %s", len(left), str(error) or "it is too slow")
+        finally:
+            task, self._task = self._task, None
+            for call in self._live.values():
+                call.unsubscribe()
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+
+    # -- at work ---------------------------------------------------------------------------------------------------
+
+    def _enqueue(self, call: _Call) -> None:
+        if not call.queued:
+            call.queued = True
+            self._queue[call] = None
+            if len(self._queue) == 1:
+                self._wake.set()
+
+    async def _run(self) -> None:
+        waiters: list[asyncio.Future[None]] = []
+        try:
+            while True:
+                await self._due()
+                self._next_s = asyncio.get_running_loop().time() + self._every_s
+                waiters, self._flushes = self._flushes, []
+                error = await self._write_all(hurry=bool(waiters))
+                _release(waiters, error)
+        finally:
+            _release([*waiters, *self._flushes], StoreError("the spill was closed", code="store_closed"))
+
+    async def _due(self) -> None:
+        """Wait until there is something to write and the time for it has come, or somebody waits for it."""
+        while not self._flushes:
+            times: list[float] = []
+            if self._queue:
+                times.append(max(self._next_s, self._retry_at_s) if None in self._troubles else self._next_s)
+            if self._failed:
+                times.append(self._retry_at_s)
+            at_s = min(times, default=None)
+            if at_s is not None and _has_come(at_s):
+                return
+            self._wake.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(at_s):
+                    await self._wake.wait()
+
+    async def _write_all(self, *, hurry: bool) -> StoreError | None:
+        """Write what waits now, and what failed where its time has come. Returns what went wrong."""
+        calls, self._queue = [*self._queue], {}
+        if self._failed and (hurry or _has_come(self._retry_at_s)):
+            calls, self._failed = [*self._failed, *calls], {}
+        error: StoreError | None = None
+        batch: list[tuple[_Call, Change]] = []
+        n_entries = 0
+        for number, call in enumerate(calls, 1):
+            if call.gone:
+                continue
+            call.queued = False
+            change = call.take()
+            batch.append((call, change))
+            n_entries += len(change.entries)
+            if n_entries >= ENTRIES_AT_ONCE:
+                error = await self._write(batch) or error
+                batch, n_entries = [], 0
+                if None in self._troubles:
+                    self._put_back(calls[number:])
+                    return error
+            elif number % CALLS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return (await self._write(batch) if batch else None) or error
+
+    async def _write(self, batch: Sequence[tuple[_Call, Change]]) -> StoreError | None:
+        """Write this much. What fails waits for another try."""
+        async with self._at_work:
+            batch = [(call, change) for call, change in batch if not call.gone]
+            for call, change in batch:
+                call.info_due = call.info_due and change.info is not call.info
+            loop = asyncio.get_running_loop()
+            slow = loop.call_later(self._slow_after_s, self._ill, None, _too_slow(self._slow_after_s))
+            error: StoreError | None = None
+            try:
+                await self._in_executor(self._store.write, [change for _, change in batch])
+            except StoreError as failure:
+                error = failure
+            except Exception as failure:
+                logger.exception("the store failed in a way of its own")
+                error = StoreError(f"{type(failure).__name__} in the store", code="store_failed")
+            finally:
+                slow.cancel()
+        failed = self._failed_ids(batch, error)
+        self._judge(batch, error, failed)
+        for call, change in batch:
+            if failed is None or change.call_id in failed:
+                call.info_due = call.info_due or change.info is not None
+                if not call.gone:
+                    self._put_back([call])
+            else:
+                call.known = True
+                if change.entries:
+                    call.written_seq = last_seq_of(change.entries[-1])
+        self._parted = deque(call for call in self._parted if _is_due(call))
+        return error
+
+    @staticmethod
+    def _failed_ids(batch: Sequence[tuple[_Call, Change]], error: StoreError | None) -> frozenset[str] | None:
+        """The calls that were not written; null where that says nothing of any one of them."""
+        if error is None:
+            return frozenset()
+        ids = {change.call_id for _, change in batch}
+        return None if error.call_ids is None or (len(ids) > 1 and ids <= error.call_ids) else error.call_ids
+
+    def _judge(
+        self, batch: Sequence[tuple[_Call, Change]], error: StoreError | None, failed: frozenset[str] | None
+    ) -> None:
+        """Tell of what became ill or well with this writing, and when to try again."""
+        if error is not None:
+            for call_id in (None,) if failed is None else failed:
+                self._ill(call_id, error)
+            self._retry_at_s = asyncio.get_running_loop().time() + self._retry_s
+            self._retry_s = min(2 * self._retry_s, RETRY_S[1])
+        if failed is not None:
+            written = {change.call_id for _, change in batch} - failed
+            if written or error is None:
+                self._well(None)
+            for call_id in written & self._troubles.keys():
+                self._well(call_id)
+        if not self._troubles:
+            self._retry_s = RETRY_S[0]
+
+    def _put_back(self, calls: Iterable[_Call]) -> None:
+        for call in calls:
+            call.queued = True
+            self._queue.pop(call, None)  # where it was put while it was being written
+            self._failed[call] = None
+
+    def _ill(self, call_id: str | None, error: StoreError) -> None:
+        if call_id not in self._troubles:
+            self._troubles[call_id] = error
+            if self._on_trouble is not None:
+                _tell(self._on_trouble, call_id, error)
+
+    def _well(self, call_id: str | None) -> None:
+        if self._troubles.pop(call_id, None) is not None and self._on_recovered is not None:
+            _tell(self._on_recovered, call_id)
+
+    async def _in_executor(self, job: Callable[[Any], T], argument: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, job, argument)
+
+
+def _release(waiters: Iterable[asyncio.Future[None]], error: StoreError | None) -> None:
+    for waiter in waiters:
+        if waiter.done():
+            continue
+        if error is None:
+            waiter.set_result(None)
+        else:
+            waiter.set_exception(error)
+
+
+def _has_come(at_s: float) -> bool:
+    # A timer may fire a little early: by the step of the loop's clock.
+    return asyncio.get_running_loop().time() + 1e-6 >= at_s
+
+
+def _is_due(call: _Call) -> bool:
+    return not call.gone and (call.info_due or call.log.last_seq > call.written_seq)
+
+
+def _too_slow(limit_s: float) -> StoreError:
+    return StoreError(f"the store has been writing for more than {limit_s:g} s", code="store_slow")
+
+
+def _tell(listener: Callable[..., None], *what: object) -> None:
+    try:
+        listener(*what)
+    except Exception:
+        logger.exception("whoever is told of the store failed")
