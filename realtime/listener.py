@@ -7,15 +7,17 @@ that overflows is closed with a reason; the call and all other listeners live on
 from __future__ import annotations
 
 import asyncio
+import heapq
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
 from realtime.audio.playback import AHEAD_MS, EstimatedPlayback, PlaybackClock, PlayoutBuffer
 from realtime.audio.resample import Resampler
+from realtime.audio.unheard import Chunk, UnheardAudio
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat
 from realtime.runtime import Runtime
@@ -54,11 +56,20 @@ class Dialect(Protocol):
         ...
 
 
+class ResumableDialect(Dialect, Protocol):
+    """A dialect whose clients can come back to their call."""
+
+    def encode_again(self, chunk: Chunk) -> list[Frame]:
+        """The frames of speech that may have been sent on an earlier socket, with its place in the item."""
+        ...
+
+
 class Listener:
     """One client of a call.
 
     `clock` is the truth about what it heard. `ahead_ms`, where given, paces speech to at most that far ahead of real
-    time; else it is sent as it comes. `output_rate_hz` is the rate that the client plays.
+    time; else it is sent as it comes. `output_rate_hz` is the rate that the client plays. `resumes_with`, where given,
+    is the dialect of a client that may come back: what it has not heard is kept for it.
     """
 
     def __init__(
@@ -71,6 +82,7 @@ class Listener:
         ahead_ms: int | None = None,
         output_rate_hz: int = DEFAULT_OUTPUT_RATE_HZ,
         tells_received_audio: bool = False,
+        resumes_with: ResumableDialect | None = None,
     ) -> None:
         self._sink = sink
         self._dialect = dialect
@@ -80,14 +92,24 @@ class Listener:
         self._rate_hz = output_rate_hz
         self._resampler: Resampler | None = None
         self._model_rate_hz = output_rate_hz
-        self._waiting: deque[s.ServerEvent] = deque()
+        self._resumes_with = resumes_with
+        self._unheard = UnheardAudio(self.clock, runtime.now) if resumes_with is not None else None
+        self._waiting: deque[s.ServerEvent | Chunk] = deque()
         self._waiting_audio_bytes = 0
+        self._max_waiting = MAX_CONTROL_EVENTS
         self._in_flight: list[Frame] = []
         self._drainer: asyncio.Task[None] | None = None
         self.tells_received_audio = tells_received_audio
         self.told_received = 0
         self.closed = False
+        self.away = False
+        """Its socket is gone and it may come back: it keeps the speech that it would have been sent."""
         self.frames_dropped = 0
+
+    @property
+    def resumable(self) -> bool:
+        """Whether this client may come back after its socket was lost."""
+        return self._resumes_with is not None
 
     def unheard_ms(self, now: float) -> int:
         """Speech that this client will still hear: what it was sent, and what waits for it."""
@@ -149,8 +171,10 @@ class Listener:
         if self._resampler is not None:
             self._resampler.clear()
         if self._waiting_audio_bytes:
-            self._waiting = deque(e for e in self._waiting if type(e) is not s.AgentResponseAudioDeltaEvent)
+            self._waiting = deque(e for e in self._waiting if not _is_speech(e))
             self._waiting_audio_bytes = 0
+        if self._unheard is not None:
+            self._unheard.clear()
         return self._pacer.flush() if self._pacer is not None else []
 
     # -- writing ---------------------------------------------------------------------------------------------------
@@ -158,19 +182,31 @@ class Listener:
     def _send(self, event: s.ServerEvent) -> None:
         """Out at once where the client takes it, else into the buffer."""
         if self._drainer is None:
-            self._write(event)
+            if not self.away:
+                self._write(event)
+            elif type(event) is s.AgentResponseAudioDeltaEvent:
+                self._count(event)
             return
+        self._waiting.append(event)
         if type(event) is s.AgentResponseAudioDeltaEvent:
             self._waiting_audio_bytes += len(event.delta)
-        self._waiting.append(event)
-        if self._waiting_audio_bytes > MAX_AUDIO_BYTES or len(self._waiting) > MAX_CONTROL_EVENTS:
+        if self._waiting_audio_bytes > MAX_AUDIO_BYTES or len(self._waiting) > self._max_waiting:
             self._overflow()
 
-    def _write(self, event: s.ServerEvent) -> bool:
+    def _count(self, event: s.AgentResponseAudioDeltaEvent) -> None:
+        """The speech is the client's now."""
+        start = self.clock.sent(event.item_id, len(event.delta), self._now())
+        if self._unheard is not None and start is not None:
+            self._unheard.add(event, start)
+
+    def _write(self, event: s.ServerEvent | Chunk) -> bool:
         """Encode and write. False when the client takes no more for now; the drainer is then at work."""
-        if type(event) is s.AgentResponseAudioDeltaEvent:
-            self.clock.sent(event.item_id, len(event.delta), self._now())
-        frames = self._dialect.encode(event)
+        if isinstance(event, Chunk):
+            frames = self._resumes_with.encode_again(event) if self._resumes_with is not None else []
+        else:
+            if type(event) is s.AgentResponseAudioDeltaEvent:
+                self._count(event)
+            frames = self._dialect.encode(event)
         for place, frame in enumerate(frames):
             if not self._sink.write(frame):
                 self._in_flight = frames[place + 1 :]
@@ -192,8 +228,7 @@ class Listener:
                         continue
                 while self._waiting:
                     event = self._waiting.popleft()
-                    if type(event) is s.AgentResponseAudioDeltaEvent:
-                        self._waiting_audio_bytes -= len(event.delta)
+                    self._waiting_audio_bytes -= _speech_bytes(event)
                     if not self._write(event):
                         break
                 else:
@@ -206,6 +241,38 @@ class Listener:
     def _overflow(self) -> None:
         self.frames_dropped += len(self._waiting)
         self.close(1013, "the client does not read what it is sent")
+
+    # -- coming back -----------------------------------------------------------------------------------------------
+
+    def part(self) -> None:
+        """The socket is gone, and the client may come back. Its speech is kept; the log has everything else."""
+        self.away = True
+        if self._drainer is not None:
+            self._drainer.cancel()
+            self._drainer = None
+        waiting, self._waiting = self._waiting, deque()
+        self._waiting_audio_bytes = 0
+        for event in waiting:
+            if type(event) is s.AgentResponseAudioDeltaEvent:
+                self._count(event)
+
+    def take_over(self, earlier: Listener | None, missed: Sequence[s.ServerEvent]) -> None:
+        """Go on where an earlier listener of the same client is: with what it missed, and in its place the speech that
+        it has not heard. The earlier one is good for nothing afterwards."""
+        if earlier is not None:
+            if not earlier.away:
+                earlier.part()
+            self.clock = earlier.clock
+            self._resampler, self._model_rate_hz = earlier._resampler, earlier._model_rate_hz
+            self._unheard, earlier._unheard = earlier._unheard, None
+        chunks = self._unheard.rest() if self._unheard is not None else []
+        self._max_waiting = MAX_CONTROL_EVENTS + len(missed) + len(chunks)
+        for one in heapq.merge(missed, chunks, key=_place):
+            if self._drainer is not None:
+                self._waiting.append(one)
+                self._waiting_audio_bytes += _speech_bytes(one)
+            else:
+                self._write(one)
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
@@ -234,6 +301,21 @@ class Listener:
         if self._drainer is not None:
             self._drainer.cancel()
             self._drainer = None
+
+
+def _is_speech(event: s.ServerEvent | Chunk) -> bool:
+    return isinstance(event, s.AgentResponseAudioDeltaEvent | Chunk)
+
+
+def _speech_bytes(event: s.ServerEvent | Chunk) -> int:
+    if isinstance(event, Chunk):
+        event = event.event
+    return len(event.delta) if isinstance(event, s.AgentResponseAudioDeltaEvent) else 0
+
+
+def _place(event: s.ServerEvent | Chunk) -> int:
+    """Where in the log it stands."""
+    return event.event.seq if isinstance(event, Chunk) else event.seq
 
 
 class Pacer:

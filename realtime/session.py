@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from realtime.agent.host import Host
 from realtime.agent.realtime import RealtimeAgent
@@ -21,7 +24,8 @@ from realtime.event.config import SessionConfig
 from realtime.listener import Listener, queue_listener
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
-from realtime.state.log import Log
+from realtime.state.log import AudioRun, Log
+from realtime.ticket import Ticket
 
 __all__ = ["Limits", "Session", "queue_listener"]
 
@@ -31,6 +35,12 @@ RECEIVED_EVERY_MS = 1_000
 """How often a client that counts its audio is told how much has arrived."""
 MIN_RATE_HZ = 8_000
 """The lowest rate of a client's audio."""
+CLOSED_ELSEWHERE = 4000
+"""Closes a socket whose client came back on another one."""
+RETRY_AFTER_MS = 1_000
+"""When a client that the server takes leave of may try again: a restart takes longer than one attempt."""
+RECENT_EVENTS = 256
+"""Events with an `event_id` that are known when a client that came back says them again."""
 QUEUE_DRAIN_S = 1.0
 """How long the end of an agent that is used alone waits for whoever reads its bounded queue."""
 
@@ -39,8 +49,8 @@ QUEUE_DRAIN_S = 1.0
 class Limits:
     """How long a call may last. All in seconds."""
 
-    grace_s: float = 0.0
-    """How long a call outlives its last listener."""
+    grace_s: float = 30.0
+    """How long a call waits for a client that may come back, once its socket is lost. Others are not waited for."""
     idle_s: float = 300.0
     """A call in which nobody speaks or types for this long is ended."""
     call_s: float = 3_600.0
@@ -48,7 +58,11 @@ class Limits:
 
 
 class Session:
-    """One call. `private` is the call around an agent that is used alone: it says nothing about itself."""
+    """One call. `private` is the call around an agent that is used alone: it says nothing about itself.
+
+    `owner` is whose call it is (the user id). `log`, `conversation` and `ticket`, where given, are those of a call that
+    goes on after its process or its grace time (`realtime.state.restore`).
+    """
 
     def __init__(
         self,
@@ -59,21 +73,33 @@ class Session:
         call_id: str | None = None,
         limits: Limits | None = None,
         private: bool = False,
-        on_ended: Callable[[Session], None] | None = None,
+        owner: str = "",
+        log: Log | None = None,
+        conversation: Conversation | None = None,
+        ticket: Ticket | None = None,
     ) -> None:
         self.agent = agent
         self.runtime = runtime
         self.session_id = session_id
         self.call_id = call_id or runtime.new_id("call")
         self.limits = limits or Limits()
-        self.log = Log(runtime.now)
-        self.conversation = Conversation()
+        self.log = log or Log(runtime.now)
+        self.conversation = conversation or Conversation()
+        self.ticket = ticket or Ticket(self.call_id, runtime.new_id)
+        self.config = SessionConfig()
+        """What the call was made with."""
+        self.owner = owner
+        self.address = ""
+        """Where its first client is, for counting."""
+        self.on_ended: list[Callable[[Session], None]] = []
+        """Called once, when the call is over."""
         self.listeners: list[Listener] = []
         self.ended = asyncio.Event()
         self._private = private
-        self._on_ended = on_ended
         self._ear: Listener | None = None
         self._received_samples = 0
+        self._recent_ids: deque[str] = deque(maxlen=RECENT_EVENTS)
+        self._repeated: set[str] = set()
         self._active_at = runtime.now()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._ending: asyncio.Task[None] | None = None
@@ -83,7 +109,8 @@ class Session:
 
     async def start(self, config: SessionConfig) -> None:
         """Bring the agent in. Raises what `RealtimeAgent.join` raises, after the call has told so and ended itself."""
-        if not self._private:
+        self.config = config
+        if not self._private and not self.log.last_seq:
             self.log.append(s.ServerSessionCreatedEvent(session_id=self.session_id, call_id=self.call_id))
         host = Host(emit=self.log.append, conversation=self.conversation, ears=self, runtime=self.runtime)
         try:
@@ -104,21 +131,78 @@ class Session:
         self.listeners.append(listener)
         self._cancel("grace")
 
-    def detach(self, listener: Listener) -> None:
-        """A client is gone. After the last one the call ends, at once or after the grace time."""
+    def detach(self, listener: Listener, *, for_good: bool = False) -> None:
+        """A client's socket is gone. One that may come back is waited for, unless it left `for_good`; after the last
+        other one the call ends."""
+        if listener not in self.listeners:
+            listener.release()
+            return
+        if not for_good and self._waits_for(listener):
+            listener.part()
+            if self.is_deserted:
+                self._after("grace", self.limits.grace_s, lambda: self.end_soon("listener_gone"))
+            return
         listener.release()
-        if listener in self.listeners:
-            self.listeners.remove(listener)
+        self.listeners.remove(listener)
         if self._ear is listener:
             self._ear = None
         if self.listeners:
             return
         if self._over:
             self._part()
-        elif self.limits.grace_s > 0:
-            self._after("grace", self.limits.grace_s, lambda: self.end_soon("listener_gone"))
         else:
             self.end_soon("listener_gone")
+
+    @property
+    def is_deserted(self) -> bool:
+        """Whether nobody listens, and somebody is waited for."""
+        return not self._over and bool(self.listeners) and all(one.away for one in self.listeners)
+
+    def _may_return(self, listener: Listener) -> bool:
+        return listener.resumable and self.limits.grace_s > 0
+
+    def _waits_for(self, listener: Listener) -> bool:
+        gone = listener.closed
+        return self._may_return(listener) and not (gone or self._over or self._said_goodbye or self._ending is not None)
+
+    def resume(self, listener: Listener, token: str, last_seq: int, earlier: Sequence[s.ServerEvent] = ()) -> None:
+        """Let the client of a lost socket go on at `listener`, with everything after `last_seq` in its order.
+
+        `earlier` is what the log does not hold any more of that. A socket that is still thought to be open is closed.
+        """
+        before = next((one for one in self.listeners if one.resumable), None)
+        was_away = before is not None and before.away
+        # Nothing after `last_seq` is told by these two, should this socket be lost before the rest has arrived.
+        seq, ts_ms = last_seq, self.log.now_ms()
+        listener.deliver(
+            s.ServerSessionResumedEvent(
+                session_id=self.session_id,
+                call_id=self.call_id,
+                last_seq=last_seq,
+                token=self.ticket.renew(token),
+                from_store=before is None,
+                seq=seq,
+                ts_ms=ts_ms,
+            )
+        )
+        listener.told_received = self.agent.received_samples
+        listener.deliver(s.ServerAudioReceivedEvent(offset=listener.told_received, seq=seq, ts_ms=ts_ms))
+        known = max(last_seq, earlier[-1].seq if earlier else 0)
+        missed = [*earlier, *(one for one in self.log.read(known) if not isinstance(one, AudioRun))]
+        listener.take_over(before, missed)
+        if before is None:
+            self.listeners.append(listener)
+        else:
+            self.listeners[self.listeners.index(before)] = listener
+            if was_away:
+                before.release()
+            else:
+                before.close(CLOSED_ELSEWHERE, "the call goes on on another socket")
+            if self._ear is before:
+                self._ear = listener
+        self._repeated = set(self._recent_ids)
+        self._cancel("grace")
+        logger.info("call %s goes on after seq %d", self.call_id, last_seq)
 
     def heard_ms(self, item_id: str) -> int:
         """See `realtime.agent.host.Ears`."""
@@ -136,11 +220,21 @@ class Session:
 
     def receive(self, event: c.ClientEvent, listener: Listener | None = None) -> None:
         """Take a client event at once. What cannot be done is answered by an `agent_error` event."""
+        if event.event_id is not None and self._is_repeated(event.event_id):
+            return
         try:
             self._receive(event, listener)
         except ClientError as error:
             error.client_event_id = error.client_event_id or event.event_id
             self.complain(error)
+
+    def _is_repeated(self, event_id: str) -> bool:
+        """Whether a client that came back says again what had arrived before its socket was lost."""
+        if event_id in self._repeated:
+            self._repeated.remove(event_id)
+            return True
+        self._recent_ids.append(event_id)
+        return False
 
     def _receive(self, event: c.ClientEvent, listener: Listener | None) -> None:
         if self._over:
@@ -175,7 +269,9 @@ class Session:
                     )
                 self._configure(event.config)
             case c.ClientSessionResumeEvent():
-                raise ClientError("this server cannot resume a call", code="resume_unavailable")
+                raise ClientError(
+                    "this socket has a call already; the event is the first on a new socket", code="session_exists"
+                )
             case c.ClientSessionEndEvent():
                 self.end_soon("client_end")
             case _:
@@ -232,6 +328,11 @@ class Session:
         if self._ending is not None:
             await asyncio.shield(self._ending)
 
+    async def settled(self) -> None:
+        """Wait for the end, where it has begun."""
+        if self._ending is not None:
+            await asyncio.shield(self._ending)
+
     async def _end(self, reason: str) -> None:
         if reason in ("idle", "call_limit", "shutdown"):
             self.say_goodbye(reason)
@@ -255,9 +356,12 @@ class Session:
             self.log.append(s.ServerSessionEndedEvent(session_id=self.session_id, reason=reason))
         logger.info("call %s ended: %s after %d ms", self.call_id, reason, self.log.now_ms())
         self.ended.set()
-        on_ended, self._on_ended = self._on_ended, None
-        if on_ended is not None:
-            on_ended(self)
+        on_ended, self.on_ended = self.on_ended, []
+        for told in on_ended:
+            told(self)
+        for listener in [*self.listeners]:
+            if listener.away:
+                self.detach(listener, for_good=True)
         if not self.listeners:
             self._part()
 
@@ -270,10 +374,12 @@ class Session:
     # -- following the log -----------------------------------------------------------------------------------------
 
     def _follow(self, event: s.ServerEvent) -> None:
-        for listener in self.listeners:
-            listener.deliver(event)
         if type(event) is s.AgentResponseAudioDeltaEvent:
+            for listener in self.listeners:
+                listener.deliver(event)
             return
+        for listener in [*self.listeners]:
+            listener.deliver(self._with_token(event, listener))
         if isinstance(event, s.AgentInputStartedEvent | s.AgentInputDoneEvent | s.AgentResponseCreatedEvent):
             self._active_at = self.runtime.now()
         elif isinstance(event, s.AgentResponseDoneEvent):
@@ -281,6 +387,17 @@ class Session:
             self._active_at = self.runtime.now() + self.unheard_ms() / 1000
         elif isinstance(event, s.AgentEndedEvent):
             self.end_soon("agent_ended")
+
+    def _with_token(self, event: s.ServerEvent, listener: Listener) -> s.ServerEvent:
+        """What this client alone is told: how to come back."""
+        if not self._may_return(listener):
+            return event
+        if isinstance(event, s.ServerSessionCreatedEvent):
+            token, within_ms = self.ticket.renew(), int(self.limits.grace_s * 1000)
+            return msgspec.structs.replace(event, resume_token=token, resume_within_ms=within_ms)
+        if isinstance(event, s.ServerGoodbyeEvent) and event.reason == "shutdown":
+            return msgspec.structs.replace(event, resume_token=self.ticket.renew(), retry_after_ms=RETRY_AFTER_MS)
+        return event
 
     def _check_idle(self) -> None:
         left_s = self._active_at + self.limits.idle_s - self.runtime.now()

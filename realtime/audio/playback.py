@@ -58,8 +58,11 @@ class PlaybackClock:
         # Items of an earlier epoch were flushed: late audio for them is not played.
         self._epoch = 0
 
-    def sent(self, item_id: str, n_bytes: int, now: float) -> None:
-        """*n_bytes* of pcm of an item went to the client. Of an item that was flushed nothing is counted."""
+    def sent(self, item_id: str, n_bytes: int, now: float) -> int | None:
+        """*n_bytes* of pcm of an item went to the client. Of an item that was flushed nothing is counted.
+
+        Returns where in the item they begin, in samples; None where nothing was counted.
+        """
         self._advance(now)
         item = self._items.get(item_id)
         if item is None:
@@ -67,15 +70,17 @@ class PlaybackClock:
             if len(self._items) > KEPT_ITEMS:
                 self._forget_oldest()
         elif item.epoch != self._epoch:
-            return
+            return None
         samples = n_bytes // SAMPLE_BYTES
         if not samples:
-            return
-        if item.sent == item.heard:
+            return None
+        start = item.sent
+        if start == item.heard:
             self._queue.append(item)
-        item.sent += samples
+        item.sent = start + samples
         self._started(samples, now)
         self._unheard += samples
+        return start
 
     def ack(self, item_id: str, heard_ms: int, now: float) -> None:
         """The client says that it has played *heard_ms* of the item from its beginning, and so all items before it.
@@ -108,6 +113,12 @@ class PlaybackClock:
         self._advance(now)
         item = self._items.get(item_id)
         return 0 if item is None else item.heard * 1000 // self._rate_hz
+
+    def heard_samples(self, item_id: str, now: float) -> int | None:
+        """Heard part of an item in samples; None for one that is not known, or of which no more will be heard."""
+        self._advance(now)
+        item = self._items.get(item_id)
+        return item.heard if item is not None and item.epoch == self._epoch else None
 
     def sent_ms(self, item_id: str) -> int:
         """Sent part of an item in ms, rounded down; 0 for an item that had no audio or is forgotten."""

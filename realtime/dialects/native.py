@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from realtime.audio.playback import KEPT_ITEMS, AcknowledgedPlayback
+from realtime.audio.unheard import Chunk
 from realtime.dialects import frames
 from realtime.dialects.base import (
     AudioDeltaWriter,
@@ -79,6 +80,16 @@ class NativeDialect:
         self._offset_samples += len(event.delta) // 2
         return out
 
+    def encode_again(self, chunk: Chunk) -> list[Frame]:
+        """See `ResumableDialect`. The part is introduced anew, and where its speech goes on: a client that still has
+        some of it knows by the offset what to drop."""
+        event, start = chunk
+        key = (event.item_id, event.response_id, event.content_index)
+        is_new = key != self._item and self._is_new(key)
+        self._offset_samples = start
+        out: list[Frame] = [encode_json(self._introduce(event))] if is_new else []
+        return [*out, *self.encode(event)]
+
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
         """See `ClientDialect`. Raises ClientError for a rate that is not served."""
         try:
@@ -95,6 +106,7 @@ class NativeDialect:
             clock=AcknowledgedPlayback(output_hz),
             output_rate_hz=output_hz,
             tells_received_audio=True,
+            resumes_with=self,
         )
 
     def _is_new(self, key: tuple[str, str, int]) -> bool:
@@ -123,6 +135,7 @@ class NativeDialect:
             output_index=event.output_index,
             content_index=event.content_index,
             format=event.format,
+            offset_samples=self._offset_samples,
             agent_id=event.agent_id,
             agent_name=event.agent_name,
             seq=event.seq,

@@ -17,10 +17,16 @@ from realtime.message import ToolResultBlock
 
 
 class ServerSessionCreatedEvent(Event, frozen=True, kw_only=True, tag="server_session_created"):
-    """The call exists. `session_id` is the client's own label, `call_id` the server's unguessable name of the call."""
+    """The call exists. `session_id` is the client's own label, `call_id` the server's unguessable name of the call.
+
+    A client that may come back after its socket was lost is given a `resume_token`, good for one
+    `client_session_resume`; the call waits for it for `resume_within_ms`. Both are null in the log.
+    """
 
     session_id: str
     call_id: str = ""
+    resume_token: str | None = None
+    resume_within_ms: int | None = None
     seq: int = 0
     ts_ms: int = 0
 
@@ -44,12 +50,18 @@ class ServerSessionEndedEvent(Event, frozen=True, kw_only=True, tag="server_sess
 
 
 class ServerSessionResumedEvent(Event, frozen=True, kw_only=True, tag="server_session_resumed"):
-    """A listener is back: everything after `last_seq` follows. `token` is good for the next resume."""
+    """This client is back in its call: what happened after `last_seq` follows, then the speech that it has not played.
+
+    `token` is good for the next resume; the one used now is worth nothing as soon as the client says anything on this
+    socket. Told to this client alone. `from_store`: the call had ended without it, or its server; it goes on with the
+    words that were heard, in a new session of the model.
+    """
 
     session_id: str
     call_id: str
     last_seq: int
     token: str | None = None
+    from_store: bool = False
     seq: int = 0
     ts_ms: int = 0
 
@@ -64,7 +76,11 @@ class ServerAudioFlushEvent(Event, frozen=True, kw_only=True, tag="server_audio_
 
 
 class ServerAudioItemEvent(Event, frozen=True, kw_only=True, tag="server_audio_item"):
-    """Binary frames with `item_index` are audio of this part of a response. Only for listeners with binary audio."""
+    """Binary frames with `item_index` are audio of this part of a response.
+
+    `offset_samples` is where in the part the audio that follows begins: beyond 0 after a resume, when it also comes
+    before audio as JSON.
+    """
 
     item_index: int
     response_id: str
@@ -72,6 +88,7 @@ class ServerAudioItemEvent(Event, frozen=True, kw_only=True, tag="server_audio_i
     format: AudioFormat
     output_index: int = 0
     content_index: int = 0
+    offset_samples: int = 0
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0

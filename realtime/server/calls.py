@@ -25,7 +25,9 @@ class Place:
     def fill(self, session: Session) -> None:
         """The call that has this place."""
         self._session = session
-        self._calls.sessions.add(session)
+        session.address = self._address
+        session.on_ended.append(lambda _: self.leave())
+        self._calls.sessions[session.call_id] = session
         self._calls.model = session.agent.describe()
 
     def leave(self) -> None:
@@ -34,7 +36,7 @@ class Place:
             return
         self._left = True
         if self._session is not None:
-            self._calls.sessions.discard(self._session)
+            self._calls.sessions.pop(self._session.call_id, None)
         self._calls.give_back(self._address)
 
 
@@ -42,7 +44,8 @@ class Calls:
     """The calls that run. Keeps them alive while nobody listens; every bound is checked before anything is made."""
 
     def __init__(self, *, max_per_address: int, max_total: int) -> None:
-        self.sessions: set[Session] = set()
+        self.sessions: dict[str, Session] = {}
+        """By `call_id`."""
         self.draining = False
         self.total = 0
         """Calls since the server began."""
@@ -63,7 +66,7 @@ class Calls:
         """A place for one more call of this address. Raises ClientError where there is none."""
         if self.draining:
             raise ClientError("the server is about to stop and takes no new calls", code="draining", retryable=True)
-        if self._places[address] >= self._max_per_address:
+        if self._places[address] - self._deserted(address) >= self._max_per_address:
             raise ClientError(
                 f"there are {self._max_per_address} calls from this address already: end one first",
                 code="too_many_calls",
@@ -71,10 +74,23 @@ class Calls:
             )
         if self.running >= self._max_total:
             raise ClientError("the server is full: try again later", code="server_full", retryable=True)
+        if self._places[address] >= self._max_per_address:
+            self._end_deserted(address)
         self._places[address] += 1
         self.total += 1
         self._empty.clear()
         return Place(self, address)
+
+    def _deserted(self, address: str) -> int:
+        """Calls of this address that wait for a client: they do not keep a new one out."""
+        return sum(1 for one in self.sessions.values() if one.address == address and one.is_deserted)
+
+    def _end_deserted(self, address: str) -> None:
+        """The one that waits the longest makes room: else who opens and drops calls would have any number of them."""
+        for one in self.sessions.values():
+            if one.address == address and one.is_deserted:
+                one.end_soon("listener_gone")
+                return
 
     def give_back(self, address: str) -> None:
         """See `Place.leave`."""
@@ -90,7 +106,7 @@ class Calls:
         Idempotent; a later call with a shorter time ends what an earlier one still waits for.
         """
         if not self.draining and wait_s > 0:
-            for session in [*self.sessions]:
+            for session in [*self.sessions.values()]:
                 session.say_goodbye("shutdown")
         self.draining = True
         if self.running and wait_s > 0:
@@ -100,4 +116,6 @@ class Calls:
                     await self._empty.wait()
             except TimeoutError:
                 logger.info("ending %d calls", self.running)
-        await asyncio.gather(*(session.end("shutdown") for session in [*self.sessions]), return_exceptions=True)
+        await asyncio.gather(
+            *(session.end("shutdown") for session in [*self.sessions.values()]), return_exceptions=True
+        )

@@ -27,6 +27,7 @@ from realtime.server.calls import Calls, Place
 from realtime.server.protocol import EXTENSION
 from realtime.server.settings import ServerSettings
 from realtime.session import Session, error_event, public_error
+from realtime.ticket import call_of
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,8 @@ MAX_BAD_FRAMES = 100
 """A client that sends more in a row, without one that can be read, is sent away."""
 MAX_EARLY_SIZE = 1_000_000
 """Characters and bytes that may wait while a call is being made; then the socket is not read until it is."""
+NORMAL_CLOSURE = 1000
+"""The close code of a client that has what it wanted (RFC 6455). One that is left says 1001, a lost socket nothing."""
 CLOSE_WAIT_S = 2.0
 """How long a client that does not read is waited for once it was told to go."""
 
@@ -74,6 +77,8 @@ class SocketSink:
         self._send = send
         self._direct = direct
         self._on_close = on_close
+        self.lost = False
+        """Whether it was found closed: how the client closed it is still to be read."""
         self._rest: asyncio.Task[None] | None = None
         self._behind: deque[Message] = deque()
         self.closed = False
@@ -121,7 +126,7 @@ class SocketSink:
         except StopIteration:
             return True
         except _GONE:
-            self.closed = True
+            self.closed = self.lost = True
             return True
         self._rest = asyncio.create_task(self._complete(sending, waits_for), name="finishing a send")
         return False
@@ -132,7 +137,7 @@ class SocketSink:
             while self._behind:
                 await self._send(self._behind.popleft())
         except _GONE:
-            self.closed = True
+            self.closed = self.lost = True
         finally:
             self._rest = None
 
@@ -213,6 +218,10 @@ class ClientSocket:
         self._faults = 0
         self._idle = False
         """Whether the reading task waits for a message and for nothing else."""
+        self._left = False
+        """Whether the client closed the socket itself, as one does that is done."""
+        self._resumed = False
+        """Whether the client has come back here and said nothing yet: its first word proves that it got its token."""
 
     async def serve(self) -> None:
         """Serve until either side closes. Afterwards nothing of it runs, but for a call that has a grace time.
@@ -231,7 +240,7 @@ class ClientSocket:
         finally:
             self._deadline = None
             if deadline.expired():
-                self._sink.close(1008, "no call was made on this socket")
+                self._send_away(1008, "no call was made on this socket")
             await self._leave()
 
     async def _read(self) -> None:
@@ -243,10 +252,13 @@ class ClientSocket:
                 await self._without_call(opening)
             except Exception:
                 await self._fault("make a call")
-        while not self._sink.closed:
+        while not self._sink.closed or self._sink.lost:
             message = await (self._next_early() if self._early or self._receiving else self._next())
             if message["type"] == "websocket.disconnect":
+                self._left = message.get("code") == NORMAL_CLOSURE
                 return
+            if self._sink.lost:
+                continue
             frame: str | bytes | None = message.get("text")
             try:
                 event = self._decode(frame if frame is not None else message["bytes"])
@@ -254,7 +266,7 @@ class ClientSocket:
                 self._bad_frames += 1
                 await self._complain(error)
                 if self._bad_frames > MAX_BAD_FRAMES:
-                    self._sink.close(1008, "too many frames that cannot be read")
+                    self._send_away(1008, "too many frames that cannot be read")
                 continue
             except Exception:
                 await self._fault("read a frame")
@@ -262,6 +274,9 @@ class ClientSocket:
             self._bad_frames = 0
             try:
                 session = self._session
+                if self._resumed and session is not None:
+                    self._resumed = False
+                    session.ticket.confirm()
                 if not isinstance(event, c.ClientEventBase):
                     self._answer(event)
                     continue
@@ -324,7 +339,7 @@ class ClientSocket:
         return self._dialect.decode(frame)
 
     async def _next(self) -> Message:
-        self._idle = True
+        self._idle = not self._resumed
         try:
             return await self._websocket.receive()
         finally:
@@ -345,6 +360,8 @@ class ClientSocket:
         try:
             if type(event) is c.ClientSessionCreateEvent:
                 await self._create(event)
+            elif type(event) is c.ClientSessionResumeEvent:
+                self._resume(event)
             elif self._latest is None:
                 raise ClientError("there is no call yet: send client_session_create first", code="no_session")
             else:
@@ -379,6 +396,33 @@ class ClientSocket:
                 place.leave()
         if not opening.cancelled():
             opening.result()
+
+    def _resume(self, event: c.ClientSessionResumeEvent) -> None:
+        """Go on with a call whose socket was lost. Raises ClientError, which leaves the call and its token as they
+        are."""
+        session = self._calls.sessions.get(call_of(event.token))
+        if session is None or not self._may_resume(session, event.token):
+            raise ClientError("this token opens no call: create a new one", code="invalid_resume_token")
+        if event.last_seq > session.log.last_seq:
+            raise ClientError(
+                f"the call has {session.log.last_seq} events so far, not {event.last_seq}", code="invalid_last_seq"
+            )
+        listener = self._dialect.listener(self._sink, self._runtime, session.config)
+        self._forget_call()
+        self._take_on(session, listener)
+        self._resumed = True
+        session.resume(listener, event.token, event.last_seq)
+
+    def _may_resume(self, session: Session, token: str) -> bool:
+        """Whether it is this client's call. A token of another path is not told from a wrong one."""
+        own = session.owner == self._user and session.session_id == self._session_id
+        return own and session.ticket.is_good(token)
+
+    def _take_on(self, session: Session, listener: Listener) -> None:
+        session.on_ended.append(self._call_ended)
+        self._session = self._latest = session
+        self._listener = listener
+        self._close_in(None)
 
     async def _read_while(self, opening: asyncio.Task[None]) -> None:
         """Keep what arrives until `opening` is done; return early when the client is gone."""
@@ -415,20 +459,17 @@ class ClientSocket:
             session_id=self._session_id,
             call_id=call_id,
             limits=self._settings.limits,
-            on_ended=lambda _: self._call_ended(place),
+            owner=self._user,
         )
         place.fill(session)
         session.attach(listener)
-        self._session = self._latest = session
-        self._listener = listener
-        self._close_in(None)
+        self._take_on(session, listener)
         try:
             await session.start(config)
         except Exception as error:
             _note(f"could not start the agent of {call_id}", error)
 
-    def _call_ended(self, place: Place) -> None:
-        place.leave()
+    def _call_ended(self, _: Session) -> None:
         self._session = None
         if self._only_call is None:
             self._expect_call()
@@ -436,9 +477,11 @@ class ClientSocket:
             self._sink.close(*self._only_call.farewell())
 
     def _forget_call(self) -> None:
-        """The latest call is over: what it still has to say is said no more."""
+        """The latest call is over, or its socket is lost: nothing more is said here."""
         if self._latest is not None and self._listener is not None:
-            self._latest.detach(self._listener)
+            if self._call_ended in self._latest.on_ended:
+                self._latest.on_ended.remove(self._call_ended)
+            self._latest.detach(self._listener, for_good=self._left)
         self._listener = None
 
     async def _leave(self) -> None:
@@ -449,8 +492,8 @@ class ClientSocket:
             self._receiving.cancel()
         session = self._session
         self._forget_call()
-        if session is not None and self._settings.limits.grace_s <= 0:
-            await session.end("listener_gone")
+        if session is not None:
+            await session.settled()
         await self._sink.abandon()
 
     # -- saying things without a call ------------------------------------------------------------------------------
@@ -489,7 +532,7 @@ class ClientSocket:
         """
         self._faults += 1
         if self._faults > MAX_BAD_FRAMES:
-            self._sink.close(1011, "the server cannot serve this call")
+            self._send_away(1011, "the server cannot serve this call")
         if self._faults > 1:
             return None
         logger.exception("could not %s for session %s", doing, self._session_id)
@@ -505,6 +548,11 @@ class ClientSocket:
     def _closing(self) -> None:
         """The client was told to go: one that does not answer is not waited for."""
         self._close_in(CLOSE_WAIT_S)
+
+    def _send_away(self, code: int, reason: str) -> None:
+        """This client cannot be served: it is not waited for either."""
+        self._left = True
+        self._sink.close(code, reason)
 
     def _close_in(self, delay_s: float | None) -> None:
         if self._deadline is not None and not self._deadline.expired():

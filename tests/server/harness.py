@@ -206,7 +206,10 @@ class FakeSocket:
         calls: Calls | None = None,
         native: bool = True,
         direct: bool = False,
+        user: str = "user1",
+        session_id: str = "session1",
     ) -> None:
+        self._user, self._session_id = user, session_id
         self.sent: list[Json] = []
         self.closed_with: tuple[int, str] | None = None
         self.writable = asyncio.Event()
@@ -216,10 +219,10 @@ class FakeSocket:
         settings = settings or ServerSettings()
         self.calls = calls or Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
         self.on_message: Callable[[str | bytes], bool] | None = None
-        scope = {"type": "websocket", "headers": [], "path": "/", "query_string": b"", "subprotocols": []}
+        scope: Json = {"type": "websocket", "headers": [], "path": "/", "query_string": b"", "subprotocols": []}
         if direct:
             scope["extensions"] = {EXTENSION: self}
-        websocket = WebSocket(scope, self.unread.get, self._send)  # type: ignore[arg-type]
+        websocket = WebSocket(scope, self.unread.get, self._send)
         self._client_socket = (websocket, make_agent, settings, native)
         self.serving: asyncio.Task[None] | None = None
 
@@ -230,8 +233,8 @@ class FakeSocket:
         handler = ClientSocket(
             websocket,
             dialect=choose([NATIVE] if native else [], None, now=asyncio.get_running_loop().time),
-            user="user1",
-            session_id="session1",
+            user=self._user,
+            session_id=self._session_id,
             address="10.0.0.1",
             make_agent=make_agent,
             calls=self.calls,
@@ -285,6 +288,10 @@ class FakeSocket:
     def hang_up(self) -> None:
         """The client closes."""
         self.unread.put_nowait({"type": "websocket.disconnect", "code": 1000})
+
+    def lose(self) -> None:
+        """The socket is lost: no close frame."""
+        self.unread.put_nowait({"type": "websocket.disconnect", "code": 1006})
 
     async def read_on(self) -> None:
         """Wait until the server has read everything."""

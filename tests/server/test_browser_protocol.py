@@ -16,6 +16,7 @@ from realtime.agent import RealtimeAgent
 from realtime.model.openai import OpenAIRealtimeModel
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.settings import ServerSettings
+from realtime.session import Limits
 from tests.model.emulator import Emulator
 from tests.server.harness import Json, audio_append, create, serving, settled, small_buffers
 
@@ -88,7 +89,7 @@ async def test_the_config_gives_the_agent_its_instructions_and_the_user_a_name()
             assert names == ["User1"]
             await client.send(TEXT)
             await (await provider.session()).until("conversation.item.create")
-            (session,) = place.calls.sessions
+            (session,) = place.calls.sessions.values()
             said = session.conversation.items()[0]
             assert (said.role, said.name, said.text) == ("user", "User1", TEXT["text"])
 
@@ -173,7 +174,8 @@ async def test_a_close_of_either_side_ends_agent_and_provider(who: str) -> None:
     chance = random.Random(11)
     async with Emulator() as provider:
         model = OpenAIRealtimeModel(api_key="k", base_url=provider.base_url)
-        async with serving(lambda: RealtimeAgent("Friday", "", model)) as place:
+        settings = ServerSettings(drain_s=0, limits=Limits(grace_s=0))
+        async with serving(lambda: RealtimeAgent("Friday", "", model), settings) as place:
             before = asyncio.all_tasks()
             for number in range(1, 9):
                 async with place.client() as client:
@@ -184,7 +186,7 @@ async def test_a_close_of_either_side_ends_agent_and_provider(who: str) -> None:
                         client.connection.transport.abort()
                     elif who == "server ends":
                         await settled(lambda: len(place.calls.sessions) == 1)
-                        await next(iter(place.calls.sessions)).end("test")
+                        await next(iter(place.calls.sessions.values())).end("test")
                 await settled(lambda: place.calls.running == 0)
                 assert len(provider.sessions) <= number
             for session in provider.sessions:
@@ -196,7 +198,7 @@ async def test_a_client_that_never_reads_holds_little_and_harms_nobody() -> None
     """BRW-14: a stalled reader is closed with its buffer bounded, while another call goes on."""
     talker = ScriptedModel(echo_bot(seconds=240.0), profile=PROFILE)
     agents = iter([RealtimeAgent("Talker", "", talker)])
-    settings = ServerSettings(drain_s=0)
+    settings = ServerSettings(drain_s=0, limits=Limits(grace_s=0))
 
     def make_agent() -> RealtimeAgent:
         return next(agents, None) or RealtimeAgent("Friday", "", ScriptedModel(echo_bot(), profile=PROFILE))

@@ -255,7 +255,7 @@ async def test_speech_over_a_long_answer_silences_a_page_that_never_flushes(said
         assert page.agent[1] == "Okay."
         assert page.agent[0].startswith("1, 2, 3")
         # The page knows no event that takes words back; the conversation holds what was heard.
-        (session,) = calls.sessions
+        (session,) = calls.sessions.values()
         counted = next(item.text for item in session.conversation.items() if item.role == "assistant")
         assert page.agent[0].startswith(counted)
         assert 3 < len(counted.split()) < 40
@@ -282,7 +282,7 @@ async def test_a_reload_ends_its_call_and_begins_with_another(said: dict[str, by
         await page.press_voice()
         page.type_in("Please count to fifty.")
         await asyncio.sleep(3)
-        (first,) = calls.sessions
+        (first,) = calls.sessions.values()
         page.leave()
         await asyncio.wait_for(first.ended.wait(), PATIENCE_S)
     assert calls.running == 0

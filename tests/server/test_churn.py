@@ -16,7 +16,7 @@ from realtime.model.wire import Wire
 from realtime.server.protocol import VoiceSocketProtocol
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket
-from realtime.session import Session
+from realtime.session import Limits, Session
 from tests.model.emulator import Emulator
 from tests.server.harness import Json, Place, audio_append, create, serving, settled
 
@@ -56,7 +56,7 @@ async def test_dropped_calls_leave_nothing(fault: str) -> None:
 
     async with Emulator(on_open=greet_late if fault == "slow provider" else None) as provider:
         model = OpenAIRealtimeModel(api_key="k", base_url=provider.base_url)
-        settings = ServerSettings(max_calls_per_address=AT_ONCE * 2, drain_s=0)
+        settings = ServerSettings(max_calls_per_address=AT_ONCE * 2, drain_s=0, limits=Limits(grace_s=0))
         async with serving(lambda: RealtimeAgent("Friday", "", model), settings) as place:
             await one_call(place, 0)
             await settled(lambda: place.calls.running == 0)
@@ -95,7 +95,9 @@ async def test_ended_calls_are_freed_without_the_collector() -> None:
     kinds = (Session, RealtimeAgent, Conductor, Listener, ClientSocket, Wire, VoiceSocketProtocol)
     async with Emulator() as provider:
         model = OpenAIRealtimeModel(api_key="k", base_url=provider.base_url)
-        async with serving(lambda: RealtimeAgent("Friday", "", model), ServerSettings(drain_s=0)) as place:
+        async with serving(
+            lambda: RealtimeAgent("Friday", "", model), ServerSettings(drain_s=0, limits=Limits(grace_s=0))
+        ) as place:
             await one_call(place, 0)
             await settled(lambda: place.calls.running == 0)
             gc.collect()

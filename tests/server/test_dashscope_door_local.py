@@ -119,7 +119,7 @@ async def test_speech_interrupts_an_answer_and_is_answered(spoken: dict[str, byt
         item_id = (await ear.until("response.audio.delta"))["item_id"]
         await speak(ear, spoken["barge_in"])
         await ear.until("input_audio_buffer.committed")
-        (session,) = place.calls.sessions
+        (session,) = place.calls.sessions.values()
         sent_ms = sum(len(one["delta"]) for one in ear.only("response.audio.delta")) * 3 / 4 / 48
         told = session.conversation.get(item_id)
         assert told is None or session.conversation.audio_ms(item_id) < sent_ms

@@ -359,7 +359,7 @@ async def test_only_what_was_heard_stays_in_the_conversation(tls: TlsFiles) -> N
     async with serving(lambda: RealtimeAgent("F", "F", model), tls) as place, sdk(place, tls) as ear:
         await ear.say("Count.")
         await ear.until("generationComplete")
-        (session,) = place.calls.sessions
+        (session,) = place.calls.sessions.values()
         answer = session.conversation.items()[-1]
         await settled(lambda: session.heard_ms(answer.id) > 100)
         await ear.sdk.send_client_content(turn_complete=True)

@@ -16,21 +16,23 @@ export interface AudioFormat {
   sample_rate: number | null;
 }
 
-/** A piece of text. `id` is empty where nothing refers to the block. */
+/** A piece of text. */
 export interface TextBlock {
   type: "text";
+  created_at?: string | null;
+  finished_at?: string | null;
   text: string;
   id: string;
 }
 
-/** Binary content inside the message: `data` is base64 text in JSON and bytes in Python. */
+/** Binary content inside the message. `data` is base64 text in JSON and bytes in Python; both are taken. */
 export interface Base64Source {
   type: "base64";
   data: Base64;
   media_type: string;
 }
 
-/** Binary content elsewhere: `url` is an RFC 3986 URI. */
+/** Binary content elsewhere: `url` is an RFC 3986 URI with a scheme (ValueError otherwise). */
 export interface URLSource {
   type: "url";
   url: string;
@@ -40,6 +42,8 @@ export interface URLSource {
 /** Image, audio, video or other binary content. */
 export interface DataBlock {
   type: "data";
+  created_at?: string | null;
+  finished_at?: string | null;
   source: Base64Source | URLSource;
   id: string;
   name: string | null;
@@ -48,6 +52,8 @@ export interface DataBlock {
 /** The outcome of the tool call with the same `id`. */
 export interface ToolResultBlock {
   type: "tool_result";
+  created_at?: string | null;
+  finished_at?: string | null;
   id: string;
   name: string;
   output: string | (TextBlock | DataBlock)[];
@@ -65,13 +71,28 @@ export interface UsageDetail {
   output_reasoning_tokens: number | null;
 }
 
-/** A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received. */
+/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments, null for all. */
+export interface PermissionRule {
+  tool_name: string;
+  rule_content: string | null;
+  behavior: "allow" | "ask" | "deny";
+  source: string;
+}
+
+/**
+ * A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received.
+ *
+ * `suggested_rules`: what the user may accept together with the call, so as not to be asked again.
+ */
 export interface ToolCallBlock {
   type: "tool_call";
+  created_at?: string | null;
+  finished_at?: string | null;
   id: string;
   name: string;
   input: string;
   state: "allowed" | "asking" | "finished" | "pending" | "submitted";
+  suggested_rules?: PermissionRule[];
 }
 
 /**
@@ -173,18 +194,35 @@ export interface SessionConfig {
   extra?: Record<string, unknown> | null;
 }
 
-/** A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received. */
+/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments, null for all. */
+export interface PermissionRuleInput {
+  tool_name: string;
+  rule_content?: string | null;
+  behavior?: "allow" | "ask" | "deny";
+  source?: string;
+}
+
+/**
+ * A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received.
+ *
+ * `suggested_rules`: what the user may accept together with the call, so as not to be asked again.
+ */
 export interface ToolCallBlockInput {
   type: "tool_call";
+  created_at?: string | null;
+  finished_at?: string | null;
   id: string;
   name: string;
   input?: string;
   state?: "allowed" | "asking" | "finished" | "pending" | "submitted";
+  suggested_rules?: PermissionRuleInput[];
 }
 
-/** A piece of text. `id` is empty where nothing refers to the block. */
+/** A piece of text. */
 export interface TextBlockInput {
   type: "text";
+  created_at?: string | null;
+  finished_at?: string | null;
   text: string;
   id?: string;
 }
@@ -192,6 +230,8 @@ export interface TextBlockInput {
 /** Image, audio, video or other binary content. */
 export interface DataBlockInput {
   type: "data";
+  created_at?: string | null;
+  finished_at?: string | null;
   source: Base64Source | URLSource;
   id?: string;
   name?: string | null;
@@ -200,6 +240,8 @@ export interface DataBlockInput {
 /** The outcome of the tool call with the same `id`. */
 export interface ToolResultBlockInput {
   type: "tool_result";
+  created_at?: string | null;
+  finished_at?: string | null;
   id: string;
   name: string;
   output?: string | (TextBlockInput | DataBlockInput)[];
@@ -398,11 +440,18 @@ export interface ClientItemTruncateEvent {
   content_index?: number;
 }
 
-/** The call exists. `session_id` is the client's own label, `call_id` the server's unguessable name of the call. */
+/**
+ * The call exists. `session_id` is the client's own label, `call_id` the server's unguessable name of the call.
+ *
+ * A client that may come back after its socket was lost is given a `resume_token`, good for one
+ * `client_session_resume`; the call waits for it for `resume_within_ms`. Both are null in the log.
+ */
 export interface ServerSessionCreatedEvent {
   type: "server_session_created";
   session_id: string;
   call_id: string;
+  resume_token: string | null;
+  resume_within_ms: number | null;
   seq: number;
   ts_ms: number;
 }
@@ -425,13 +474,20 @@ export interface ServerSessionEndedEvent {
   ts_ms: number;
 }
 
-/** A listener is back: everything after `last_seq` follows. `token` is good for the next resume. */
+/**
+ * This client is back in its call: what happened after `last_seq` follows, then the speech that it has not played.
+ *
+ * `token` is good for the next resume; the one used now is worth nothing as soon as the client says anything on this
+ * socket. Told to this client alone. `from_store`: the call had ended without it, or its server; it goes on with the
+ * words that were heard, in a new session of the model.
+ */
 export interface ServerSessionResumedEvent {
   type: "server_session_resumed";
   session_id: string;
   call_id: string;
   last_seq: number;
   token: string | null;
+  from_store: boolean;
   seq: number;
   ts_ms: number;
 }
@@ -445,7 +501,12 @@ export interface ServerAudioFlushEvent {
   ts_ms: number;
 }
 
-/** Binary frames with `item_index` are audio of this part of a response. Only for listeners with binary audio. */
+/**
+ * Binary frames with `item_index` are audio of this part of a response.
+ *
+ * `offset_samples` is where in the part the audio that follows begins: beyond 0 after a resume, when it also comes
+ * before audio as JSON.
+ */
 export interface ServerAudioItemEvent {
   type: "server_audio_item";
   item_index: number;
@@ -454,6 +515,7 @@ export interface ServerAudioItemEvent {
   format: AudioFormat;
   output_index: number;
   content_index: number;
+  offset_samples: number;
   agent_id: string;
   agent_name: string;
   seq: number;
@@ -1035,23 +1097,24 @@ const struct = (always: Record<string, Check>, maybe: Record<string, Check> = {}
   Object.entries(maybe).every(([name, check]) => value[name] === undefined || check(value[name]));
 
 const isAudioFormat: Check = struct({ type: either(isString, isNull), rate: either(isInteger, isNull), encoding: either(isString, isNull), sample_rate: either(isInteger, isNull) });
-const isTextBlock: Check = struct({ type: oneOf("text"), text: isString, id: isString });
+const isTextBlock: Check = struct({ type: oneOf("text"), text: isString, id: isString }, { created_at: either(isString, isNull), finished_at: either(isString, isNull) });
 const isBase64Source: Check = struct({ type: oneOf("base64"), data: isString, media_type: isString });
 const isURLSource: Check = struct({ type: oneOf("url"), url: isString, media_type: isString });
-const isDataBlock: Check = struct({ type: oneOf("data"), source: either(isBase64Source, isURLSource), id: isString, name: either(isString, isNull) });
-const isToolResultBlock: Check = struct({ type: oneOf("tool_result"), id: isString, name: isString, output: either(isString, listOf(either(isTextBlock, isDataBlock))), state: oneOf("denied", "error", "interrupted", "running", "success") });
+const isDataBlock: Check = struct({ type: oneOf("data"), source: either(isBase64Source, isURLSource), id: isString, name: either(isString, isNull) }, { created_at: either(isString, isNull), finished_at: either(isString, isNull) });
+const isToolResultBlock: Check = struct({ type: oneOf("tool_result"), id: isString, name: isString, output: either(isString, listOf(either(isTextBlock, isDataBlock))), state: oneOf("denied", "error", "interrupted", "running", "success") }, { created_at: either(isString, isNull), finished_at: either(isString, isNull) });
 const isUsageDetail: Check = struct({ input_text_tokens: either(isInteger, isNull), input_audio_tokens: either(isInteger, isNull), input_image_tokens: either(isInteger, isNull), input_cached_tokens: either(isInteger, isNull), output_text_tokens: either(isInteger, isNull), output_audio_tokens: either(isInteger, isNull), output_reasoning_tokens: either(isInteger, isNull) });
-const isToolCallBlock: Check = struct({ type: oneOf("tool_call"), id: isString, name: isString, input: isString, state: oneOf("allowed", "asking", "finished", "pending", "submitted") });
+const isPermissionRule: Check = struct({ tool_name: isString, rule_content: either(isString, isNull), behavior: oneOf("allow", "ask", "deny"), source: isString });
+const isToolCallBlock: Check = struct({ type: oneOf("tool_call"), id: isString, name: isString, input: isString, state: oneOf("allowed", "asking", "finished", "pending", "submitted") }, { created_at: either(isString, isNull), finished_at: either(isString, isNull), suggested_rules: listOf(isPermissionRule) });
 const isContentPart: Check = struct({ type: oneOf("audio", "image", "text") }, { text: either(isString, isNull), transcript: either(isString, isNull), image: either(isString, isNull), media_type: either(isString, isNull) });
 const isItem: Check = struct({ id: isString, type: oneOf("message", "tool_call", "tool_result"), role: either(oneOf("assistant", "system", "user"), isNull), name: either(isString, isNull), status: oneOf("completed", "in_progress", "incomplete"), content: listOf(isContentPart), tool_call: either(isToolCallBlock, isNull), tool_result: either(isToolResultBlock, isNull) });
 
 const SERVER_EVENT_CHECKS = new Map<string, Check>([
-  ["server_session_created", struct({ type: oneOf("server_session_created"), session_id: isString, call_id: isString, seq: isInteger, ts_ms: isInteger })],
+  ["server_session_created", struct({ type: oneOf("server_session_created"), session_id: isString, call_id: isString, resume_token: either(isString, isNull), resume_within_ms: either(isInteger, isNull), seq: isInteger, ts_ms: isInteger })],
   ["server_session_updated", struct({ type: oneOf("server_session_updated"), session_id: isString, config: either(recordOf(isAnything), isNull), seq: isInteger, ts_ms: isInteger })],
   ["server_session_ended", struct({ type: oneOf("server_session_ended"), session_id: isString, reason: isString, seq: isInteger, ts_ms: isInteger })],
-  ["server_session_resumed", struct({ type: oneOf("server_session_resumed"), session_id: isString, call_id: isString, last_seq: isInteger, token: either(isString, isNull), seq: isInteger, ts_ms: isInteger })],
+  ["server_session_resumed", struct({ type: oneOf("server_session_resumed"), session_id: isString, call_id: isString, last_seq: isInteger, token: either(isString, isNull), from_store: isBoolean, seq: isInteger, ts_ms: isInteger })],
   ["server_audio_flush", struct({ type: oneOf("server_audio_flush"), item_id: either(isString, isNull), reason: isString, seq: isInteger, ts_ms: isInteger })],
-  ["server_audio_item", struct({ type: oneOf("server_audio_item"), item_index: isInteger, response_id: isString, item_id: isString, format: isAudioFormat, output_index: isInteger, content_index: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["server_audio_item", struct({ type: oneOf("server_audio_item"), item_index: isInteger, response_id: isString, item_id: isString, format: isAudioFormat, output_index: isInteger, content_index: isInteger, offset_samples: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
   ["server_audio_received", struct({ type: oneOf("server_audio_received"), offset: isInteger, seq: isInteger, ts_ms: isInteger })],
   ["server_goodbye", struct({ type: oneOf("server_goodbye"), reason: isString, resume_token: either(isString, isNull), retry_after_ms: either(isInteger, isNull), seq: isInteger, ts_ms: isInteger })],
   ["server_latency", struct({ type: oneOf("server_latency"), response_id: isString, turn_end_to_audio_ms: isInteger, stages_ms: recordOf(isInteger), seq: isInteger, ts_ms: isInteger })],

@@ -1,0 +1,62 @@
+"""The right to come back to a call: a token that is good for one resume."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable
+
+_SEPARATOR = "."
+
+
+def call_of(token: str) -> str:
+    """The call that a token names, right or wrong."""
+    return token.rpartition(_SEPARATOR)[0]
+
+
+class Ticket:
+    """The token of one call. `new_id` is the runtime's: unguessable. `kept` is that of an earlier ticket of the call.
+
+    A token is used up when its user has got the next one, which its first word on the new socket proves: that socket
+    may be lost as well.
+    """
+
+    __slots__ = ("_call_id", "_hashes", "_new_id", "on_change")
+
+    def __init__(self, call_id: str, new_id: Callable[[str], str], kept: str = "") -> None:
+        self._call_id = call_id
+        self._new_id = new_id
+        self._hashes = kept.split()
+        self.on_change: Callable[[str], None] = _keep_nothing
+        """Told what a store may keep, whenever that changes."""
+
+    @property
+    def kept(self) -> str:
+        """What a store may keep of it: the hashes of the tokens that are good now."""
+        return " ".join(self._hashes)
+
+    def renew(self, used: str | None = None) -> str:
+        """A new token, given for the good one that was `used`, which stays good until `confirm`."""
+        token = f"{self._call_id}{_SEPARATOR}{self._new_id('resume')}"
+        self._hashes = [*([_hash_of(used)] if used is not None else []), _hash_of(token)]
+        self.on_change(self.kept)
+        return token
+
+    def is_good(self, token: str) -> bool:
+        """Whether the token opens the call."""
+        shown = _hash_of(token)
+        return any(hmac.compare_digest(shown, one) for one in self._hashes)
+
+    def confirm(self) -> None:
+        """The newest token has arrived: no other is good any more."""
+        if len(self._hashes) > 1:
+            self._hashes = self._hashes[-1:]
+            self.on_change(self.kept)
+
+
+def _hash_of(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _keep_nothing(kept: str) -> None:
+    """For calls that no store keeps."""
