@@ -13,6 +13,7 @@ import random
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from starlette.websockets import WebSocket
@@ -119,8 +120,14 @@ class Wire:
         self._page = page
         self._to_server: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.cut = False
-        scope = {"type": "websocket", "headers": [], "path": "/", "query_string": b"", "subprotocols": []}
-        self._websocket = WebSocket(scope, self._to_server.get, self._send)  # type: ignore[arg-type]
+        scope: dict[str, Any] = {
+            "type": "websocket",
+            "headers": [],
+            "path": "/",
+            "query_string": b"",
+            "subprotocols": [],
+        }
+        self._websocket = WebSocket(scope, self._to_server.get, self._send)
         self._handler = (make_agent, calls, settings)
         self.serving: asyncio.Task[None] | None = None
 
@@ -174,7 +181,7 @@ class Page:
         self._plan = deque(enumerate(talk, 1))
         self._chance = chance
         self._cut_share = cut_share
-        self._make = {"make_agent": make_agent, "calls": calls, "settings": settings}
+        self._make_wire = partial(Wire, self, make_agent=make_agent, calls=calls, settings=settings)
         self._wire: Wire | None = None
         self._old: list[asyncio.Task[None]] = []
         self._away_until: float | None = None
@@ -219,7 +226,7 @@ class Page:
         return True
 
     async def _connect(self) -> None:
-        self._wire = wire = Wire(self, **self._make)
+        self._wire = wire = self._make_wire()
         self._names.clear()
         self._indexes.clear()
         await wire.open()
