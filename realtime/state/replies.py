@@ -1,0 +1,435 @@
+"""The bridge: the events of a call as reply events, and those as messages. A pure projection of the log.
+
+| realtime event | reply events |
+|---|---|
+| the user's voice | a reply with the role `user`; `reply_id` and `block_id` are the item's |
+| an item with words or pictures that somebody adds | a whole reply of its role |
+| `agent_response_created` | REPLY_START, MODEL_CALL_START; the latter alone after tools or a lost link |
+| words of an answer, spoken or written | a text block per item |
+| its audio, where `keeps_audio` | a data block per item: all that was said, whatever was heard of it |
+| tool use | TOOL_CALL_*, and as soon as the model has finished TOOL_RESULT_START, or REQUIRE_EXTERNAL_EXECUTION |
+| a tool's result | TOOL_RESULT_*, or EXTERNAL_EXECUTION_RESULT where the tool runs in the client |
+| `agent_response_done` | MODEL_CALL_END |
+| `agent_error` | the reason of a reply that fails; CUSTOM `error` where it ends none |
+| somebody enters or leaves the room | CUSTOM `team_updated` |
+
+`reply_id` is the id of the turn's first response. Responses outside the conversation are no replies.
+
+**The end of a reply waits until it is true.** An answer is often there long before it is heard, and may be cut until
+then. So a spoken reply that is over ends when the answer to the next turn begins, the agent leaves, or `settle` is
+called; its end tells the words that were heard and the time when it was over. What the user says ends when its words
+are there and it can no longer go on after a pause. An answer that is withdrawn (a hasty turn end is undone) ends
+`interrupted` with empty words; `messages` leaves it out.
+
+**What comes later still** is told by CUSTOM `text_corrected` {reply_id, block_id, text}: a client cuts, deletes or
+replaces what stood in a reply that has ended; `messages` heeds it. And by CUSTOM `late_tool_result` {tool_result}: a
+tool that outlived the interruption of its reply.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from realtime.event import reply as r
+from realtime.event import server as s
+from realtime.event.base import Item
+from realtime.message import Msg, TextBlock, fold_messages
+from realtime.state._reply_turns import HASTY_MS, AgentReply, Outlet, UserReply
+from realtime.state.log import AudioRun, Entry
+
+OPEN_USER_REPLIES = 8
+"""Spoken turns whose words may still be on their way."""
+UNHEARD_REPLIES = 4
+"""Answers to one turn that are over and may still be cut."""
+KNOWN_ITEMS = 4_096
+"""Items of ended replies that may still be corrected, and ids that are not given a second time."""
+
+
+class ReplyProjection:
+    """Follows the log of one call. Two projections of one log give the same events, ids and times.
+
+    `created_at_of` makes ISO 8601 of the log's `ts_ms`. `client_tools` are the names of the tools that run in the
+    client as far as the call's first settings said so, which the log does not tell; later settings it does.
+    `user_name` is the user's until an item tells it. The state is that of the open replies, plus a bounded memory of
+    ids.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        created_at_of: Callable[[int], str],
+        keeps_audio: bool = False,
+        client_tools: Iterable[str] = (),
+        user_name: str = "user",
+    ) -> None:
+        self._out = Outlet(session_id, created_at_of)
+        self._keeps_audio = keeps_audio
+        self._client_tools = frozenset(client_tools)
+        self._user_name = user_name
+        self._model_names: dict[str, str] = {}
+        self._users: dict[str, UserReply] = {}
+        self._agents: list[AgentReply] = []
+        self._running: dict[tuple[str, str], AgentReply] = {}
+        self._spoken_at_ms = -1_000_000
+        # Where the words of an item stand that belongs to no open reply: (reply_id, block_id).
+        self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
+        self._reply_ids: OrderedDict[str, None] = OrderedDict()
+
+    def push(self, event: s.ServerEvent) -> list[r.AgentEvent]:
+        """What the next event of the log means for the replies."""
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            # A log that is read again has no audio: nothing but its own block may depend on it.
+            reply = self._running.get((event.agent_id, event.response_id)) if self._keeps_audio else None
+            if reply is None:
+                return []
+            self._out.at(event.seq, event.ts_ms)
+            reply.add_audio(event)
+            return self._out.take()
+        self._out.at(event.seq, event.ts_ms)
+        self._end_what_is_complete()
+        self._follow(event)
+        self._end_what_is_complete()
+        return self._out.take()
+
+    def settle(self) -> list[r.AgentEvent]:
+        """End every reply that is over, for a reader who does not wait to see whether it is heard."""
+        for reply in [*self._agents]:
+            if reply.is_over:
+                self._end_agent_reply(reply)
+        return self._out.take()
+
+    def is_open(self, reply_id: str) -> bool:
+        """Whether this reply of the agent is not over yet."""
+        return any(reply.reply_id == reply_id and not reply.is_over for reply in self._agents)
+
+    # -- following the log -----------------------------------------------------------------------------------------
+
+    def _follow(self, event: s.ServerEvent) -> None:
+        match event:
+            case s.AgentInputStartedEvent():
+                self._voice_starts(event)
+            case s.AgentInputDoneEvent():
+                self._spoken_at_ms = event.ts_ms
+                if (user := self._users.get(event.item_id)) is not None:
+                    user.is_quiet()
+            case s.AgentInputCommittedEvent():
+                self._user(event.item_id).commit()
+            case s.AgentInputTranscriptionDeltaEvent():
+                if event.item_id not in self._known:
+                    self._user(event.item_id).text.add(event.delta)
+            case s.AgentInputTranscriptionDoneEvent():
+                self._transcribed(event.item_id, event.transcript)
+            case s.AgentInputTranscriptionFailedEvent():
+                self._transcribed(event.item_id, None)
+            case s.AgentItemAddedEvent():
+                self._item_added(event)
+            case s.AgentItemDoneEvent():
+                self._item_done(event.item)
+            case s.AgentItemTruncatedEvent():
+                self._correct(event.item_id, event.transcript or "")
+            case s.AgentItemDeletedEvent():
+                self._correct(event.item_id, "")
+            case s.ServerAudioFlushEvent():
+                for reply in self._agents:
+                    reply.interrupt()
+            case s.AgentResponseCreatedEvent():
+                self._response_created(event)
+            case s.AgentErrorEvent():
+                self._failed(event)
+            case s.ServerSessionUpdatedEvent():
+                if (tools := (event.config or {}).get("tools")) is not None:
+                    self._client_tools = frozenset(str(tool.get("name")) for tool in tools)
+            case s.AgentReadyEvent():
+                # A call that goes on after its server was lost: whatever was open there will not be finished.
+                self._end_all(event.agent_id)
+                self._model_names[event.agent_id] = str((event.model or {}).get("model", ""))
+            case s.AgentEndedEvent():
+                self._end_all(event.agent_id)
+            case s.ServerSessionEndedEvent():
+                self._end_all(None)
+            case s.ServerRoomJoinedEvent() | s.ServerRoomLeftEvent():
+                joined = isinstance(event, s.ServerRoomJoinedEvent)
+                value = {"participant_id": event.participant_id, "name": event.name, "joined": joined}
+                self._out.emit(r.CustomEvent, "", name="team_updated", value=value)
+            case s.AgentResponseToolResultEvent():
+                self._tool_result(event)
+            case _:
+                self._follow_response(event)
+
+    def _follow_response(self, event: s.ServerEvent) -> None:
+        """What happens inside a response."""
+        key = (str(getattr(event, "agent_id", "")), str(getattr(event, "response_id", "")))
+        reply = self._running.get(key)
+        if reply is None:
+            return
+        match event:
+            case s.AgentResponseAudioTranscriptDeltaEvent():
+                reply.speaks = True
+                reply.add_words(event.item_id, event.delta)
+            case s.AgentResponseTextDeltaEvent():
+                reply.add_words(event.item_id, event.delta)
+            case s.AgentResponseAudioTranscriptDoneEvent():
+                reply.speaks = True
+                reply.settle_words(event.item_id, event.transcript)
+            case s.AgentResponseTextDoneEvent():
+                reply.settle_words(event.item_id, event.text)
+            case s.AgentResponseAudioDoneEvent():
+                reply.speaks = True
+                reply.end_audio(event.item_id, event.content_index)
+            case s.AgentResponseToolUseDeltaEvent() | s.AgentResponseToolUseDoneEvent():
+                call, complete = event.tool_use, isinstance(event, s.AgentResponseToolUseDoneEvent)
+                delta = event.delta if isinstance(event, s.AgentResponseToolUseDeltaEvent) else ""
+                reply.use_tool(call, delta, external=call.name in self._client_tools, complete=complete)
+            case s.AgentResponseDoneEvent():
+                del self._running[key]
+                errors, failed = reply.errors, event.status == "failed"
+                reply.finish_response(event)
+                reply.errors = []
+                for error in () if failed else errors:
+                    self._tell_error(error)
+            case _:
+                return
+
+    def _response_created(self, event: s.AgentResponseCreatedEvent) -> None:
+        if event.conversation == "none":
+            return
+        reply = next((one for one in self._agents if one.agent_id == event.agent_id and one.goes_on), None)
+        if reply is None:
+            over = [one for one in self._agents if one.is_over and one.agent_id == event.agent_id]
+            for place, one in enumerate(over):
+                # Without a word of the user it may go on with the same turn, and be cut together with what came before.
+                if one.is_followed or place < len(over) - UNHEARD_REPLIES:
+                    self._end_agent_reply(one)
+            reply_id = self._new_reply_id(event.response_id)
+            reply = AgentReply(self._out, reply_id, event.agent_id, event.agent_name)
+            self._agents.append(reply)
+        self._running[event.agent_id, event.response_id] = reply
+        reply.begin_response(event.response_id, self._model_names.get(event.agent_id, ""))
+
+    def _tool_result(self, event: s.AgentResponseToolResultEvent) -> None:
+        if any(reply.take_result(event.tool_result) for reply in reversed(self._agents)):
+            return
+        if event.tool_result.state != "interrupted":
+            value = {"tool_result": event.tool_result.model_dump()}
+            self._out.emit(r.CustomEvent, "", name="late_tool_result", value=value)
+
+    def _failed(self, event: s.AgentErrorEvent) -> None:
+        """Only what the model reports can end a reply; whether it does is known when its response is over."""
+        if event.error_type == "provider_error":
+            for reply in self._agents:
+                if reply.response_id is not None:
+                    reply.errors.append(event)
+                    return
+                if reply.goes_on and reply.waits == "tools":
+                    reply.fail(event.message)
+                    return
+        self._tell_error(event)
+
+    def _tell_error(self, event: s.AgentErrorEvent) -> None:
+        value = {
+            "error_type": event.error_type,
+            "code": event.code,
+            "message": event.message,
+            "retryable": event.retryable,
+        }
+        self._out.emit(r.CustomEvent, "", name="error", value=value)
+
+    # -- what the user says ----------------------------------------------------------------------------------------
+
+    def _voice_starts(self, event: s.AgentInputStartedEvent) -> None:
+        for item_id, other in self._users.items():
+            if item_id != event.item_id:
+                other.is_quiet()
+        self._turn_is_taken()
+        if event.item_id in self._known:
+            # Said again under the name of what has ended: the words go into a reply of their own.
+            del self._known[event.item_id]
+        self._user(event.item_id).speaks()
+
+    def _turn_is_taken(self) -> None:
+        """The next response answers the user, not the tools of before."""
+        for reply in self._agents:
+            if reply.goes_on and reply.waits == "tools":
+                reply.waits = None
+            reply.is_followed = reply.is_followed or reply.is_over
+
+    def _user(self, item_id: str) -> UserReply:
+        user = self._users.get(item_id)
+        if user is None:
+            while len(self._users) >= OPEN_USER_REPLIES:
+                self._end_user_reply(next(iter(self._users.values())))
+            user = UserReply(self._out, self._new_reply_id(item_id), item_id, self._user_name)
+            self._users[item_id] = user
+        return user
+
+    def _transcribed(self, item_id: str, transcript: str | None) -> None:
+        if item_id not in self._known:
+            self._user(item_id).transcribed(transcript)
+        elif transcript is not None:
+            self._correct(item_id, transcript)
+
+    # -- items -----------------------------------------------------------------------------------------------------
+
+    def _item_added(self, event: s.AgentItemAddedEvent) -> None:
+        item = event.item
+        if item.role == "user" and (item.text or any(part.type == "audio" for part in item.content)):
+            self._turn_is_taken()
+        if item.role == "user" and item.name:
+            self._user_name = item.name
+        if item.role == "user" and any(part.type == "audio" for part in item.content):
+            user = self._user(item.id)
+            user.committed = True
+            if item.text:
+                user.text.settle(item.text)
+        elif item.text or item.tool_call or item.tool_result or any(part.image for part in item.content):
+            self._whole_reply(item, event.agent_name)
+
+    def _whole_reply(self, item: Item, agent_name: str) -> None:
+        """An item that somebody adds as it is: typed, shown, or told to the model as history."""
+        out, reply_id = self._out, self._new_reply_id(item.id)
+        role = item.role or "assistant"
+        name = item.name or (agent_name if role == "assistant" else self._user_name if role == "user" else role)
+        out.emit(r.ReplyStartEvent, reply_id, session_id=out.session_id, name=name, role=role)
+        if item.text:
+            out.emit(r.TextBlockStartEvent, reply_id, block_id=item.id)
+            out.emit(r.TextBlockDeltaEvent, reply_id, block_id=item.id, delta=item.text)
+            out.emit(r.TextBlockEndEvent, reply_id, block_id=item.id)
+        for place, part in enumerate(item.content):
+            if part.image and role != "system":
+                media_type = part.media_type or "image/jpeg"
+                block_id = f"{item.id}_{place}"
+                out.emit(r.DataBlockStartEvent, reply_id, block_id=block_id, media_type=media_type)
+                out.emit(r.DataBlockDeltaEvent, reply_id, block_id=block_id, data=part.image)
+                out.emit(r.DataBlockEndEvent, reply_id, block_id=block_id)
+        if (call := item.tool_call) is not None and role == "assistant":
+            out.emit(r.ToolCallStartEvent, reply_id, tool_call_id=call.id, tool_call_name=call.name)
+            out.emit(r.ToolCallDeltaEvent, reply_id, tool_call_id=call.id, delta=call.input)
+            out.emit(r.ToolCallEndEvent, reply_id, tool_call_id=call.id)
+        if (result := item.tool_result) is not None and role == "assistant":
+            text = result.output_text(names_media=True)
+            out.emit(r.ToolResultStartEvent, reply_id, tool_call_id=result.id, tool_call_name=result.name)
+            out.emit(r.ToolResultTextDeltaEvent, reply_id, tool_call_id=result.id, delta=text)
+            out.emit(r.ToolResultEndEvent, reply_id, tool_call_id=result.id, state=result.state)
+        out.emit(r.ReplyEndEvent, reply_id, session_id=out.session_id)
+        self._remember(item.id, reply_id)
+
+    def _item_done(self, item: Item) -> None:
+        if (user := self._users.get(item.id)) is not None:
+            if user.text.words.strip() != item.text:
+                user.text.settle(item.text)
+            return
+        for reply in self._agents:
+            if item.id in reply.texts:
+                reply.complete_item(item.id, item.text)
+
+    def _correct(self, item_id: str, text: str) -> None:
+        """Other words of an item count than those that were told."""
+        if (user := self._users.get(item_id)) is not None:
+            user.text.truncate(text)
+            return
+        for reply in self._agents:
+            if item_id in reply.texts:
+                reply.truncate(item_id, text)
+                return
+        if item_id in self._known:
+            reply_id, block_id = self._known[item_id]
+            value = {"reply_id": reply_id, "block_id": block_id, "text": text}
+            self._out.emit(r.CustomEvent, "", name="text_corrected", value=value)
+
+    # -- ends ------------------------------------------------------------------------------------------------------
+
+    def _end_what_is_complete(self) -> None:
+        ts_ms = self._out.ts_ms
+        for user in [*self._users.values()]:
+            if user.is_complete(ts_ms):
+                self._end_user_reply(user)
+        for reply in [*self._agents]:
+            # Written words are not cut; but an answer to a turn that ended in haste is withdrawn.
+            if reply.is_over and not reply.speaks and ts_ms > self._spoken_at_ms + HASTY_MS:
+                self._end_agent_reply(reply)
+
+    def _end_user_reply(self, user: UserReply) -> None:
+        del self._users[user.item_id]
+        user.end()
+        self._remember(user.item_id, user.reply_id)
+
+    def _end_agent_reply(self, reply: AgentReply) -> None:
+        self._agents.remove(reply)
+        self._running = {key: one for key, one in self._running.items() if one is not reply}
+        reply.end()
+        for item_id in reply.texts:
+            self._remember(item_id, reply.reply_id)
+
+    def _end_all(self, agent_id: str | None) -> None:
+        """Of this agent, or of everybody; what the user says is told by an agent."""
+        for user in [*self._users.values()]:
+            self._end_user_reply(user)
+        for reply in [*self._agents]:
+            if agent_id is None or reply.agent_id == agent_id:
+                self._end_agent_reply(reply)
+
+    def _remember(self, item_id: str, reply_id: str) -> None:
+        self._known[item_id] = (reply_id, item_id)
+        if len(self._known) > KNOWN_ITEMS:
+            self._known.popitem(last=False)
+
+    def _new_reply_id(self, wanted: str) -> str:
+        """The id, unless another reply has it: some models count from one on every link."""
+        reply_id = f"{wanted}_{self._out.seq}" if wanted in self._reply_ids else wanted
+        self._reply_ids[reply_id] = None
+        if len(self._reply_ids) > KNOWN_ITEMS:
+            self._reply_ids.popitem(last=False)
+        return reply_id
+
+
+def project(
+    entries: Iterable[Entry],
+    session_id: str,
+    *,
+    created_at_of: Callable[[int], str],
+    client_tools: Iterable[str] = (),
+    user_name: str = "user",
+) -> list[r.AgentEvent]:
+    """The reply events of a whole log. Its runs of audio hold none, so there are no data blocks of speech."""
+    projection = ReplyProjection(
+        session_id, created_at_of=created_at_of, client_tools=client_tools, user_name=user_name
+    )
+    events: list[r.AgentEvent] = []
+    for entry in entries:
+        if not isinstance(entry, AudioRun):
+            events += projection.push(entry)
+    return events
+
+
+def messages(events: Iterable[r.AgentEvent]) -> list[Msg]:
+    """The messages of a call: the fold of its reply events, with later corrections, without what came to nothing."""
+    kept = [*events]
+    folded = {message.id: message for message in fold_messages(kept)}
+    for event in kept:
+        if isinstance(event, r.CustomEvent) and event.name == "text_corrected":
+            message = folded.get(event.value["reply_id"])
+            if message is not None:
+                _correct(message, event.value["block_id"], event.value["text"], event.created_at)
+    return [message for message in folded.values() if not _came_to_nothing(message)]
+
+
+def _correct(message: Msg, block_id: str, text: str, created_at: str) -> None:
+    blocks = message.content
+    for place, block in enumerate(blocks):
+        if isinstance(block, TextBlock) and block.id == block_id:
+            blocks[place] = msgspec.structs.replace(block, text=text)
+            return
+    if text:
+        blocks.append(TextBlock(text=text, id=block_id, created_at=created_at, finished_at=created_at))
+
+
+def _came_to_nothing(message: Msg) -> bool:
+    """Withdrawn, deleted, or a noise that was taken for a voice."""
+    if any(not isinstance(block, TextBlock) or block.text for block in message.content):
+        return False
+    empty: list[str | None] = ["interrupted", "completed"] if message.role == "assistant" else ["interrupted"]
+    return message.finished_reason in empty
