@@ -21,6 +21,7 @@ from realtime.message.blocks import (
     URLSource,
     VideoBlock,
     read_block,
+    system_reminder,
 )
 from realtime.message.canonical import canonical_json
 from realtime.message.msg import (
@@ -68,4 +69,5 @@ __all__ = [
     "check_pairs",
     "fold_messages",
     "read_block",
+    "system_reminder",
 ]

@@ -187,6 +187,11 @@ class HintBlock(_Block, frozen=True, kw_only=True, tag="hint"):
         _check_parts(self.hint, "HintBlock.hint")
 
 
+def system_reminder(text: str) -> str:
+    """`text` in the tags that models know as the system's voice: the recommended form of a hint."""
+    return f"<system-reminder>\n{text}\n</system-reminder>"
+
+
 class PermissionRule(_Checked, frozen=True, kw_only=True):
     """Whether a tool may run without a question. `rule_content`: a pattern for its arguments, null for all."""
 
