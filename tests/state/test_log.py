@@ -1,7 +1,8 @@
 """The log of a call: its order, its bound, its readers, and audio kept as runs."""
 
 import logging
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -188,6 +189,53 @@ def test_reading_on_from_a_place_gives_everything_later(
     later = log.read(after_seq)
     assert later == [entry for entry in log.read() if last_seq(entry) > after_seq]
     assert bool(later) == (after_seq < len(course))
+
+
+@given(st.integers(1, 10), st.integers(0, 40), st.integers(0, 45))
+def test_the_log_knows_from_where_it_holds_everything(max_entries: int, appended: int, after_seq: int) -> None:
+    log = Log(Clock(), max_entries=max_entries)
+    for _ in range(appended):
+        log.append(other())
+    assert log.first_seq == max(0, appended - max_entries) + 1
+    later = [entry.seq for entry in log.read(after_seq)]
+    assert log.holds(after_seq) == (later == list(range(after_seq + 1, appended + 1)))
+
+
+def test_reading_the_latest_does_not_look_at_the_rest() -> None:
+    log = Log(Clock(), max_entries=1_000)
+    for _ in range(1_000):
+        log.append(other())
+    looked_at = 0
+
+    class Looks(deque[Entry]):
+        def __reversed__(self) -> Iterator[Entry]:
+            nonlocal looked_at
+            for entry in super().__reversed__():
+                looked_at += 1
+                yield entry
+
+    log._entries = Looks(log._entries)
+    assert [entry.seq for entry in log.read(997)] == [998, 999, 1000]
+    assert looked_at == 4
+
+
+# -- going on after a stored log ---------------------------------------------------------------------------------------
+
+
+def test_a_log_goes_on_after_a_stored_one() -> None:
+    clock = Clock()
+    log = Log(clock, last_seq=40, start_ms=61_234)
+    assert (log.last_seq, log.first_seq, log.now_ms()) == (40, 41, 61_234)
+    assert log.holds(40)
+    assert not log.holds(39)
+    assert log.read() == []
+    clock.now += 0.5
+    log.append(other())
+    log.append(audio("item", 100))
+    assert [(entry.seq, entry.ts_ms) for entry in log.read(40)] == [(41, 61_734), (42, 61_734)]
+    assert log.now_ms() == 61_734
+    assert log.holds(40)
+    assert not log.holds(39)
 
 
 # -- readers -----------------------------------------------------------------------------------------------------------
