@@ -1,18 +1,34 @@
 """Content blocks: their wire form and what they refuse."""
 
-from typing import Any
+import base64
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from typing import Any, get_args
 
 import msgspec
 import pytest
 
 from realtime.message import (
+    AudioBlock,
     Base64Source,
     Block,
     DataBlock,
+    HintBlock,
+    ImageBlock,
+    PermissionRule,
     TextBlock,
+    ThinkingBlock,
     ToolCallBlock,
+    ToolCallState,
     ToolResultBlock,
+    ToolResultState,
+    ToolUseBlock,
     URLSource,
+    VideoBlock,
+    read_block,
+    system_reminder,
 )
 
 WIRE: list[tuple[Block, dict[str, Any]]] = [
@@ -80,3 +96,262 @@ def test_the_text_of_a_result_of_blocks_is_that_of_its_text_blocks() -> None:
     )
     assert result.output_text() == "rain\n12 °C"
     assert result.output_text(names_media=True) == "rain\n12 °C\n[image/png, which cannot be shown to you]"
+
+
+PNG = Base64Source(data=b"\x89PNG", media_type="image/png")
+MAKERS: dict[str, Callable[..., Block]] = {
+    "text": lambda **fields: TextBlock(text="x", **fields),
+    "thinking": lambda **fields: ThinkingBlock(thinking="x", **fields),
+    "data": lambda **fields: DataBlock(source=PNG, **fields),
+    "hint": lambda **fields: HintBlock(hint="x", **fields),
+    "tool_call": lambda **fields: ToolCallBlock(**{"id": "c1", "name": "f"} | fields),
+    "tool_result": lambda **fields: ToolResultBlock(**{"id": "c1", "name": "f"} | fields),
+}
+GENERATED = ("text", "thinking", "data", "hint")
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_the_type_of_a_block_is_fixed(kind: str) -> None:
+    """MSG-25, MSG-30, MSG-34, MSG-48, MSG-55, MSG-66: a wrong value is rejected. MSG-29: the right one is accepted."""
+    assert MAKERS[kind](type=kind).type == kind
+    for wrong in (*(MAKERS.keys() - {kind}), "tool_use", "", None):
+        with pytest.raises(ValueError, match=f"is '{kind}', not"):
+            MAKERS[kind](type=wrong)
+
+
+@pytest.mark.parametrize(("source", "kind"), [(PNG, "base64"), (URLSource(url="file:///a", media_type="a/b"), "url")])
+def test_the_type_of_a_source_is_fixed(source: Base64Source | URLSource, kind: str) -> None:
+    """MSG-39, MSG-42: a wrong value is rejected."""
+    fields = msgspec.structs.asdict(source)
+    assert type(source)(type=kind, **fields) == source  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match=f"is '{kind}', not 'text'"):
+        type(source)(type="text", **fields)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("kind", GENERATED)
+def test_an_id_is_generated_unless_it_is_given(kind: str) -> None:
+    """MSG-27, MSG-32, MSG-35, MSG-50: two blocks differ; an explicit id is kept."""
+    assert MAKERS[kind]().id != MAKERS[kind]().id
+    assert MAKERS[kind](id="mine").id == "mine"
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_block_is_read_from_its_bare_object(kind: str) -> None:
+    """MSG-16: each block from its bare dict. MSG-45: what is dumped is JSON."""
+    block = MAKERS[kind](created_at="2026-01-01T00:00:00.000Z", finished_at="2026-01-01T00:00:01.000Z")
+    assert read_block(json.loads(json.dumps(block.model_dump()))) == block
+
+
+def test_the_url_is_dumped_as_plain_text() -> None:
+    """MSG-45: json.dumps(model_dump()) of every block kind."""
+    link = DataBlock(source=URLSource(url="https://example.org/a%20b.png?x=1#y", media_type="image/png"))
+    assert json.loads(json.dumps(link.model_dump()))["source"]["url"] == "https://example.org/a%20b.png?x=1#y"
+
+
+def test_the_smallest_text_block_gets_an_id() -> None:
+    """MSG-28: loads, id is generated."""
+    block = read_block({"type": "text", "text": "Hi"})
+    assert isinstance(block, TextBlock)
+    assert block.text == "Hi"
+    assert block.id
+
+
+@pytest.mark.parametrize("text", ["", "👩‍🚀 and 🇳🇴", "שלום, مرحبا", "line\u2028line\x00"])
+def test_text_survives_the_round_trip(text: str) -> None:
+    """MSG-26, MSG-31: emoji, RTL, empty string."""
+    for block in (TextBlock(text=text), ThinkingBlock(thinking=text)):
+        assert read_block(json.loads(json.dumps(block.model_dump()))) == block
+
+
+def test_what_a_provider_adds_to_thinking_is_kept() -> None:
+    """MSG-33: add `signature`, dump, load, dump equal."""
+    block = ThinkingBlock(thinking="hm", signature="c2ln", redacted={"n": [1]})  # type: ignore[call-arg]
+    dumped = block.model_dump()
+    assert (dumped["signature"], dumped["redacted"], dumped["thinking"]) == ("c2ln", {"n": [1]}, "hm")
+    assert "extra" not in dumped
+    loaded = read_block(json.loads(json.dumps(dumped)))
+    assert loaded.model_dump() == dumped
+    assert loaded == block
+
+
+def test_the_source_is_chosen_by_its_type() -> None:
+    """MSG-36: both dicts load to the right class."""
+    inside = read_block({"type": "data", "source": {"type": "base64", "data": "iVBORw==", "media_type": "image/png"}})
+    outside = read_block({"type": "data", "source": {"type": "url", "url": "https://a.b/c", "media_type": "a/b"}})
+    assert isinstance(inside, DataBlock)
+    assert isinstance(outside, DataBlock)
+    assert inside.source == Base64Source(data=b"\x89PNG", media_type="image/png")
+    assert outside.source == URLSource(url="https://a.b/c", media_type="a/b")
+
+
+def test_a_data_block_may_have_a_name() -> None:
+    """MSG-37: default and set."""
+    assert DataBlock(source=PNG).name is None
+    assert DataBlock(source=PNG, name="radar.png").model_dump()["name"] == "radar.png"
+
+
+@pytest.mark.parametrize(
+    ("media_type", "data"),
+    [
+        ("image/png", b"\x89PNG\r\n\x1a\n"),
+        ("audio/wav", b"RIFF\x24\x00\x00\x00WAVE"),
+        ("video/mp4", b"\x00\x00\x00\x18ftypmp42"),
+        ("audio/pcm;rate=24000", bytes(range(256))),
+    ],
+)
+def test_binary_data_travels_as_base64_text(media_type: str, data: bytes) -> None:
+    """MSG-38, MSG-40, MSG-41: decodes to the original bytes; the media type is kept."""
+    block = DataBlock(source=Base64Source(data=data, media_type=media_type))
+    source = json.loads(json.dumps(block.model_dump()))["source"]
+    assert base64.b64decode(source["data"]) == data
+    assert source["media_type"] == media_type
+    assert read_block(block.model_dump()) == block
+
+
+def test_data_is_taken_as_bytes_or_as_base64_text() -> None:
+    as_text: Any = "iVBORw=="
+    as_buffer: Any = bytearray(b"\x89PNG")
+    assert Base64Source(data=as_text, media_type="image/png") == PNG
+    assert Base64Source(data=as_buffer, media_type="image/png") == PNG
+    with pytest.raises(ValueError, match="not valid base64"):
+        Base64Source(data="?" + as_text, media_type="image/png")
+    with pytest.raises(TypeError, match="data is bytes, not int"):
+        Base64Source(data=7, media_type="image/png")  # type: ignore[arg-type]
+
+
+def test_a_source_needs_its_media_type() -> None:
+    """MSG-41, MSG-44: required."""
+    with pytest.raises(TypeError, match="media_type"):
+        Base64Source(data=b"")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="media_type"):
+        URLSource(url="https://example.org/a.png")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("url", ["http://example.org/", "https://u@h:1/p?q=%C3%BC#f", "file:///tmp/a.png", "data:,x"])
+def test_a_uri_is_accepted(url: str) -> None:
+    """MSG-43: http, https, file accepted."""
+    assert URLSource(url=url, media_type="image/png").url == url
+
+
+@pytest.mark.parametrize(
+    "url", ["not a url", "", "example.org/a", "http://", "https:///a", "http://a/ü", "http://a/%zz"]
+)
+def test_what_is_no_uri_is_refused(url: str) -> None:
+    """MSG-43: "not a url" raises."""
+    with pytest.raises(ValueError, match="not a valid URI"):
+        URLSource(url=url, media_type="image/png")
+    with pytest.raises(ValueError, match="not a valid URI"):
+        read_block({"type": "data", "source": {"type": "url", "url": url, "media_type": "image/png"}})
+
+
+@pytest.mark.parametrize(
+    "hint", ["It is noon.", [TextBlock(text="radar"), DataBlock(source=PNG)]], ids=["text", "list"]
+)
+def test_a_hint_is_text_or_blocks(hint: Any) -> None:
+    """MSG-49: both forms round trip."""
+    block = HintBlock(hint=hint, source='{"label": "clock"}')
+    assert read_block(json.loads(json.dumps(block.model_dump()))) == block
+    with pytest.raises(TypeError, match=r"HintBlock\.hint is text or a list"):
+        HintBlock(hint=[ThinkingBlock(thinking="x")])  # type: ignore[list-item]
+
+
+def test_a_hint_may_be_wrapped_for_the_model() -> None:
+    """MSG-54: helper exists; unwrapped text also accepted."""
+    assert HintBlock(hint=system_reminder("noon")).hint == "<system-reminder>\nnoon\n</system-reminder>"
+    assert HintBlock(hint="noon").hint == "noon"
+
+
+def test_a_call_needs_its_id() -> None:
+    """MSG-56: missing id raises."""
+    with pytest.raises(TypeError, match="'id'"):
+        ToolCallBlock(name="f")  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="`id`"):
+        read_block({"type": "tool_call", "name": "f"})
+
+
+def test_the_input_of_a_call_is_a_json_string() -> None:
+    """MSG-58: dict raises in canon. AMB-02: a parsed view is a property; invalid JSON is kept as text."""
+    with pytest.raises(TypeError, match="input is str, not dict"):
+        ToolCallBlock(id="c1", name="f", input={"city": "Oslo"})  # type: ignore[arg-type]
+    assert ToolCallBlock(id="c1", name="f", input='{"city": "Oslo"}').arguments == {"city": "Oslo"}
+    assert ToolCallBlock(id="c1", name="f").arguments == {}
+    broken = ToolCallBlock(id="c1", name="f", input='{"city"')
+    assert (broken.input, broken.arguments) == ('{"city"', None)
+    assert ToolCallBlock(id="c1", name="f", input="[1]").arguments is None
+
+
+def test_a_call_has_five_states_and_begins_pending() -> None:
+    """MSG-59: membership. MSG-60: a new block has `pending`."""
+    assert get_args(ToolCallState) == ("pending", "asking", "allowed", "submitted", "finished")
+    assert ToolCallBlock(id="c1", name="f").state == "pending"
+    for state in get_args(ToolCallState):
+        assert ToolCallBlock(id="c1", name="f", state=state).state == state
+    with pytest.raises(ValueError, match="is one of pending"):
+        ToolCallBlock(id="c1", name="f", state="running")  # type: ignore[arg-type]
+
+
+def test_a_call_holds_permission_rules() -> None:
+    """HITL-07: fields test; they are what `suggested_rules` holds."""
+    rule = PermissionRule(tool_name="f", rule_content="rm *", behavior="deny", source="project")
+    assert (rule.tool_name, rule.rule_content, rule.behavior, rule.source) == ("f", "rm *", "deny", "project")
+    assert PermissionRule(tool_name="f").rule_content is None
+    for behavior in ("allow", "deny", "ask"):
+        assert PermissionRule(tool_name="f", behavior=behavior).behavior == behavior
+    with pytest.raises(ValueError, match="is one of allow, deny, ask"):
+        PermissionRule(tool_name="f", behavior="maybe")  # type: ignore[arg-type]
+
+    assert ToolCallBlock(id="c1", name="f").suggested_rules == []
+    call = ToolCallBlock(id="c1", name="f", suggested_rules=[rule])
+    assert read_block(json.loads(json.dumps(call.model_dump()))) == call
+    with pytest.raises(TypeError, match="list of PermissionRule"):
+        ToolCallBlock(id="c1", name="f", suggested_rules=["rule"])  # type: ignore[list-item]
+
+
+def test_a_result_has_five_states() -> None:
+    """MSG-70: membership."""
+    assert get_args(ToolResultState) == ("running", "success", "error", "interrupted", "denied")
+    for state in get_args(ToolResultState):
+        assert ToolResultBlock(id="c1", name="f", state=state).state == state
+    with pytest.raises(ValueError, match="is one of running"):
+        ToolResultBlock(id="c1", name="f", state="finished")  # type: ignore[arg-type]
+
+
+def test_states_are_read_in_either_case() -> None:
+    """AMB-30: values are lower case on the wire; the loader accepts either."""
+    call = read_block({"type": "tool_call", "id": "c1", "name": "f", "state": "ASKING"})
+    assert isinstance(call, ToolCallBlock)
+    assert call.state == "asking"
+
+
+def test_a_result_names_its_tool_and_may_hold_text_and_audio() -> None:
+    """MSG-68, MSG-69: round trip of a tool returning text + audio."""
+    sound = DataBlock(source=Base64Source(data=b"RIFF", media_type="audio/wav"))
+    result = ToolResultBlock(id="c1", name="radio", output=[TextBlock(text="the news"), sound])
+    loaded = read_block(json.loads(json.dumps(result.model_dump())))
+    assert isinstance(loaded, ToolResultBlock)
+    assert (loaded.name, loaded.output) == ("radio", [TextBlock(text="the news", id=result.output[0].id), sound])  # type: ignore[union-attr]
+    with pytest.raises(TypeError, match="output is text or a list"):
+        ToolResultBlock(id="c1", name="f", output=[HintBlock(hint="x")])  # type: ignore[list-item]
+
+
+def test_older_names_are_understood() -> None:
+    """AMB-01: `ToolUseBlock` is an alias. AMB-08: media blocks are constructor helpers that return DataBlock."""
+    assert ToolUseBlock is ToolCallBlock
+    assert ImageBlock(source=PNG, id="b1") == DataBlock(source=PNG, id="b1")
+    link = URLSource(url="https://example.org/a", media_type="audio/wav")
+    assert AudioBlock(source=link).source == link
+    with pytest.raises(ValueError, match="'audio/wav' is no video"):
+        VideoBlock(source=link)
+
+
+def test_blocks_can_be_copied_and_pickled() -> None:
+    thinking = ThinkingBlock(thinking="x", signature="s")  # type: ignore[call-arg]
+    for block in (thinking, ToolResultBlock(id="c1", name="f", output=[TextBlock(text="x")])):
+        assert copy.deepcopy(block) == block
+        assert pickle.loads(pickle.dumps(block)) == block
+
+
+@pytest.mark.parametrize("data", [{}, {"type": "tool_use"}, {"type": 7}, {"type": "text", "text": 7}, {"type": "data"}])
+def test_what_is_no_block_is_refused_in_a_sentence(data: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"unknown block type|Block: "):
+        read_block(data)

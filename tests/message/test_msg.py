@@ -1,0 +1,350 @@
+"""`Msg`: what it may hold, how it is built, read and handed out."""
+
+import copy
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.event import TextBlockDeltaEvent
+from realtime.message import (
+    AssistantMsg,
+    Base64Source,
+    Block,
+    DataBlock,
+    HintBlock,
+    Msg,
+    PermissionRule,
+    SystemMsg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    URLSource,
+    Usage,
+    UserMsg,
+    check_pairs,
+)
+
+TEXT = TextBlock(text="Look:")
+IMAGE = DataBlock(source=Base64Source(data=b"\x89PNG", media_type="image/png"))
+CALL = ToolCallBlock(id="c1", name="weather", input="{}")
+RESULT = ToolResultBlock(id="c1", name="weather", output="rain")
+THINKING = ThinkingBlock(thinking="hm", signature="s")  # type: ignore[call-arg]
+HINT = HintBlock(hint="noon")
+ALL: list[Block] = [TEXT, THINKING, IMAGE, HINT, CALL, RESULT]
+
+words = st.text(max_size=20)
+ids = st.text(min_size=1, max_size=8)
+times = st.none() | st.just("2026-01-01T00:00:00.000Z")
+texts = st.builds(TextBlock, text=words, id=ids, created_at=times)
+sources = st.builds(Base64Source, data=st.binary(max_size=20), media_type=words) | st.builds(
+    URLSource, url=st.sampled_from(["https://example.org/ü".replace("ü", "u"), "file:///tmp/a"]), media_type=words
+)
+datas = st.builds(DataBlock, source=sources, id=ids, name=st.none() | words, finished_at=times)
+parts = words | st.lists(texts | datas, max_size=3)
+rules = st.builds(
+    PermissionRule,
+    tool_name=words,
+    rule_content=st.none() | words,
+    behavior=st.sampled_from(["allow", "deny", "ask"]),
+    source=words,
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=5,
+)
+metadata = st.dictionaries(words, json_values, max_size=3)
+blocks = st.one_of(
+    texts,
+    datas,
+    st.builds(
+        lambda thinking, id, more: ThinkingBlock(thinking=thinking, id=id, **more),
+        words,
+        ids,
+        st.fixed_dictionaries({}, optional={"signature": json_values, "ü": words}),
+    ),
+    st.builds(HintBlock, hint=parts, id=ids, source=st.none() | words),
+    st.builds(
+        ToolCallBlock,
+        id=ids,
+        name=words,
+        input=words,
+        state=st.sampled_from(["pending", "asking", "allowed", "submitted", "finished"]),
+        suggested_rules=st.lists(rules, max_size=2),
+    ),
+    st.builds(
+        ToolResultBlock,
+        id=ids,
+        name=words,
+        output=parts,
+        state=st.sampled_from(["running", "success", "error", "interrupted", "denied"]),
+    ),
+)
+optional = {
+    "id": ids,
+    "metadata": metadata,
+    "finished_at": times,
+    "finished_reason": st.sampled_from([None, "completed", "interrupted", "exceed_max_iters", "error"]),
+    "structured_output": st.none() | metadata,
+    "error": st.none() | words,
+}
+messages = st.one_of(
+    st.builds(UserMsg, words, st.lists(texts | datas, max_size=4), **optional),
+    st.builds(SystemMsg, words, st.lists(texts, max_size=3), **optional),
+    st.builds(
+        AssistantMsg,
+        words,
+        st.lists(blocks, max_size=5),
+        usage=st.none() | st.builds(Usage, input_tokens=st.integers(0, 9**9), output_tokens=st.integers(0, 9**9)),
+        **optional,
+    ),
+)
+
+
+@given(messages)
+def test_a_message_is_the_same_after_a_round_trip_through_json(msg: Msg) -> None:
+    """MSG-15: property test over random Msgs."""
+    loaded = Msg.from_json(msg.to_json())
+    assert loaded == msg
+    assert loaded.content == msg.content
+    assert loaded.to_json() == msg.to_json()
+    assert Msg.model_validate(json.loads(json.dumps(msg.model_dump()))) == msg
+
+
+def test_a_message_holds_one_turn_of_a_user_or_an_assistant() -> None:
+    """MSG-01: build both, JSON round trip equal."""
+    for msg in (UserMsg("Ann", "How is the weather?"), AssistantMsg("Friday", ALL)):
+        assert Msg.from_json(msg.to_json()) == msg
+
+
+def test_every_message_has_an_id_of_its_own() -> None:
+    """MSG-05: 10 000 Msgs, no duplicate id."""
+    assert len({UserMsg("Ann", None).id for _ in range(10_000)}) == 10_000
+
+
+def test_a_message_is_built_by_position_from_plain_text() -> None:
+    """MSG-18: the sample line. MSG-06: the name reads back. MSG-79: text becomes one TextBlock."""
+    msg = Msg("user", "Hello!", "user")
+    assert (msg.name, msg.role) == ("user", "user")
+    assert len(msg.content) == 1
+    assert msg.content[0].type == "text"
+    assert msg.get_text_content() == "Hello!"
+    with pytest.raises(TypeError, match="name of a message is text"):
+        Msg(None, "Hello!", "user")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("role", ["tool", "User", "", None])
+def test_another_role_is_refused_when_the_message_is_built(role: Any) -> None:
+    """MSG-07: any other role raises at construction."""
+    with pytest.raises(ValueError, match="a role is one of user, assistant, system"):
+        Msg("Ann", "Hi", role)
+
+
+def test_the_order_of_blocks_survives() -> None:
+    """MSG-08: order survives dump/load."""
+    mixed: list[Block] = [TextBlock(text=str(number)) if number % 2 else IMAGE for number in range(9)]
+    assert Msg.model_validate(UserMsg("Ann", mixed).model_dump()).content == mixed
+
+
+def test_metadata_is_not_shared() -> None:
+    """MSG-09: two Msgs, mutate one."""
+    given_to_both = {"k": 1}
+    one, other = UserMsg("Ann", "Hi", metadata=given_to_both), UserMsg("Ann", "Hi", metadata=given_to_both)
+    one.metadata["k"] = 2
+    assert (one.metadata, other.metadata, given_to_both) == ({"k": 2}, {"k": 1}, {"k": 1})
+    assert UserMsg("Ann", "Hi").metadata == {}
+
+
+def test_the_time_of_creation_is_iso_8601() -> None:
+    """MSG-10: `datetime.fromisoformat` parses it. AMB-13: with offset, UTC; read-only alias `timestamp`."""
+    msg = UserMsg("Ann", "Hi")
+    assert msg.created_at.endswith("Z")
+    offset = datetime.fromisoformat(msg.created_at).utcoffset()
+    assert offset is not None
+    assert offset.total_seconds() == 0
+    assert msg.timestamp == msg.created_at
+    with pytest.raises(AttributeError):
+        msg.timestamp = "now"  # type: ignore[misc]
+
+
+def test_what_a_reply_leaves_is_none_until_it_ends() -> None:
+    """MSG-13: dump contains them, default None."""
+    dumped = AssistantMsg("Friday", []).model_dump()
+    fields = ("finished_at", "usage", "finished_reason", "structured_output", "error")
+    assert {name: dumped[name] for name in fields} == dict.fromkeys(fields)
+
+
+@pytest.mark.parametrize("block", [THINKING, HINT, CALL, RESULT], ids=lambda block: block.type)
+def test_a_user_says_and_shows_and_nothing_else(block: Block) -> None:
+    """MSG-21: each of the other four block types raises. MSG-20: on the constructor."""
+    with pytest.raises(ValueError, match=f"a user message holds no {block.type} block"):
+        UserMsg("Ann", [TEXT, block])
+
+
+@pytest.mark.parametrize("block", [IMAGE, THINKING, HINT, CALL, RESULT], ids=lambda block: block.type)
+def test_a_system_message_is_text(block: Block) -> None:
+    """MSG-22: DataBlock in SystemMsg raises. MSG-20: on the constructor."""
+    assert SystemMsg("system", [TEXT]).content == [TEXT]
+    with pytest.raises(ValueError, match=f"a system message holds no {block.type} block"):
+        SystemMsg("system", [block])
+
+
+def test_an_assistant_message_may_hold_everything() -> None:
+    """MSG-23: all six at once is accepted."""
+    assert AssistantMsg("Friday", ALL).content == ALL
+
+
+def test_a_user_message_may_mix_text_and_images() -> None:
+    """MSG-14: text + image + text in one UserMsg. MSG-81: build, accepted."""
+    after = TextBlock(text="What is it?")
+    assert UserMsg("Ann", [TEXT, IMAGE, after]).content == [TEXT, IMAGE, after]
+
+
+@pytest.mark.parametrize("content", [7, [7], ["text"], b"bytes"])
+def test_content_is_text_or_blocks(content: Any) -> None:
+    with pytest.raises(TypeError, match="content of a message is text or blocks"):
+        UserMsg("Ann", content)
+
+
+def test_content_may_be_one_block_or_objects_from_json() -> None:
+    assert UserMsg("Ann", TEXT).content == [TEXT]
+    assert UserMsg("Ann", [TEXT.model_dump()]).content == [TEXT]
+
+
+@pytest.mark.parametrize(("factory", "role"), [(UserMsg, "user"), (AssistantMsg, "assistant"), (SystemMsg, "system")])
+def test_factories_give_their_role(factory: Any, role: str) -> None:
+    """MSG-76, MSG-77, MSG-78: positional and keyword."""
+    for msg in (factory("Ann", "Hi"), factory(name="Ann", content="Hi")):
+        assert (msg.name, msg.role, msg.get_text_content()) == ("Ann", role, "Hi")
+
+
+def test_a_factory_takes_an_id_and_no_content() -> None:
+    """MSG-80: as in the reconstruction sample."""
+    msg = AssistantMsg(name="Friday", content=[], id="reply_1")
+    assert (msg.id, msg.content) == ("reply_1", [])
+
+
+def test_optional_fields_may_be_given() -> None:
+    """MSG-82: keyword arguments on the factories."""
+    usage = Usage(input_tokens=1, output_tokens=2, cache_input_tokens=3)
+    msg = AssistantMsg(
+        "Friday",
+        "Hi",
+        metadata={"k": [1]},
+        created_at="2026-01-01T00:00:00.000Z",
+        finished_at="2026-01-01T00:00:01.000Z",
+        usage=usage,
+        finished_reason="error",
+        structured_output={"city": "Oslo"},
+        error="gone",
+    )
+    assert Msg.from_json(msg.to_json()) == msg
+    assert (msg.usage, msg.metadata, msg.structured_output) == (usage, {"k": [1]}, {"city": "Oslo"})
+
+
+def test_text_is_joined_by_the_separator() -> None:
+    """MSG-83: two blocks, custom separator."""
+    msg = UserMsg("Ann", [TextBlock(text="a"), IMAGE, TextBlock(text="b")])
+    assert msg.get_text_content() == "a\nb"
+    assert msg.get_text_content(separator=" | ") == "a | b"
+
+
+def test_there_is_no_text_without_a_text_block() -> None:
+    """MSG-84: message with only a tool call (AMB-07)."""
+    assert AssistantMsg("Friday", [CALL]).get_text_content() is None
+    assert AssistantMsg("Friday", "").get_text_content() == ""
+
+
+def test_blocks_are_found_by_type() -> None:
+    """MSG-85: `"tool_call"` on a mixed message. MSG-86: no argument, and a list. MSG-87: true and false case.
+    MSG-88: found / None."""
+    second = ToolCallBlock(id="c2", name="clock")
+    msg = AssistantMsg("Friday", [*ALL, second])
+    assert msg.get_content_blocks("tool_call") == [CALL, second]
+    assert msg.get_content_blocks() == [*ALL, second]
+    assert msg.get_content_blocks(["hint", "text"]) == [TEXT, HINT]
+    assert msg.has_content_blocks("hint")
+    assert msg.get_first_content_block("tool_call") == CALL
+    user = UserMsg("Ann", "Hi")
+    assert not user.has_content_blocks("tool_call")
+    assert user.get_first_content_block("tool_call") is None
+    with pytest.raises(ValueError, match="unknown block type 'tool_use'"):
+        user.get_content_blocks("tool_use")  # type: ignore[arg-type]
+
+
+def test_a_result_without_its_call_is_flagged() -> None:
+    """MSG-67: pair checker flags orphans. AMB-16: not enforced on construction."""
+    assert AssistantMsg("Friday", [CALL, RESULT]).check_pairs() == []
+    assert AssistantMsg("Friday", [CALL]).check_pairs() == []
+    assert AssistantMsg("Friday", [RESULT, CALL]).check_pairs() == ["result c1 has no call before it"]
+    done = ToolCallBlock(id="c2", name="clock", state="finished")
+    assert AssistantMsg("Friday", [done]).check_pairs() == ["call c2 is finished and has no result"]
+    assert check_pairs([AssistantMsg("Friday", [CALL]), AssistantMsg("Friday", [RESULT])]) == []
+
+
+def test_a_frozen_message_cannot_be_changed_from_outside() -> None:
+    """MSG-19: mutation of the returned copy does not change the Msg. AMB-15: `frozen()` at the boundaries."""
+    msg = AssistantMsg("Friday", [*ALL], id="r1", metadata={"list": [1]}, structured_output={"list": [1]})
+    before = msg.to_json()
+    frozen = msg.frozen()
+
+    frozen.content.clear()
+    frozen.metadata["list"].append(2)
+    assert frozen.structured_output is not None
+    frozen.structured_output["list"].append(2)
+    with pytest.raises(TypeError, match="frozen"):
+        frozen.name = "Saturday"
+    with pytest.raises(TypeError, match="frozen"):
+        frozen.append_event(TextBlockDeltaEvent(reply_id="r1", block_id=TEXT.id, delta="more"))
+    msg.content.clear()
+    msg.metadata["list"].append(3)
+
+    assert frozen.to_json() == before
+    assert copy.deepcopy(frozen).to_json() == before
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    """AMB-15: mutable in canon; a copy shares nothing that can change."""
+    result = ToolResultBlock(id="c1", name="weather", output=[TextBlock(text="rain")])
+    msg = AssistantMsg("Friday", [result], id="r1", metadata={"list": []})
+    before = msg.to_json()
+    for twin in (msg.copy(), copy.deepcopy(msg)):
+        twin.content.append(TEXT)
+        twin.metadata["list"].append(1)
+        output = twin.get_content_blocks("tool_result")[0].output
+        assert isinstance(output, list)
+        output.clear()
+        twin.name = "Saturday"
+        assert msg.to_json() == before
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ([], "a message is a JSON object"),
+        ({"name": "Ann", "role": "user"}, "a message needs `content`"),
+        ({"name": "Ann", "role": "tool", "content": []}, "a role is one of"),
+        ({"name": 7, "role": "user", "content": []}, "name of a message is text"),
+        ({"name": "Ann", "role": "user", "content": [7]}, "content of a message"),
+        ({"name": "Ann", "role": "user", "content": [{"type": "tool_use"}]}, "unknown block type"),
+        ({"name": "Ann", "role": "user", "content": [CALL.model_dump()]}, "holds no tool_call"),
+        ({"name": "Ann", "role": "assistant", "content": [], "usage": {"input_tokens": "x"}}, "no message"),
+    ],
+)
+def test_what_is_no_message_is_refused_in_a_sentence(data: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Msg.model_validate(data)
+
+
+def test_broken_json_is_refused_in_a_sentence() -> None:
+    with pytest.raises(ValueError, match="a message is a JSON object"):
+        Msg.from_json(b'{"name":')
+
+
+def test_the_repr_tells_no_words() -> None:
+    assert repr(UserMsg("Ann", "secret", id="m1")) == "Msg(id='m1', name='Ann', role='user', content=[text])"
