@@ -1,6 +1,6 @@
 """`python -m bench [WHAT ...]`: measure, print a table and the limits, and write both where asked.
 
-WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`; without it, all of them.
+WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`; without it, all of them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.log import measure_log
 from bench.process import prefer
 from bench.report import Section, this_command, write_into_page
 
@@ -96,6 +97,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "barge-in": barge_in,
         "codecs": codecs,
         "local": local,
+        "log": lambda: measure_log(quick=quick),
     }
 
 
