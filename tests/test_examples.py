@@ -156,3 +156,11 @@ async def test_the_agent_of_the_quickstart_runs_without_a_server(capsys: pytest.
     exec(f"async def main():\n{body}", scope)
     await scope["main"]()  # type: ignore[operator]
     assert capsys.readouterr().out == "agent_ready\n"
+
+
+async def test_the_documented_reconstruction_loop_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """REC-04: each event of `reply_stream` is appended to the message that the first one began."""
+    msg = await load("reply").main()
+    assert msg.get_text_content() == "Hello! Nice to meet you."
+    assert msg.finished_reason == "completed"
+    assert "Friday said: Hello! Nice to meet you." in capsys.readouterr().out

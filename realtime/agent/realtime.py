@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
 
 from realtime.agent.audio_input import Detector
 from realtime.agent.conductor import Conductor
 from realtime.agent.host import Host
+from realtime.agent.replying import OwnCall, ReplyQueue
 from realtime.agent.tools import DEFAULT_TOOL_TIMEOUT_S, ToolRunner
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.config import SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
+from realtime.event.reply import AgentEvent
+from realtime.message import Msg
 from realtime.model.base import Connection, RealtimeModel, SessionUpdate, Settings
 from realtime.runtime import Runtime
 from realtime.tool import Toolkit
-from realtime.turn import Turn
+from realtime.turn import State, Turn
 
 logger = logging.getLogger(__name__)
 
@@ -30,14 +34,6 @@ DetectorFactory = Callable[[TurnDetection], Detector]
 
 LEAVE_S = 5.0
 """How long the end of a call waits for a tool that swallows its cancellation, or for a model that does not close."""
-
-
-class _OwnCall(Protocol):
-    """The private call around an agent that is used alone (a `realtime.session.Session`)."""
-
-    def receive(self, event: c.ClientEvent) -> None: ...
-
-    async def end(self, reason: str) -> None: ...
 
 
 class RealtimeAgent:
@@ -82,7 +78,8 @@ class RealtimeAgent:
         self._stopping = asyncio.Event()
         self._ended = False
         self._leave_reason: str | None = None
-        self._own_session: _OwnCall | None = None
+        self._own_session: OwnCall | None = None
+        self._replies = ReplyQueue()
         self._early: list[m.ModelEvent] | None = []
 
     # -- used alone ------------------------------------------------------------------------------------------------
@@ -125,6 +122,41 @@ class RealtimeAgent:
             self._own_session.receive(event)
         else:
             self.receive(event)
+
+    def reply_stream(self, msg: Msg, *, keeps_audio: bool = False) -> AsyncGenerator[AgentEvent]:
+        """One turn in text, or text and pictures: the events of the agent's reply to `msg`, up to its end.
+
+        The agent goes on to speak as in any call; `keeps_audio` puts the speech into the events as well. It begins when
+        nothing is being said any more; callers are served in order. Words may be cut by what the user says meanwhile.
+        Tools that run in the client are answered by `handle_input`. Closing the stream (`contextlib.aclosing`) or
+        cancelling whoever reads it cancels the response.
+
+        Raises UsageError before `start`, ClientError for what the model cannot take, ProviderError where it refuses.
+        """
+        call = self._own_session
+        if call is None or self._conductor is None:
+            raise UsageError("the agent is not running: call start() first", code="agent_not_running")
+        return self._replies.stream(
+            msg,
+            call=call,
+            profile=self.model.profile,
+            act=self._act,
+            is_busy=lambda: self._turn is not None and self._turn.state in (State.THINKING, State.AGENT_SPEAKING),
+            ready=self._ready(),
+            client_tools=[tool.name for tool in self._config.tools or ()],
+            keeps_audio=keeps_audio,
+        )
+
+    stream_events = reply_stream
+
+    async def reply(self, msg: Msg) -> Msg:
+        """The whole reply to `msg` (see `reply_stream`). One that failed has the `finished_reason` `error`."""
+        async with aclosing(self.reply_stream(msg)) as events:
+            return Msg.from_events([event async for event in events])
+
+    async def __call__(self, msg: Msg) -> Msg:
+        """The same as `reply`."""
+        return await self.reply(msg)
 
     # -- used by a call --------------------------------------------------------------------------------------------
 
@@ -186,6 +218,12 @@ class RealtimeAgent:
                     agent_name=self.name,
                 )
             )
+
+    def _act(self, event: c.ClientEvent) -> None:
+        """Take an event of our own making. Raises ClientError for what cannot be done, UsageError after the end."""
+        if self._conductor is None:
+            raise UsageError("the agent was stopped", code="agent_stopped")
+        self._conductor.on_client(event)
 
     def configure(self, change: SessionConfig) -> SessionConfig:
         """Apply new settings to the running agent; returns the effective ones.
@@ -386,7 +424,10 @@ class RealtimeAgent:
 
     def _say_ready(self) -> None:
         assert self._host is not None
-        self._host.emit(s.AgentReadyEvent(model=self.describe(), agent_id=self.agent_id or "", agent_name=self.name))
+        self._host.emit(self._ready())
+
+    def _ready(self) -> s.AgentReadyEvent:
+        return s.AgentReadyEvent(model=self.describe(), agent_id=self.agent_id or "", agent_name=self.name)
 
     def _say_what_is_left_out(self) -> None:
         """An agent whose tools its model cannot use goes on without them, and says so."""

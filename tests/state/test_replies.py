@@ -495,9 +495,10 @@ async def test_a_call_that_goes_on_after_its_server_was_lost_closes_what_was_ope
         killed = [*made.log]
     ready = next(event for event in killed if isinstance(event, s.AgentReadyEvent))
     begun = next(event for event in killed if isinstance(event, s.AgentResponseCreatedEvent))
-    again: list[s.ServerEvent] = [
-        msgspec.structs.replace(event, seq=1_000 + place, ts_ms=9_000) for place, event in enumerate((ready, begun))
-    ]
+    again = (
+        msgspec.structs.replace(ready, seq=1_000, ts_ms=9_000),
+        msgspec.structs.replace(begun, seq=1_001, ts_ms=9_000),
+    )
     events = project([*killed, *again])
     first, second = messages(events)[1:]
     assert (first.get_text_content(), first.finished_reason) == ("Once upon ", "interrupted")

@@ -1,0 +1,243 @@
+"""Text turns on an agent that is used alone: a message in, the events of its reply out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Protocol
+
+from realtime.errors import ClientError, ProviderError, UsageError
+from realtime.event import client as c
+from realtime.event import reply as r
+from realtime.event import server as s
+from realtime.event.base import ContentPart, Item
+from realtime.message import Base64Source, DataBlock, Msg, TextBlock
+from realtime.model.base import ItemCreate, Profile, refusal
+from realtime.runtime import Runtime
+from realtime.state.log import Log
+from realtime.state.replies import ReplyProjection
+
+
+class OwnCall(Protocol):
+    """The private call around an agent that is used alone (a `realtime.session.Session`)."""
+
+    log: Log
+    runtime: Runtime
+    session_id: str
+
+    def receive(self, event: c.ClientEvent) -> None: ...
+
+    def unheard_ms(self) -> int: ...
+
+    async def end(self, reason: str) -> None: ...
+
+
+def item_of(message: Msg, item_id: str, profile: Profile) -> Item:
+    """The message as one turn of the user. What another agent said is told as `[Name]: text`.
+
+    Raises ClientError for what the model cannot take: pictures where it sees none, other data, data that is elsewhere.
+    """
+    parts = []
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            text = block.text if message.role == "user" else f"[{message.name}]: {block.text}"
+            parts.append(ContentPart(type="text", text=text))
+        elif isinstance(block, DataBlock) and message.role == "user":
+            parts.append(_picture(block))
+    if message.role == "system":
+        raise ClientError("a system prompt is no turn: give it to the agent as `sys_prompt`", code="invalid_item")
+    if not any(part.text or part.image for part in parts):
+        raise ClientError("the message has neither text nor a picture", code="invalid_item")
+    item = Item(id=item_id, role="user", name=message.name, content=tuple(parts))
+    if (error := refusal(profile, ItemCreate(item))) is not None:
+        raise error
+    return item
+
+
+def _picture(block: DataBlock) -> ContentPart:
+    source = block.source
+    if not source.media_type.startswith("image/"):
+        raise ClientError(
+            f"{source.media_type} is no text or picture: send speech by `handle_input`", code="unsupported_modality"
+        )
+    if not isinstance(source, Base64Source):
+        raise ClientError("a picture has to come as base64: nothing is fetched from a URL", code="unsupported_source")
+    return ContentPart(type="image", image=source.data, media_type=source.media_type)
+
+
+class ReplyQueue:
+    """The text turns of one agent, one after the other, in the order in which they were asked for."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def stream(
+        self,
+        message: Msg,
+        *,
+        call: OwnCall,
+        profile: Profile,
+        act: Callable[[c.ClientEvent], None],
+        is_busy: Callable[[], bool],
+        ready: s.AgentReadyEvent,
+        client_tools: Iterable[str],
+        keeps_audio: bool,
+    ) -> AsyncGenerator[r.AgentEvent]:
+        """Ask, once nothing is being said, and yield the events of the reply up to its end. `act` raises ClientError.
+
+        A reader that is slow keeps the events of this one reply waiting. Closing or cancelling it cancels the response.
+        """
+        async with self._lock:
+            await _silence(call)
+            item = item_of(message, call.runtime.new_id("item"), profile)
+            if is_busy():
+                # As with every typed turn: an answer that is on its way is not the answer to this message.
+                act(c.ClientResponseCancelEvent())
+            turn = _Turn(call, ready, client_tools=client_tools, keeps_audio=keeps_audio)
+            with turn.following():
+                act(c.ClientItemCreateEvent(item=item))
+                turn.asked = True
+                act(c.ClientResponseCreateEvent())
+                try:
+                    while not turn.over or turn.events:
+                        if turn.events:
+                            yield turn.events.popleft()
+                        elif turn.doubtful and not is_busy():
+                            turn.take_the_doubtful()
+                        else:
+                            await turn.wait()
+                finally:
+                    if not turn.over:
+                        turn.asked = False
+                        act(c.ClientResponseCancelEvent())
+
+
+async def _silence(call: OwnCall) -> None:
+    """Until all that was said has been heard."""
+    while True:
+        unheard_ms = call.unheard_ms()
+        if unheard_ms <= 0:
+            return
+        await asyncio.sleep(unheard_ms / 1000)
+
+
+class _Turn:
+    """Follows the log for the reply to one message."""
+
+    def __init__(
+        self, call: OwnCall, ready: s.AgentReadyEvent, *, client_tools: Iterable[str], keeps_audio: bool
+    ) -> None:
+        self.asked = False
+        self.over = False
+        self.events: deque[r.AgentEvent] = deque()
+        self.doubtful: list[r.AgentEvent] = []
+        """A whole reply that says nothing: the one asked for, or one of before that was cancelled when it began. While
+        the agent is still at work, it is the latter."""
+        self._call = call
+        self._runtime = call.runtime
+        self._began_at = call.runtime.wall_now() - call.log.now_ms() / 1000
+        self._projection = ReplyProjection(
+            call.session_id, created_at_of=self._created_at, keeps_audio=keeps_audio, client_tools=client_tools
+        )
+        self._projection.push(ready)
+        self._ready = ready
+        self._held: list[r.AgentEvent] = []
+        self._reply_id: str | None = None
+        self._speaks = False
+        self._interrupted = False
+        self._error: Exception | None = None
+        self._news = asyncio.Event()
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Follow the log meanwhile."""
+        unsubscribe = self._call.log.subscribe(self._follow)
+        try:
+            yield
+        finally:
+            unsubscribe()
+
+    async def wait(self) -> None:
+        """Until there is something new. Raises ProviderError where no reply will come."""
+        if self._error is not None:
+            self.over = True
+            raise self._error
+        await self._news.wait()
+        self._news.clear()
+
+    def _follow(self, event: s.ServerEvent) -> None:
+        if self.over or self._error is not None:
+            return
+        events = self._projection.push(event)
+        if not self.asked:
+            return
+        self._interrupted = self._interrupted or isinstance(event, s.ServerAudioFlushEvent)
+        for one in events:
+            self._take(one)
+        if self._reply_id is None and not self.doubtful:
+            self._look_for_the_end(event)
+        elif self._reply_id is not None and not self._projection.is_open(self._reply_id):
+            for one in self._projection.settle():
+                self._take(one)
+        self._news.set()
+
+    def _take(self, event: r.AgentEvent) -> None:
+        """Keep the events of the agent's first reply that says something."""
+        if self._reply_id is None and isinstance(event, r.ReplyStartEvent) and event.role == "assistant":
+            self._reply_id, self.doubtful = event.reply_id, []
+        if self.over or event.reply_id != self._reply_id:
+            return
+        self._held.append(event)
+        if isinstance(event, r.ReplyEndEvent):
+            if not self._speaks and not self._interrupted and event.error is None:
+                self.doubtful, self._held, self._reply_id = self._held, [], None
+                return
+            self.over = True
+        elif not isinstance(event, r.ReplyStartEvent | r.ModelCallStartEvent | r.ModelCallEndEvent):
+            self._speaks = True
+        if self._speaks or self.over:
+            self.events += self._held
+            self._held = []
+
+    def take_the_doubtful(self) -> None:
+        """It was the one asked for."""
+        self.events += self.doubtful
+        self.doubtful, self.over = [], True
+
+    def _look_for_the_end(self, event: s.ServerEvent) -> None:
+        """While no reply has begun: why none will."""
+        if isinstance(event, s.AgentErrorEvent) and event.error_type == "provider_error":
+            self._error = ProviderError(event.message, code=event.code, retryable=event.retryable)
+        elif isinstance(event, s.AgentEndedEvent):
+            self._error = UsageError("the agent was stopped before it replied", code="agent_stopped")
+        elif isinstance(event, s.ServerAudioFlushEvent):
+            self._end_unbegun(event)
+
+    def _end_unbegun(self, event: s.ServerAudioFlushEvent) -> None:
+        """Interrupted before the model said anything: a reply all the same, with nothing in it."""
+        reply_id, session_id = self._runtime.new_id("reply"), self._call.session_id
+        at = self._created_at(event.ts_ms)
+        self.events += (
+            r.ReplyStartEvent(
+                id=f"ev_{event.seq}_start",
+                created_at=at,
+                reply_id=reply_id,
+                session_id=session_id,
+                name=self._ready.agent_name,
+            ),
+            r.ReplyEndEvent(
+                id=f"ev_{event.seq}_end",
+                created_at=at,
+                reply_id=reply_id,
+                session_id=session_id,
+                finished_reason="interrupted",
+            ),
+        )
+        self.over = True
+
+    def _created_at(self, ts_ms: int) -> str:
+        at = datetime.fromtimestamp(self._began_at + ts_ms / 1000, UTC)
+        return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,334 @@
+"""Text turns on an agent that is used alone: `reply`, `reply_stream`, `await agent(msg)`."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.errors import ClientError, ProviderError, UsageError
+from realtime.event import client as c
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.base import ResponseStatus
+from realtime.event.config import SessionConfig
+from realtime.event.reply import AgentEvent, ReplyEndEvent, ReplyStartEvent
+from realtime.message import (
+    AssistantMsg,
+    Base64Source,
+    DataBlock,
+    Msg,
+    SystemMsg,
+    TextBlock,
+    ToolCallBlock,
+    URLSource,
+    UserMsg,
+)
+from realtime.model import base
+from tests.agent.fakes import PROFILE, FakeConnection, FakeModel
+from tests.agent.test_tools import IN_CLIENT, TOOLS
+from tests.message.reply_grammar import check_replies
+
+pytestmark = pytest.mark.virtual_time
+
+SEES = msgspec.structs.replace(PROFILE, input_modalities=frozenset({"text", "audio", "image"}))
+PNG = DataBlock(source=Base64Source(data=b"\x89PNG", media_type="image/png"))
+
+
+@asynccontextmanager
+async def started(
+    *, profile: base.Profile = PROFILE, config: SessionConfig | None = None, answers: bool = True, **options: Any
+) -> AsyncIterator[tuple[RealtimeAgent, FakeConnection, list[s.ServerEvent]]]:
+    """An agent that runs alone on a fake model, which answers everything in one second of speech."""
+    model = FakeModel(profile)
+    agent = RealtimeAgent("Friday", "", model, **options)
+    out: list[s.ServerEvent] = []
+    await agent.start(out.append, config=config)
+    link = model.link
+    if answers:
+        link.answer = lambda message: say(link, f"Answer {len(link.got(base.ResponseCreate))}.")
+    yield agent, link, out
+    await agent.stop()
+
+
+def say(link: FakeConnection, text: str) -> None:
+    link.reply(1_000, text)
+
+
+def begin(link: FakeConnection, ms: int, text: str) -> None:
+    """A response that goes on."""
+    link.speak(link.begin(), ms, text)
+
+
+def asked(link: FakeConnection) -> list[str]:
+    """The words of the items that the model was given."""
+    return [message.item.text for message in link.got(base.ItemCreate)]
+
+
+async def all_of(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
+    return [event async for event in events]
+
+
+async def test_a_reply_stream_yields_the_events_of_one_reply() -> None:
+    """EVT-02, EVT-05, EVT-17, EVT-20: start first, end last, one reply id."""
+    async with started() as (agent, link, _):
+        events = await all_of(agent.reply_stream(UserMsg("Ada", "Hello")))
+        check_replies(events)
+        assert isinstance(events[0], ReplyStartEvent)
+        assert events[0].name == "Friday"
+        assert [event.type for event in events].count("REPLY_END") == 1
+        assert isinstance(events[-1], ReplyEndEvent)
+        assert {event.reply_id for event in events} == {"resp_1"}
+        assert asked(link) == ["Hello"]
+        assert link.got(base.ItemCreate)[0].item.name == "Ada"
+
+
+async def test_the_events_build_the_message_that_reply_returns() -> None:
+    """REC-01, REC-04: the documented loop; the agent's own message is the same."""
+    async with started() as (agent, _, _):
+        async for event in agent.reply_stream(UserMsg("user", "Hello")):
+            if isinstance(event, ReplyStartEvent):
+                msg = AssistantMsg(name=event.name, content=[], id=event.reply_id)
+            else:
+                msg.append_event(event)
+        assert msg.get_text_content() == "Answer 1."
+        assert (msg.finished_reason, msg.usage is not None) == ("completed", True)
+        assert (await agent.reply(UserMsg("user", "Hello"))).get_text_content() == "Answer 2."
+        assert (await agent(UserMsg("user", "Hello"))).get_text_content() == "Answer 3."
+        names = [event.type async for event in agent.stream_events(UserMsg("user", "Hello"))]
+        assert names[0] == "REPLY_START"
+
+
+async def test_the_reply_of_one_agent_is_a_message_for_another() -> None:
+    """MSG-02: it says who said it."""
+    async with started() as (first, _, _), started() as (second, link, _):
+        reply = await first(UserMsg("user", "Hello"))
+        answer = await second(reply)
+        assert asked(link) == ["[Friday]: Answer 1."]
+        assert answer.role == "assistant"
+        assert Msg.from_json(reply.to_json()) == reply
+
+
+async def test_a_reply_holds_all_rounds_of_tools() -> None:
+    """MSG-03: calls, results and the words after them are one message."""
+    async with started(toolkit=TOOLS, answers=False) as (agent, link, _):
+
+        def answer(message: base.ResponseCreate) -> None:
+            count = len(link.got(base.ResponseCreate))
+            if count == 3:
+                say(link, "All done.")
+                return
+            response_id = link.begin()
+            use = ToolCallBlock(id=f"call_{count}", name="clock", input='{"zone": "UTC"}')
+            link.say(
+                m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id=f"use_{count}", tool_use=use),
+                m.ModelResponseDoneEvent(response_id=response_id),
+            )
+
+        link.answer = answer
+        reply = await agent.reply(UserMsg("user", "Twice."))
+        kinds = [block.type for block in reply.content]
+        assert kinds == ["tool_call", "tool_result", "tool_call", "tool_result", "text"]
+
+
+async def test_a_tool_of_the_client_is_answered_by_an_event_while_the_reply_goes_on() -> None:
+    """HITL-13: the stream tells that it waits for the client."""
+    async with started(config=IN_CLIENT, answers=False) as (agent, link, _):
+
+        def answer(message: base.ResponseCreate) -> None:
+            if len(link.got(base.ResponseCreate)) == 2:
+                say(link, "In Oslo.")
+                return
+            response_id = link.begin()
+            use = ToolCallBlock(id="call_1", name="where", input="{}")
+            link.say(
+                m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use_1", tool_use=use),
+                m.ModelResponseDoneEvent(response_id=response_id),
+            )
+
+        link.answer = answer
+        seen = []
+        async for event in agent.reply_stream(UserMsg("user", "Where am I?")):
+            seen.append(event)
+            if event.type == "REQUIRE_EXTERNAL_EXECUTION":
+                await agent.handle_input(c.ClientToolResultEvent(id="call_1", name="where", output="Oslo"))
+        message = Msg.from_events(seen)
+        assert [block.state for block in message.get_content_blocks("tool_call")] == ["finished"]
+        assert message.get_text_content() == "In Oslo."
+
+
+async def test_pictures_go_with_the_words() -> None:
+    """An image block is image input where the model sees; the speech may be kept with the reply."""
+    async with started(profile=SEES) as (agent, link, _):
+        question = UserMsg("user", [TextBlock(text="What is this?"), PNG])
+        events = await all_of(agent.reply_stream(question, keeps_audio=True))
+        (shown,) = link.got(base.ItemCreate)
+        assert [(part.type, part.image) for part in shown.item.content] == [("text", None), ("image", b"\x89PNG")]
+        (sound,) = Msg.from_events(events).get_content_blocks("data")
+        assert isinstance(sound.source, Base64Source)
+        assert len(sound.source.data) == 48_000
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        (UserMsg("user", [PNG]), "unsupported_modality"),
+        (UserMsg("user", [DataBlock(source=Base64Source(data=b"", media_type="audio/wav"))]), "unsupported_modality"),
+        (
+            UserMsg("user", [DataBlock(source=URLSource(url="https://x.org/a.png", media_type="image/png"))]),
+            "unsupported_source",
+        ),
+        (UserMsg("user", []), "invalid_item"),
+        (SystemMsg("system", "Be nice."), "invalid_item"),
+    ],
+)
+async def test_what_the_model_cannot_take_is_refused_and_asks_nothing(message: Msg, code: str) -> None:
+    """A clear error, and the agent is as it was."""
+    async with started() as (agent, link, _):
+        with pytest.raises(ClientError) as refused:
+            await agent.reply(message)
+        assert refused.value.code == code
+        assert link.sent == []
+        assert (await agent.reply(UserMsg("user", "Hello"))).get_text_content() == "Answer 1."
+
+
+async def test_an_agent_that_does_not_run_replies_nothing() -> None:
+    """Before the start and after the end it is a mistake of the program."""
+    agent = RealtimeAgent("Friday", "", FakeModel())
+    with pytest.raises(UsageError, match="call start"):
+        agent.reply_stream(UserMsg("user", "Hello"))
+    async with started() as (stopped, _, _):
+        pass
+    with pytest.raises(UsageError):
+        await stopped.reply(UserMsg("user", "Hello"))
+
+
+async def test_callers_are_served_in_order_and_each_is_heard_to_its_end() -> None:
+    """Three at once: three replies, none cut by the next."""
+    async with started() as (agent, link, out):
+        questions = [UserMsg("user", f"Question {number}") for number in (1, 2, 3)]
+        replies = await asyncio.gather(*(agent.reply(question) for question in questions))
+        assert asked(link) == ["Question 1", "Question 2", "Question 3"]
+        assert [reply.get_text_content() for reply in replies] == ["Answer 1.", "Answer 2.", "Answer 3."]
+        assert not [event for event in out if isinstance(event, s.ServerAudioFlushEvent)]
+
+
+async def test_who_cancels_the_stream_cancels_the_response() -> None:
+    """The model is told to stop, and the next caller is served."""
+    async with started(answers=False) as (agent, link, _):
+        link.answer = lambda message: begin(link, 1_000, "Once upon a time ")
+        reading = asyncio.create_task(agent.reply(UserMsg("user", "Tell me.")))
+        await asyncio.sleep(0.1)
+        assert link.got(base.ResponseCancel) == []
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        assert len(link.got(base.ResponseCancel)) == 1
+        link.say(m.ModelResponseDoneEvent(response_id="resp_1", status="cancelled"))
+        link.answer = lambda message: say(link, "Here.")
+        assert (await agent.reply(UserMsg("user", "Are you there?"))).get_text_content() == "Here."
+
+
+async def test_a_stream_that_is_closed_early_cancels_the_response() -> None:
+    """A reader that has seen enough."""
+    async with started(answers=False) as (agent, link, _):
+        link.answer = lambda message: begin(link, 1_000, "Once upon a time ")
+        async with aclosing(agent.reply_stream(UserMsg("user", "Tell me."))) as events:
+            async for _event in events:
+                break
+        assert len(link.got(base.ResponseCancel)) == 1
+
+
+async def test_a_user_who_speaks_interrupts_the_reply() -> None:
+    """USE-10: the message ends with what was heard."""
+    async with started(toolkit=TOOLS, answers=False) as (agent, link, _):
+        link.answer = lambda message: begin(link, 4_000, "one two three four five six ")
+        reading = asyncio.create_task(agent.reply(UserMsg("user", "Count.")))
+        await asyncio.sleep(2)
+        link.hear_start("u1")
+        link.say(m.ModelResponseDoneEvent(response_id="resp_1", status="cancelled"))
+        reply = await reading
+        assert reply.finished_reason == "interrupted"
+        assert reply.get_text_content() in ("one two", "one two three")
+
+
+@pytest.mark.parametrize("late", ["cancelled", "completed"])
+async def test_a_turn_that_is_interrupted_before_the_model_begins_is_an_empty_reply(late: ResponseStatus) -> None:
+    """It ends all the same; its answer, which comes late, is not that to the next message."""
+    async with started(answers=False) as (agent, link, _):
+        reading = asyncio.create_task(agent.reply(UserMsg("user", "Count.")))
+        await asyncio.sleep(0.1)
+        link.hear_start("u1")
+        reply = await reading
+        assert (reply.finished_reason, reply.content) == ("interrupted", [])
+        link.hear_end("u1", text="Wait.")
+        await asyncio.sleep(2)
+        reading = asyncio.create_task(agent.reply(UserMsg("user", "Go on.")))
+        await asyncio.sleep(0.1)
+        link.say(m.ModelResponseDoneEvent(response_id=link.begin(), status=late))
+        await asyncio.sleep(0.1)
+        say(link, "Mine.")
+        assert (await reading).get_text_content() == "Mine."
+
+
+async def test_a_model_that_has_nothing_to_say_replies_nothing() -> None:
+    """An empty reply is a reply: nobody waits for another."""
+    async with started(answers=False) as (agent, link, _):
+        link.answer = lambda message: link.say(m.ModelResponseDoneEvent(response_id=link.begin()))
+        reply = await agent.reply(UserMsg("user", "Hello"))
+        assert (reply.finished_reason, reply.content) == ("completed", [])
+
+
+async def test_an_answer_to_an_earlier_turn_is_not_taken_for_this_one() -> None:
+    """A response that was asked for before and is cancelled as soon as it begins is skipped."""
+    async with started(answers=False) as (agent, link, _):
+        await agent.handle_input(c.ClientTextAppendEvent(text="First."))
+        reading = asyncio.create_task(agent.reply(UserMsg("user", "Second.")))
+        await asyncio.sleep(0.1)
+        unwanted = link.begin()
+        await asyncio.sleep(0.1)
+        link.say(m.ModelResponseDoneEvent(response_id=unwanted, status="cancelled"))
+        say(link, "To the second.")
+        assert (await reading).get_text_content() == "To the second."
+
+
+async def test_a_response_that_fails_is_a_reply_with_an_error() -> None:
+    """USE-12: `error` and why."""
+    async with started(answers=False) as (agent, link, _):
+
+        def fail(message: base.ResponseCreate) -> None:
+            details = {"error": {"code": "overloaded", "message": "too busy"}}
+            done = m.ModelResponseDoneEvent(response_id=link.begin(), status="failed", status_details=details)
+            link.say(done)
+
+        link.answer = fail
+        reply = await agent.reply(UserMsg("user", "Hello"))
+        assert (reply.finished_reason, reply.error) == ("error", "too busy")
+
+
+async def test_a_model_that_refuses_to_answer_is_an_error_of_the_provider() -> None:
+    """No reply begins, so none can tell it."""
+    async with started(answers=False) as (agent, link, _):
+        refusal = m.ModelErrorEvent(error_type="provider_error", code="bad_response_create", message="no")
+        link.answer = lambda message: link.say(refusal)
+        with pytest.raises(ProviderError) as refused:
+            await agent.reply(UserMsg("user", "Hello"))
+        assert refused.value.code == "bad_response_create"
+        link.answer = lambda message: say(link, "Now.")
+        assert (await agent.reply(UserMsg("user", "Hello"))).get_text_content() == "Now."
+
+
+async def test_stopping_the_agent_ends_a_reply_that_runs() -> None:
+    """Whoever reads is not left waiting."""
+    async with started(answers=False) as (agent, link, _):
+        link.answer = lambda message: begin(link, 1_000, "Once upon ")
+        reading = asyncio.create_task(agent.reply(UserMsg("user", "Tell me.")))
+        waiting = asyncio.create_task(agent.reply(UserMsg("user", "And me.")))
+        await asyncio.sleep(0.1)
+        await agent.stop()
+        assert (await reading).finished_reason == "interrupted"
+        with pytest.raises(UsageError):
+            await waiting
