@@ -331,18 +331,24 @@ def read_reply_event(frame: str | bytes | Mapping[str, Any]) -> AgentEvent:
 def _completed(frame: Mapping[str, Any]) -> dict[str, Any]:
     completed = lower_state(frame)
     event_id = frame.get("id", "")
-    for name in ("tool_calls", "execution_results"):
-        if isinstance(blocks := frame.get(name), list):
-            completed[name] = [lower_state(block) if isinstance(block, Mapping) else block for block in blocks]
     if "hint" in completed:
         completed["hint"] = _with_ids(completed["hint"], event_id)
-    for place, result in enumerate(completed.get("execution_results") or ()):
-        if isinstance(result, dict) and "output" in result:
-            result["output"] = _with_ids(result["output"], f"{event_id}_{place}" if event_id else "")
+    for name in ("tool_calls", "execution_results"):
+        if isinstance(blocks := frame.get(name), list):
+            completed[name] = [_completed_block(block, event_id, place) for place, block in enumerate(blocks)]
     return completed
 
 
-def _with_ids(parts: Any, prefix: str) -> Any:
+def _completed_block(block: Any, event_id: Any, place: int) -> Any:
+    if not isinstance(block, Mapping):
+        return block
+    completed = lower_state(block)
+    if "output" in completed and event_id:
+        completed["output"] = _with_ids(completed["output"], f"{event_id}_{place}")
+    return completed
+
+
+def _with_ids(parts: Any, prefix: Any) -> Any:
     if not prefix or not isinstance(parts, list):
         return parts
     return [
