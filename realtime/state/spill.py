@@ -311,6 +311,8 @@ class Spill:
                 if change.entries:
                     call.written_seq = last_seq_of(change.entries[-1])
         self._parted = deque(call for call in self._parted if _is_due(call))
+        for call in self._parted:
+            self._enqueue(call)  # its log was written to after it had parted
         return error
 
     @staticmethod

@@ -107,7 +107,8 @@ class Store(Protocol):
 
     def read(self, call_id: str, after_seq: int = 0, limit: int | None = None) -> list[Entry]:
         """The entries with something later than `after_seq`, in order, at most `limit`; none for an unknown call. A run
-        of audio that began before is read whole."""
+        of audio that began before is read whole. Whoever serves others meanwhile reads a long log in pages of some
+        thousand entries: an hour of talk is 40,000."""
         ...
 
     def delete(self, call_id: str) -> bool:

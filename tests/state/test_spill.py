@@ -179,6 +179,16 @@ async def test_the_rest_of_a_call_that_ends_is_stored_and_then_its_log_is_free(w
     assert len(world.store.wrote_at) == writings
 
 
+@pytest.mark.virtual_time(costs={"FakeStore.write": 0.5})
+async def test_the_last_words_of_a_call_are_stored_though_they_come_while_its_rest_is_written(world: World) -> None:
+    log = world.call()
+    world.spill.remove("call")
+    await asyncio.sleep(0.1)
+    log.append(other())
+    await world.spill.flush()
+    assert world.store.read("call") == log.read()
+
+
 async def test_a_call_that_is_resumed_goes_on_after_what_is_stored(world: World) -> None:
     first = world.call()
     for _ in range(3):

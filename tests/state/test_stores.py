@@ -279,6 +279,19 @@ def test_nobody_else_on_the_machine_can_read_what_was_said(kind: str, tmp_path: 
     store.close()
 
 
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_what_was_deleted_is_not_to_be_found_in_any_file(kind: str, tmp_path: Path) -> None:
+    store = maker(kind, tmp_path)()
+    for n in range(200):
+        entries = [ServerSessionCreatedEvent(session_id=f"a secret of mine {n}", seq=n + 1)]
+        store.write([Change("call", CALL if n == 0 else None, entries)])
+        store.write([Change("stays", CallInfo(call_id="stays") if n == 0 else None, [event(n + 1)])])
+    assert any(b"a secret of mine" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    store.delete("call")
+    store.close()
+    assert not any(b"a secret of mine" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
 # -- SQLite ------------------------------------------------------------------------------------------------------------
 
 
