@@ -17,11 +17,13 @@ import realtime
 from realtime.errors import UsageError
 from realtime.server import serve as serving
 from realtime.server.doctor import examine, try_keys
+from realtime.server.folders import data_folder
 from realtime.server.fronts import FRONTS, fronts_for
 from realtime.server.gate import LOOPBACK_HOSTS
 from realtime.server.plan import FACTORY, Plan, app_of, reload_folder, set_up_logging
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
+from realtime.state.open import open_store
 
 cli = typer.Typer(
     name="realtime",
@@ -103,7 +105,18 @@ def serve(
     trust_proxy: Annotated[bool, typer.Option("--trust-proxy", help="Believe X-Forwarded-For.")] = False,
     max_calls_per_address: Annotated[int, typer.Option(min=1)] = 8,
     max_calls: Annotated[int, typer.Option(min=1)] = 1_000,
-    grace: Annotated[float, typer.Option(min=0, help="Seconds a call outlives its last listener.")] = 0.0,
+    grace: Annotated[float, typer.Option(min=0, help="Seconds a call waits for a client whose socket is lost.")] = 30.0,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where calls are kept: sqlite:FILE, file:FOLDER, memory: or none. Without it, sqlite in your own "
+            "data folder.",
+        ),
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep the sound of calls whose client asks for it.")
+    ] = None,
     idle: Annotated[float, typer.Option(min=1, help="Seconds without speech after which a call ends.")] = 300.0,
     call_limit: Annotated[float, typer.Option(min=1, help="Seconds after which every call ends.")] = 3_600.0,
     drain: Annotated[float, typer.Option(min=0, help="Seconds that calls may go on when told to stop.")] = 10.0,
@@ -125,6 +138,9 @@ def serve(
         trust_forwarded=trust_proxy,
         drain_s=0 if reload else drain,
         routes=routes_of(route or []),
+        store=store_url(store),
+        lists_calls=token is not None or serving.is_loopback(host),
+        record_to=str(record) if record is not None else None,
         fronts=fronts_for(front, guarded=token is not None or serving.is_loopback(host)),
     )
     plan = Plan(target=target, model=model, settings=settings, log_level=log_level)
@@ -168,6 +184,17 @@ def routes_of(words: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--route takes PATTERN=NAME, such as '*=openai:gpt-realtime', not {word!r}", code="route")
         routes.setdefault(pattern, name)
     return routes
+
+
+def store_url(url: str | None) -> str | None:
+    """What `--store` means; without it, a file in the folder where the user's programs keep what is theirs. Raises
+    UsageError for no store at all that is known."""
+    if url is None:
+        return f"sqlite:{data_folder() / 'calls.sqlite'}"
+    if url == "none":
+        return None
+    open_store(url).close()
+    return url
 
 
 def announce(address: str) -> None:

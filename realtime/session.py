@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,9 +27,14 @@ from realtime.state.conversation import Conversation
 from realtime.state.log import AudioRun, Log
 from realtime.ticket import Ticket
 
+if TYPE_CHECKING:
+    from realtime.recording import Recorder
+
 __all__ = ["Limits", "Session", "queue_listener"]
 
 logger = logging.getLogger(__name__)
+
+Record = Callable[["Session"], "Recorder"]
 
 RECEIVED_EVERY_MS = 1_000
 """How often a client that counts its audio is told how much has arrived."""
@@ -60,8 +65,9 @@ class Limits:
 class Session:
     """One call. `private` is the call around an agent that is used alone: it says nothing about itself.
 
-    `owner` is whose call it is (the user id). `log`, `conversation` and `ticket`, where given, are those of a call that
-    goes on after its process or its grace time (`realtime.state.restore`).
+    `owner` is whose call it is (the user id). `record` makes the recorder of a call whose client consents
+    (`config.recording`). `log`, `conversation` and `ticket`, where given, are those of a call that goes on after its
+    process or its grace time (`realtime.state.restore`).
     """
 
     def __init__(
@@ -74,6 +80,7 @@ class Session:
         limits: Limits | None = None,
         private: bool = False,
         owner: str = "",
+        record: Record | None = None,
         log: Log | None = None,
         conversation: Conversation | None = None,
         ticket: Ticket | None = None,
@@ -89,8 +96,12 @@ class Session:
         self.config = SessionConfig()
         """What the call was made with."""
         self.owner = owner
+        self._record = record
+        self._recorder: Recorder | None = None
         self.address = ""
         """Where its first client is, for counting."""
+        self.end_reason: str | None = None
+        """Why it is over; null while it is not."""
         self.on_ended: list[Callable[[Session], None]] = []
         """Called once, when the call is over."""
         self.listeners: list[Listener] = []
@@ -105,6 +116,7 @@ class Session:
         self._ending: asyncio.Task[None] | None = None
         self._over = False
         self._said_goodbye = False
+        self._stop_recording: Callable[[], None] = _follows_nothing
         self._stop_following = self.log.subscribe(self._follow)
 
     async def start(self, config: SessionConfig) -> None:
@@ -120,6 +132,10 @@ class Session:
                 self.complain(public_error(error))
             self._close("agent_failed")
             raise
+        if config.recording and self._record is not None:
+            self._recorder = self._record(self)
+            # After the listeners, whose clocks know what is heard.
+            self._stop_recording = self.log.subscribe(self._recorder.follow)
         if not self._private:
             self._after("idle", self.limits.idle_s, self._check_idle)
             self._after("call", self.limits.call_s, lambda: self.end_soon("call_limit"))
@@ -165,10 +181,20 @@ class Session:
         gone = listener.closed
         return self._may_return(listener) and not (gone or self._over or self._said_goodbye or self._ending is not None)
 
-    def resume(self, listener: Listener, token: str, last_seq: int, earlier: Sequence[s.ServerEvent] = ()) -> None:
+    def resume(
+        self,
+        listener: Listener,
+        token: str,
+        last_seq: int,
+        *,
+        earlier: Sequence[s.ServerEvent] = (),
+        received_samples: int | None = None,
+    ) -> None:
         """Let the client of a lost socket go on at `listener`, with everything after `last_seq` in its order.
 
-        `earlier` is what the log does not hold any more of that. A socket that is still thought to be open is closed.
+        `earlier` is what the log does not hold any more of that. `received_samples` is how much of the client's audio
+        the model understood, where that is not what has arrived here. A socket that is still thought to be open is
+        closed.
         """
         before = next((one for one in self.listeners if one.resumable), None)
         was_away = before is not None and before.away
@@ -181,12 +207,16 @@ class Session:
                 last_seq=last_seq,
                 token=self.ticket.renew(token),
                 from_store=before is None,
+                gap=not earlier and not self.log.holds(last_seq),
                 seq=seq,
                 ts_ms=ts_ms,
             )
         )
-        listener.told_received = self.agent.received_samples
-        listener.deliver(s.ServerAudioReceivedEvent(offset=listener.told_received, seq=seq, ts_ms=ts_ms))
+        if before is not None:
+            received_samples = self.agent.received_samples
+        if received_samples is not None:
+            listener.told_received = received_samples
+            listener.deliver(s.ServerAudioReceivedEvent(offset=received_samples, seq=seq, ts_ms=ts_ms))
         known = max(last_seq, earlier[-1].seq if earlier else 0)
         missed = [*earlier, *(one for one in self.log.read(known) if not isinstance(one, AudioRun))]
         listener.take_over(before, missed)
@@ -251,6 +281,9 @@ class Session:
                     # Before the agent hears it: an interruption found in this audio is cut where the user is now.
                     listener.clock.ack(event.played_item_id, event.played_ms, self.runtime.now())
                 self.agent.receive(event)
+                if self._recorder is not None:
+                    rate_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
+                    self._recorder.hear(event.audio, event.offset, rate_hz)
                 if listener is not None and listener.tells_received_audio:
                     self._tell_received(listener, event)
             case c.ClientPlaybackAckEvent():
@@ -259,6 +292,8 @@ class Session:
             case c.ClientItemTruncateEvent():
                 if listener is not None:
                     listener.clock.truncate(event.item_id, event.audio_end_ms, self.runtime.now())
+                    if self._recorder is not None:
+                        self._recorder.truncated(event.item_id, event.audio_end_ms)
                 self.agent.receive(event)
             case c.ClientSessionUpdateEvent():
                 self._configure(event.config)
@@ -340,6 +375,9 @@ class Session:
             await self.agent.leave(reason)
         finally:
             self._close(reason)
+            if self._recorder is not None:
+                self._stop_recording()
+                await self._recorder.close()
         if self._private:
             # Nobody else takes leave of a queue, and nothing may go on running behind it.
             for listener in [*self.listeners]:
@@ -350,6 +388,7 @@ class Session:
         if self._over:
             return
         self._over = True
+        self.end_reason = reason
         for name in [*self._timers]:
             self._cancel(name)
         if not self._private:

@@ -36,9 +36,10 @@ class Ticket:
         return " ".join(self._hashes)
 
     def renew(self, used: str | None = None) -> str:
-        """A new token, given for the good one that was `used`, which stays good until `confirm`."""
+        """A new token. The good one that was `used` for it, or else the newest before, stays good until `confirm`."""
         token = f"{self._call_id}{_SEPARATOR}{self._new_id('resume')}"
-        self._hashes = [*([_hash_of(used)] if used is not None else []), _hash_of(token)]
+        before = self._hashes[-1:] if used is None else [_hash_of(used)]
+        self._hashes = [*before, _hash_of(token)]
         self.on_change(self.kept)
         return token
 

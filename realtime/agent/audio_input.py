@@ -136,5 +136,7 @@ class AudioInput:
             return audio[-ahead * 2 :]
         if ahead * 1000 <= MAX_GAP_MS * self._rate_hz:
             return bytes(ahead * 2) + audio
+        # A hole this long is not filled, but it was time.
+        self._position_ms += ahead * 1000 / self._rate_hz
         self._received = offset
         return audio

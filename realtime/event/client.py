@@ -38,10 +38,15 @@ class ClientSessionUpdateEvent(ClientEventBase, frozen=True, kw_only=True, tag="
 
 
 class ClientSessionResumeEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_session_resume"):
-    """Come back to a call: `token` from the server, `last_seq` the last event seen."""
+    """Come back to a call: `token` from the server, `last_seq` the last event seen.
+
+    What the client has played of the item that it played last is needed where the server was restarted meanwhile.
+    """
 
     token: str
     last_seq: Position
+    played_item_id: str | None = None
+    played_ms: Position | None = None
 
 
 class ClientSessionEndEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_session_end"):

@@ -49,6 +49,8 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     offers a choice.
     `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats say the rate
     of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
+    `recording=true` is the consent of whoever speaks to keep the sound of the call, where the server keeps any; it is
+    given at the beginning and cannot be added later.
     `temperature`, `max_output_tokens` and `extra` go to the provider as they are. Unknown keys are ignored.
     """
 
@@ -71,6 +73,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     max_output_tokens: int | None = None
     extra: dict[str, Any] | None = None
+    recording: bool | None = None
 
     @classmethod
     def from_dict(cls, config: dict[str, Any]) -> SessionConfig:

@@ -54,7 +54,7 @@ class ServerSessionResumedEvent(Event, frozen=True, kw_only=True, tag="server_se
 
     `token` is good for the next resume; the one used now is worth nothing as soon as the client says anything on this
     socket. Told to this client alone. `from_store`: the call had ended without it, or its server; it goes on with the
-    words that were heard, in a new session of the model.
+    words that were heard, in a new session of the model. `gap`: some of what was missed is no longer known.
     """
 
     session_id: str
@@ -62,6 +62,7 @@ class ServerSessionResumedEvent(Event, frozen=True, kw_only=True, tag="server_se
     last_seq: int
     token: str | None = None
     from_store: bool = False
+    gap: bool = False
     seq: int = 0
     ts_ms: int = 0
 

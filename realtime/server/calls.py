@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from realtime.errors import ClientError
+from realtime.server.archive import Archive
+from realtime.server.recordings import Recordings
 from realtime.session import Session
 
 logger = logging.getLogger(__name__)
@@ -43,7 +47,18 @@ class Place:
 class Calls:
     """The calls that run. Keeps them alive while nobody listens; every bound is checked before anything is made."""
 
-    def __init__(self, *, max_per_address: int, max_total: int) -> None:
+    def __init__(
+        self,
+        *,
+        max_per_address: int,
+        max_total: int,
+        archive: Archive | None = None,
+        recordings: Recordings | None = None,
+    ) -> None:
+        self.archive = archive
+        """Keeps them beyond this process; None where nothing does."""
+        self.recordings = recordings
+        """Keeps the sound of those that consent; None where nothing does."""
         self.sessions: dict[str, Session] = {}
         """By `call_id`."""
         self.draining = False
@@ -53,6 +68,7 @@ class Calls:
         """What the agent of the latest call says of its model."""
         self._max_per_address = max_per_address
         self._max_total = max_total
+        self._reviving: set[str] = set()
         self._places: Counter[str] = Counter()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -80,6 +96,17 @@ class Calls:
         self.total += 1
         self._empty.clear()
         return Place(self, address)
+
+    @contextmanager
+    def reviving(self, call_id: str) -> Iterator[None]:
+        """While a call is brought back from the archive. Raises ClientError where that is being done already."""
+        if call_id in self._reviving or call_id in self.sessions:
+            raise ClientError("the call is being resumed on another socket", code="invalid_resume_token")
+        self._reviving.add(call_id)
+        try:
+            yield
+        finally:
+            self._reviving.discard(call_id)
 
     def _deserted(self, address: str) -> int:
         """Calls of this address that wait for a client: they do not keep a new one out."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from websockets.http11 import Request
 
 EXTENSION = "realtime.direct"
-"""Under this name the ASGI scope's extensions hold the protocol itself (see `realtime.server.sockets.DirectSocket`)."""
+"""Under this name the ASGI scope's extensions hold the protocol itself (see `realtime.server.sink.DirectSocket`)."""
 MAX_UNREAD_MESSAGES = 16
 MAX_UNREAD_BYTES = 65_536
 """A longer message, or more messages that the application has not taken, pause the socket."""

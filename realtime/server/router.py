@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from fastapi import APIRouter, FastAPI, Request, Response, WebSocket, params
 from fastapi.responses import JSONResponse
@@ -13,12 +14,16 @@ from fastapi.responses import JSONResponse
 from realtime.dialects import choose
 from realtime.errors import ClientError
 from realtime.model.choose import SERVICES
+from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
+from realtime.server.history import history_router
 from realtime.server.models import page_providers as providers_with_key
+from realtime.server.recordings import Recordings
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
 from realtime.session import error_event
+from realtime.state.open import open_store
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +42,9 @@ def voice_router(
     dependencies: Sequence[params.Depends] | None = None,
     page_providers: Mapping[str, str] | None = None,
 ) -> VoiceRouter:
-    """A router with the WebSocket `{prefix}/ws/{user_id}/{session_id}`, and what the pages of AgentScope 1.x ask before
-    they connect: `{prefix}/api/check-models` and `{prefix}/model_availability`.
+    """A router with the WebSocket `{prefix}/ws/{user_id}/{session_id}`, the calls as HTTP tells them
+    (`realtime.server.history`), and what the pages of AgentScope 1.x ask before they connect:
+    `{prefix}/api/check-models` and `{prefix}/model_availability`.
 
     `make_agent` makes the agent of each call (see `MakeAgent`). `dependencies` run before the socket is accepted; one
     that raises `WebSocketException` or `HTTPException` refuses it. `page_providers` are the providers that those pages
@@ -48,12 +54,23 @@ def voice_router(
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
     gate = Gate(settings)
-    calls = Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
+    archive = Archive(open_store(settings.store), resume_s=settings.resume_s) if settings.store is not None else None
+    recordings = Recordings(Path(settings.record_to)) if settings.record_to is not None else None
+    calls = Calls(
+        max_per_address=settings.max_calls_per_address,
+        max_total=settings.max_calls,
+        archive=archive,
+        recordings=recordings,
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         await calls.drain(settings.drain_s)
+        if archive is not None:
+            await archive.close()
+        if recordings is not None:
+            recordings.close()
 
     router = VoiceRouter(prefix=prefix, lifespan=lifespan, dependencies=dependencies)
     router.calls = calls
@@ -98,4 +115,5 @@ def voice_router(
             return JSONResponse({"error": refusal}, 401)
         return JSONResponse({name: name in offered for name in SERVICES})
 
+    router.include_router(history_router(calls, gate, settings))
     return router

@@ -33,6 +33,14 @@ class ServerSettings:
     """From what clients call a model (in the address of a front, or `config.model`) to a name that `open_model` takes;
     the first pattern that matches decides. Names that none matches get the default model. For the built-in agent; a
     `make_agent` of your own finds the client's name in `config.model`."""
+    store: str | None = None
+    """Where calls are kept beyond their end (`realtime.state.open.open_store`); null: nowhere."""
+    resume_s: float = 86_400.0
+    """How long after its last sign of life a kept call can be gone on with."""
+    lists_calls: bool = True
+    """Whether `GET /api/calls` tells a user's calls. User ids are guessed easily: not where everybody may come in."""
+    record_to: str | None = None
+    """The folder for recordings of calls whose client asks for one; null: nothing is recorded."""
     fronts: tuple[str, ...] | None = None
     """The protocols of other services that are spoken: `openai`, `gemini`, `dashscope`; null: all of them."""
 

@@ -10,10 +10,10 @@ import asyncio
 import inspect
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from realtime.agent import RealtimeAgent
 from realtime.dialects import ClientDialect
@@ -23,10 +23,15 @@ from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener
 from realtime.runtime import Runtime
+from realtime.server.archive import no_such_token
 from realtime.server.calls import Calls, Place
 from realtime.server.protocol import EXTENSION
 from realtime.server.settings import ServerSettings
+from realtime.server.sink import DirectSocket, Message, SocketSink
 from realtime.session import Session, error_event, public_error
+from realtime.state.log import AudioRun
+from realtime.state.restore import Heard
+from realtime.state.store import CallInfo
 from realtime.ticket import call_of
 
 logger = logging.getLogger(__name__)
@@ -43,123 +48,6 @@ NORMAL_CLOSURE = 1000
 """The close code of a client that has what it wanted (RFC 6455). One that is left says 1001, a lost socket nothing."""
 CLOSE_WAIT_S = 2.0
 """How long a client that does not read is waited for once it was told to go."""
-
-Message = MutableMapping[str, Any]
-_GONE = (OSError, WebSocketDisconnect, RuntimeError)
-"""What sending raises once the socket is closed, by whichever side."""
-
-
-class DirectSocket(Protocol):
-    """What our own server offers beside ASGI (`realtime.server.protocol`): no task and no queue between."""
-
-    on_message: Callable[[str | bytes], bool] | None
-    """Called with each message inside the read callback; False leaves it to ASGI. Messages keep their order."""
-
-    def write_now(self, message: str | bytes) -> bool:
-        """Write a whole message; False where ASGI's way has to be taken, since it may have to wait."""
-        ...
-
-
-class SocketSink:
-    """The sink of a listener over a WebSocket (`realtime.listener.Sink`).
-
-    Where the socket takes the frame it is out when `write` returns, in whichever task or timer made it: written
-    directly, or under another server by stepping the coroutine of ASGI's send by hand. Where the socket is full, a task
-    finishes the send.
-    """
-
-    def __init__(
-        self,
-        send: Callable[[Message], Coroutine[Any, Any, None]],
-        on_close: Callable[[], None],
-        direct: DirectSocket | None = None,
-    ) -> None:
-        self._send = send
-        self._direct = direct
-        self._on_close = on_close
-        self.lost = False
-        """Whether it was found closed: how the client closed it is still to be read."""
-        self._rest: asyncio.Task[None] | None = None
-        self._behind: deque[Message] = deque()
-        self.closed = False
-
-    def write(self, frame: str | bytes) -> bool:
-        """See `Sink`. A frame for a client that is gone vanishes."""
-        if self.closed:
-            return True
-        if self._direct is not None and self._rest is None and self._direct.write_now(frame):
-            return True
-        if type(frame) is str:
-            return self._begin({"type": "websocket.send", "text": frame})
-        return self._begin({"type": "websocket.send", "bytes": frame})
-
-    async def finish(self) -> None:
-        """See `Sink`. Cancelling it does not cancel the frame."""
-        if self._rest is not None:
-            await asyncio.shield(self._rest)
-        if self.closed:
-            raise ConnectionError("the client is gone")
-
-    def close(self, code: int, reason: str) -> None:
-        """See `Sink`. Idempotent."""
-        if self.closed:
-            return
-        self._begin({"type": "websocket.close", "code": code, "reason": reason})
-        self.closed = True
-        self._on_close()
-
-    async def abandon(self) -> None:
-        """Forget what was not sent, and who to tell."""
-        self.closed = True
-        self._on_close = _nobody_to_tell
-        if self._rest is not None:
-            self._rest.cancel()
-            await asyncio.wait([self._rest])
-
-    def _begin(self, message: Message) -> bool:
-        if self._rest is not None:
-            self._behind.append(message)
-            return False
-        sending = self._send(message)
-        try:
-            waits_for = sending.send(None)
-        except StopIteration:
-            return True
-        except _GONE:
-            self.closed = self.lost = True
-            return True
-        self._rest = asyncio.create_task(self._complete(sending, waits_for), name="finishing a send")
-        return False
-
-    async def _complete(self, sending: Coroutine[Any, Any, None], waits_for: Any) -> None:
-        try:
-            await _Begun(sending, waits_for)
-            while self._behind:
-                await self._send(self._behind.popleft())
-        except _GONE:
-            self.closed = self.lost = True
-        finally:
-            self._rest = None
-
-
-def _nobody_to_tell() -> None:
-    """In place of a callback that would keep a closed socket alive."""
-
-
-class _Begun:
-    """Awaits the rest of a coroutine that was stepped by hand once and then waited for `waits_for`."""
-
-    def __init__(self, coroutine: Coroutine[Any, Any, None], waits_for: Any) -> None:
-        self._coroutine = coroutine
-        self._waits_for = waits_for
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        try:
-            yield self._waits_for
-        except BaseException:
-            self._coroutine.close()
-            raise
-        yield from self._coroutine.__await__()
 
 
 class OnlyCall(Protocol):
@@ -205,6 +93,7 @@ class ClientSocket:
         self._make_agent = make_agent
         self._calls = calls
         self._settings = settings
+        self._record = calls.recordings.begin if calls.recordings is not None else None
         self._runtime = Runtime.of_loop(asyncio.get_running_loop())
         self._direct: DirectSocket | None = websocket.scope.get("extensions", {}).get(EXTENSION)
         self._sink = SocketSink(websocket.send, self._closing, self._direct)
@@ -361,7 +250,7 @@ class ClientSocket:
             if type(event) is c.ClientSessionCreateEvent:
                 await self._create(event)
             elif type(event) is c.ClientSessionResumeEvent:
-                self._resume(event)
+                await self._resume(event)
             elif self._latest is None:
                 raise ClientError("there is no call yet: send client_session_create first", code="no_session")
             else:
@@ -382,10 +271,56 @@ class ClientSocket:
             config = SessionConfig.from_dict(event.config)
         except ValueError as error:
             raise ClientError(str(error), code="invalid_config") from error
-        self._forget_call()
         listener = self._dialect.listener(self._sink, self._runtime, config)
+        call_id = self._runtime.new_id("call")
+
+        def make(agent: RealtimeAgent) -> Session:
+            return Session(
+                agent=agent,
+                runtime=self._runtime,
+                session_id=self._session_id,
+                call_id=call_id,
+                limits=self._settings.limits,
+                owner=self._user,
+                record=self._record,
+            )
+
+        await self._make_call(call_id, config, listener, make)
+
+    async def _make_call(
+        self,
+        call_id: str,
+        config: SessionConfig,
+        listener: Listener,
+        make: Callable[[RealtimeAgent], Session],
+        resume: Callable[[Session], None] | None = None,
+        info: CallInfo | None = None,
+    ) -> None:
+        """Open the call that `make` makes, reading on meanwhile; `resume` brings the listener in, else it is attached.
+        Returns when it is made, has failed, or the client is gone."""
+        self._forget_call()
         place = self._calls.take_place(self._address)
-        opening = asyncio.create_task(self._open(config, listener, place), name="making a call")
+
+        async def open_it() -> None:
+            agent = await self._agent_for(call_id, config, place)
+            if agent is None:
+                return
+            session = make(agent)
+            session.config = config
+            place.fill(session)
+            if self._calls.archive is not None:
+                self._calls.archive.keep(session, info)
+            self._take_on(session, listener)
+            if resume is None:
+                session.attach(listener)
+            else:
+                resume(session)
+            try:
+                await session.start(config)
+            except Exception as error:
+                _note(f"could not start the agent of {call_id}", error)
+
+        opening = asyncio.create_task(open_it(), name="making a call")
         try:
             await self._read_while(opening)
         finally:
@@ -397,21 +332,74 @@ class ClientSocket:
         if not opening.cancelled():
             opening.result()
 
-    def _resume(self, event: c.ClientSessionResumeEvent) -> None:
+    async def _agent_for(self, call_id: str, config: SessionConfig, place: Place) -> RealtimeAgent | None:
+        """The agent of a call; None where it cannot be made: told to the client, its details stay in the log."""
+        try:
+            return await make_agent_of(self._make_agent, user=self._user, config=config, call_id=call_id)
+        except Exception as error:
+            place.leave()
+            _note(f"could not make the agent of {call_id}", error)
+            await self._tell(error_event(public_error(error)))
+            await self._tell(s.ServerSessionEndedEvent(session_id=self._session_id, reason="agent_failed"))
+            return None
+
+    # -- coming back -----------------------------------------------------------------------------------------------
+
+    async def _resume(self, event: c.ClientSessionResumeEvent) -> None:
         """Go on with a call whose socket was lost. Raises ClientError, which leaves the call and its token as they
         are."""
-        session = self._calls.sessions.get(call_of(event.token))
-        if session is None or not self._may_resume(session, event.token):
-            raise ClientError("this token opens no call: create a new one", code="invalid_resume_token")
-        if event.last_seq > session.log.last_seq:
-            raise ClientError(
-                f"the call has {session.log.last_seq} events so far, not {event.last_seq}", code="invalid_last_seq"
-            )
+        call_id = call_of(event.token)
+        session = self._calls.sessions.get(call_id)
+        if session is None:
+            await self._revive(event, call_id)
+            return
+        if not self._may_resume(session, event.token):
+            raise no_such_token()
+        _check_position(event, session.log.last_seq)
+        earlier: list[s.ServerEvent] = []
+        if self._calls.archive is not None and not session.log.holds(event.last_seq):
+            entries = await self._calls.archive.entries(call_id, event.last_seq)
+            earlier = [one for one in entries if not isinstance(one, AudioRun)]
+            if self._calls.sessions.get(call_id) is not session:
+                raise ClientError("the call ended just now: try again", code="session_ended", retryable=True)
         listener = self._dialect.listener(self._sink, self._runtime, session.config)
         self._forget_call()
         self._take_on(session, listener)
         self._resumed = True
-        session.resume(listener, event.token, event.last_seq)
+        session.resume(listener, event.token, event.last_seq, earlier=earlier)
+
+    async def _revive(self, event: c.ClientSessionResumeEvent, call_id: str) -> None:
+        """Go on with a call that is over here, or was another process's."""
+        archive, last_seq = self._calls.archive, event.last_seq
+        if archive is None:
+            raise no_such_token()
+        info = await archive.find(
+            event.token, call_id, user=self._user, session_id=self._session_id, wall_now=self._runtime.wall_now()
+        )
+        heard = Heard(event.played_item_id, event.played_ms or 0) if event.played_item_id is not None else None
+        with self._calls.reviving(call_id):
+            found = await archive.read_back(info, heard)
+            _check_position(event, found.restored.last_seq)
+            config = found.config
+            listener = self._dialect.listener(self._sink, self._runtime, config)
+            received_samples = found.received_samples(config)
+
+            def make(agent: RealtimeAgent) -> Session:
+                return found.session(
+                    agent=agent, runtime=self._runtime, limits=self._settings.limits, record=self._record
+                )
+
+            def resume(session: Session) -> None:
+                self._resumed = True
+                session.resume(
+                    listener,
+                    event.token,
+                    last_seq,
+                    earlier=found.missed(last_seq),
+                    received_samples=received_samples,
+                )
+
+            await self._make_call(call_id, config, listener, make, resume, info)
 
     def _may_resume(self, session: Session, token: str) -> bool:
         """Whether it is this client's call. A token of another path is not told from a wrong one."""
@@ -441,33 +429,6 @@ class ClientSocket:
                 kept += _size(message)
                 if message["type"] == "websocket.disconnect":
                     return
-
-    async def _open(self, config: SessionConfig, listener: Listener, place: Place) -> None:
-        """Make the agent and its call. What goes wrong is told to the client; its details stay in the log."""
-        call_id = self._runtime.new_id("call")
-        try:
-            agent = await make_agent_of(self._make_agent, user=self._user, config=config, call_id=call_id)
-        except Exception as error:
-            place.leave()
-            _note(f"could not make the agent of {call_id}", error)
-            await self._tell(error_event(public_error(error)))
-            await self._tell(s.ServerSessionEndedEvent(session_id=self._session_id, reason="agent_failed"))
-            return
-        session = Session(
-            agent=agent,
-            runtime=self._runtime,
-            session_id=self._session_id,
-            call_id=call_id,
-            limits=self._settings.limits,
-            owner=self._user,
-        )
-        place.fill(session)
-        session.attach(listener)
-        self._take_on(session, listener)
-        try:
-            await session.start(config)
-        except Exception as error:
-            _note(f"could not start the agent of {call_id}", error)
 
     def _call_ended(self, _: Session) -> None:
         self._session = None
@@ -558,6 +519,11 @@ class ClientSocket:
         if self._deadline is not None and not self._deadline.expired():
             now = asyncio.get_running_loop().time()
             self._deadline.reschedule(None if delay_s is None else now + delay_s)
+
+
+def _check_position(event: c.ClientSessionResumeEvent, last_seq: int) -> None:
+    if event.last_seq > last_seq:
+        raise ClientError(f"the call has {last_seq} events so far, not {event.last_seq}", code="invalid_last_seq")
 
 
 def _note(what: str, error: Exception) -> None:

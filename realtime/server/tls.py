@@ -6,7 +6,6 @@ import datetime as dt
 import ipaddress
 import os
 import socket
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,22 +14,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from realtime.server.folders import cache_folder
 from realtime.server.serve import TlsFiles, lan_addresses
 
 VALID_DAYS = 397
 """Browsers take no certificate that is valid for longer."""
 RENEW_DAYS = 7
-
-
-def cache_folder() -> Path:
-    """Where this user's programs keep what they can make again."""
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = str(Path.home() / "Library" / "Caches")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "realtime"
 
 
 def self_signed(

@@ -112,8 +112,8 @@ class Answer:
         return json.loads(self.body)
 
 
-def _get(url: str, headers: dict[str, str], trusting: ssl.SSLContext | None) -> Answer:
-    request = urllib.request.Request(url, headers=headers)
+def _get(url: str, headers: dict[str, str], trusting: ssl.SSLContext | None, method: str = "GET") -> Answer:
+    request = urllib.request.Request(url, headers=headers, method=method)
     try:
         got = urllib.request.urlopen(request, timeout=PATIENCE_S, context=trusting)
     except urllib.error.HTTPError as refused:
@@ -139,6 +139,10 @@ class Place:
         """What the server answers to GET; `_` in a header's name stands for `-`."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return await asyncio.to_thread(_get, self.url + path, named, trusting)
+
+    async def delete(self, path: str) -> int:
+        """The status of the answer to DELETE."""
+        return (await asyncio.to_thread(_get, self.url + path, {}, None, "DELETE")).status
 
     @asynccontextmanager
     async def client(
@@ -249,7 +253,7 @@ class FakeSocket:
         await self.serving
 
     def write_now(self, frame: str | bytes) -> bool:
-        """The server's direct way (`realtime.server.sockets.DirectSocket`)."""
+        """The server's direct way (`realtime.server.sink.DirectSocket`)."""
         if not self.writable.is_set():
             return False
         self._note(frame)

@@ -13,6 +13,7 @@ from cryptography import x509
 
 from realtime.errors import UsageError
 from realtime.server import serve
+from realtime.server import folders
 from realtime.server import tls as tls_module
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed
@@ -145,16 +146,26 @@ def test_a_broken_file_is_made_anew(tmp_path: Path, broken: str) -> None:
 
 
 def test_the_cache_is_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls_module.sys, "platform", "linux")
+    monkeypatch.setattr(folders.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert tls_module.cache_folder() == Path("/somewhere/realtime")
+    assert folders.cache_folder() == Path("/somewhere/realtime")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert tls_module.cache_folder() == Path.home() / ".cache" / "realtime"
-    monkeypatch.setattr(tls_module.sys, "platform", "darwin")
-    assert tls_module.cache_folder() == Path.home() / "Library" / "Caches" / "realtime"
-    monkeypatch.setattr(tls_module.sys, "platform", "win32")
+    assert folders.cache_folder() == Path.home() / ".cache" / "realtime"
+    monkeypatch.setattr(folders.sys, "platform", "darwin")
+    assert folders.cache_folder() == Path.home() / "Library" / "Caches" / "realtime"
+    monkeypatch.setattr(folders.sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", "/local")
-    assert tls_module.cache_folder() == Path("/local/realtime")
+    assert folders.cache_folder() == Path("/local/realtime")
+
+
+def test_calls_lie_where_the_users_data_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders.sys, "platform", "linux")
+    monkeypatch.setenv("XDG_DATA_HOME", "/somewhere")
+    assert folders.data_folder() == Path("/somewhere/realtime")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    assert folders.data_folder() == Path.home() / ".local" / "share" / "realtime"
+    monkeypatch.setattr(folders.sys, "platform", "darwin")
+    assert folders.data_folder() == Path.home() / "Library" / "Application Support" / "realtime"
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------

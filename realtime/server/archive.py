@@ -1,0 +1,228 @@
+"""The calls of a server that outlive it: what is kept of them, and how one goes on from that."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from realtime.errors import ClientError, RealtimeError, StoreError
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat
+from realtime.event.config import SessionConfig
+from realtime.runtime import Runtime
+from realtime.session import Session
+from realtime.state.log import AudioRun, Entry, Log
+from realtime.state.restore import Heard, Restored, ends_of_grace, restore
+from realtime.state.spill import Spill
+from realtime.state.store import CallInfo, Store, is_call_id
+from realtime.ticket import Ticket
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+BEFORE_VOICE_MS = 300
+"""A detector needs a moment of what came before a voice."""
+RESUMABLE_ENDS = (None, "listener_gone", "shutdown")
+"""Why a call was over that can go on all the same: its client was lost, or its server."""
+
+
+def no_such_token() -> ClientError:
+    """Said of every token that is wrong, whatever is wrong with it."""
+    return ClientError("this token opens no call: create a new one", code="invalid_resume_token")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A call that can go on: what is known of it, its log, and what that comes to."""
+
+    info: CallInfo
+    entries: Sequence[Entry]
+    restored: Restored
+
+    @property
+    def config(self) -> SessionConfig:
+        """Its settings, with what was changed during the call."""
+        return SessionConfig.from_dict(self.info.config | self.restored.config)
+
+    def received_samples(self, config: SessionConfig) -> int | None:
+        """Where in the client's audio a turn begins that the model did not get whole; None where there is none."""
+        since_ms = self.restored.unheard_since_ms
+        if since_ms is None:
+            return None
+        rate_hz = (config.input_audio_format or AudioFormat()).rate_hz(DEFAULT_INPUT_RATE_HZ)
+        return max(0, since_ms - BEFORE_VOICE_MS) * rate_hz // 1000
+
+    def session(self, **parts: Any) -> Session:
+        """The call, ready to start. `parts` as `Session` takes them."""
+        runtime: Runtime = parts["runtime"]
+        restored = self.restored
+        # The time in which nobody called is no time of the call.
+        log = Log(runtime.now, last_seq=restored.last_seq, start_ms=restored.last_ts_ms)
+        ticket = Ticket(self.info.call_id, runtime.new_id, kept=self.info.token_hash or "")
+        session = Session(
+            call_id=self.info.call_id,
+            session_id=self.info.session_id,
+            owner=self.info.owner,
+            log=log,
+            conversation=restored.conversation,
+            ticket=ticket,
+            **parts,
+        )
+        for event in restored.closing:
+            log.append(event)
+        return session
+
+    def missed(self, last_seq: int) -> list[s.ServerEvent]:
+        """What the client is to be told of the stored log: everything later, but for ends that did not last."""
+        events = (entry for entry in self.entries if not isinstance(entry, AudioRun))
+        return [event for event in events if event.seq > last_seq and not ends_of_grace(event)]
+
+
+class Archive:
+    """Keeps every call of a server in `store`, and finds them there again.
+
+    A store that fails costs a warning in the calls concerned; they go on in memory. `resume_s` is how long after its
+    last sign of life a call can be gone on with.
+    """
+
+    def __init__(self, store: Store, *, resume_s: float) -> None:
+        self._store = store
+        self._resume_s = resume_s
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
+        self._spill = Spill(
+            store, self._executor, on_trouble=self._in_trouble, on_recovered=lambda _: logger.info("the store is well")
+        )
+        self._live: dict[str, Session] = {}
+
+    def keep(self, session: Session, info: CallInfo | None = None) -> None:
+        """Keep this call from now on; `info` is what is stored of one that goes on."""
+        runtime = session.runtime
+        if info is None:
+            config = {key: value for key, value in msgspec.to_builtins(session.config).items() if value is not None}
+            info = CallInfo(
+                call_id=session.call_id,
+                owner=session.owner,
+                session_id=session.session_id,
+                created_at=iso(runtime.wall_now()),
+                config=config,
+            )
+        else:
+            info = msgspec.structs.replace(info, ended_at=None, ended_reason=None)
+        info = msgspec.structs.replace(info, agent_name=session.agent.name)
+        self._live[session.call_id] = session
+        self._spill.add(info, session.log)
+
+        def note_ticket(kept: str) -> None:
+            self._spill.update(
+                session.call_id, token_hash=kept, token_expires_at=iso(runtime.wall_now() + self._resume_s)
+            )
+
+        def note_end(_: Session) -> None:
+            self._live.pop(session.call_id, None)
+            changes = {"ended_at": iso(runtime.wall_now()), "ended_reason": session.end_reason}
+            self._spill.update(session.call_id, **changes)
+            self._spill.remove(session.call_id)
+
+        session.ticket.on_change = note_ticket
+        if session.ticket.kept:
+            note_ticket(session.ticket.kept)
+        session.on_ended.append(note_end)
+
+    async def find(self, token: str, call_id: str, *, user: str, session_id: str, wall_now: float) -> CallInfo:
+        """The ended call that the token opens. Raises ClientError."""
+        info = await self.info(call_id)
+        if info is None or (info.owner, info.session_id) != (user, session_id):
+            raise no_such_token()
+        if not Ticket(call_id, lambda _: "", kept=info.token_hash or "").is_good(token):
+            raise no_such_token()
+        if info.ended_reason not in RESUMABLE_ENDS:
+            raise ClientError("the call is over: create a new one", code="session_ended")
+        if info.token_expires_at is None or info.token_expires_at < iso(wall_now):
+            raise ClientError("too much time has passed: create a new call", code="resume_token_expired")
+        return info
+
+    async def read_back(self, info: CallInfo, heard: Heard | None) -> Found:
+        """The whole call. Raises ClientError where the store cannot give it now."""
+        entries = await self.entries(info.call_id)
+        return Found(info, entries, restore(entries, heard))
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    async def info(self, call_id: str) -> CallInfo | None:
+        """What is known of a call, live or ended. Raises ClientError where the store cannot tell now."""
+        live = self._spill.info(call_id)
+        if live is not None:
+            return live
+        if not is_call_id(call_id):
+            return None
+        await self._flush()
+        return await self._ask(self._store.call, call_id)
+
+    async def calls(self, owner: str) -> list[CallInfo]:
+        """This owner's calls, the newest first. Raises ClientError."""
+        await self._flush()
+        return await self._ask(self._store.calls, owner)
+
+    async def entries(self, call_id: str, after_seq: int = 0) -> list[Entry]:
+        """The log of a call after `after_seq`, up to now. Raises ClientError."""
+        await self._flush()
+        entries: list[Entry] = await self._ask(self._store.read, call_id, after_seq)
+        live = self._live.get(call_id)
+        if live is not None:
+            stored, known = entries, entries[-1].seq - 1 if entries else after_seq
+            entries = [*{one.seq: one for one in (*stored, *live.log.read(known))}.values()]
+        return entries
+
+    async def delete(self, call_id: str) -> bool:
+        """Forget an ended call. False where there is none. Raises ClientError."""
+        try:
+            return await self._spill.delete(call_id)
+        except StoreError as error:
+            raise _cannot_tell(error) from error
+
+    async def _flush(self) -> None:
+        try:
+            await self._spill.flush()
+        except StoreError:
+            logger.warning("the store is behind: what it lacks is read from memory")
+
+    async def _ask(self, question: Callable[..., T], *about: Any) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._reader, question, *about)
+        except StoreError as error:
+            raise _cannot_tell(error) from error
+
+    # -- trouble and the end ---------------------------------------------------------------------------------------
+
+    def _in_trouble(self, call_id: str | None, error: StoreError) -> None:
+        logger.error("the store fails: %s", error)
+        warned = [*self._live.values()] if call_id is None else [one for one in [self._live.get(call_id)] if one]
+        for session in warned:
+            session.complain(
+                RealtimeError("this call cannot be kept for later at the moment; it goes on", code=error.code)
+            )
+
+    async def close(self) -> None:
+        """Write the rest and let go of the store. Idempotent."""
+        await self._spill.close()
+        await asyncio.get_running_loop().run_in_executor(self._reader, self._store.close)
+        self._executor.shutdown(wait=False)
+        self._reader.shutdown(wait=False)
+
+
+def iso(wall_s: float) -> str:
+    """Seconds since the epoch as ISO 8601 in UTC, with milliseconds."""
+    return datetime.fromtimestamp(wall_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _cannot_tell(error: StoreError) -> ClientError:
+    return ClientError(f"the calls cannot be read at the moment: {error.message}", code="store_failed", retryable=True)

@@ -1,0 +1,267 @@
+"""Calls over HTTP: their events as a stream, their messages, a user's calls, and how one is forgotten.
+
+Whose call it is has to be said (`?user=`): a call of somebody else is answered like one that does not exist. A live
+call is read where it stands; a second reader is just another cursor over its log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal
+
+import msgspec
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from realtime.errors import ClientError
+from realtime.event import server as s
+from realtime.event.reply import AgentEvent
+from realtime.server.archive import iso
+from realtime.server.calls import Calls
+from realtime.server.gate import Gate
+from realtime.server.settings import ServerSettings
+from realtime.session import Session
+from realtime.state.log import AudioRun, Entry
+from realtime.state.replies import ReplyProjection, messages
+from realtime.state.store import CallInfo
+
+Vocabulary = Literal["realtime", "reply"]
+
+KEEP_ALIVE_S = 15.0
+"""A stream on which nothing happens says so this often: proxies close silent ones."""
+MAX_WAITING = 10_000
+"""Events that may wait for a reader; past it the stream ends, and the reader comes back with the last id it saw."""
+_HIDDEN = ("token_hash", "token_expires_at", "config")
+_encode = msgspec.json.Encoder().encode
+
+
+def history_router(calls: Calls, gate: Gate, settings: ServerSettings) -> APIRouter:
+    """`GET /api/calls`, and of each call `GET`, `DELETE`, `GET .../events` (SSE) and `GET .../messages`.
+
+    Without a store only live calls are known, with as much of their log as they hold.
+    """
+    router = APIRouter(prefix="/api/calls")
+    shelf = _Shelf(calls)
+
+    @router.get("")
+    async def list_calls(request: Request, user: str) -> Response:
+        refusal = _refusal(gate, request)
+        if refusal is not None:
+            return refusal
+        if not settings.lists_calls:
+            return _error(403, "calls_not_listed", "this server is open to everybody and lists no calls")
+        return JSONResponse({"calls": [_told(info) for info in await shelf.calls(user)]})
+
+    @router.get("/{call_id}")
+    async def one_call(request: Request, call_id: str, user: str) -> Response:
+        found = _refusal(gate, request) or await shelf.find(call_id, user)
+        return found if isinstance(found, Response) else JSONResponse(_told(found))
+
+    @router.get("/{call_id}/messages")
+    async def messages_of(request: Request, call_id: str, user: str) -> Response:
+        found = _refusal(gate, request) or await shelf.find(call_id, user)
+        if isinstance(found, Response):
+            return found
+        entries = await shelf.entries(call_id)
+        projection = _projection(found)
+        events = [event for entry in entries if not isinstance(entry, AudioRun) for event in projection.push(entry)]
+        told = [message.model_dump() for message in messages([*events, *projection.settle()])]
+        return JSONResponse({"call_id": call_id, "messages": told, "gaps": _gaps(found, entries)})
+
+    @router.get("/{call_id}/events")
+    async def events_of(
+        request: Request,
+        call_id: str,
+        user: str,
+        vocabulary: Vocabulary = "realtime",
+        after: Annotated[int, Query(ge=0)] = 0,
+        last_event_id: Annotated[str | None, Header()] = None,
+    ) -> Response:
+        found = _refusal(gate, request) or await shelf.find(call_id, user)
+        if isinstance(found, Response):
+            return found
+        if last_event_id is not None:
+            if not re.fullmatch(r"[0-9]{1,15}", last_event_id):
+                return _error(400, "invalid_last_event_id", "Last-Event-ID is the id of an event: a whole number")
+            after = int(last_event_id)
+        stream = _stream(shelf, found, vocabulary, after)
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+    @router.delete("/{call_id}")
+    async def delete_call(request: Request, call_id: str, user: str) -> Response:
+        found = _refusal(gate, request) or await shelf.find(call_id, user)
+        if isinstance(found, Response):
+            return found
+        await shelf.delete(call_id)
+        return Response(status_code=204)
+
+    return router
+
+
+class _Shelf:
+    """The live calls and the kept ones."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def live(self, call_id: str) -> Session | None:
+        return self._calls.sessions.get(call_id)
+
+    async def calls(self, owner: str) -> list[CallInfo]:
+        archive = self._calls.archive
+        if archive is not None:
+            return await archive.calls(owner)
+        return [_info_of(one) for one in reversed(self._calls.sessions.values()) if one.owner == owner]
+
+    async def find(self, call_id: str, user: str) -> CallInfo | Response:
+        """The user's call, or the answer that there is none."""
+        archive, live = self._calls.archive, self.live(call_id)
+        try:
+            info = await archive.info(call_id) if archive is not None else None
+        except ClientError as error:
+            return _error(503, error.code, error.message)
+        if info is None and live is not None:
+            info = _info_of(live)
+        if info is None or info.owner != user:
+            return _error(404, "unknown_call", "this user has no such call")
+        return info
+
+    async def entries(self, call_id: str, after_seq: int = 0) -> list[Entry]:
+        archive, live = self._calls.archive, self.live(call_id)
+        if archive is not None:
+            return await archive.entries(call_id, after_seq)
+        return live.log.read(after_seq) if live is not None else []
+
+    async def delete(self, call_id: str) -> None:
+        """A live call is ended first."""
+        live = self.live(call_id)
+        if live is not None:
+            await live.end("deleted")
+        if self._calls.archive is not None:
+            await self._calls.archive.delete(call_id)
+        if self._calls.recordings is not None:
+            await self._calls.recordings.delete(call_id)
+
+
+async def _stream(shelf: _Shelf, info: CallInfo, vocabulary: Vocabulary, after: int) -> AsyncIterator[bytes]:
+    """What happened after `after`, then what happens, until the call is over or the reader is gone."""
+    live = shelf.live(info.call_id)
+    news: asyncio.Queue[s.ServerEvent | None] = asyncio.Queue()
+    unsubscribe: Callable[[], None] = lambda: None  # noqa: E731
+    if live is not None:
+
+        def note(event: s.ServerEvent) -> None:
+            if not isinstance(event, s.AgentResponseAudioDeltaEvent) and news.qsize() <= MAX_WAITING:
+                news.put_nowait(event if news.qsize() < MAX_WAITING else None)
+
+        unsubscribe = live.log.subscribe(note)
+    try:
+        writer = _Writer(info, vocabulary, after)
+        # Replies are made of everything before them.
+        seen = 0
+        for entry in await shelf.entries(info.call_id, after if vocabulary == "realtime" else 0):
+            if not isinstance(entry, AudioRun):
+                seen = entry.seq
+                for frame in writer.frames(entry):
+                    yield frame
+        while live is not None and not (live.ended.is_set() and news.empty()):
+            try:
+                async with asyncio.timeout(KEEP_ALIVE_S):
+                    event = await news.get()
+            except TimeoutError:
+                yield b": still here\n\n"
+                continue
+            if event is None:
+                return
+            if event.seq > seen:
+                for frame in writer.frames(event):
+                    yield frame
+            if isinstance(event, s.ServerSessionEndedEvent):
+                break
+        for frame in writer.rest():
+            yield frame
+    finally:
+        unsubscribe()
+
+
+class _Writer:
+    """Events as frames of an event stream. An `id` is the `seq` of the event behind, on the last frame made of it, so
+    that a reader who comes back misses none."""
+
+    def __init__(self, info: CallInfo, vocabulary: Vocabulary, after: int) -> None:
+        self._after = after
+        self._projection = _projection(info) if vocabulary == "reply" else None
+
+    def frames(self, event: s.ServerEvent) -> Iterator[bytes]:
+        if self._projection is None:
+            yield _frame(event, event.seq)
+            return
+        made = self._projection.push(event)
+        if event.seq > self._after:
+            for number, one in enumerate(made, 1):
+                yield _frame(one, event.seq if number == len(made) else None)
+
+    def rest(self) -> Iterator[bytes]:
+        """The ends that no later event can change any more."""
+        if self._projection is not None:
+            for one in self._projection.settle():
+                yield _frame(one, None)
+
+
+def _frame(event: s.ServerEvent | AgentEvent, seq: int | None) -> bytes:
+    place = b"id: %d\n" % seq if seq is not None else b""
+    return b"%sevent: %s\ndata: %s\n\n" % (place, event.type.encode(), _encode(event))
+
+
+def _projection(info: CallInfo) -> ReplyProjection:
+    start = datetime.fromisoformat(info.created_at or "1970-01-01T00:00:00.000Z").astimezone(UTC)
+
+    def created_at_of(ts_ms: int) -> str:
+        return iso((start + timedelta(milliseconds=ts_ms)).timestamp())
+
+    tools = [tool["name"] for tool in info.config.get("tools") or () if isinstance(tool.get("name"), str)]
+    return ReplyProjection(
+        info.session_id,
+        created_at_of=created_at_of,
+        client_tools=tools,
+        user_name=str(info.config.get("user_name") or "user"),
+    )
+
+
+def _gaps(info: CallInfo, entries: list[Entry]) -> list[list[int]]:
+    """Stretches of the log that are not known any more."""
+    missing = [list(gap) for gap in info.gaps]
+    if entries and entries[0].seq > 1 and not missing:
+        missing.append([1, entries[0].seq - 1])
+    return missing
+
+
+def _info_of(session: Session) -> CallInfo:
+    """Of a call that no store keeps."""
+    runtime = session.runtime
+    return CallInfo(
+        call_id=session.call_id,
+        owner=session.owner,
+        session_id=session.session_id,
+        agent_name=session.agent.name,
+        created_at=iso(runtime.wall_now() - session.log.now_ms() / 1000),
+        last_seq=session.log.last_seq,
+    )
+
+
+def _told(info: CallInfo) -> dict[str, object]:
+    """What its owner may know of it: settings may hold what belongs to the page alone, and hashes are nobody's."""
+    told: dict[str, object] = msgspec.to_builtins(info)
+    return {key: value for key, value in told.items() if key not in _HIDDEN}
+
+
+def _refusal(gate: Gate, request: Request) -> Response | None:
+    refusal = gate.refusal(request)
+    return JSONResponse({"error": refusal}, 401) if refusal is not None else None
+
+
+def _error(status: int, code: str, message: str) -> Response:
+    return JSONResponse({"code": code, "error": message}, status)

@@ -1,0 +1,60 @@
+"""The recordings of a server's calls: a folder for each, beside what is written of it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from realtime.errors import RealtimeError
+from realtime.server.archive import iso
+from realtime.session import Session
+from realtime.state.store import is_call_id
+
+if TYPE_CHECKING:
+    from realtime.recording import Recorder
+
+
+class Recordings:
+    """Makes the recorders of calls, all writing in one thread, and forgets what was recorded."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="recording")
+
+    def begin(self, session: Session) -> Recorder:
+        """The recorder of a call that begins, or goes on."""
+        # The first recorded call loads what writes FLAC.
+        from realtime.recording import Recorder
+
+        runtime = session.runtime
+
+        def tell(error: RealtimeError) -> None:
+            if not session.ended.is_set():
+                session.complain(error)
+
+        return Recorder(
+            self._folder / session.call_id,
+            call_id=session.call_id,
+            started_at=iso(runtime.wall_now() - session.log.now_ms() / 1000),
+            now_ms=session.log.now_ms,
+            heard_ms=session.heard_ms,
+            executor=self._executor,
+            on_trouble=tell,
+        )
+
+    async def delete(self, call_id: str) -> None:
+        """Forget what was recorded of a call that is over."""
+        if is_call_id(call_id):
+            folder = self._folder / call_id
+            await asyncio.get_running_loop().run_in_executor(self._executor, _remove, folder)
+
+    def close(self) -> None:
+        """The calls have ended: let go of the thread."""
+        self._executor.shutdown(wait=False)
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,127 @@
+"""Frames out of a WebSocket, by the shortest way that its server offers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, MutableMapping
+from typing import Any, Protocol
+
+from starlette.websockets import WebSocketDisconnect
+
+Message = MutableMapping[str, Any]
+_GONE = (OSError, WebSocketDisconnect, RuntimeError)
+"""What sending raises once the socket is closed, by whichever side."""
+
+
+class DirectSocket(Protocol):
+    """What our own server offers beside ASGI (`realtime.server.protocol`): no task and no queue between."""
+
+    on_message: Callable[[str | bytes], bool] | None
+    """Called with each message inside the read callback; False leaves it to ASGI. Messages keep their order."""
+
+    def write_now(self, message: str | bytes) -> bool:
+        """Write a whole message; False where ASGI's way has to be taken, since it may have to wait."""
+        ...
+
+
+class SocketSink:
+    """The sink of a listener over a WebSocket (`realtime.listener.Sink`).
+
+    Where the socket takes the frame it is out when `write` returns, in whichever task or timer made it: written
+    directly, or under another server by stepping the coroutine of ASGI's send by hand. Where the socket is full, a task
+    finishes the send.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[Message], Coroutine[Any, Any, None]],
+        on_close: Callable[[], None],
+        direct: DirectSocket | None = None,
+    ) -> None:
+        self._send = send
+        self._direct = direct
+        self._on_close = on_close
+        self.lost = False
+        """Whether it was found closed: how the client closed it is still to be read."""
+        self._rest: asyncio.Task[None] | None = None
+        self._behind: deque[Message] = deque()
+        self.closed = False
+
+    def write(self, frame: str | bytes) -> bool:
+        """See `Sink`. A frame for a client that is gone vanishes."""
+        if self.closed:
+            return True
+        if self._direct is not None and self._rest is None and self._direct.write_now(frame):
+            return True
+        if type(frame) is str:
+            return self._begin({"type": "websocket.send", "text": frame})
+        return self._begin({"type": "websocket.send", "bytes": frame})
+
+    async def finish(self) -> None:
+        """See `Sink`. Cancelling it does not cancel the frame."""
+        if self._rest is not None:
+            await asyncio.shield(self._rest)
+        if self.closed:
+            raise ConnectionError("the client is gone")
+
+    def close(self, code: int, reason: str) -> None:
+        """See `Sink`. Idempotent."""
+        if self.closed:
+            return
+        self._begin({"type": "websocket.close", "code": code, "reason": reason})
+        self.closed = True
+        self._on_close()
+
+    async def abandon(self) -> None:
+        """Forget what was not sent, and who to tell."""
+        self.closed = True
+        self._on_close = _nobody_to_tell
+        if self._rest is not None:
+            self._rest.cancel()
+            await asyncio.wait([self._rest])
+
+    def _begin(self, message: Message) -> bool:
+        if self._rest is not None:
+            self._behind.append(message)
+            return False
+        sending = self._send(message)
+        try:
+            waits_for = sending.send(None)
+        except StopIteration:
+            return True
+        except _GONE:
+            self.closed = self.lost = True
+            return True
+        self._rest = asyncio.create_task(self._complete(sending, waits_for), name="finishing a send")
+        return False
+
+    async def _complete(self, sending: Coroutine[Any, Any, None], waits_for: Any) -> None:
+        try:
+            await _Begun(sending, waits_for)
+            while self._behind:
+                await self._send(self._behind.popleft())
+        except _GONE:
+            self.closed = self.lost = True
+        finally:
+            self._rest = None
+
+
+def _nobody_to_tell() -> None:
+    """In place of a callback that would keep a closed socket alive."""
+
+
+class _Begun:
+    """Awaits the rest of a coroutine that was stepped by hand once and then waited for `waits_for`."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None], waits_for: Any) -> None:
+        self._coroutine = coroutine
+        self._waits_for = waits_for
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        try:
+            yield self._waits_for
+        except BaseException:
+            self._coroutine.close()
+            raise
+        yield from self._coroutine.__await__()

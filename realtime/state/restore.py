@@ -1,0 +1,216 @@
+"""A call from its stored log: the conversation as it was heard, and the words that close what was broken off.
+
+Pure. What happened to a call whose process was killed, or whose client did not come back in time, ends here: the model
+gets the conversation anew, and the log goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, ContentPart, Item
+from realtime.state.conversation import Conversation
+from realtime.state.log import AudioRun, Entry, last_seq_of
+
+BROKEN_OFF = "call_interrupted"
+"""Why a response that the end of its process broke off is over, and why words of the user are not known."""
+_BYTES_PER_MS = DEFAULT_OUTPUT_RATE_HZ * 2 / 1000
+
+
+class Heard(NamedTuple):
+    """What the client says that it has played of the item that it played last."""
+
+    item_id: str
+    played_ms: int
+
+
+@dataclass(slots=True)
+class Restored:
+    """A call as its log tells it. `closing` are the events that its log lacks: to be appended, in order."""
+
+    conversation: Conversation = field(default_factory=Conversation)
+    config: dict[str, Any] = field(default_factory=dict)
+    """What updates changed of the settings."""
+    closing: list[s.ServerEvent] = field(default_factory=list)
+    last_seq: int = 0
+    last_ts_ms: int = 0
+    unheard_since_ms: int | None = None
+    """Where in the client's audio a turn began that the model did not get whole; null where there is none."""
+
+
+def restore(entries: Iterable[Entry], heard: Heard | None = None) -> Restored:
+    """What the whole log of a call comes to.
+
+    An answer that was broken off is cut where `heard` says, and one that it does not name was not heard yet; where
+    nobody says anything, all that was sent counts.
+    """
+    reader = _Reader()
+    for entry in entries:
+        reader.read(entry)
+    return reader.finish(heard)
+
+
+def ends_of_grace(entry: Entry) -> bool:
+    """Whether the entry tells an end that did not last, since the call goes on: nobody is told of it."""
+    return isinstance(entry, s.ServerSessionEndedEvent | s.AgentEndedEvent | s.ServerGoodbyeEvent)
+
+
+@dataclass(slots=True)
+class _Response:
+    """One that is not over."""
+
+    created: s.AgentResponseCreatedEvent
+    items: list[str] = field(default_factory=list)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._made = Restored()
+        self._conversation = self._made.conversation
+        self._responses: dict[str, _Response] = {}
+        self._growing: dict[str, str] = {}
+        """Items of open responses, and which."""
+        self._cut: set[str] = set()
+        self._voices: dict[str, int] = {}
+        """User items whose voice has not ended or whose words are not known, and where they began."""
+
+    def read(self, entry: Entry) -> None:
+        self._made.last_seq = max(self._made.last_seq, last_seq_of(entry))
+        self._made.last_ts_ms = entry.last_ts_ms if isinstance(entry, AudioRun) else entry.ts_ms
+        if isinstance(entry, AudioRun):
+            if entry.item_id in self._conversation:
+                self._conversation.hear_audio(entry.item_id, entry.n_bytes / _BYTES_PER_MS)
+            return
+        self._read_item(entry)
+        self._read_response(entry)
+        self._read_turn(entry)
+        if isinstance(entry, s.ServerSessionUpdatedEvent) and entry.config:
+            self._made.config.update(entry.config)
+
+    def _read_item(self, event: s.ServerEvent) -> None:
+        conversation = self._conversation
+        match event:
+            case s.AgentItemAddedEvent(item=item, previous_item_id=previous):
+                conversation.add(item, previous or "root")
+            case s.AgentItemDoneEvent(item=item) if item.id in conversation:
+                conversation.add(item)
+            case s.AgentItemDeletedEvent(item_id=item_id):
+                conversation.delete(item_id)
+                self._voices.pop(item_id, None)
+            case s.AgentItemTruncatedEvent(item_id=item_id, transcript=transcript) if item_id in conversation:
+                self._cut.add(item_id)
+                words = ContentPart(type="audio", transcript=transcript or "")
+                conversation.update(item_id, status="incomplete", content=(words,))
+            case s.AgentResponseToolUseDoneEvent(item_id=item_id, tool_use=call):
+                conversation.add_tool_call(item_id, call)
+            case s.AgentResponseToolResultEvent(item_id=str(item_id), tool_result=result):
+                conversation.add_tool_result(item_id, result)
+            case _:
+                pass
+
+    def _read_response(self, event: s.ServerEvent) -> None:
+        match event:
+            case s.AgentResponseCreatedEvent():
+                self._responses[event.response_id] = _Response(event)
+            case s.AgentResponseDoneEvent():
+                for item_id in self._responses.pop(event.response_id, _Response(_NOBODY)).items:
+                    self._growing.pop(item_id, None)
+            case (
+                s.AgentResponseAudioTranscriptDeltaEvent(response_id=response_id, item_id=item_id, delta=delta)
+                | s.AgentResponseTextDeltaEvent(response_id=response_id, item_id=item_id, delta=delta)
+            ) if self._counts(item_id):
+                self._grow(response_id, item_id)
+                self._conversation.hear_text(item_id, delta)
+            case s.AgentResponseAudioTranscriptDoneEvent(item_id=item_id, transcript=text) if self._counts(item_id):
+                self._set_words(item_id, ContentPart(type="audio", transcript=text))
+            case s.AgentResponseTextDoneEvent(item_id=item_id, text=text) if self._counts(item_id):
+                self._set_words(item_id, ContentPart(type="text", text=text))
+            case s.AgentResponseAudioDoneEvent(item_id=item_id) if self._counts(item_id):
+                self._conversation.audio_complete(item_id)
+            case _:
+                pass
+
+    def _read_turn(self, event: s.ServerEvent) -> None:
+        match event:
+            case s.AgentInputStartedEvent(item_id=item_id, audio_start_ms=start_ms):
+                self._voices.setdefault(item_id, start_ms)
+            case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
+                self._voices.pop(item_id, None)
+                if item_id in self._conversation:
+                    self._conversation.set_transcript(item_id, text)
+            case s.AgentInputTranscriptionFailedEvent(item_id=item_id):
+                self._voices.pop(item_id, None)
+            case _:
+                pass
+
+    def _counts(self, item_id: str) -> bool:
+        return item_id in self._conversation and item_id not in self._cut
+
+    def _grow(self, response_id: str, item_id: str) -> None:
+        response = self._responses.get(response_id)
+        if response is not None and item_id not in self._growing:
+            self._growing[item_id] = response_id
+            response.items.append(item_id)
+
+    def _set_words(self, item_id: str, words: ContentPart) -> None:
+        self._conversation.update(item_id, content=(words,))
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def finish(self, heard: Heard | None) -> Restored:
+        for response in self._responses.values():
+            self._close(response, heard)
+        for item_id, start_ms in self._voices.items():
+            if item_id not in self._conversation:
+                self._made.unheard_since_ms = start_ms
+            self._made.closing.append(
+                s.AgentInputTranscriptionFailedEvent(
+                    item_id=item_id, code=BROKEN_OFF, message="the server stopped before the words were known"
+                )
+            )
+        return self._made
+
+    def _close(self, response: _Response, heard: Heard | None) -> None:
+        created = response.created
+        who: dict[str, Any] = {"agent_id": created.agent_id, "agent_name": created.agent_name}
+        closing = self._made.closing
+        for item_id in response.items:
+            item = self._conversation.get(item_id)
+            if item is None or item.status != "in_progress":
+                continue
+            closing += self._cut_off(created.response_id, item, heard, who)
+        closing.append(
+            s.AgentResponseDoneEvent(
+                response_id=created.response_id,
+                status="cancelled",
+                status_details={"reason": BROKEN_OFF},
+                conversation=created.conversation,
+                **who,
+            )
+        )
+
+    def _cut_off(
+        self, response_id: str, item: Item, heard: Heard | None, who: dict[str, Any]
+    ) -> Iterable[s.ServerEvent]:
+        """What was heard of an item stays."""
+        part: dict[str, Any] = {"response_id": response_id, "item_id": item.id, **who}
+        audio_ms = self._conversation.audio_ms(item.id)
+        if not audio_ms:
+            done = self._conversation.complete(item.id, "incomplete")
+            text = self._conversation.spoken_text(item.id)
+            return [s.AgentResponseTextDoneEvent(text=text, **part), s.AgentItemDoneEvent(item=done, **who)]
+        heard_ms = audio_ms if heard is None else float(heard.played_ms) if heard.item_id == item.id else 0.0
+        cut = self._conversation.truncate(item.id, heard_ms)
+        done = self._conversation.get(item.id) or item
+        return [
+            s.AgentItemTruncatedEvent(item_id=item.id, audio_end_ms=cut.audio_end_ms, transcript=cut.transcript, **who),
+            s.AgentResponseAudioDoneEvent(**part),
+            s.AgentResponseAudioTranscriptDoneEvent(transcript=cut.transcript, **part),
+            s.AgentItemDoneEvent(item=done, **who),
+        ]
+
+
+_NOBODY = s.AgentResponseCreatedEvent(response_id="")

@@ -1,0 +1,283 @@
+"""Calls over HTTP: live and ended, as realtime events, as reply events, as messages; and who may see them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.event.reply import read_reply_event
+from realtime.message import Msg, fold_messages
+from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
+from realtime.server.settings import ServerSettings
+from realtime.session import Limits
+from tests.server.harness import Json, Place, echo_agent, serving
+
+TEXT = {"type": "client_text_append", "text": "Hello"}
+
+
+@asynccontextmanager
+async def keeping(folder: Path, **settings: Any) -> AsyncIterator[Place]:
+    """A server with a store."""
+    kept = ServerSettings(drain_s=0, store=f"sqlite:{folder / 'calls.sqlite'}", **settings)
+    async with serving(echo_agent, kept) as place:
+        yield place
+
+
+async def one_call(place: Place, *, user: str = "user1") -> str:
+    """A call with one turn, ended by its client: its id."""
+    async with place.client(f"/ws/{user}/session1") as client:
+        created = await client.make_call()
+        await client.send(TEXT)
+        await client.until("agent_response_done")
+        await client.send({"type": "client_session_end"})
+        await client.until("server_session_ended")
+    call_id: str = created["call_id"]
+    return call_id
+
+
+def events_of(body: bytes) -> list[tuple[int | None, str, Json]]:
+    """(id, type, data) of each event of a stream."""
+    found = []
+    for frame in body.decode().split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in frame.splitlines() if not line.startswith(":"))
+        if lines:
+            found.append((int(lines["id"]) if "id" in lines else None, lines["event"], json.loads(lines["data"])))
+    return found
+
+
+async def test_an_ended_call_is_told_as_the_events_that_its_client_saw(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as place:
+        call_id = await one_call(place)
+        answer = await place.get(f"/api/calls/{call_id}/events?user=user1")
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        events = events_of(answer.body)
+        assert [kind for _, kind, _ in events][:2] == ["server_session_created", "agent_ready"]
+        assert [kind for _, kind, _ in events][-1] == "server_session_ended"
+        assert [place for place, _, _ in events] == sorted(data["seq"] for _, _, data in events)
+        assert events[0][2]["resume_token"] is None, "a token is for its client alone"
+
+
+async def test_a_reader_goes_on_after_the_last_event_that_it_saw(tmp_path: Path) -> None:
+    """REC-27: a reader that was cut off names the last id, and misses nothing."""
+    async with keeping(tmp_path) as place:
+        call_id = await one_call(place)
+        whole = events_of((await place.get(f"/api/calls/{call_id}/events?user=user1")).body)
+        for seen in (1, 5, whole[-2][0] or 0):
+            rest = await place.get(f"/api/calls/{call_id}/events?user=user1", last_event_id=str(seen))
+            assert events_of(rest.body) == [one for one in whole if (one[0] or 0) > seen]
+
+
+@pytest.mark.parametrize("vocabulary", ["realtime", "reply"])
+async def test_a_live_call_is_read_by_somebody_else_while_it_goes_on(tmp_path: Path, vocabulary: str) -> None:
+    """EVT-14: reply events over SSE. A second reader of a live call is just another cursor."""
+    async with keeping(tmp_path) as place, place.client() as client:
+        created = await client.make_call()
+        path = f"/api/calls/{created['call_id']}/events?user=user1&vocabulary={vocabulary}"
+        reading = asyncio.create_task(place.get(path))
+        await client.send(TEXT)
+        await client.until("agent_response_done")
+        await client.send({"type": "client_session_end"})
+        await client.until("server_session_ended")
+        events = events_of((await reading).body)
+        if vocabulary == "realtime":
+            shown = [event["seq"] for event in client.events if event["type"] != "agent_response_audio_delta"]
+            assert [data["seq"] for _, _, data in events] == shown
+        else:
+            messages = fold_messages([read_reply_event(data) for _, _, data in events])
+            assert [(one.role, one.get_text_content()) for one in messages] == [
+                ("user", "Hello"),
+                ("assistant", "I heard you."),
+            ]
+
+
+async def test_reply_events_cut_off_anywhere_fold_to_the_same_messages(tmp_path: Path) -> None:
+    """REC-25, REC-27: replaying from any checkpoint restores the messages."""
+    async with keeping(tmp_path) as place:
+        call_id = await one_call(place)
+        path = f"/api/calls/{call_id}/events?user=user1&vocabulary=reply"
+        whole = events_of((await place.get(path)).body)
+        expected = [one.to_json() for one in fold_messages([read_reply_event(data) for _, _, data in whole])]
+        for cut in range(len(whole) + 1):
+            seen = whole[:cut]
+            last_id = next((place for place, _, _ in reversed(seen) if place is not None), 0)
+            rest = events_of((await place.get(path, last_event_id=str(last_id))).body)
+            events = [read_reply_event(data) for _, _, data in [*seen, *rest]]
+            assert [one.to_json() for one in fold_messages(events)] == expected
+
+
+async def test_the_messages_of_a_call_are_its_transcript(tmp_path: Path) -> None:
+    """REC-02: the messages come from the stored log alone."""
+    async with keeping(tmp_path) as place:
+        call_id = await one_call(place)
+        told = (await place.get(f"/api/calls/{call_id}/messages?user=user1")).json()
+        messages = [Msg.model_validate(one) for one in told["messages"]]
+        assert [(one.role, one.name, one.get_text_content()) for one in messages] == [
+            ("user", "user", "Hello"),
+            ("assistant", "Friday", "I heard you."),
+        ]
+        assert told["gaps"] == []
+
+
+async def test_calls_are_listed_for_their_owner_the_newest_first(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as place:
+        first, second = await one_call(place), await one_call(place)
+        await one_call(place, user="user2")
+        told = (await place.get("/api/calls?user=user1")).json()["calls"]
+        assert [one["call_id"] for one in told] == [second, first]
+        assert told[0]["ended_reason"] == "client_end"
+        assert not {"token_hash", "token_expires_at", "config"} & told[0].keys()
+        one = (await place.get(f"/api/calls/{first}?user=user1")).json()
+        assert one == told[1]
+
+
+async def test_a_call_of_somebody_else_is_like_none(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as place:
+        call_id = await one_call(place)
+        for path in ("", "/events", "/messages"):
+            foreign = await place.get(f"/api/calls/{call_id}{path}?user=user2")
+            unknown = await place.get(f"/api/calls/call_0{path}?user=user2")
+            assert foreign.status == unknown.status == 404
+            assert foreign.body == unknown.body
+            assert (await place.get(f"/api/calls/{call_id}{path}")).status == 422
+        assert (await place.get("/api/calls/..%2f..%2fetc/events?user=user1")).status == 404
+
+
+async def test_nobody_reads_without_the_token(tmp_path: Path) -> None:
+    async with keeping(tmp_path, token="letmein") as place:
+        for path in ("", "/call_1", "/call_1/events", "/call_1/messages"):
+            assert (await place.get(f"/api/calls{path}?user=user1")).status == 401
+            assert (await place.get(f"/api/calls{path}?user=user1&token=letmein")).status != 401
+
+
+async def test_a_server_open_to_everybody_lists_no_calls(tmp_path: Path) -> None:
+    async with keeping(tmp_path, lists_calls=False) as place:
+        call_id = await one_call(place)
+        refused = await place.get("/api/calls?user=user1")
+        assert (refused.status, refused.json()["code"]) == (403, "calls_not_listed")
+        assert (await place.get(f"/api/calls/{call_id}/messages?user=user1")).status == 200
+
+
+async def test_a_deleted_call_is_gone(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as place:
+        call_id = await one_call(place)
+        assert await place.delete(f"/api/calls/{call_id}?user=user2") == 404
+        assert await place.delete(f"/api/calls/{call_id}?user=user1") == 204
+        assert (await place.get(f"/api/calls/{call_id}/messages?user=user1")).status == 404
+        assert (await place.get("/api/calls?user=user1")).json() == {"calls": []}
+
+
+async def test_a_live_call_that_is_deleted_ends(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as place, place.client() as client:
+        created = await client.make_call()
+        assert await place.delete(f"/api/calls/{created['call_id']}?user=user1") == 204
+        ended = await client.until("server_session_ended")
+        assert ended["reason"] == "deleted"
+        assert (await place.get(f"/api/calls/{created['call_id']}?user=user1")).status == 404
+
+
+async def test_without_a_store_live_calls_are_known_all_the_same() -> None:
+    async with serving(echo_agent, ServerSettings(drain_s=0)) as place, place.client() as client:
+        created = await client.make_call()
+        await client.send(TEXT)
+        await client.until("agent_response_done")
+        told = (await place.get(f"/api/calls/{created['call_id']}/messages?user=user1")).json()["messages"]
+        assert [one["role"] for one in told] == ["user", "assistant"]
+        assert [one["call_id"] for one in (await place.get("/api/calls?user=user1")).json()["calls"]] == [
+            created["call_id"]
+        ]
+        await client.send({"type": "client_session_end"})
+        await client.until("server_session_ended")
+        assert (await place.get(f"/api/calls/{created['call_id']}?user=user1")).status == 404
+
+
+async def test_a_wrong_last_event_id_is_refused(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as place:
+        call_id = await one_call(place)
+        path = f"/api/calls/{call_id}/events?user=user1"
+        assert (await place.get(path, last_event_id="x")).status == 400
+        assert (await place.get(f"{path}&vocabulary=esperanto")).status == 422
+
+
+# -- after the server ------------------------------------------------------------------------------------------------
+
+
+async def test_a_call_goes_on_after_its_server_was_restarted(tmp_path: Path) -> None:
+    """REC-27: another process has only the store; the client goes on with its transcript, the model with its words."""
+    async with keeping(tmp_path) as place, place.client() as client:
+        created = await client.make_call()
+        await client.send(TEXT)
+        await client.until("agent_response_done")
+        last_seq = client.events[-1]["seq"]
+        await place.calls.drain(0)
+    said: list[tuple[str | None, str]] = []
+
+    class Remembering(ScriptedModel):
+        async def connect(self, **options: Any) -> Any:
+            said.extend((item.role, item.text) for item in options["history"]())
+            return await super().connect(**options)
+
+    def make_agent() -> RealtimeAgent:
+        return RealtimeAgent("Friday", "", Remembering(echo_bot(), profile=PROFILE))
+
+    settings = ServerSettings(drain_s=0, store=f"sqlite:{tmp_path / 'calls.sqlite'}")
+    async with serving(make_agent, settings) as place, place.client() as client:
+        await client.send({"type": "client_session_resume", "token": created["resume_token"], "last_seq": last_seq})
+        resumed = await client.until("server_session_resumed")
+        assert resumed["call_id"] == created["call_id"]
+        assert resumed["from_store"]
+        await client.until("agent_ready")
+        assert "server_session_ended" not in client.types
+        assert said == [("user", "Hello"), ("assistant", "I heard you.")]
+        await client.send(TEXT | {"text": "And again"})
+        done = await client.until("agent_response_done")
+        assert done["seq"] > last_seq
+        told = (await place.get(f"/api/calls/{created['call_id']}/messages?user=user1")).json()["messages"]
+        assert [one["role"] for one in told] == ["user", "assistant", "user", "assistant"]
+
+
+async def test_a_call_goes_on_after_its_grace_time(tmp_path: Path) -> None:
+    async with keeping(tmp_path, limits=Limits(grace_s=0.01)) as place:
+        async with place.client() as client:
+            created = await client.make_call()
+            await client.send(TEXT)
+            await client.until("agent_response_done")
+            last_seq = client.events[-1]["seq"]
+            (session,) = place.calls.sessions.values()
+            client.connection.transport.abort()
+        await session.ended.wait()
+        async with place.client() as client:
+            await client.send({"type": "client_session_resume", "token": created["resume_token"], "last_seq": 0})
+            assert (await client.until("server_session_resumed"))["from_store"]
+            for _ in range(2):
+                # What was missed comes first, and then the agent that has come anew.
+                await client.until("agent_ready")
+            assert client.types.count("agent_response_done") == 1
+            assert max(event["seq"] for event in client.events) > last_seq
+
+
+@pytest.mark.parametrize("way", ["ended by its client", "expired", "another user"])
+async def test_a_call_that_is_over_stays_over(tmp_path: Path, way: str) -> None:
+    expected = {
+        "ended by its client": "session_ended",
+        "expired": "resume_token_expired",
+        "another user": "invalid_resume_token",
+    }
+    async with keeping(tmp_path) as place, place.client() as client:
+        created = await client.make_call()
+        if way == "ended by its client":
+            await client.send({"type": "client_session_end"})
+            await client.until("server_session_ended")
+    settings = {"resume_s": -1.0} if way == "expired" else {}
+    if way == "expired":
+        async with keeping(tmp_path, **settings) as place, place.client() as client:
+            created = await client.make_call()
+    user = "mallory" if way == "another user" else "user1"
+    async with keeping(tmp_path) as place, place.client(f"/ws/{user}/session1") as client:
+        await client.send({"type": "client_session_resume", "token": created["resume_token"], "last_seq": 0})
+        assert (await client.until("agent_error"))["code"] == expected[way]
+        await client.make_call()
