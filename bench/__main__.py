@@ -1,6 +1,7 @@
 """`python -m bench [WHAT ...]`: measure, print a table and the limits, and write both where asked.
 
-WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`; without it, all of them.
+WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`; without it, all of
+them.
 """
 
 from __future__ import annotations
@@ -89,6 +90,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_local(quick=quick)
 
+    def fold() -> Awaitable[Section]:
+        from bench.fold import measure_fold
+
+        return measure_fold(360, 3) if quick else measure_fold()
+
     return {
         "talk": talk,
         "stalled": stalled,
@@ -97,6 +103,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "barge-in": barge_in,
         "codecs": codecs,
         "local": local,
+        "fold": fold,
         "log": lambda: measure_log(quick=quick),
     }
 
