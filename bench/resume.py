@@ -29,6 +29,7 @@ from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
 from realtime.session import Session
+from realtime.state.log import Entry
 
 TICK_MS = 40
 INPUT_HZ = 16_000
@@ -412,7 +413,9 @@ class Outcome:
 
     words: tuple[tuple[str | None, str], ...]
     cuts: int
-    page: Page
+    told: list[tuple[str, str, str]]
+    """(id, role or kind, words) of each item."""
+    log: list[Entry]
 
 
 async def one_call(seed: int, cut_share: float, talk: Sequence[Utterance] = TALK) -> Outcome:
@@ -437,7 +440,8 @@ async def one_call(seed: int, cut_share: float, talk: Sequence[Utterance] = TALK
         sessions += calls.sessions.values()
         await living
     (session,) = sessions
-    words = tuple((item.role, item.text) for item in session.conversation.items())
+    items = session.conversation.items()
+    log = session.log.read()
     await page.leave()
     if page.seen != sorted(set(page.seen)):
         raise AssertionError(f"seed {seed}: events came twice or out of order")
@@ -447,4 +451,9 @@ async def one_call(seed: int, cut_share: float, talk: Sequence[Utterance] = TALK
             if start != position:
                 raise AssertionError(f"seed {seed}: {item_id} was played from {start} after {position}")
             position = end
-    return Outcome(words, page.cut_count, page)
+    return Outcome(
+        words=tuple((item.role, item.text) for item in items),
+        cuts=page.cut_count,
+        told=[(item.id, item.role or item.type, item.text) for item in items],
+        log=log,
+    )

@@ -163,6 +163,11 @@ class _Reader:
     def finish(self, heard: Heard | None) -> Restored:
         for response in self._responses.values():
             self._close(response, heard)
+        for item in self._conversation.items():
+            if item.status == "in_progress":
+                # Nothing of it had come yet, or its response was over before it was.
+                done = self._conversation.complete(item.id, "incomplete")
+                self._made.closing.append(s.AgentItemDoneEvent(item=done))
         for item_id, start_ms in self._voices.items():
             if item_id not in self._conversation:
                 self._made.unheard_since_ms = start_ms

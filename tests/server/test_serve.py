@@ -12,8 +12,7 @@ import pytest
 from cryptography import x509
 
 from realtime.errors import UsageError
-from realtime.server import serve
-from realtime.server import folders
+from realtime.server import folders, serve
 from realtime.server import tls as tls_module
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed

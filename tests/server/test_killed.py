@@ -1,0 +1,109 @@
+"""A server that is killed in the middle of a call, and started again: real processes, real signals, a real file."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from websockets.asyncio.client import connect
+
+from realtime.state.log import last_seq_of
+from realtime.state.sqlite import SqliteStore
+from tests.server.harness import NATIVE, Client, settled
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
+
+SENTENCE = "one two three four five six seven eight nine ten"
+APP = f"""
+from realtime import RealtimeAgent
+from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
+
+def make_agent():
+    return RealtimeAgent("Friday", "", ScriptedModel(echo_bot({SENTENCE!r}, seconds=10, pace=2.0), profile=PROFILE))
+"""
+TEXT = {"type": "client_text_append", "text": "Count, please."}
+
+
+@asynccontextmanager
+async def served(folder: Path, port: int) -> AsyncIterator[tuple[subprocess.Popen[str], str]]:
+    """`realtime serve` with its calls in a file of this folder: the process, and its address."""
+    (folder / "app.py").write_text(APP)
+    command = [sys.executable, "-u", "-m", "realtime", "serve", "app.py:make_agent", "--port", str(port)]
+    command += ["--store", f"sqlite:{folder / 'calls.sqlite'}"]
+    process = await asyncio.to_thread(_start, command, folder)
+    try:
+        assert process.stdout is not None
+        line = ""
+        while not line.startswith("http://"):
+            line = await asyncio.to_thread(process.stdout.readline)
+            assert line, "the server ended"
+        yield process, line.strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _start(command: list[str], folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+@asynccontextmanager
+async def client_of(address: str) -> AsyncIterator[Client]:
+    socket_address = address.replace("http", "ws", 1) + "/ws/user1/session1"
+    async with connect(socket_address, subprotocols=[NATIVE], compression=None) as connection:  # type: ignore[list-item]
+        yield Client(connection)
+
+
+async def test_a_call_survives_the_kill_of_its_server(tmp_path: Path) -> None:
+    """REC-02, REC-27: killed in mid-answer; the next process goes on with the transcript as it was heard."""
+    store = SqliteStore(tmp_path / "calls.sqlite")
+    async with served(tmp_path, 0) as (process, address):
+        port = int(address.rpartition(":")[2])
+        async with client_of(address) as client:
+            created = await client.make_call()
+            await client.send(TEXT)
+            heard_bytes = 0
+            while heard_bytes < 2 * 48_000:
+                delta = await client.until("agent_response_audio_delta")
+                heard_bytes += len(delta["delta"]) * 3 // 4
+            item_id, last_seq = delta["item_id"], delta["seq"]
+            await settled(lambda: any(last_seq_of(one) >= last_seq for one in store.read(created["call_id"])))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    async with served(tmp_path, port) as (_, address), client_of(address) as client:
+        await client.send(
+            {
+                "type": "client_session_resume",
+                "token": created["resume_token"],
+                "last_seq": last_seq,
+                "played_item_id": item_id,
+                "played_ms": 2_000,
+            }
+        )
+        resumed = await client.until("server_session_resumed")
+        assert resumed["from_store"]
+        truncated = await client.until("agent_item_truncated")
+        heard = truncated["transcript"]
+        assert truncated["item_id"] == item_id
+        assert SENTENCE.startswith(heard)
+        assert 0 < len(heard) < len(SENTENCE)
+        done = await client.until("agent_response_done")
+        assert (done["status"], done["status_details"]["reason"]) == ("cancelled", "call_interrupted")
+        await client.until("agent_ready")
+        path = f"{address}/api/calls/{created['call_id']}/messages?user=user1"
+        with await asyncio.to_thread(urllib.request.urlopen, path) as answer:
+            told = json.load(answer)["messages"]
+        assert [(one["role"], one["content"][0]["text"]) for one in told] == [
+            ("user", "Count, please."),
+            ("assistant", heard),
+        ]
+        assert told[1]["finished_reason"] == "interrupted"
+        await client.send(TEXT | {"text": "Again."})
+        await client.until("agent_response_created")
+    store.close()

@@ -1,0 +1,107 @@
+"""A call from its stored log: the whole of it is the live conversation, any part of it is one that came to an end."""
+
+from typing import Any
+
+import pytest
+
+from bench.resume import one_call
+from realtime.event import server as s
+from realtime.event.base import AudioFormat, ContentPart, Item
+from realtime.state.log import AudioRun, Entry, Log
+from realtime.state.restore import Heard, ends_of_grace, restore
+from realtime.testing.clock import run
+from tests.agent.fakes import told
+
+WORDS = "One two three four five six seven eight."
+
+
+@pytest.fixture(scope="module")
+def whole() -> tuple[list[Entry], list[tuple[str, str, str]]]:
+    """The log of a call with interruptions, and its conversation."""
+    outcome = run(one_call(0, 0.0))
+    return outcome.log, outcome.told
+
+
+def test_the_whole_log_is_the_conversation(whole: tuple[list[Entry], list[tuple[str, str, str]]]) -> None:
+    entries, conversation = whole
+    restored = restore(entries)
+    assert told(restored.conversation) == conversation
+    assert restored.closing == []
+    assert restored.unheard_since_ms is None
+    assert restored.last_seq == max(one.last_seq if isinstance(one, AudioRun) else one.seq for one in entries)
+
+
+def test_after_any_part_of_it_everything_is_closed(whole: tuple[list[Entry], list[tuple[str, str, str]]]) -> None:
+    entries, conversation = whole
+    for end in range(len(entries) + 1):
+        restored = restore(entries[:end])
+        begun = {one.response_id for one in entries[:end] if isinstance(one, s.AgentResponseCreatedEvent)}
+        over = [one.response_id for one in entries[:end] if isinstance(one, s.AgentResponseDoneEvent)]
+        over += [one.response_id for one in restored.closing if isinstance(one, s.AgentResponseDoneEvent)]
+        assert begun == set(over)
+        assert len(over) == len(set(over))
+        assert all(item.status != "in_progress" for item in restored.conversation.items() if item.role == "assistant")
+        # Nobody said or heard anything that the call did not hold later.
+        for (_, role, words), (_, same_role, later) in zip(told(restored.conversation), conversation, strict=False):
+            assert role == same_role
+            if role == "user":
+                assert words in ("", later)
+
+
+def broken_off(*, transcribed: bool = True) -> list[Entry]:
+    """A log that ends in the middle of an answer of which 4 s of speech were sent."""
+    log = Log(lambda: 0.0)
+    item = Item(id="i2", role="assistant", status="in_progress")
+    part: dict[str, Any] = {"response_id": "r1", "item_id": "i2"}
+    log.append(s.AgentInputStartedEvent(item_id="i1", audio_start_ms=500))
+    log.append(s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=(ContentPart(type="audio"),))))
+    if transcribed:
+        log.append(s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Count."))
+    log.append(s.AgentResponseCreatedEvent(response_id="r1", agent_name="Friday"))
+    log.append(s.AgentItemAddedEvent(item=item, previous_item_id="i1"))
+    log.append(s.AgentResponseAudioTranscriptDeltaEvent(delta=WORDS, **part))
+    pcm = bytes(4_000 * 48)
+    log.append(s.AgentResponseAudioDeltaEvent(delta=pcm, format=AudioFormat.pcm16(24_000), **part))
+    return log.read()
+
+
+def test_an_answer_that_was_broken_off_is_cut_where_the_client_is() -> None:
+    restored = restore(broken_off(), Heard("i2", 2_000))
+    heard = restored.conversation.items()[1].text
+    assert WORDS.startswith(heard)
+    assert 0 < len(heard) < len(WORDS)
+    assert [event.type for event in restored.closing] == [
+        "agent_item_truncated",
+        "agent_response_audio_done",
+        "agent_response_audio_transcript_done",
+        "agent_item_done",
+        "agent_response_done",
+    ]
+    assert {getattr(event, "agent_name", "") for event in restored.closing} == {"Friday"}
+
+
+def test_an_answer_that_was_not_played_yet_was_not_heard() -> None:
+    restored = restore(broken_off(), Heard("i0", 9_000))
+    assert restored.conversation.items()[1].text == ""
+
+
+def test_words_that_were_not_known_are_told_to_be_lost_or_are_asked_for_again() -> None:
+    restored = restore(broken_off(transcribed=False))
+    (failed,) = [one for one in restored.closing if isinstance(one, s.AgentInputTranscriptionFailedEvent)]
+    assert failed.item_id == "i1"
+    voice = Log(lambda: 0.0)
+    voice.append(s.AgentInputStartedEvent(item_id="i9", audio_start_ms=7_500))
+    assert restore(voice.read()).unheard_since_ms == 7_500
+
+
+def test_settings_that_were_changed_during_the_call_hold() -> None:
+    log = Log(lambda: 0.0)
+    log.append(s.ServerSessionUpdatedEvent(session_id="s", config={"voice": "a", "instructions": "Be brief."}))
+    log.append(s.ServerSessionUpdatedEvent(session_id="s", config={"voice": "b"}))
+    assert restore(log.read()).config == {"voice": "b", "instructions": "Be brief."}
+
+
+def test_an_end_that_did_not_last_is_told_to_nobody() -> None:
+    assert ends_of_grace(s.ServerSessionEndedEvent(session_id="s"))
+    assert ends_of_grace(s.ServerGoodbyeEvent(reason="shutdown"))
+    assert not ends_of_grace(s.AgentReadyEvent(agent_id="a"))
