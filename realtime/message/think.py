@@ -1,0 +1,99 @@
+"""What a reasoning model thinks between `<think>` and `</think>`, told apart from what it says.
+
+Pure and incremental: however a text is cut into pieces, the same comes out.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from realtime.message.blocks import TextBlock, ThinkingBlock
+
+_OPEN = "<think>"
+_CLOSE = "</think>"
+
+
+class Piece(NamedTuple):
+    """The next characters of what the model thinks or says."""
+
+    kind: Literal["thinking", "text"]
+    text: str
+
+
+class ThinkParser:
+    """Takes a model's output piece by piece.
+
+    A tag that is never closed holds to the end. Tags inside the thoughts belong to them, each with its own end. An end
+    without a beginning is dropped. `starts_inside`: for models whose prompt has opened the tag already.
+    """
+
+    def __init__(self, *, starts_inside: bool = False) -> None:
+        self._depth = int(starts_inside)
+        self._kept = ""
+
+    def push(self, delta: str) -> list[Piece]:
+        """What is certain after `delta`. The beginning of what may become a tag is kept back, at most 7 characters."""
+        return self._parse(self._kept + delta, is_whole=False)
+
+    def finish(self) -> list[Piece]:
+        """What was kept back: the output ends here."""
+        return self._parse(self._kept, is_whole=True)
+
+    def _parse(self, text: str, *, is_whole: bool) -> list[Piece]:
+        pieces: list[Piece] = []
+        place = 0
+        while (at := text.find("<", place)) >= 0:
+            tag = next((tag for tag in (_OPEN, _CLOSE) if text.startswith(tag, at)), None)
+            if tag is None:
+                if not is_whole and any(one.startswith(text[at:]) for one in (_OPEN, _CLOSE)):
+                    break
+                self._put(pieces, text[place : at + 1])
+                place = at + 1
+                continue
+            self._put(pieces, text[place:at])
+            place = at + len(tag)
+            self._take_tag(pieces, tag)
+        if at < 0:
+            self._put(pieces, text[place:])
+            self._kept = ""
+        else:
+            self._put(pieces, text[place:at])
+            self._kept = text[at:]
+        return pieces
+
+    def _take_tag(self, pieces: list[Piece], tag: str) -> None:
+        if tag == _OPEN:
+            if self._depth:
+                self._put(pieces, tag)
+            self._depth += 1
+        elif self._depth:
+            self._depth -= 1
+            if self._depth:
+                self._put(pieces, tag)
+
+    def _put(self, pieces: list[Piece], text: str) -> None:
+        if not text:
+            return
+        kind: Literal["thinking", "text"] = "thinking" if self._depth else "text"
+        if pieces and pieces[-1].kind == kind:
+            pieces[-1] = Piece(kind, pieces[-1].text + text)
+        else:
+            pieces.append(Piece(kind, text))
+
+
+def split_thinking(text: str, *, starts_inside: bool = False) -> list[ThinkingBlock | TextBlock]:
+    """The whole output of a model as blocks, without the blanks around its thoughts; what is blank is none."""
+    parser = ThinkParser(starts_inside=starts_inside)
+    joined: list[Piece] = []
+    for piece in (*parser.push(text), *parser.finish()):
+        if joined and joined[-1].kind == piece.kind:
+            joined[-1] = Piece(piece.kind, joined[-1].text + piece.text)
+        else:
+            joined.append(piece)
+    if len(joined) > 1 or (joined and joined[0].kind == "thinking"):
+        joined = [Piece(piece.kind, piece.text.strip()) for piece in joined]
+    return [
+        ThinkingBlock(thinking=piece.text) if piece.kind == "thinking" else TextBlock(text=piece.text)
+        for piece in joined
+        if piece.text
+    ]

@@ -1,0 +1,77 @@
+"""Thoughts in `<think>` tags, however they arrive."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.message import AssistantMsg, Msg, TextBlock, ThinkingBlock
+from realtime.message.formatter import ChatFormatter
+from realtime.message.think import Piece, ThinkParser, split_thinking
+
+TEXTS = st.lists(st.sampled_from(["<think>", "</think>", "<", "th", "ink>", "</", "a", " b ", "\n", "<thinker>"])).map(
+    "".join
+)
+
+
+def parse(pieces: list[str], *, starts_inside: bool = False) -> list[Piece]:
+    """What the parser makes of the pieces; neighbours of one kind joined."""
+    parser = ThinkParser(starts_inside=starts_inside)
+    out: list[Piece] = []
+    for piece in [one for delta in pieces for one in parser.push(delta)] + parser.finish():
+        if out and out[-1].kind == piece.kind:
+            piece = Piece(piece.kind, out.pop().text + piece.text)
+        out.append(piece)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hello", [("text", "Hello")]),
+        ("<think>Hm.</think>Yes", [("thinking", "Hm."), ("text", "Yes")]),
+        ("Well<think>hm", [("text", "Well"), ("thinking", "hm")]),
+        ("<think>a<think>b</think>c</think>d", [("thinking", "a<think>b</think>c"), ("text", "d")]),
+        ("no end</think> here", [("text", "no end here")]),
+        ("1 < 2 <b>", [("text", "1 < 2 <b>")]),
+        ("<thi", [("text", "<thi")]),
+        ("<think></think>Yes", [("text", "Yes")]),
+    ],
+)
+def test_thoughts_are_told_apart_from_what_is_said(text: str, expected: list[tuple[str, str]]) -> None:
+    """FMT-10: also where a tag is never closed, nested, or split into single characters."""
+    assert parse([text]) == expected
+    assert parse(list(text)) == expected
+
+
+@given(text=TEXTS, cuts=st.lists(st.integers(0, 60)), starts_inside=st.booleans())
+def test_cut_in_any_way_it_is_the_same(text: str, cuts: list[int], starts_inside: bool) -> None:
+    """FMT-10: chunked == whole."""
+    places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    pieces = [text[start:end] for start, end in pairwise(places)]
+    assert parse(pieces, starts_inside=starts_inside) == parse([text], starts_inside=starts_inside)
+
+
+def test_what_is_certain_is_not_kept_back() -> None:
+    """Speech must not wait for a tag that is not there."""
+    parser = ThinkParser()
+    assert parser.push("Hello <") == [Piece("text", "Hello ")]
+    assert parser.push("b") == [Piece("text", "<b")]
+    assert parser.push("></thin") == [Piece("text", ">")]
+    assert parser.finish() == [Piece("text", "</thin")]
+
+
+def test_a_model_whose_prompt_opened_the_tag_starts_inside() -> None:
+    """Its output has an end alone."""
+    assert parse(["Hm.</think>Yes"], starts_inside=True) == [("thinking", "Hm."), ("text", "Yes")]
+
+
+def test_thoughts_stay_in_the_message_and_out_of_the_payload() -> None:
+    """FMT-10, FMT-11: they become thinking blocks, which are stored but not sent."""
+    blocks = split_thinking("<think>\nThe user greets.\n</think>\n\nHello!")
+    assert [type(block) for block in blocks] == [ThinkingBlock, TextBlock]
+    message = Msg.from_json(AssistantMsg("Friday", blocks).to_json())
+    assert [block.thinking for block in message.get_content_blocks("thinking")] == ["The user greets."]
+    assert ChatFormatter().format([message]) == [{"role": "assistant", "content": "Hello!"}]
+    assert [block.text for block in split_thinking(" as it is ") if isinstance(block, TextBlock)] == [" as it is "]
