@@ -87,10 +87,7 @@ class Msg:
         self.finished_reason: FinishedReason | None = finished_reason
         self._structured_output = None if structured_output is None else dict(structured_output)
         self.error = error
-        self._content = Content(_blocks(content))
-        for block in self._content.blocks():
-            if block.type not in fold.ALLOWED_BLOCKS[role]:
-                raise ValueError(f"a {role} message holds no {block.type} block")
+        self._content = _content_of(role, content)
         self._seen: set[str] = set()
 
     @classmethod
@@ -138,6 +135,10 @@ class Msg:
         """The blocks in order. Of a frozen message it is a copy, of others the list itself."""
         blocks = self._content.blocks()
         return copy.deepcopy(blocks) if self._frozen else blocks
+
+    @content.setter
+    def content(self, content: ContentLike) -> None:
+        self._content = _content_of(self.role, content)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -374,6 +375,14 @@ def _text(value: object, where: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{where} of a message is text, not {type(value).__name__}")
     return value
+
+
+def _content_of(role: Role, content: ContentLike) -> Content:
+    blocks = _blocks(content)
+    for block in blocks:
+        if block.type not in fold.ALLOWED_BLOCKS[role]:
+            raise ValueError(f"a {role} message holds no {block.type} block")
+    return Content(blocks)
 
 
 def _blocks(content: Any) -> list[Block]:

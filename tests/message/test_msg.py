@@ -216,6 +216,17 @@ def test_content_may_be_one_block_or_objects_from_json() -> None:
     assert UserMsg("Ann", [TEXT.model_dump()]).content == [TEXT]
 
 
+def test_content_that_is_set_is_held_to_the_same_rules() -> None:
+    msg = UserMsg("Ann", "Hi")
+    msg.content = [IMAGE]
+    assert msg.content == [IMAGE]
+    with pytest.raises(ValueError, match="a user message holds no tool_call block"):
+        msg.content = [CALL]
+    with pytest.raises(TypeError, match="frozen"):
+        msg.frozen().content = []
+    assert msg.content == [IMAGE]
+
+
 @pytest.mark.parametrize(("factory", "role"), [(UserMsg, "user"), (AssistantMsg, "assistant"), (SystemMsg, "system")])
 def test_factories_give_their_role(factory: Any, role: str) -> None:
     """MSG-76, MSG-77, MSG-78: positional and keyword."""

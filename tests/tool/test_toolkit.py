@@ -194,6 +194,7 @@ async def test_a_result_without_a_json_form_is_an_error() -> None:
 
 
 async def test_an_unknown_tool_is_an_error_that_lists_the_known_ones() -> None:
+    """MSG-57: unknown tool -> tool_result with state `error`."""
     answer = await run(Toolkit([get_weather, wait_for]), "get_wether", "{}")
     assert answer == result(
         "get_wether", "There is no tool named 'get_wether'. There are: get_weather, wait_for.", "error"
