@@ -1,0 +1,115 @@
+/** Server-sent events: parsing the text of a stream, however it is cut, and folding it into messages. */
+
+import { warnUnknown } from "./fold.ts";
+import type { Msg } from "./msg.ts";
+import { Transcript, isReplyEventType, readReplyEvent } from "./transcript.ts";
+import type { AgentEvent } from "./types.generated.ts";
+
+/** Where the text comes from: `response.body`, or anything that yields text or UTF-8 bytes. */
+export type TextSource = ReadableStream<Uint8Array | string> | AsyncIterable<Uint8Array | string>;
+
+/** One server-sent event. `id` is the last one told so far: what a reconnect sends as `Last-Event-ID`. */
+export interface SseEvent {
+  id: string;
+  event: string;
+  data: string;
+}
+
+/** One step of a fold: the event, the message it went into (null: none), and the id to resume after. */
+export interface FoldStep {
+  id: string;
+  event: AgentEvent;
+  message: Msg | null;
+}
+
+/** Parses the text of an event stream that arrives in pieces cut anywhere (the format of the HTML standard). */
+export class SseParser {
+  #rest = "";
+  #started = false;
+  #id = "";
+  #event = "";
+  #data: string[] = [];
+
+  /** The events that `text` completes. One that the stream leaves unfinished is never given. */
+  push(text: string): SseEvent[] {
+    this.#rest += text;
+    if (!this.#started && this.#rest) {
+      this.#started = true;
+      if (this.#rest.startsWith("\ufeff")) this.#rest = this.#rest.slice(1);
+    }
+    // A carriage return at the end may be the first half of a line end.
+    const held = this.#rest.endsWith("\r") ? 1 : 0;
+    const lines = this.#rest.slice(0, this.#rest.length - held).split(/\r\n|\r|\n/);
+    this.#rest = lines.pop()! + (held ? "\r" : "");
+    return lines.map((line) => this.#line(line)).filter((event) => event !== null);
+  }
+
+  #line(line: string): SseEvent | null {
+    if (line === "") return this.#dispatch();
+    const colon = line.indexOf(":");
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+    if (field === "data") this.#data.push(value);
+    else if (field === "event") this.#event = value;
+    else if (field === "id" && !value.includes("\0")) this.#id = value;
+    return null;
+  }
+
+  #dispatch(): SseEvent | null {
+    const found = this.#data.length > 0 ? { id: this.#id, event: this.#event || "message", data: this.#data.join("\n") } : null;
+    this.#data = [];
+    this.#event = "";
+    return found;
+  }
+}
+
+/** The server-sent events of a stream. Leaving the loop early cancels the stream. */
+export async function* parseSse(source: TextSource): AsyncGenerator<SseEvent, void> {
+  const decoder = new TextDecoder();
+  const parser = new SseParser();
+  for await (const chunk of chunks(source)) {
+    yield* parser.push(typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true }));
+  }
+}
+
+/**
+ * Fold an event stream of reply events as it arrives: one step per event, after it was applied. Events of an unknown
+ * type and those that cannot be read are skipped with a warning. To go on after a lost connection, ask the server for
+ * what follows the last step's `id` and fold it into the same `transcript`: what comes twice is dropped.
+ */
+export async function* foldStream(source: TextSource, transcript = new Transcript()): AsyncGenerator<FoldStep, Transcript> {
+  for await (const { id, data } of parseSse(source)) {
+    const event = readOrWarn(data);
+    if (event) yield { id, event, message: transcript.append(event) };
+  }
+  return transcript;
+}
+
+function readOrWarn(data: string): AgentEvent | null {
+  try {
+    const value: unknown = JSON.parse(data);
+    const type: unknown = (value as { type?: unknown } | null)?.type;
+    if (typeof type === "string" && !isReplyEventType(type)) {
+      warnUnknown(type);
+      return null;
+    }
+    return readReplyEvent(value);
+  } catch (error) {
+    console.warn(`an event of the stream is skipped: ${error instanceof TypeError ? error.message : "it is not JSON"}`);
+    return null;
+  }
+}
+
+/** Not every browser can iterate over a `ReadableStream`. */
+async function* chunks(source: TextSource): AsyncGenerator<Uint8Array | string, void> {
+  if (!("getReader" in source)) {
+    yield* source;
+    return;
+  }
+  const reader = source.getReader();
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
+  } finally {
+    await reader.cancel();
+  }
+}

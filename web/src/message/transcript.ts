@@ -1,0 +1,87 @@
+/** Reading reply events and folding a stream of them, of however many replies, into messages. */
+
+import { type DataSink, warnUnknown } from "./fold.ts";
+import { Msg } from "./msg.ts";
+import { isRecord } from "./read.ts";
+import { type AgentEvent, EVENT_READERS, type MsgData } from "./types.generated.ts";
+
+/** Whether `type` is that of a reply event known here. */
+export function isReplyEventType(type: unknown): type is AgentEvent["type"] {
+  return typeof type === "string" && Object.hasOwn(EVENT_READERS, type);
+}
+
+/**
+ * The event that a JSON text or an object parsed from one holds, completed. A nested block without an id gets one from
+ * the event's, so that whoever reads the same event again has the same block. Throws a TypeError that says what is
+ * wrong: the type, a field, or that it is no JSON.
+ */
+export function readReplyEvent(frame: unknown): AgentEvent {
+  const value = typeof frame === "string" ? parse(frame) : frame;
+  if (!isRecord(value)) throw new TypeError("an event is a JSON object");
+  if (!isReplyEventType(value["type"])) throw new TypeError("unknown event type");
+  const event = EVENT_READERS[value["type"]](completed(value), "");
+  if (event.type === "TOOL_RESULT_DATA_DELTA" && (event.data === null) === (event.url === null)) {
+    throw new TypeError("tool output is either `data` or `url`: give exactly one");
+  }
+  return event;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new TypeError("the event is not JSON");
+  }
+}
+
+function completed(value: Record<string, unknown>): Record<string, unknown> {
+  const id = value["id"];
+  if (typeof id !== "string" || id === "") return value;
+  if (value["type"] === "HINT_BLOCK") return { ...value, hint: withIds(value["hint"], id) };
+  if (value["type"] !== "EXTERNAL_EXECUTION_RESULT" || !Array.isArray(value["execution_results"])) return value;
+  const execution_results = value["execution_results"].map((result: unknown, place) =>
+    isRecord(result) && "output" in result ? { ...result, output: withIds(result["output"], `${id}_${place}`) } : result,
+  );
+  return { ...value, execution_results };
+}
+
+function withIds(parts: unknown, prefix: string): unknown {
+  if (!Array.isArray(parts)) return parts;
+  return parts.map((part: unknown, place) => (isRecord(part) ? { id: `${prefix}_${place}`, ...part } : part));
+}
+
+/**
+ * The messages of a stream of events, in the order in which their replies begin. Replies may interleave; events of
+ * replies that never began are skipped. `messages` may be given what was stored, to go on after a reload: an overlap of
+ * what is stored and what is sent again is harmless only for events that this transcript has seen itself.
+ */
+export class Transcript {
+  readonly messages: Msg[];
+  readonly #byId: Map<string, Msg>;
+  readonly #onData: DataSink | undefined;
+
+  constructor({ messages = [], onData }: { messages?: readonly MsgData[]; onData?: DataSink } = {}) {
+    this.messages = messages.map((message) => (message instanceof Msg ? message : Msg.read(message)));
+    this.#byId = new Map(this.messages.map((message) => [message.id, message]));
+    this.#onData = onData;
+  }
+
+  /** Apply one event. Returns the message it belongs to; null where there is none. */
+  append(event: AgentEvent): Msg | null {
+    const msg = this.#byId.get(event.reply_id);
+    if (msg) return msg.appendEvent(event, this.#onData);
+    if (!isReplyEventType(event.type)) warnUnknown(String((event as { type: unknown }).type));
+    if (event.type !== "REPLY_START") return null;
+    const started = Msg.started(event);
+    this.#byId.set(started.id, started);
+    this.messages.push(started);
+    return started;
+  }
+}
+
+/** The messages of all replies whose start is among `events`, in the order of their starts. */
+export function foldMessages(events: Iterable<AgentEvent>, onData?: DataSink): Msg[] {
+  const transcript = new Transcript(onData ? { onData } : {});
+  for (const event of events) transcript.append(event);
+  return transcript.messages;
+}
