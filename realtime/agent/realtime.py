@@ -7,7 +7,7 @@ import dataclasses
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, assert_never
 
 from realtime.agent.audio_input import Detector
 from realtime.agent.conductor import Conductor
@@ -19,7 +19,12 @@ from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.config import SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
-from realtime.event.reply import AgentEvent
+from realtime.event.reply import (
+    AgentEvent,
+    ExternalExecutionResultEvent,
+    UserConfirmResultEvent,
+    UserInterruptEvent,
+)
 from realtime.message import Msg
 from realtime.model.base import Connection, RealtimeModel, SessionUpdate, Settings
 from realtime.runtime import Runtime
@@ -28,6 +33,7 @@ from realtime.turn import State, Turn
 
 logger = logging.getLogger(__name__)
 
+InputEvent = ExternalExecutionResultEvent | UserInterruptEvent | UserConfirmResultEvent
 Outlet = Callable[[s.ServerEvent], None] | asyncio.Queue[Any]
 DetectorFactory = Callable[[TurnDetection], Detector]
 
@@ -158,6 +164,23 @@ class RealtimeAgent:
         """The same as `reply`."""
         return await self.reply(msg)
 
+    async def send(self, event: InputEvent) -> None:
+        """Answer a reply that goes on: with the results of tools that run elsewhere, or that it is to stop.
+
+        Raises UsageError before `start`; ClientError for a call that does not wait, with the results before it taken,
+        and for a confirmation, since nothing is asked yet.
+        """
+        match event:
+            case ExternalExecutionResultEvent():
+                for result in event.execution_results:
+                    self._act(c.ClientToolResultEvent(id=result.id, name=result.name, output=result.output))
+            case UserInterruptEvent():
+                self._act(c.ClientResponseCancelEvent())
+            case UserConfirmResultEvent():
+                raise ClientError("no tool call waits for the user's answer", code="unknown_tool_call")
+            case _:
+                assert_never(event)
+
     # -- used by a call --------------------------------------------------------------------------------------------
 
     async def join(self, host: Host, config: SessionConfig) -> None:
@@ -222,7 +245,7 @@ class RealtimeAgent:
     def _act(self, event: c.ClientEvent) -> None:
         """Take an event of our own making. Raises ClientError for what cannot be done, UsageError after the end."""
         if self._conductor is None:
-            raise UsageError("the agent was stopped", code="agent_stopped")
+            raise UsageError("the agent is not running: call start() first", code="agent_not_running")
         self._conductor.on_client(event)
 
     def configure(self, change: SessionConfig) -> SessionConfig:

@@ -104,7 +104,11 @@ class ReplyQueue:
                 try:
                     while not turn.over or turn.events:
                         if turn.events:
-                            yield turn.events.popleft()
+                            event = turn.events.popleft()
+                            if isinstance(event, r.RequireExternalExecutionEvent):
+                                # A call waits for its answer from the first step of its task on.
+                                await asyncio.sleep(0)
+                            yield event
                         elif turn.doubtful and not is_busy():
                             turn.take_the_doubtful()
                         else:

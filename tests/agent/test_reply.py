@@ -15,7 +15,14 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import ResponseStatus
 from realtime.event.config import SessionConfig
-from realtime.event.reply import AgentEvent, ReplyEndEvent, ReplyStartEvent
+from realtime.event.reply import (
+    AgentEvent,
+    ExternalExecutionResultEvent,
+    ReplyEndEvent,
+    ReplyStartEvent,
+    UserConfirmResultEvent,
+    UserInterruptEvent,
+)
 from realtime.message import (
     AssistantMsg,
     Base64Source,
@@ -24,6 +31,7 @@ from realtime.message import (
     SystemMsg,
     TextBlock,
     ToolCallBlock,
+    ToolResultBlock,
     URLSource,
     UserMsg,
 )
@@ -135,7 +143,7 @@ async def test_a_reply_holds_all_rounds_of_tools() -> None:
 
 
 async def test_a_tool_of_the_client_is_answered_by_an_event_while_the_reply_goes_on() -> None:
-    """HITL-13: the stream tells that it waits for the client."""
+    """EVT-15, HITL-13: the stream tells that it waits for the client; its answer is an event for the agent."""
     async with started(config=IN_CLIENT, answers=False) as (agent, link, _):
 
         def answer(message: base.ResponseCreate) -> None:
@@ -154,10 +162,31 @@ async def test_a_tool_of_the_client_is_answered_by_an_event_while_the_reply_goes
         async for event in agent.reply_stream(UserMsg("user", "Where am I?")):
             seen.append(event)
             if event.type == "REQUIRE_EXTERNAL_EXECUTION":
-                await agent.handle_input(c.ClientToolResultEvent(id="call_1", name="where", output="Oslo"))
+                result = ToolResultBlock(id="call_1", name="where", output="Oslo")
+                await agent.send(ExternalExecutionResultEvent(reply_id=event.reply_id, execution_results=[result]))
         message = Msg.from_events(seen)
         assert [block.state for block in message.get_content_blocks("tool_call")] == ["finished"]
+        assert [block.output for block in message.get_content_blocks("tool_result")] == ["Oslo"]
         assert message.get_text_content() == "In Oslo."
+
+
+async def test_a_reply_can_be_stopped_by_an_event() -> None:
+    """EVT-15: the agent takes the user's wish; what it does not wait for is refused."""
+    async with started(answers=False) as (agent, link, _):
+        link.answer = lambda message: begin(link, 4_000, "one two three four five six ")
+        reading = asyncio.create_task(agent.reply(UserMsg("user", "Count.")))
+        await asyncio.sleep(2)
+        await agent.send(UserInterruptEvent(reply_id="resp_1"))
+        link.say(m.ModelResponseDoneEvent(response_id="resp_1", status="cancelled"))
+        assert (await reading).finished_reason == "interrupted"
+        stranger = ToolResultBlock(id="call_9", name="where", output="Oslo")
+        for refused in (
+            ExternalExecutionResultEvent(reply_id="resp_1", execution_results=[stranger]),
+            UserConfirmResultEvent(reply_id="resp_1", confirm_results=[]),
+        ):
+            with pytest.raises(ClientError) as error:
+                await agent.send(refused)
+            assert error.value.code == "unknown_tool_call"
 
 
 async def test_pictures_go_with_the_words() -> None:
