@@ -164,3 +164,18 @@ async def test_the_documented_reconstruction_loop_runs(capsys: pytest.CaptureFix
     assert msg.get_text_content() == "Hello! Nice to meet you."
     assert msg.finished_reason == "completed"
     assert "Friday said: Hello! Nice to meet you." in capsys.readouterr().out
+
+
+async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) -> None:
+    """MSG-04: one message is one bubble, for each side. EVT-14: the events come over SSE while the call goes on."""
+    async with serving() as place, place.client("/ws/ann/s") as client:
+        created = await client.make_call()
+        following = asyncio.create_task(
+            asyncio.to_thread(load("transcript").follow, place.url, "ann", created["call_id"])
+        )
+        await client.send({"type": "client_text_append", "text": "Hello"})
+        await client.until("agent_response_done")
+        await client.send({"type": "client_session_end"})
+        messages = await following
+    assert [message.role for message in messages] == ["user", "assistant"]
+    assert capsys.readouterr().out == "user: Hello\nFriday: I heard you.\n"
