@@ -14,6 +14,7 @@ from realtime.message.blocks import (
     Base64Source,
     Block,
     DataBlock,
+    HintBlock,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
@@ -161,13 +162,13 @@ class Content:
         return True
 
     def growing(self, kind: str, block_id: str) -> _Growing | None:
-        """The block, to add pieces to; None where there is none or it is finished."""
+        """The block, to add pieces to; None where there is none, or it is finished, or arrives whole."""
         key = (kind, block_id)
         growing = self._growing.get(key)
         if growing is None:
             place = self._place(key)
             block = self._blocks[place] if place >= 0 else None
-            if block is None or block.finished_at is not None:
+            if block is None or block.finished_at is not None or isinstance(block, HintBlock):
                 return None
             growing = self._growing[key] = _grow(block)
         return growing
@@ -194,7 +195,7 @@ def _key(block: Block) -> tuple[str, str]:
     return block.type, block.id
 
 
-def _grow(block: Block) -> _Growing:
+def _grow(block: TextBlock | ThinkingBlock | DataBlock | ToolCallBlock | ToolResultBlock) -> _Growing:
     match block:
         case TextBlock() | ThinkingBlock() | ToolCallBlock():
             return GrowingText(block)
@@ -202,5 +203,3 @@ def _grow(block: Block) -> _Growing:
             return GrowingData(block)
         case ToolResultBlock():
             return GrowingResult(block)
-        case _:
-            raise ValueError(f"a block of type {block.type} arrives whole")

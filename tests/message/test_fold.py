@@ -4,6 +4,7 @@ import base64
 import json
 import logging
 from collections.abc import AsyncIterator, Iterable
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -484,6 +485,14 @@ def test_an_event_for_an_unknown_block_is_skipped_with_a_warning(
     assert msg.to_json() == before
     (record,) = caplog.records
     assert f"{event.type}) of reply r1 skipped" in record.getMessage()
+
+
+def test_an_event_of_a_later_version_is_skipped_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    msg = fold()
+    before = msg.to_json()
+    msg.append_event(SimpleNamespace(id="e9", type="SMELL", created_at=AT, reply_id="r1"))
+    assert msg.to_json() == before
+    assert "event e9 (SMELL) of reply r1 skipped: its type is unknown" in caplog.text
 
 
 def test_what_a_role_may_not_hold_is_skipped_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:

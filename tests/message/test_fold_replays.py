@@ -76,8 +76,31 @@ def numbered(events: Sequence[e.AgentEvent]) -> list[e.AgentEvent]:
     ]
 
 
-streams = st.lists(any_event, max_size=60).map(
-    lambda events: numbered([e.ReplyStartEvent(reply_id=r, session_id="s", name=r) for r in REPLIES] + events)
+def opened(reply_id: str, block_id: str) -> list[e.AgentEvent]:
+    """The starts of a block of each kind, so that what follows finds them."""
+    block: dict[str, Any] = {"reply_id": reply_id, "block_id": block_id}
+    tool: dict[str, Any] = {"reply_id": reply_id, "tool_call_id": block_id, "tool_call_name": "f"}
+    return [
+        e.TextBlockStartEvent(**block),
+        e.ThinkingBlockStartEvent(**block),
+        e.DataBlockStartEvent(media_type="audio/pcm", **block),
+        e.ToolCallStartEvent(**tool),
+        e.ToolResultStartEvent(**tool),
+    ]
+
+
+STARTS: list[e.AgentEvent] = [e.ReplyStartEvent(reply_id=r, session_id="s", name=r) for r in REPLIES]
+OPENED = [event for reply_id in REPLIES for event in opened(reply_id, "0")]
+growth = st.one_of(
+    *(
+        st.builds(cls, reply_id=replies, **{**of, key: st.just("0")})
+        for cls, of in fields.items()
+        for key in ("block_id", "tool_call_id")
+        if "Delta" in cls.__name__ and key in of
+    )
+)
+streams = st.lists(any_event | growth, max_size=60).flatmap(
+    lambda events: st.sampled_from([numbered(STARTS + events), numbered(STARTS + OPENED + events)])
 )
 
 

@@ -52,6 +52,22 @@ def test_the_events_alone_give_the_stored_messages(path: Path) -> None:
     assert [canonical_json(message).decode() for message in whole["messages"]] == whole["canonical"]
 
 
+@each_file
+def test_a_replay_from_any_checkpoint_gives_the_stored_messages(path: Path) -> None:
+    """REC-25: for every prefix k: snapshot at k + replay(k..end) == full rebuild."""
+    whole = read(path)
+    events = list({event["id"]: read_reply_event(event) for event in whole["events"]}.values())
+    for cut in range(len(events) + 1):
+        messages = [Msg.from_json(message.to_json()) for message in fold_messages(events[:cut])]
+        started = {message.id for message in messages}
+        for message in messages:
+            for event in events[cut:]:
+                if event.reply_id == message.id:
+                    message.append_event(event)
+        messages += fold_messages([event for event in events[cut:] if event.reply_id not in started])
+        assert [message.to_json().decode() for message in messages] == whole["canonical"]
+
+
 def test_every_event_can_be_applied() -> None:
     """REC-03: apply one event of every class, none raises."""
     events = {event["type"]: read_reply_event(event) for path in FILES for event in read(path)["events"]}

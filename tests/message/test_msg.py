@@ -216,6 +216,17 @@ def test_content_may_be_one_block_or_objects_from_json() -> None:
     assert UserMsg("Ann", [TEXT.model_dump()]).content == [TEXT]
 
 
+def test_notes_that_are_set_belong_to_the_message() -> None:
+    msg = AssistantMsg("Friday", "Hi")
+    notes = {"city": "Oslo"}
+    msg.metadata = notes
+    msg.structured_output = notes
+    notes["city"] = "Bergen"
+    assert msg.metadata == msg.structured_output == {"city": "Oslo"}
+    msg.structured_output = None
+    assert msg.model_dump()["structured_output"] is None
+
+
 def test_content_that_is_set_is_held_to_the_same_rules() -> None:
     msg = UserMsg("Ann", "Hi")
     msg.content = [IMAGE]
