@@ -170,6 +170,8 @@ export interface AudioFormatInput {
  * offers a choice.
  * `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats say the rate
  * of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
+ * `recording=true` is the consent of whoever speaks to keep the sound of the call, where the server keeps any; it is
+ * given at the beginning and cannot be added later.
  * `temperature`, `max_output_tokens` and `extra` go to the provider as they are. Unknown keys are ignored.
  */
 export interface SessionConfig {
@@ -192,6 +194,7 @@ export interface SessionConfig {
   temperature?: number | null;
   max_output_tokens?: number | null;
   extra?: Record<string, unknown> | null;
+  recording?: boolean | null;
 }
 
 /** Whether a tool may run without a question. `rule_content`: a pattern for its arguments, null for all. */
@@ -301,13 +304,19 @@ export interface ClientSessionUpdateEvent {
   config?: SessionConfig;
 }
 
-/** Come back to a call: `token` from the server, `last_seq` the last event seen. */
+/**
+ * Come back to a call: `token` from the server, `last_seq` the last event seen.
+ *
+ * What the client has played of the item that it played last is needed where the server was restarted meanwhile.
+ */
 export interface ClientSessionResumeEvent {
   type: "client_session_resume";
   session_id?: string | null;
   event_id?: string | null;
   token: string;
   last_seq: number;
+  played_item_id?: string | null;
+  played_ms?: number | null;
 }
 
 /** End the call. */
@@ -479,7 +488,7 @@ export interface ServerSessionEndedEvent {
  *
  * `token` is good for the next resume; the one used now is worth nothing as soon as the client says anything on this
  * socket. Told to this client alone. `from_store`: the call had ended without it, or its server; it goes on with the
- * words that were heard, in a new session of the model.
+ * words that were heard, in a new session of the model. `gap`: some of what was missed is no longer known.
  */
 export interface ServerSessionResumedEvent {
   type: "server_session_resumed";
@@ -488,6 +497,7 @@ export interface ServerSessionResumedEvent {
   last_seq: number;
   token: string | null;
   from_store: boolean;
+  gap: boolean;
   seq: number;
   ts_ms: number;
 }
@@ -1112,7 +1122,7 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["server_session_created", struct({ type: oneOf("server_session_created"), session_id: isString, call_id: isString, resume_token: either(isString, isNull), resume_within_ms: either(isInteger, isNull), seq: isInteger, ts_ms: isInteger })],
   ["server_session_updated", struct({ type: oneOf("server_session_updated"), session_id: isString, config: either(recordOf(isAnything), isNull), seq: isInteger, ts_ms: isInteger })],
   ["server_session_ended", struct({ type: oneOf("server_session_ended"), session_id: isString, reason: isString, seq: isInteger, ts_ms: isInteger })],
-  ["server_session_resumed", struct({ type: oneOf("server_session_resumed"), session_id: isString, call_id: isString, last_seq: isInteger, token: either(isString, isNull), from_store: isBoolean, seq: isInteger, ts_ms: isInteger })],
+  ["server_session_resumed", struct({ type: oneOf("server_session_resumed"), session_id: isString, call_id: isString, last_seq: isInteger, token: either(isString, isNull), from_store: isBoolean, gap: isBoolean, seq: isInteger, ts_ms: isInteger })],
   ["server_audio_flush", struct({ type: oneOf("server_audio_flush"), item_id: either(isString, isNull), reason: isString, seq: isInteger, ts_ms: isInteger })],
   ["server_audio_item", struct({ type: oneOf("server_audio_item"), item_index: isInteger, response_id: isString, item_id: isString, format: isAudioFormat, output_index: isInteger, content_index: isInteger, offset_samples: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
   ["server_audio_received", struct({ type: oneOf("server_audio_received"), offset: isInteger, seq: isInteger, ts_ms: isInteger })],
