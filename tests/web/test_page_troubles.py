@@ -104,7 +104,7 @@ def test_why_the_server_ends_a_call_is_told(
     page.goto(static_page)
     page.get_by_role("button", name="Start talking").click()
     until(page, "realtime.snapshot().state === 'listening'")
-    scripted.send("server_goodbye", reason=reason)
+    scripted.send("server_goodbye", reason=reason, resume_token=None, retry_after_ms=None)
     scripted.send("server_session_ended", reason=reason)
     expect(page.get_by_role("alert")).to_contain_text(words)
     expect(page.get_by_role("status")).to_have_text("Call ended")

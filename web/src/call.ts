@@ -1,8 +1,9 @@
 /** One call: socket, speaker and microphone together, and what the page shows of it. No DOM. */
 
 import { type Captions, NO_CAPTIONS, foldCaptions } from "./captions.ts";
-import { type Closing, RealtimeClient, type SessionSettings } from "./client.ts";
+import { type ClientState, type Closing, RealtimeClient, type SessionSettings, type Ticket } from "./client.ts";
 import { Emitter } from "./emitter.ts";
+import type { KeptCall } from "./kept-call.ts";
 import { Microphone } from "./microphone.ts";
 import type { ServerEvent } from "./protocol.generated.ts";
 import { Speaker } from "./speaker.ts";
@@ -17,13 +18,26 @@ export interface CallEvents {
   /** Loudness (RMS, 0..1) of one side. */
   level: { side: "user" | "agent"; rms: number };
   microphoneLost: undefined;
+  /** With what a reloaded page can go on with this call; null: no more. */
+  ticket: Ticket | null;
   closed: Closing;
+}
+
+interface Worklets {
+  capture: string;
+  playback: string;
 }
 
 export interface CallOptions {
   url: string;
   settings: Omit<SessionSettings, "input_audio_format" | "output_audio_format">;
-  worklets: { capture: string; playback: string };
+  worklets: Worklets;
+}
+
+export interface ReturnOptions {
+  url: string;
+  kept: KeptCall;
+  worklets: Worklets;
 }
 
 export class Call extends Emitter<CallEvents> {
@@ -32,6 +46,9 @@ export class Call extends Emitter<CallEvents> {
   readonly #captureUrl: string;
   #activity: Activity = INITIAL_ACTIVITY;
   #captions: Captions = NO_CAPTIONS;
+  #attempt = 0;
+  /** Silent until a click: a page that was reloaded may not sound. */
+  #hushed = false;
   #microphone: Microphone | null = null;
   #microphoneSamples = 0;
   #microphoneStart: Promise<void> | null = null;
@@ -52,6 +69,17 @@ export class Call extends Emitter<CallEvents> {
     return new Call(client, output, worklets.capture);
   }
 
+  /** Goes on with the call of a page that was reloaded. Without sound and microphone until `wake`. */
+  static async comeBack({ url, kept, worklets }: ReturnOptions): Promise<Call> {
+    const output = await openOutput(worklets.playback);
+    const client = RealtimeClient.comeBack(url, INPUT_RATE_HZ, kept.ticket, kept.lastPlayed);
+    const call = new Call(client, output, worklets.capture);
+    call.#hushed = true;
+    call.#captions = kept.captions ?? NO_CAPTIONS;
+    call.#followLine("reconnecting");
+    return call;
+  }
+
   private constructor(client: RealtimeClient, output: VoiceOutput, captureUrl: string) {
     super();
     this.client = client;
@@ -62,6 +90,12 @@ export class Call extends Emitter<CallEvents> {
     });
     attachVoice(client, output);
     client.on("event", (event) => this.#receive(event));
+    client.on("state", (state) => this.#followLine(state));
+    client.on("attempt", (attempt) => {
+      this.#attempt = attempt;
+      this.emit("change", undefined);
+    });
+    client.on("ticket", (ticket) => this.emit("ticket", ticket));
     client.on("closed", (closing) => void this.#closed(closing));
     output.on("waiting", () => this.#signal({ type: "voice_waiting" }));
     output.on("started", () => this.#signal({ type: "voice_started" }));
@@ -75,6 +109,25 @@ export class Call extends Emitter<CallEvents> {
 
   get captions(): Captions {
     return this.#captions;
+  }
+
+  /** The number of the last try to come back, from 1. */
+  get attempt(): number {
+    return this.#attempt;
+  }
+
+  /** It goes on, but the browser wants a click before it may sound. */
+  get needsClick(): boolean {
+    return this.#hushed && this.state !== "ended";
+  }
+
+  /** Lets it sound. Call it in a click or key handler. */
+  wake(): void {
+    if (!this.#hushed) return;
+    this.#hushed = false;
+    this.output.unlock();
+    if (!this.#activity.away) this.output.resume();
+    this.emit("change", undefined);
   }
 
   get hasVoice(): boolean {
@@ -148,9 +201,11 @@ export class Call extends Emitter<CallEvents> {
   }
 
   #receive(event: ServerEvent): void {
+    // Everything follows from the beginning: what was kept of it is not needed any more.
+    if (event.type === "server_session_resumed" && event.last_seq === 0) this.#captions = NO_CAPTIONS;
     this.#captions = foldCaptions(this.#captions, event);
     this.#signal(event);
-    if (event.type === "server_session_created") this.#created = true;
+    if (event.type === "server_session_created" || event.type === "server_session_resumed") this.#created = true;
     if (event.type === "agent_ready") for (const text of this.#unsent.splice(0)) this.sendText(text);
     // An error before the session is one that kept it from being made. One call per socket: it closes with the call.
     if (event.type === "server_session_ended" || (event.type === "agent_error" && !this.#created)) this.client.close();
@@ -158,8 +213,20 @@ export class Call extends Emitter<CallEvents> {
 
   #signal(signal: ServerEvent | LocalSignal): void {
     this.#activity = foldActivity(this.#activity, signal);
-    if (this.state !== "connecting") this.#settle();
+    const { ended, ready, away } = this.#activity;
+    if (ended || (ready && !away)) this.#settle();
     this.emit("change", undefined);
+  }
+
+  /** Nobody would hear an interruption on a line that is lost: the voice waits, the microphone goes on. */
+  #followLine(state: ClientState): void {
+    if (state === "reconnecting") {
+      this.output.pause();
+      this.#signal({ type: "line_lost" });
+    } else if (state === "open" && this.#activity.away) {
+      if (!this.#hushed) this.output.resume();
+      this.#signal({ type: "line_back" });
+    }
   }
 
   async #closed(closing: Closing): Promise<void> {

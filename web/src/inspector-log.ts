@@ -57,6 +57,8 @@ export class InspectorLog {
 }
 
 function elide(key: string, value: unknown): unknown {
+  // Whoever looks over a shoulder, or is sent a screenshot, must not be able to take over the call.
+  if ((key === "token" || key === "resume_token") && typeof value === "string") return "…";
   const binary = key === "audio" || key === "image" || key === "delta" || key === "data";
   if (!binary || typeof value !== "string" || value.length <= LONG_TEXT) return value;
   return `${value.slice(0, 32)}… (${value.length} characters)`;

@@ -1,15 +1,20 @@
-/** Frames that wait because the socket is behind. Bounded: the oldest audio is dropped, control never. Pure. */
+/** What waits because the socket is behind. Bounded: the oldest speech is dropped, events never. Pure. */
 
-export type Outgoing = { kind: "control"; data: string } | { kind: "audio"; data: ArrayBuffer };
+import type { Said } from "./said.ts";
+
+interface Waiting {
+  readonly said: Said;
+  readonly bounded: boolean;
+}
 
 export class Outbox {
-  readonly #maxAudioFrames: number;
-  #waiting: Outgoing[] = [];
-  #audioFrames = 0;
+  readonly #maxSpeechFrames: number;
+  #waiting: Waiting[] = [];
+  #boundedFrames = 0;
   #dropped = 0;
 
-  constructor(maxAudioFrames: number) {
-    this.#maxAudioFrames = maxAudioFrames;
+  constructor(maxSpeechFrames: number) {
+    this.#maxSpeechFrames = maxSpeechFrames;
   }
 
   get length(): number {
@@ -20,23 +25,20 @@ export class Outbox {
     return this.#dropped;
   }
 
-  push(frame: Outgoing): void {
-    this.#waiting.push(frame);
-    if (frame.kind === "audio" && ++this.#audioFrames > this.#maxAudioFrames) {
-      this.#waiting.splice(this.#waiting.findIndex((waiting) => waiting.kind === "audio"), 1);
-      this.#audioFrames -= 1;
+  /** `again`: it was said before a socket was lost, and is not dropped for being late. */
+  push(said: Said, again = false): void {
+    const bounded = said.kind === "speech" && !again;
+    this.#waiting.push({ said, bounded });
+    if (bounded && ++this.#boundedFrames > this.#maxSpeechFrames) {
+      this.#waiting.splice(this.#waiting.findIndex((waiting) => waiting.bounded), 1);
+      this.#boundedFrames -= 1;
       this.#dropped += 1;
     }
   }
 
-  shift(): Outgoing | undefined {
-    const frame = this.#waiting.shift();
-    if (frame?.kind === "audio") this.#audioFrames -= 1;
-    return frame;
-  }
-
-  clear(): void {
-    this.#waiting = [];
-    this.#audioFrames = 0;
+  shift(): Said | undefined {
+    const first = this.#waiting.shift();
+    if (first?.bounded) this.#boundedFrames -= 1;
+    return first?.said;
   }
 }

@@ -4,6 +4,7 @@ import "./style.css";
 import { Call } from "./call.ts";
 import { type Bubble, NO_CAPTIONS, visibleBubbles } from "./captions.ts";
 import type { Closing } from "./client.ts";
+import { CallStorage, type KeptCall } from "./kept-call.ts";
 import { InspectorLog } from "./inspector-log.ts";
 import { MicrophoneError } from "./microphone.ts";
 import { fetchOffer, rememberModel, rememberedModel } from "./models.ts";
@@ -18,6 +19,8 @@ import { NoticesView } from "./view/notices-view.ts";
 import * as words from "./words.ts";
 
 const MAX_LOGGED_EVENTS = 1000;
+/** The page knows no accounts. */
+const USER = "guest";
 /** In development the worklets are served from their sources. */
 const WORKLETS = import.meta.env.DEV
   ? { capture: "./src/worklets/capture.ts", playback: "./src/worklets/playback.ts" }
@@ -45,7 +48,11 @@ const models = new ModelView(
   },
 );
 
+const storage = new CallStorage(() => window.sessionStorage, document.baseURI);
+
 let call: Call | null = null;
+/** What of the call is kept for a reload. */
+let kept: KeptCall | null = null;
 let opening: Promise<Call> | null = null;
 let drawing = false;
 
@@ -59,7 +66,7 @@ async function ensureCall(): Promise<Call> {
 }
 
 async function openCall(): Promise<Call> {
-  for (const key of ["closed", "microphone", "end", "agent", "model", "voice"]) notices.remove(key);
+  for (const key of ["closed", "line", "microphone", "end", "agent", "model", "voice"]) notices.remove(key);
   inspector.clear();
   // Whoever is quick with the button gets the model that was chosen and named, not the server's default.
   await shown;
@@ -68,13 +75,28 @@ async function openCall(): Promise<Call> {
     ...(voice.value === "" ? {} : { voice: voice.value }),
     ...(chosen ? { model_provider: chosen.name } : {}),
   };
-  const url = callUrl(document.baseURI, "guest", `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`);
-  const opened = await Call.start({ url, settings, worklets: WORKLETS });
+  const sessionId = `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+  const url = callUrl(document.baseURI, USER, sessionId);
+  return show(await Call.start({ url, settings, worklets: WORKLETS }), sessionId);
+}
+
+/** The call that this tab had when it was reloaded. */
+async function comeBack(left: KeptCall): Promise<Call> {
+  kept = left;
+  notices.show("line", words.BACK_AFTER_RELOAD, "hint");
+  const url = callUrl(document.baseURI, USER, left.sessionId);
+  return show(await Call.comeBack({ url, kept: left, worklets: WORKLETS }), left.sessionId);
+}
+
+function show(opened: Call, sessionId: string): Call {
   const startedAt = performance.now();
   const since = (): number => performance.now() - startedAt;
   call = opened;
   opened.client.on("state", (state) => {
     // Only where the call is there: a server that is away could not give us the voice's worklet either.
+    if (state === "reconnecting") notices.show("line", words.LINE_LOST, "hint");
+    else if (opened.needsClick) notices.show("line", words.BACK_AFTER_RELOAD, "hint");
+    else notices.remove("line");
     if (state !== "open" || opened.hasVoice) return;
     notices.show("voice", window.isSecureContext ? words.NO_VOICE : words.microphoneNotice("insecure"));
   });
@@ -95,6 +117,11 @@ async function openCall(): Promise<Call> {
   });
   opened.on("change", draw);
   opened.on("level", ({ side, rms }) => showLevel(side, rms));
+  opened.on("ticket", (ticket) => {
+    kept = ticket && { sessionId, ticket, captions: null, lastPlayed: null };
+    if (kept) storage.save(kept);
+    else storage.forget();
+  });
   opened.on("microphoneLost", () => notices.show("microphone", words.MICROPHONE_LOST));
   opened.on("closed", (closing) => void showClosing(closing));
   draw();
@@ -104,6 +131,7 @@ async function openCall(): Promise<Call> {
 async function startTalking(): Promise<void> {
   notices.remove("microphone");
   const current = await ensureCall();
+  wake(current);
   try {
     await current.startMicrophone();
   } catch (error) {
@@ -112,8 +140,16 @@ async function startTalking(): Promise<void> {
   }
 }
 
+/** Call it in a click or key handler. */
+function wake(current: Call): void {
+  if (!current.needsClick) return;
+  current.wake();
+  if (current.state !== "reconnecting") notices.remove("line");
+}
+
 async function showClosing(closing: Closing): Promise<void> {
   for (const side of ["user", "agent"] as const) showLevel(side, 0);
+  notices.remove("line");
   if (closing.expected) return;
   const reachable = (await fetchServerInfo(document.baseURI)) !== null;
   const notice = words.closeNotice(closing, reachable);
@@ -153,7 +189,8 @@ function draw(): void {
     stage.dataset["state"] = state ?? "idle";
     stage.dataset["talking"] = String(talking);
     setText(byId("state", HTMLElement), stateWords(state, talking));
-    setText(byId("talk-label", HTMLElement), talking ? "End call" : "Start talking");
+    const start = call?.needsClick ? "Go on talking" : "Start talking";
+    setText(byId("talk-label", HTMLElement), talking ? "End call" : start);
     mute.hidden = !talking;
     mute.setAttribute("aria-pressed", String(call?.muted ?? false));
     setText(mute, call?.muted ? "Unmute" : "Mute");
@@ -168,6 +205,8 @@ function draw(): void {
 
 function stateWords(state: Call["state"] | null, talking: boolean): string {
   if (state === null) return "Press to talk";
+  if (state === "reconnecting") return words.reconnectingWords(call?.attempt ?? 1);
+  if (call?.needsClick) return "Press to go on talking";
   if (state === "listening" && call?.muted) return "Muted";
   if (state === "listening" && !talking) return "Ready for your message";
   return words.STATE_WORDS[state];
@@ -190,7 +229,15 @@ byId("typed", HTMLFormElement).addEventListener("submit", (event) => {
   const typed = text.value.trim();
   if (typed === "") return;
   text.value = "";
-  void ensureCall().then((current) => current.sendText(typed));
+  void ensureCall().then((current) => {
+    wake(current);
+    current.sendText(typed);
+  });
+});
+window.addEventListener("online", () => call?.client.retryNow());
+window.addEventListener("pagehide", () => {
+  if (!call || !kept) return;
+  storage.save({ ...kept, captions: call.captions, lastPlayed: call.client.lastPlayed });
 });
 
 async function showServer(): Promise<void> {
@@ -216,6 +263,8 @@ export interface Snapshot {
   playback: SpeakerCounters | null;
   /** How much of each item was heard. */
   playedMs: Readonly<Record<string, number>>;
+  /** Which samples of each item were played by this page: from the first to before the last. */
+  playedRanges: Readonly<Record<string, readonly [number, number]>>;
   microphoneSamples: number;
   sent: { samples: number; droppedFrames: number; receivedOffset: number } | null;
   notices: string[];
@@ -234,6 +283,7 @@ window.realtime = {
     bubbles: visibleBubbles(call?.captions ?? NO_CAPTIONS),
     playback: call?.output.counters ?? null,
     playedMs: call?.output.played ?? {},
+    playedRanges: call?.output.ranges ?? {},
     microphoneSamples: call?.microphoneSamples ?? 0,
     sent: call?.client.audioSent ?? null,
     notices: notices.texts,
@@ -242,3 +292,5 @@ window.realtime = {
 };
 
 const shown = showServer();
+const left = storage.load();
+if (left) opening = comeBack(left).finally(() => (opening = null));

@@ -62,6 +62,7 @@ export class PlaybackQueue {
   #written = 0;
   /** The track whose sample was the last one rendered; null after silence. */
   #sounding: Track | null = null;
+  #paused = false;
 
   /** `finished` is called when the last sample of an ended slot was rendered. */
   constructor(
@@ -149,8 +150,23 @@ export class PlaybackQueue {
     return hit.map((track) => ({ slot: track.slot, playedSamples: track.played + track.queued }));
   }
 
+  /** Silence from now on; everything keeps its place and waits for `resume`. */
+  pause(): void {
+    this.#paused = true;
+    // Nothing sounds that a flush would have to fade out.
+    this.#sounding = null;
+  }
+
+  resume(): void {
+    this.#paused = false;
+  }
+
   /** Fills `output` with what comes next, and with silence where nothing does. Allocates nothing. */
   render(output: Float32Array): void {
+    if (this.#paused) {
+      output.fill(0);
+      return;
+    }
     let at = 0;
     while (at < output.length && this.#runCount > 0) {
       const run = this.#run(0);

@@ -42,6 +42,8 @@ interface Item {
   readonly itemId: string;
   readonly slot: number;
   resampler: Resampler | null;
+  /** Samples before the first one that came here: heard elsewhere, or lost. */
+  skippedSamples: number;
   renderedSamples: number;
   heardMs: number;
   waiting: boolean;
@@ -118,6 +120,27 @@ export class Speaker extends Emitter<SpeakerEvents> {
     this.#order.push(item.slot, toPcm16Block(item.resampler.process(toFloats(pcm))));
   }
 
+  /** `samples` of an item will not come here: the next ones count as behind them. */
+  skip(itemId: string, samples: number, rateHz: number): void {
+    const item = this.#item(itemId);
+    item.skippedSamples += Math.round((samples * this.rateHz) / rateHz);
+    item.heardMs = this.#ms(item.skippedSamples + item.renderedSamples);
+  }
+
+  /** Silence at once, until `resume`: what waits is kept, and goes on at the very next sample. */
+  pause(): void {
+    this.#post({ type: "pause" });
+  }
+
+  resume(): void {
+    this.#post({ type: "resume" });
+  }
+
+  /** Browsers let a page sound after a click or a key only: call it then. */
+  unlock(): void {
+    void this.#context.resume();
+  }
+
   /** No more speech of this item will come. */
   end(itemId: string): void {
     const item = this.#items.get(itemId);
@@ -129,7 +152,9 @@ export class Speaker extends Emitter<SpeakerEvents> {
 
   /** Silence at once: drops what waits of the item (null: of all items). Later speech of them is ignored. */
   flush(itemId: string | null): void {
-    const hit = itemId === null ? this.#bySlot.filter((item) => !item.over) : [this.#item(itemId)];
+    const named = itemId === null ? this.#bySlot : [this.#item(itemId)];
+    const hit = named.filter((item) => !item.over);
+    if (itemId !== null && hit.length === 0) return;
     for (const item of hit) {
       item.over = true;
       clearTimeout(item.lastTimer);
@@ -151,6 +176,15 @@ export class Speaker extends Emitter<SpeakerEvents> {
     return Object.fromEntries(this.#bySlot.map(({ itemId, heardMs }) => [itemId, heardMs]));
   }
 
+  /** Which samples of each item were played here: from the first to before the last. */
+  get ranges(): Record<string, readonly [number, number]> {
+    const range = (item: Item): readonly [number, number] => [
+      item.skippedSamples,
+      item.skippedSamples + item.renderedSamples,
+    ];
+    return Object.fromEntries(this.#bySlot.map((item) => [item.itemId, range(item)]));
+  }
+
   async close(): Promise<void> {
     for (const item of this.#bySlot) clearTimeout(item.lastTimer);
     this.#node.port.onmessage = null;
@@ -166,7 +200,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
     const played = new Map(message.slots.map(({ slot, playedSamples }) => [slot, playedSamples]));
     for (const item of this.#flushes.get(message.id) ?? []) {
       item.renderedSamples = played.get(item.slot) ?? item.renderedSamples;
-      item.heardMs = Math.max(item.heardMs, this.#ms(item.renderedSamples));
+      item.heardMs = Math.max(item.heardMs, this.#ms(item.skippedSamples + item.renderedSamples));
       this.emit("flushed", { itemId: item.itemId, playedMs: item.heardMs });
     }
     this.#flushes.delete(message.id);
@@ -187,7 +221,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
       item.started = true;
       this.emit("started", { itemId: item.itemId });
     }
-    const heardMs = Math.max(0, this.#ms(renderedSamples) - this.#latencyMs());
+    const heardMs = Math.max(0, this.#ms(item.skippedSamples + renderedSamples) - this.#latencyMs());
     if (heardMs <= item.heardMs) return;
     item.heardMs = heardMs;
     this.emit("progress", { itemId: item.itemId, playedMs: heardMs });
@@ -199,7 +233,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
     this.#heard(item, playedSamples);
     item.lastTimer = setTimeout(() => {
       item.over = true;
-      item.heardMs = this.#ms(playedSamples);
+      item.heardMs = this.#ms(item.skippedSamples + playedSamples);
       this.emit("finished", { itemId: item.itemId, playedMs: item.heardMs });
       this.#tellIdle();
     }, this.#latencyMs());
@@ -226,6 +260,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
         itemId,
         slot: this.#bySlot.length,
         resampler: null,
+        skippedSamples: 0,
         renderedSamples: 0,
         heardMs: 0,
         waiting: false,

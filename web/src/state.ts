@@ -2,16 +2,18 @@
 
 import type { ServerEvent } from "./protocol.generated.ts";
 
-export type CallState = "connecting" | "listening" | "hearing" | "thinking" | "speaking" | "ended";
+export type CallState = "connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking" | "ended";
 
 /** What happens on this side and no event tells. */
 export interface LocalSignal {
-  readonly type: "text_sent" | "voice_waiting" | "voice_started" | "voice_idle" | "closed";
+  readonly type: "text_sent" | "voice_waiting" | "voice_started" | "voice_idle" | "line_lost" | "line_back" | "closed";
 }
 
 export interface Activity {
   readonly ready: boolean;
   readonly ended: boolean;
+  /** The line is lost and may come back. */
+  readonly away: boolean;
   /** The user is speaking. */
   readonly hearing: boolean;
   /** A turn ended and its response has not begun. */
@@ -25,6 +27,7 @@ export interface Activity {
 export const INITIAL_ACTIVITY: Activity = {
   ready: false,
   ended: false,
+  away: false,
   hearing: false,
   awaiting: false,
   responses: [],
@@ -35,6 +38,7 @@ export const INITIAL_ACTIVITY: Activity = {
 /** The word for an activity. Who speaks counts before what is prepared. */
 export function callState(activity: Activity): CallState {
   if (activity.ended) return "ended";
+  if (activity.away) return "reconnecting";
   if (!activity.ready) return "connecting";
   if (activity.hearing) return "hearing";
   if (activity.playing) return "speaking";
@@ -71,6 +75,10 @@ export function foldActivity(activity: Activity, event: ServerEvent | LocalSigna
       return { ...activity, voiceWaits: false, playing: true };
     case "voice_idle":
       return { ...activity, voiceWaits: false, playing: false };
+    case "line_lost":
+      return { ...activity, away: true };
+    case "line_back":
+      return { ...activity, away: false };
     case "agent_error":
       return { ...activity, awaiting: false };
     case "agent_ended":

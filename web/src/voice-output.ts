@@ -10,7 +10,10 @@ import type { Speaker, SpeakerCounters, SpeakerEvents } from "./speaker.ts";
 export const OUTPUT_RATE_HZ = 24_000;
 
 /** What a call needs of a speaker. */
-export type VoiceOutput = Pick<Speaker, "on" | "play" | "end" | "flush" | "close" | "counters" | "played">;
+export type VoiceOutput = Pick<
+  Speaker,
+  "on" | "play" | "skip" | "end" | "flush" | "pause" | "resume" | "unlock" | "close" | "counters" | "played" | "ranges"
+>;
 
 /**
  * Stands in for the speaker where the browser has no audio worklets: the words are read as captions, so everything
@@ -18,6 +21,7 @@ export type VoiceOutput = Pick<Speaker, "on" | "play" | "end" | "flush" | "close
  */
 export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   readonly counters: SpeakerCounters | null = null;
+  readonly ranges = {};
   readonly #playedMs = new Map<string, number>();
 
   get played(): Record<string, number> {
@@ -29,6 +33,16 @@ export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput 
     this.#playedMs.set(itemId, playedMs);
     this.emit("progress", { itemId, playedMs: Math.floor(playedMs) });
   }
+
+  skip(itemId: string, samples: number, rateHz: number): void {
+    this.#playedMs.set(itemId, (this.#playedMs.get(itemId) ?? 0) + (samples * 1000) / rateHz);
+  }
+
+  pause(): void {}
+
+  resume(): void {}
+
+  unlock(): void {}
 
   end(itemId: string): void {
     this.emit("finished", { itemId, playedMs: Math.floor(this.#playedMs.get(itemId) ?? 0) });
@@ -46,7 +60,8 @@ interface Part {
   readonly itemId: string;
   readonly responseId: string;
   readonly rateHz: number;
-  receivedSamples: number;
+  /** Its name for counting what came of it, on whatever socket. */
+  readonly key: string;
 }
 
 /**
@@ -55,12 +70,12 @@ interface Part {
  * While the user's speech is being sent, it carries the acknowledgements; an item's end is an event of its own.
  */
 export function attachVoice(
-  client: Pick<RealtimeClient, "on" | "send" | "audioSent" | "played">,
+  client: Pick<RealtimeClient, "on" | "send" | "audioSent" | "played" | "lastPlayed">,
   output: VoiceOutput,
 ): () => void {
   const parts = new Map<number, Part>();
-  /** Of items that may still be heard, which they are for longer than something comes of them. */
-  const indexOfItem = new Map<string, number>();
+  /** Samples of each part so far: the numbers of `parts` are those of one socket, and the speech goes on on another. */
+  const received = new Map<string, number>();
   let spokenSamples = 0;
   const itemsOfResponse = new Map<string, Set<string>>();
 
@@ -73,8 +88,8 @@ export function attachVoice(
     switch (event.type) {
       case "server_audio_item": {
         const { item_id: itemId, response_id: responseId } = event;
-        parts.set(event.item_index, { itemId, responseId, rateHz: rateOf(event.format), receivedSamples: 0 });
-        indexOfItem.set(itemId, event.item_index);
+        const key = `${event.content_index} ${itemId}`;
+        parts.set(event.item_index, { itemId, responseId, rateHz: rateOf(event.format), key });
         return belongs(responseId, itemId);
       }
       case "agent_response_audio_delta":
@@ -90,6 +105,9 @@ export function attachVoice(
         return;
       case "server_audio_flush":
         return output.flush(event.item_id);
+      case "agent_item_truncated":
+        // Cut without a flush: in a call that was read from a store, its speech will not go on.
+        return output.flush(event.item_id);
       default:
         return;
     }
@@ -98,9 +116,11 @@ export function attachVoice(
   const onAudio = (frame: AudioFrame): void => {
     const part = frame.kind === KIND_AGENT_AUDIO ? parts.get(frame.itemIndex) : undefined;
     if (!part) return;
+    const before = received.get(part.key) ?? 0;
+    if (frame.sampleOffset > before) output.skip(part.itemId, frame.sampleOffset - before, part.rateHz);
+    received.set(part.key, Math.max(before, frame.sampleOffset + frame.pcm.length));
     // What was received before is not played twice.
-    const fresh = frame.pcm.subarray(Math.max(0, part.receivedSamples - frame.sampleOffset));
-    part.receivedSamples = Math.max(part.receivedSamples, frame.sampleOffset + frame.pcm.length);
+    const fresh = frame.pcm.subarray(Math.max(0, before - frame.sampleOffset));
     if (fresh.length > 0) output.play(part.itemId, fresh, part.rateHz);
     if (frame.flags & FLAG_LAST) output.end(part.itemId);
   };
@@ -112,15 +132,14 @@ export function attachVoice(
     const { samples } = client.audioSent;
     const speaking = samples > spokenSamples;
     spokenSamples = samples;
-    const itemIndex = indexOfItem.get(itemId);
-    const carried = speaking && itemIndex !== undefined;
-    client.played = carried ? { itemIndex, playedMs } : null;
-    if (!carried) acknowledge(itemId, playedMs, false);
+    client.lastPlayed = { itemId, playedMs };
+    client.played = speaking ? client.lastPlayed : null;
+    if (!speaking) acknowledge(itemId, playedMs, false);
   };
 
   const onOver = (itemId: string, playedMs: number, flushed: boolean): void => {
-    if (client.played?.itemIndex === indexOfItem.get(itemId)) client.played = null;
-    indexOfItem.delete(itemId);
+    if (client.played?.itemId === itemId) client.played = null;
+    client.lastPlayed = { itemId, playedMs };
     acknowledge(itemId, playedMs, flushed);
   };
 

@@ -12,6 +12,7 @@ export interface Notice {
 
 export const STATE_WORDS: Record<CallState, string> = {
   connecting: "Connecting",
+  reconnecting: "Reconnecting",
   listening: "Listening",
   hearing: "Hearing you",
   thinking: "Thinking",
@@ -58,6 +59,11 @@ export const NO_VOICE: Notice = {
   todo: "Check the system's sound output, then reload the page.",
 };
 
+/** What the page says of its state while it tries for the `attempt`th time to come back. */
+export function reconnectingWords(attempt: number): string {
+  return attempt < 2 ? "Reconnecting…" : `Reconnecting… (try ${attempt})`;
+}
+
 /** What the server's close codes mean. */
 const CLOSE_CODES: Record<number, string> = {
   1001: "The server is shutting down.",
@@ -71,10 +77,34 @@ const CLOSE_CODES: Record<number, string> = {
   1013: "The server is busy.",
 };
 
+export const LINE_LOST: Notice = {
+  what: "The connection is lost.",
+  todo: "Trying to get it back. Go on talking: the last 10 seconds are kept and sent when it is back.",
+};
+
+export const BACK_AFTER_RELOAD: Notice = {
+  what: "You are back in your call.",
+  todo: "Press the button to hear the agent and to be heard.",
+};
+
+/** Why a call that could have gone on did not. */
+const INSTEAD: Record<NonNullable<Closing["instead"]>, Notice> = {
+  gave_up: {
+    what: "The connection did not come back in time, so the call is over.",
+    todo: "What was said is still shown. Press the button for a new call.",
+  },
+  refused: {
+    what: "The server does not know this call any more.",
+    todo: "What was said is still shown. Press the button for a new call.",
+  },
+  elsewhere: { what: "The call went on elsewhere, in another tab or window.", todo: "Press the button for a new call here." },
+};
+
 /** Words for the end of a connection; null for one that was wanted. `reachable`: the server answers over http. */
 export function closeNotice(closing: Closing, reachable: boolean): Notice | null {
-  const { code, reason, wasOpen, expected } = closing;
+  const { code, reason, wasOpen, expected, instead } = closing;
   if (expected) return null;
+  if (instead) return INSTEAD[instead];
   if (!wasOpen && !reachable) {
     return {
       what: "The server cannot be reached.",

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Closing, RealtimeClient } from "../src/client.ts";
-import { type AudioFrame, decodeAudioFrame, encodeAudioFrame } from "../src/frames.ts";
+import { encodeAudioFrame } from "../src/frames.ts";
 import { event } from "./events.ts";
+import { FakeSocket } from "./fake-socket.ts";
 
 const SETTINGS = {
   user_name: "Ada",
@@ -9,50 +10,10 @@ const SETTINGS = {
   output_audio_format: { type: "audio/pcm", rate: 24_000 },
 } as const;
 
-/** A socket whose other side is the test. */
-class FakeSocket {
-  static last: FakeSocket;
-  binaryType = "blob";
-  bufferedAmount = 0;
-  readonly sent: (string | ArrayBuffer)[] = [];
-  closedWith: [number, string] | null = null;
-  onopen: () => void = () => undefined;
-  onmessage: (message: { data: unknown }) => void = () => undefined;
-  onclose: (closing: { code: number; reason: string }) => void = () => undefined;
-  readonly url: string;
-  readonly protocol: string;
-
-  constructor(url: string, protocol: string) {
-    this.url = url;
-    this.protocol = protocol;
-    FakeSocket.last = this;
-  }
-
-  send(data: string | ArrayBuffer): void {
-    this.sent.push(data);
-  }
-
-  close(code: number, reason: string): void {
-    this.closedWith = [code, reason];
-  }
-
-  get events(): Record<string, unknown>[] {
-    return this.sent.filter((data) => typeof data === "string").map((data) => JSON.parse(data));
-  }
-
-  get speech(): (AudioFrame | null)[] {
-    return this.sent.filter((data) => data instanceof ArrayBuffer).map(decodeAudioFrame);
-  }
-
-  get offsets(): (number | undefined)[] {
-    return this.speech.map((frame) => frame?.sampleOffset);
-  }
-}
-
 function connected(): { client: RealtimeClient; socket: FakeSocket } {
   const client = RealtimeClient.connect("ws://host/ws/u/s", SETTINGS);
   const socket = FakeSocket.last;
-  socket.onopen();
+  socket.open();
   return { client, socket };
 }
 
@@ -82,10 +43,10 @@ describe("the session", () => {
     const heard: string[] = [];
     client.on("event", ({ type }) => heard.push(type));
     client.on("unknown", (type) => heard.push(`unknown: ${type}`));
-    socket.onmessage({ data: JSON.stringify(event("agent_ready")) });
-    socket.onmessage({ data: '{"type": "agent_dances"}' });
-    socket.onmessage({ data: "{broken" });
-    socket.onmessage({ data: new ArrayBuffer(3) });
+    socket.say(event("agent_ready"));
+    socket.onmessage?.({ data: '{"type": "agent_dances"}' });
+    socket.onmessage?.({ data: "{broken" });
+    socket.onmessage?.({ data: new ArrayBuffer(3) });
     expect(heard).toEqual(["agent_ready", "unknown: agent_dances", "unknown: no type", "unknown: binary frame"]);
   });
 
@@ -94,7 +55,7 @@ describe("the session", () => {
     const frame = { kind: 2, flags: 0, stream: 0, itemIndex: 4, sampleOffset: 480, pcm: Int16Array.of(1, 2, 3) };
     const heard: unknown[] = [];
     client.on("audio", (audio) => heard.push(audio));
-    socket.onmessage({ data: encodeAudioFrame(frame) });
+    socket.say(encodeAudioFrame(frame));
     expect(heard).toEqual([frame]);
   });
 });
@@ -103,17 +64,20 @@ describe("sending", () => {
   test("speech carries its place in the stream, and the server's receipt is kept", () => {
     const { client, socket } = connected();
     for (let i = 0; i < 3; i++) client.sendAudio(new Int16Array(320));
-    socket.onmessage({ data: JSON.stringify(event("server_audio_received", { offset: 640 })) });
+    socket.say(event("server_audio_received", { offset: 640 }));
     expect(socket.offsets).toEqual([0, 320, 640]);
     expect(client.audioSent).toEqual({ samples: 960, droppedFrames: 0, receivedOffset: 640 });
   });
 
   test("speech carries what was played, each position once", () => {
     const { client, socket } = connected();
-    client.played = { itemIndex: 3, playedMs: 100 };
-    client.played = { itemIndex: 3, playedMs: 200 };
+    for (const [item_index, item_id] of [[3, "a"], [4, "b"]] as const) {
+      socket.say(event("server_audio_item", { item_index, item_id }));
+    }
+    client.played = { itemId: "a", playedMs: 100 };
+    client.played = { itemId: "a", playedMs: 200 };
     for (let i = 0; i < 2; i++) client.sendAudio(Int16Array.of(7, 8));
-    client.played = { itemIndex: 4, playedMs: 0 };
+    client.played = { itemId: "b", playedMs: 0 };
     client.sendAudio(Int16Array.of(9));
     expect(
       socket.speech.map((frame) => frame && [frame.flags, frame.itemIndex, frame.playedMs, [...frame.pcm]]),
@@ -135,7 +99,7 @@ describe("sending", () => {
     socket.bufferedAmount = 0;
     vi.advanceTimersByTime(20);
     expect(socket.offsets).toEqual(Array.from({ length: 100 }, (_, i) => (50 + i) * 320));
-    expect(socket.events.at(-1)).toEqual({ type: "client_text_append", text: "hello" });
+    expect(socket.events.at(-1)).toMatchObject({ type: "client_text_append", text: "hello" });
     expect(client.audioSent.droppedFrames).toBe(50);
   });
 
@@ -144,8 +108,8 @@ describe("sending", () => {
     const socket = FakeSocket.last;
     client.sendAudio(new Int16Array(320));
     client.send({ type: "client_text_append", text: "early" });
-    socket.onopen();
-    socket.onclose({ code: 1006, reason: "" });
+    socket.open();
+    socket.lose(1006);
     client.send({ type: "client_text_append", text: "late" });
     expect(socket.sent.length).toBe(1);
     expect(client.audioSent.samples).toBe(0);
@@ -163,22 +127,22 @@ describe("the end", () => {
     const { client, socket } = connected();
     const heard = closings(client);
     client.close();
-    expect(socket.events.at(-1)).toEqual({ type: "client_session_end" });
+    expect(socket.events.at(-1)).toMatchObject({ type: "client_session_end" });
     expect([socket.closedWith?.[0], client.state]).toEqual([1000, "closing"]);
-    socket.onclose({ code: 1000, reason: "" });
+    socket.lose(1000);
     client.close();
-    expect(heard).toEqual([{ wasOpen: true, code: 1000, reason: "", expected: true }]);
+    expect(heard).toEqual([{ wasOpen: true, code: 1000, reason: "", expected: true, instead: null }]);
     expect(client.state).toBe("closed");
   });
 
   test("by the server after a goodbye is expected, a broken line is not", () => {
     const polite = connected();
     const politely = closings(polite.client);
-    polite.socket.onmessage({ data: JSON.stringify(event("server_goodbye")) });
-    polite.socket.onclose({ code: 1001, reason: "drain" });
+    polite.socket.say(event("server_goodbye"));
+    polite.socket.lose(1001, "drain");
     const broken = connected();
     const brokenly = closings(broken.client);
-    broken.socket.onclose({ code: 1006, reason: "" });
+    broken.socket.lose(1006);
     expect([politely[0]?.expected, brokenly[0]?.expected]).toEqual([true, false]);
   });
 
@@ -186,9 +150,9 @@ describe("the end", () => {
     const { client, socket } = connected();
     const heard: string[] = [];
     client.on("event", ({ type }) => heard.push(type));
-    socket.onmessage({ data: JSON.stringify(event("server_session_ended")) });
+    socket.say(event("server_session_ended"));
     client.close();
-    socket.onmessage({ data: JSON.stringify(event("agent_error")) });
+    socket.say(event("agent_error"));
     expect(heard).toEqual(["server_session_ended"]);
     expect(socket.events.map(({ type }) => type)).toEqual(["client_session_create"]);
     expect(socket.closedWith?.[0]).toBe(1000);
@@ -197,7 +161,7 @@ describe("the end", () => {
   test("a server that is away is told as a closing that never was open", () => {
     const client = RealtimeClient.connect("ws://host/ws/u/s", SETTINGS);
     const heard = closings(client);
-    FakeSocket.last.onclose({ code: 1006, reason: "" });
-    expect(heard).toEqual([{ wasOpen: false, code: 1006, reason: "", expected: false }]);
+    FakeSocket.last.lose(1006);
+    expect(heard).toEqual([{ wasOpen: false, code: 1006, reason: "", expected: false, instead: null }]);
   });
 });

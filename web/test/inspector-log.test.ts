@@ -30,3 +30,13 @@ test("long base64 is elided", () => {
   expect(entry.json.length).toBeLessThan(700);
   expect(entry.json).toContain("5000 characters");
 });
+
+test("what opens the call to others is not shown", () => {
+  const log = new InspectorLog(10);
+  log.addEvent("in", event("server_session_created", { resume_token: "call_1.secret" }), 0);
+  log.addEvent("in", event("server_session_resumed", { token: "call_1.secret" }), 0);
+  log.addEvent("in", event("server_goodbye", { resume_token: "call_1.secret" }), 0);
+  log.addEvent("out", { type: "client_session_resume", token: "call_1.secret", last_seq: 4 }, 0);
+  expect(log.entries.map(({ json }) => json.includes("secret"))).toEqual([false, false, false, false]);
+  expect(log.entries.at(-1)?.json).toContain('"last_seq": 4');
+});

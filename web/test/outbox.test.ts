@@ -1,34 +1,48 @@
 import { expect, test } from "vitest";
-import { Outbox, type Outgoing } from "../src/outbox.ts";
+import { Outbox } from "../src/outbox.ts";
+import type { Said } from "../src/said.ts";
 
-const audio = (size: number): Outgoing => ({ kind: "audio", data: new ArrayBuffer(size) });
-const control = (data: string): Outgoing => ({ kind: "control", data });
+const speech = (offset: number): Said => ({ kind: "speech", offset, pcm: new Int16Array(1), played: null, sent: false });
+const control = (text: string): Said => ({
+  kind: "control",
+  place: 0,
+  event: { type: "client_text_append", text },
+  sent: false,
+});
 
 function drain(outbox: Outbox): (string | number)[] {
   const out: (string | number)[] = [];
-  for (let frame = outbox.shift(); frame; frame = outbox.shift()) {
-    out.push(frame.kind === "audio" ? frame.data.byteLength : frame.data);
+  for (let said = outbox.shift(); said; said = outbox.shift()) {
+    if (said.kind === "speech") out.push(said.offset);
+    else if (said.event.type === "client_text_append") out.push(said.event.text);
   }
   return out;
 }
 
-test("frames leave in the order they came", () => {
+test("what is said leaves in the order in which it came", () => {
   const outbox = new Outbox(10);
-  for (const frame of [control("a"), audio(1), control("b"), audio(2)]) outbox.push(frame);
+  for (const said of [control("a"), speech(1), control("b"), speech(2)]) outbox.push(said);
   expect(drain(outbox)).toEqual(["a", 1, "b", 2]);
 });
 
-test("too much audio drops the oldest audio, never control", () => {
+test("too much speech drops the oldest speech, never an event", () => {
   const outbox = new Outbox(2);
-  for (const frame of [control("a"), audio(1), control("b"), audio(2), audio(3), audio(4)]) outbox.push(frame);
+  for (const said of [control("a"), speech(1), control("b"), speech(2), speech(3), speech(4)]) outbox.push(said);
   expect(outbox.droppedFrames).toBe(2);
   expect(drain(outbox)).toEqual(["a", "b", 3, 4]);
+});
+
+test("what is said again is not too much", () => {
+  const outbox = new Outbox(1);
+  for (let i = 0; i < 5; i++) outbox.push(speech(i), true);
+  for (const said of [speech(5), speech(6)]) outbox.push(said);
+  expect(drain(outbox)).toEqual([0, 1, 2, 3, 4, 6]);
 });
 
 test("what left counts no more", () => {
   const outbox = new Outbox(2);
   for (let i = 1; i <= 9; i++) {
-    outbox.push(audio(i));
+    outbox.push(speech(i));
     expect(drain(outbox)).toEqual([i]);
   }
   expect(outbox.droppedFrames).toBe(0);

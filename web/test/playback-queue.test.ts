@@ -174,3 +174,30 @@ describe("flushing", () => {
     }
   });
 });
+
+describe("pausing", () => {
+  test("is silence that counts as nothing, and the very next sample follows it", () => {
+    const { queue, finished } = queueOf();
+    queue.push(0, Int16Array.from({ length: 200 }, (_, i) => i + 1));
+    queue.end(0);
+    const before = quantum(queue);
+    queue.pause();
+    const silence = [...quantum(queue), ...quantum(queue)];
+    expect([new Set(silence).size, silence[0], queue.played(0), queue.queuedSamples]).toEqual([1, 0, QUANTUM, 72]);
+    queue.resume();
+    expect([...before, ...quantum(queue)].slice(0, 200)).toEqual(Array.from({ length: 200 }, (_, i) => i + 1));
+    expect([finished, queue.counters.rendered, queue.counters.underruns]).toEqual([[[0, 200]], 200, 0]);
+  });
+
+  test("what comes meanwhile waits, and a flush leaves nothing to be heard afterwards", () => {
+    const { queue } = queueOf();
+    queue.push(0, samples(400, 1000));
+    quantum(queue);
+    queue.pause();
+    queue.push(0, samples(400, 1000));
+    expect(queue.flush(null)).toEqual([{ slot: 0, playedSamples: QUANTUM }]);
+    queue.resume();
+    expect(new Set(quantum(queue))).toEqual(new Set([0]));
+    expect([queue.counters.rendered, queue.counters.afterFlush]).toEqual([QUANTUM, 0]);
+  });
+});

@@ -75,3 +75,18 @@ test("a commit that is told after its response began does not think on after it"
 test.each([event("agent_ended"), event("server_session_ended"), { type: "closed" } as const])("$type ends it", (ending) => {
   expect(states(ready, started, ending)).toEqual(["connecting", "listening", "hearing", "ended"]);
 });
+
+test("a lost line is shown before all else, and what went on is shown again when it is back", () => {
+  const lost = { type: "line_lost" } as const;
+  const back = { type: "line_back" } as const;
+  expect(states(ready, created, voice, lost, started, back, done)).toEqual([
+    "connecting",
+    "listening",
+    "thinking",
+    "speaking",
+    "reconnecting",
+    "hearing",
+    "speaking",
+  ]);
+  expect(states(ready, lost, { type: "closed" }).at(-1)).toBe("ended");
+});

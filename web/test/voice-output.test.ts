@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { Emitter } from "../src/emitter.ts";
-import type { ClientEvents, Played } from "../src/client.ts";
+import type { ClientEvents } from "../src/client.ts";
 import type { AudioFrame } from "../src/frames.ts";
 import type { ClientEvent } from "../src/protocol.generated.ts";
+import type { Played } from "../src/said.ts";
 import type { SpeakerEvents } from "../src/speaker.ts";
 import { SilentOutput, type VoiceOutput, attachVoice } from "../src/voice-output.ts";
 import { event } from "./events.ts";
@@ -11,6 +12,7 @@ class FakeClient extends Emitter<ClientEvents> {
   readonly sent: ClientEvent[] = [];
   audioSent = { samples: 0, droppedFrames: 0, receivedOffset: 0 };
   played: Played | null = null;
+  lastPlayed: Played | null = null;
   /** A frame of speech leaves. Returns what it carries. */
   speak(): Played | null {
     this.audioSent = { ...this.audioSent, samples: this.audioSent.samples + 320 };
@@ -28,12 +30,19 @@ class FakeOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   readonly done: string[] = [];
   readonly counters = null;
   readonly played = {};
+  readonly ranges = {};
   play(itemId: string, pcm: Int16Array, rateHz: number): void {
     this.done.push(`play ${itemId} ${[...pcm].join(",")} at ${rateHz}`);
+  }
+  skip(itemId: string, samples: number): void {
+    this.done.push(`skip ${samples} of ${itemId}`);
   }
   end(itemId: string): void {
     this.done.push(`end ${itemId}`);
   }
+  pause(): void {}
+  resume(): void {}
+  unlock(): void {}
   flush(itemId: string | null): void {
     this.done.push(`flush ${itemId}`);
   }
@@ -116,9 +125,9 @@ test("while speech is sent it carries what was heard, without it an event does",
   output.emit("progress", { itemId: "item_a", playedMs: 200 });
   expect(client.speak()).toBeNull();
   output.emit("progress", { itemId: "item_a", playedMs: 300 });
-  expect(client.speak()).toEqual({ itemIndex: 3, playedMs: 300 });
+  expect(client.speak()).toEqual({ itemId: "item_a", playedMs: 300 });
   output.emit("progress", { itemId: "item_a", playedMs: 400 });
-  expect([client.speak(), client.speak()]).toEqual([{ itemIndex: 3, playedMs: 400 }, null]);
+  expect([client.speak(), client.speak()]).toEqual([{ itemId: "item_a", playedMs: 400 }, null]);
   expect(client.sent).toEqual([{ type: "client_playback_ack", item_id: "item_a", played_ms: 200, flushed: false }]);
 });
 
@@ -132,7 +141,7 @@ test("the end of an item is told as an event, and speech carries nothing older o
   expect(client.speak()).toBeNull();
   output.emit("progress", { itemId: "item_b", playedMs: 50 });
   output.emit("flushed", { itemId: "item_a", playedMs: 120 });
-  expect(client.speak()).toEqual({ itemIndex: 4, playedMs: 50 });
+  expect(client.speak()).toEqual({ itemId: "item_b", playedMs: 50 });
   output.emit("progress", { itemId: "item_b", playedMs: 60 });
   output.emit("flushed", { itemId: "item_b", playedMs: 70 });
   expect(client.speak()).toBeNull();
@@ -143,11 +152,41 @@ test("the end of an item is told as an event, and speech carries nothing older o
   ]);
 });
 
-test("what was heard of audio inside json is told as an event: it has no number to be carried under", () => {
+test("on another socket only what did not come on the first one is played", () => {
   const { client, output } = attached();
-  client.speak();
-  output.emit("progress", { itemId: "item_a", playedMs: 40 });
-  expect([client.speak(), client.sent.length]).toEqual([null, 1]);
+  client.emit("event", announce(7, "item_a"));
+  client.emit("audio", audio(7, 0, [1, 2, 3]));
+  client.emit("event", announce(1, "item_a"));
+  client.emit("audio", audio(1, 1, [2, 3]));
+  client.emit("audio", audio(1, 2, [3, 4, 5]));
+  expect(output.done).toEqual(["play item_a 1,2,3 at 24000", "play item_a 4,5 at 24000"]);
+});
+
+test("speech that will not come here is skipped, so that what follows keeps its place", () => {
+  const { client, output } = attached();
+  client.emit("event", announce(1, "item_a"));
+  client.emit("audio", audio(1, 480, [1, 2]));
+  client.emit("audio", audio(1, 490, [3]));
+  expect(output.done).toEqual([
+    "skip 480 of item_a",
+    "play item_a 1,2 at 24000",
+    "skip 8 of item_a",
+    "play item_a 3 at 24000",
+  ]);
+});
+
+test("an item that was cut is silenced, by a flush or without one", () => {
+  const { client, output } = attached();
+  client.emit("event", announce(1, "item_a"));
+  client.emit("event", event("agent_item_truncated", { item_id: "item_a" }));
+  expect(output.done).toEqual(["flush item_a"]);
+});
+
+test("the item that was heard last is known for coming back", () => {
+  const { client, output } = attached();
+  output.emit("finished", { itemId: "item_a", playedMs: 900 });
+  output.emit("progress", { itemId: "item_b", playedMs: 40 });
+  expect(client.lastPlayed).toEqual({ itemId: "item_b", playedMs: 40 });
 });
 
 test("after the undo nothing is passed on in either direction", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { besidePage, callUrl } from "../src/server-info.ts";
-import { closeNotice, endNotice, microphoneNotice, modelWords, readModelInfo } from "../src/words.ts";
+import { closeNotice, endNotice, microphoneNotice, reconnectingWords, modelWords, readModelInfo } from "../src/words.ts";
 
 const info = (fields: object) => readModelInfo(fields) as NonNullable<ReturnType<typeof readModelInfo>>;
 
@@ -28,7 +28,7 @@ describe("which model speaks", () => {
 });
 
 describe("what went wrong", () => {
-  const closing = { wasOpen: true, code: 1006, reason: "", expected: false };
+  const closing = { wasOpen: true, code: 1006, reason: "", expected: false, instead: null };
 
   test("every microphone problem has words and a way on", () => {
     for (const problem of ["insecure", "refused", "missing", "busy", "failed"] as const) {
@@ -44,6 +44,14 @@ describe("what went wrong", () => {
     expect(closeNotice({ ...closing, wasOpen: false }, true)?.what).toContain("refused the call");
     expect(closeNotice(closing, false)?.todo).toContain("Start it");
     expect(closeNotice(closing, true)?.what).toContain("gone (code 1006)");
+  });
+
+  test("why a call did not go on is said, with what to do", () => {
+    const lost = { ...closing, code: 1006 };
+    expect(closeNotice({ ...lost, instead: "gave_up" }, false)?.what).toContain("did not come back in time");
+    expect(closeNotice({ ...lost, instead: "refused" }, true)?.todo).toContain("new call");
+    expect(closeNotice({ ...lost, instead: "elsewhere" }, true)?.what).toContain("went on elsewhere");
+    expect([reconnectingWords(1), reconnectingWords(4)]).toEqual(["Reconnecting…", "Reconnecting… (try 4)"]);
   });
 
   test("a reason that the server gives is told, a wanted end is not a problem", () => {

@@ -25,6 +25,9 @@ export type ToPlayback =
   | { type: "end"; slot: number }
   /** `postedAtS` is the context's time when the page posted this. */
   | { type: "flush"; slot: number | null; id: number; postedAtS: number }
+  /** Silence, with all that waits kept; answered by a position. */
+  | { type: "pause" }
+  | { type: "resume" }
   | { type: "close" };
 
 export type FromPlayback =

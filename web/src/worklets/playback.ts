@@ -63,6 +63,11 @@ class PlaybackProcessor extends AudioWorkletProcessor {
         const delaySamples = Math.max(0, currentFrame - Math.round(message.postedAtS * sampleRate));
         return this.#post({ type: "flushed", id: message.id, slots, delaySamples, counters: this.#queue.counters });
       }
+      case "pause":
+        this.#queue.pause();
+        return this.#report();
+      case "resume":
+        return this.#queue.resume();
       case "close":
         this.#open = false;
     }

@@ -1,0 +1,113 @@
+/** One socket of a call: says things in order without filling the browser's buffer, and tells once that it is lost. */
+
+import { FLAG_PLAYED, KIND_CLIENT_AUDIO, encodeAudioFrame } from "./frames.ts";
+import { Outbox } from "./outbox.ts";
+import type { ClientEvent } from "./protocol.generated.ts";
+import type { Said, Speech } from "./said.ts";
+
+export const SUBPROTOCOL = "realtime.v1";
+
+/** While more than this waits in the socket, frames wait here. At 16 kHz it is 1 s of speech. */
+const HIGH_WATER_BYTES = 32_000;
+/** Frames of speech that wait here at most; at 20 ms each, 2 s. Older speech would only come too late. */
+const MAX_WAITING_FRAMES = 100;
+/** How often a full socket is looked at again: it tells nobody when it drains. */
+const DRAIN_INTERVAL_MS = 20;
+
+export interface LineEnds {
+  opened(): void;
+  received(data: string | ArrayBuffer): void;
+  /** The socket is closed, or never opened. Not told of a line that was abandoned. */
+  lost(code: number, reason: string): void;
+}
+
+export class Line {
+  readonly #socket: WebSocket;
+  readonly #outbox = new Outbox(MAX_WAITING_FRAMES);
+  /** By item: the number under which the server introduced it on this socket. */
+  readonly #indexOfItem = new Map<string, number>();
+  #drainTimer: ReturnType<typeof setTimeout> | undefined;
+  #opened = false;
+
+  constructor(url: string, ends: LineEnds) {
+    const socket = new WebSocket(url, SUBPROTOCOL);
+    this.#socket = socket;
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => {
+      this.#opened = true;
+      ends.opened();
+    };
+    socket.onmessage = (message: MessageEvent<string | ArrayBuffer>) => ends.received(message.data);
+    socket.onclose = ({ code, reason }) => {
+      clearTimeout(this.#drainTimer);
+      ends.lost(code, reason);
+    };
+  }
+
+  /** Whether the socket ever opened. */
+  get opened(): boolean {
+    return this.#opened;
+  }
+
+  get droppedFrames(): number {
+    return this.#outbox.droppedFrames;
+  }
+
+  /** The server's number for an item whose speech it sends on this socket. */
+  introduce(itemId: string, itemIndex: number): void {
+    this.#indexOfItem.set(itemId, itemIndex);
+  }
+
+  /** Says it when its turn comes. `again`: see `Outbox.push`. */
+  say(said: Said, again = false): void {
+    this.#outbox.push(said, again);
+    this.#drain();
+  }
+
+  /** Says an event that is meant for this socket alone. */
+  tell(event: ClientEvent): void {
+    this.#socket.send(JSON.stringify(event));
+  }
+
+  /** Says everything that waits, then closes. */
+  close(code: number, reason: string): void {
+    if (this.#opened) while (this.#outbox.length > 0) this.#transmit();
+    this.#socket.close(code, reason);
+  }
+
+  /** Lets go of a socket that nothing more is expected of. What it still says is not heard. */
+  abandon(): void {
+    clearTimeout(this.#drainTimer);
+    this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = null;
+    // 1000 would end the call.
+    this.#socket.close(4001, "lost");
+  }
+
+  #drain(): void {
+    while (this.#outbox.length > 0 && this.#socket.bufferedAmount < HIGH_WATER_BYTES) this.#transmit();
+    if (this.#outbox.length === 0 || this.#drainTimer !== undefined) return;
+    this.#drainTimer = setTimeout(() => {
+      this.#drainTimer = undefined;
+      this.#drain();
+    }, DRAIN_INTERVAL_MS);
+  }
+
+  #transmit(): void {
+    const said = this.#outbox.shift();
+    if (!said) return;
+    said.sent = true;
+    if (said.kind === "control") this.tell(said.event);
+    else this.#socket.send(this.#encode(said));
+  }
+
+  /** Where the item has no number on this socket, what was played of it goes ahead as an event. */
+  #encode({ offset, pcm, played }: Speech): ArrayBuffer {
+    const frame = { kind: KIND_CLIENT_AUDIO, flags: 0, stream: 0, itemIndex: 0, sampleOffset: offset, pcm };
+    if (!played) return encodeAudioFrame(frame);
+    const { itemId, playedMs } = played;
+    const itemIndex = this.#indexOfItem.get(itemId);
+    if (itemIndex !== undefined) return encodeAudioFrame({ ...frame, itemIndex, playedMs, flags: FLAG_PLAYED });
+    this.tell({ type: "client_playback_ack", item_id: itemId, played_ms: playedMs });
+    return encodeAudioFrame(frame);
+  }
+}
