@@ -36,7 +36,7 @@ import msgspec
 from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.base import Item
-from realtime.message import Msg, TextBlock, fold_messages
+from realtime.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock, fold_messages
 from realtime.state._reply_turns import HASTY_MS, AgentReply, Outlet, UserReply
 from realtime.state.log import AudioRun, Entry
 
@@ -44,6 +44,8 @@ OPEN_USER_REPLIES = 8
 """Spoken turns whose words may still be on their way."""
 UNHEARD_REPLIES = 4
 """Answers to one turn that are over and may still be cut."""
+TOLD_CALLS = 64
+"""Calls of a history whose results may still be told."""
 KNOWN_ITEMS = 4_096
 """Items of ended replies that may still be corrected, and ids that are not given a second time."""
 
@@ -74,6 +76,7 @@ class ReplyProjection:
         self._users: dict[str, UserReply] = {}
         self._agents: list[AgentReply] = []
         self._running: dict[tuple[str, str], AgentReply] = {}
+        self._told_calls: dict[str, Item] = {}
         self._spoken_at_ms = -1_000_000
         # Where the words of an item stand that belongs to no open reply: (reply_id, block_id).
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
@@ -285,8 +288,35 @@ class ReplyProjection:
             user.committed = True
             if item.text:
                 user.text.settle(item.text)
-        elif item.text or item.tool_call or item.tool_result or any(part.image for part in item.content):
+        elif item.tool_call is not None:
+            # A model's history: the call and its result make one reply.
+            self._told_calls[item.tool_call.id] = item
+            if len(self._told_calls) > TOLD_CALLS:
+                self._tell_call(next(iter(self._told_calls.values())), event.agent_name)
+        elif (result := item.tool_result) is not None:
+            call = self._told_calls.get(result.id) or Item(
+                id=item.id, type="tool_call", tool_call=ToolCallBlock(id=result.id, name=result.name)
+            )
+            self._tell_call(call, event.agent_name, result)
+        elif item.text or any(part.image for part in item.content):
             self._whole_reply(item, event.agent_name)
+
+    def _tell_call(self, item: Item, agent_name: str, result: ToolResultBlock | None = None) -> None:
+        out, call = self._out, item.tool_call
+        if call is None:
+            return
+        self._told_calls.pop(call.id, None)
+        reply_id = self._new_reply_id(item.id)
+        out.emit(r.ReplyStartEvent, reply_id, session_id=out.session_id, name=item.name or agent_name)
+        out.emit(r.ToolCallStartEvent, reply_id, tool_call_id=call.id, tool_call_name=call.name)
+        out.emit(r.ToolCallDeltaEvent, reply_id, tool_call_id=call.id, delta=call.input)
+        out.emit(r.ToolCallEndEvent, reply_id, tool_call_id=call.id)
+        if result is not None:
+            text = result.output_text(names_media=True)
+            out.emit(r.ToolResultStartEvent, reply_id, tool_call_id=call.id, tool_call_name=call.name)
+            out.emit(r.ToolResultTextDeltaEvent, reply_id, tool_call_id=call.id, delta=text)
+            out.emit(r.ToolResultEndEvent, reply_id, tool_call_id=call.id, state=result.state)
+        out.emit(r.ReplyEndEvent, reply_id, session_id=out.session_id)
 
     def _whole_reply(self, item: Item, agent_name: str) -> None:
         """An item that somebody adds as it is: typed, shown, or told to the model as history."""
@@ -305,15 +335,6 @@ class ReplyProjection:
                 out.emit(r.DataBlockStartEvent, reply_id, block_id=block_id, media_type=media_type)
                 out.emit(r.DataBlockDeltaEvent, reply_id, block_id=block_id, data=part.image)
                 out.emit(r.DataBlockEndEvent, reply_id, block_id=block_id)
-        if (call := item.tool_call) is not None and role == "assistant":
-            out.emit(r.ToolCallStartEvent, reply_id, tool_call_id=call.id, tool_call_name=call.name)
-            out.emit(r.ToolCallDeltaEvent, reply_id, tool_call_id=call.id, delta=call.input)
-            out.emit(r.ToolCallEndEvent, reply_id, tool_call_id=call.id)
-        if (result := item.tool_result) is not None and role == "assistant":
-            text = result.output_text(names_media=True)
-            out.emit(r.ToolResultStartEvent, reply_id, tool_call_id=result.id, tool_call_name=result.name)
-            out.emit(r.ToolResultTextDeltaEvent, reply_id, tool_call_id=result.id, delta=text)
-            out.emit(r.ToolResultEndEvent, reply_id, tool_call_id=result.id, state=result.state)
         out.emit(r.ReplyEndEvent, reply_id, session_id=out.session_id)
         self._remember(item.id, reply_id)
 
@@ -366,6 +387,8 @@ class ReplyProjection:
 
     def _end_all(self, agent_id: str | None) -> None:
         """Of this agent, or of everybody; what the user says is told by an agent."""
+        for item in [*self._told_calls.values()]:
+            self._tell_call(item, item.name or "assistant")
         for user in [*self._users.values()]:
             self._end_user_reply(user)
         for reply in [*self._agents]:

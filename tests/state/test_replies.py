@@ -19,6 +19,8 @@ from realtime.message import (
     DataBlock,
     Msg,
     TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
     Usage,
     fold_messages,
 )
@@ -386,6 +388,29 @@ async def test_typed_turns_and_items_with_pictures_are_whole_replies() -> None:
         ("system", "What is this?"),
         ("assistant", "What is this?"),
     ]
+
+
+async def test_calls_and_results_of_a_history_are_one_reply_each() -> None:
+    """A client may tell what was done in an earlier call, and a result of a call that nobody waits for any more."""
+
+    def told(item_id: str, **block: Any) -> c.ClientItemCreateEvent:
+        kind = next(iter(block))
+        return c.ClientItemCreateEvent(item=Item(id=item_id, type=kind, **block))  # type: ignore[arg-type]
+
+    async with call() as made:
+        made.receive(told("i1", tool_call=ToolCallBlock(id="c1", name="clock", input="{}")))
+        made.receive(told("i2", tool_result=ToolResultBlock(id="c1", name="clock", output="12:00")))
+        made.receive(told("i3", tool_result=ToolResultBlock(id="c2", name="clock", output="12:01")))
+        made.receive(told("i4", tool_call=ToolCallBlock(id="c3", name="clock", input="{}")))
+    events = project(made.log)
+    check_replies(events)
+    said = messages(events)
+    assert [(one.id, block_types(one)) for one in said] == [
+        ("i1", ["tool_call", "tool_result"]),
+        ("i3", ["tool_call", "tool_result"]),
+        ("i4", ["tool_call"]),
+    ]
+    assert [one.check_pairs() for one in said] == [[], [], []]
 
 
 async def test_a_response_outside_the_conversation_is_no_reply() -> None:
