@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.event.reply import read_reply_event
+from realtime.event.reply import ReplyStartEvent, read_reply_event
 from realtime.message import Msg, fold_messages
+from realtime.model.base import ModelInput, ResponseCreate
+from realtime.model.script import CallTools, Speak, Step
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
+from realtime.tool import Toolkit
 from tests.server.harness import Json, Place, echo_agent, serving
 
 TEXT = {"type": "client_text_append", "text": "Hello"}
@@ -281,3 +284,60 @@ async def test_a_call_that_is_over_stays_over(tmp_path: Path, way: str) -> None:
         await client.send({"type": "client_session_resume", "token": created["resume_token"], "last_seq": 0})
         assert (await client.until("agent_error"))["code"] == expected[way]
         await client.make_call()
+
+
+# -- what a run is made of ---------------------------------------------------------------------------------------------
+
+
+def tool_agent() -> RealtimeAgent:
+    """Asks for the weather, which the server knows, and for a place, which the page knows; then it speaks."""
+
+    def weather(city: str) -> str:
+        """The weather of a city."""
+        return f"Sunny in {city}."
+
+    def react(message: ModelInput) -> list[Step]:
+        if isinstance(message, ResponseCreate):
+            results = len(made)
+            made.append(message)
+            if not results:
+                return [CallTools((("weather", {"city": "Bonn"}), ("where_am_i", {})))]
+            return [Speak("It is sunny in Bonn.", 1.0)]
+        return []
+
+    made: list[ModelInput] = []
+    return RealtimeAgent("Friday", "", ScriptedModel(react, profile=PROFILE), toolkit=Toolkit([weather]))
+
+
+async def test_texts_tool_fragments_and_requests_come_over_the_stream(tmp_path: Path) -> None:
+    """EVT-01, EVT-18, HITL-02, HITL-05: text tokens, tool call fragments and a request to the page, in one reply of the
+    socket's session; nothing has run in the page when it is asked, and its answer lets the reply go on."""
+    settings = ServerSettings(drain_s=0, store=f"sqlite:{tmp_path / 'calls.sqlite'}")
+    async with serving(tool_agent, settings) as place, place.client() as client:
+        tool = {"name": "where_am_i", "description": "Where the user is.", "parameters": {"type": "object"}}
+        created = await client.make_call(tools=[tool])
+        await client.send(TEXT)
+        path = f"/api/calls/{created['call_id']}/events?user=user1&vocabulary=reply"
+        called = await client.until("agent_response_tool_use_done")
+        while called["tool_use"]["name"] != "where_am_i":
+            called = await client.until("agent_response_tool_use_done")
+        # The page is asked; it has not answered.
+        await client.until("agent_response_tool_result")
+        reading = asyncio.create_task(place.get(path))
+        answer = {"type": "client_tool_result", "id": called["tool_use"]["id"], "name": "where_am_i", "output": "Bonn"}
+        await client.send(answer)
+        await client.until("agent_response_audio_transcript_done")
+        await client.until("agent_response_done")
+        await client.send({"type": "client_session_end"})
+        await client.until("server_session_ended")
+        events = [read_reply_event(data) for _, _, data in events_of((await reading).body)]
+    kinds = [event.type for event in events]
+    assert {"TEXT_BLOCK_DELTA", "TOOL_CALL_DELTA", "TOOL_RESULT_START", "REQUIRE_EXTERNAL_EXECUTION"} <= {*kinds}
+    starts = [event for event in events if isinstance(event, ReplyStartEvent)]
+    assert [(one.role, one.session_id) for one in starts] == [("user", "session1"), ("assistant", "session1")]
+    asked, answered = kinds.index("REQUIRE_EXTERNAL_EXECUTION"), kinds.index("EXTERNAL_EXECUTION_RESULT")
+    assert asked < answered < kinds.index("TEXT_BLOCK_DELTA", answered)
+    (message,) = [one for one in fold_messages(events) if one.role == "assistant"]
+    assert message.get_text_content() == "It is sunny in Bonn."
+    results = {block.name: block.state for block in message.get_content_blocks("tool_result")}
+    assert results == {"weather": "success", "where_am_i": "success"}
