@@ -26,21 +26,23 @@ export interface FoldStep {
 export class SseParser {
   #rest = "";
   #started = false;
+  #skipsNewline = false;
   #id = "";
   #event = "";
   #data: string[] = [];
 
   /** The events that `text` completes. One that the stream leaves unfinished is never given. */
   push(text: string): SseEvent[] {
-    this.#rest += text;
-    if (!this.#started && this.#rest) {
-      this.#started = true;
-      if (this.#rest.startsWith("\ufeff")) this.#rest = this.#rest.slice(1);
-    }
-    // A carriage return at the end may be the first half of a line end.
-    const held = this.#rest.endsWith("\r") ? 1 : 0;
-    const lines = this.#rest.slice(0, this.#rest.length - held).split(/\r\n|\r|\n/);
-    this.#rest = lines.pop()! + (held ? "\r" : "");
+    if (text === "") return [];
+    // Only what is new is searched for line ends, so that a long line in many pieces takes no longer than a short one.
+    let added = this.#skipsNewline && text.startsWith("\n") ? text.slice(1) : text;
+    // A carriage return at the end ends its line at once: there may be no next piece for a while.
+    this.#skipsNewline = text.endsWith("\r");
+    if (!this.#started && added.startsWith("\ufeff")) added = added.slice(1);
+    this.#started = true;
+    const lines = added.split(/\r\n|\r|\n/);
+    lines[0] = this.#rest + lines[0]!;
+    this.#rest = lines.pop()!;
     return lines.map((line) => this.#line(line)).filter((event) => event !== null);
   }
 
