@@ -11,7 +11,7 @@ from realtime.event.reply import DataBlockDeltaEvent, ReplyStartEvent, TextBlock
 async def test_an_hour_and_half_of_it_are_measured() -> None:
     section = await measure_fold(hour_s=40, runs=1)
     assert [row[0] for row in section.rows] == ["in turns", "as one reply"]
-    assert [check.limit for check in section.checks] == [2.0, 3.0] * 2
+    assert [check.limit for check in section.checks] == [2.0, 3.5] * 2
 
 
 @pytest.mark.parametrize("turn_s", [10, 360])
