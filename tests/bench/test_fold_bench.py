@@ -27,4 +27,4 @@ def test_a_call_has_the_deltas_of_its_length(turn_s: int) -> None:
 
 def test_a_fold_that_loses_audio_is_noticed() -> None:
     with pytest.raises(ValueError, match="hold 480000 bytes of audio, not 480001"):
-        fold_seconds(Call(10, 10).events(), 480_001, 1)
+        fold_seconds(Call(10, 10).events(), 480_001)
