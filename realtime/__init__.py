@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from realtime.event import ServerEvents as ServerEvents
     from realtime.event import SessionConfig as SessionConfig
     from realtime.event import TurnDetection as TurnDetection
+    from realtime.message import AssistantMsg as AssistantMsg
+    from realtime.message import Msg as Msg
+    from realtime.message import SystemMsg as SystemMsg
+    from realtime.message import UserMsg as UserMsg
     from realtime.model.choose import open_model as open_model
     from realtime.model.dashscope import DashScopeRealtimeModel as DashScopeRealtimeModel
     from realtime.model.failover import failover as failover
@@ -29,18 +33,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
+    "AssistantMsg": "realtime.message",
     "ClientEvents": "realtime.event",
     "DashScopeRealtimeModel": "realtime.model.dashscope",
     "GeminiRealtimeModel": "realtime.model.gemini",
     "LocalRealtimeModel": "realtime.model.local.connection",
     "ModelEvents": "realtime.event",
+    "Msg": "realtime.message",
     "OpenAIRealtimeModel": "realtime.model.openai",
     "RealtimeAgent": "realtime.agent",
     "ScriptedModel": "realtime.model.scripted",
     "ServerEvents": "realtime.event",
     "SessionConfig": "realtime.event",
+    "SystemMsg": "realtime.message",
     "Toolkit": "realtime.tool",
     "TurnDetection": "realtime.event",
+    "UserMsg": "realtime.message",
     "create_app": "realtime.server.app",
     "failover": "realtime.model.failover",
     "open_model": "realtime.model.choose",

@@ -24,13 +24,14 @@ from realtime.event.config import SessionConfig
 from realtime.listener import Listener, queue_listener
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
+from realtime.state.json_files import JSONSession, SessionBase
 from realtime.state.log import AudioRun, Log
 from realtime.ticket import Ticket
 
 if TYPE_CHECKING:
     from realtime.recording import Recorder
 
-__all__ = ["Limits", "Session", "queue_listener"]
+__all__ = ["JSONSession", "Limits", "Session", "SessionBase", "queue_listener"]
 
 logger = logging.getLogger(__name__)
 

@@ -222,7 +222,7 @@ async def test_what_cannot_be_done_is_an_event_never_an_exception() -> None:
     assert [(error.code, error.client_event_id) for error in errors] == [
         ("unknown_item", "e1"),
         ("invalid_config", "e2"),
-        ("resume_unavailable", "e3"),
+        ("session_exists", "e3"),
     ]
     await agent.stop()
 
