@@ -23,6 +23,7 @@ from realtime.message.blocks import (
     ThinkingBlock,
     ToolCallBlock,
     ToolResultBlock,
+    system_reminder,
 )
 from realtime.message.msg import Msg
 
@@ -48,11 +49,6 @@ class Tool(Protocol):
 def spoken_by(name: str, text: str) -> str:
     """How a model is told what another participant said."""
     return f"[{name}]: {text}"
-
-
-def reminder(text: str) -> str:
-    """A hint in the tags that tell a model that it does not come from the user."""
-    return f"<system-reminder>\n{text}\n</system-reminder>"
 
 
 class ChatFormatter:
@@ -216,7 +212,7 @@ class ChatFormatter:
         pictures = [block for block in result.media if block.source.media_type.startswith("image/")]
         if not pictures:
             return None
-        words = TextBlock(text=reminder(f"What the tool {result.name} shows:"), id="words")
+        words = TextBlock(text=system_reminder(f"What the tool {result.name} shows:"), id="words")
         return {"role": "user", "content": self._content([words, *pictures])}
 
 

@@ -22,8 +22,9 @@ from realtime.message import (
     ToolResultState,
     URLSource,
     UserMsg,
+    system_reminder,
 )
-from realtime.message.formatter import NO_RESULT, ChatFormatter, ChatProvider, reminder
+from realtime.message.formatter import NO_RESULT, ChatFormatter, ChatProvider
 
 BOTH = pytest.mark.parametrize("provider", ["openai", "dashscope"])
 PNG = DataBlock(source=Base64Source(data=b"\x89PNG", media_type="image/png"), id="pic")
@@ -146,7 +147,11 @@ def test_the_own_turns_stay_the_assistants_with_their_tools() -> None:
 @BOTH
 def test_a_hint_is_a_message_of_the_user_at_its_place(provider: ChatProvider) -> None:
     """FMT-09, MSG-53, MSG-54: wrapped by the helper or not."""
-    blocks: list[Block] = [TextBlock(text="One."), HintBlock(hint=reminder("It is late.")), TextBlock(text="Two.")]
+    blocks: list[Block] = [
+        TextBlock(text="One."),
+        HintBlock(hint=system_reminder("It is late.")),
+        TextBlock(text="Two."),
+    ]
     assert ChatFormatter(provider).format([AssistantMsg("Friday", [*blocks, HintBlock(hint="plain")])]) == [
         {"role": "assistant", "content": "One."},
         {"role": "user", "content": "<system-reminder>\nIt is late.\n</system-reminder>"},
