@@ -2,31 +2,45 @@
 
 const SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const CODES = Uint8Array.from(SIGNS, (sign) => sign.charCodeAt(0));
-const VALUES = new Uint8Array(256).fill(255);
-CODES.forEach((code, value) => (VALUES[code] = value));
 const PAD = "=".charCodeAt(0);
+/** No sign of base64: more than the six bits of one. */
+const NONE = 255;
+const VALUES = new Uint8Array(256).fill(NONE);
+CODES.forEach((code, value) => (VALUES[code] = value));
 
 /** The bytes that base64 text holds. Throws a TypeError where it is not base64. */
 export function decodeBase64(text: string): Uint8Array {
-  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   if (text.length % 4 !== 0) throw new TypeError("not valid base64: the padding is missing");
+  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   const bytes = new Uint8Array((text.length / 4) * 3 - padding);
-  const signs = text.length - padding;
-  let bits = 0;
-  let held = 0;
+  const whole = text.length - (padding > 0 ? 4 : 0);
   let place = 0;
-  for (let index = 0; index < signs; index++) {
-    const code = text.charCodeAt(index);
-    const value = code < 256 ? VALUES[code]! : 255;
-    if (value === 255) throw new TypeError("not valid base64: a sign that does not belong there");
-    bits = ((bits << 6) | value) & 0xffffff;
-    held += 6;
-    if (held >= 8) {
-      held -= 8;
-      bytes[place++] = bits >> held;
-    }
+  let all = 0;
+  for (let index = 0; index < whole; index += 4) {
+    const a = valueAt(text, index);
+    const b = valueAt(text, index + 1);
+    const c = valueAt(text, index + 2);
+    const d = valueAt(text, index + 3);
+    all |= a | b | c | d;
+    bytes[place++] = (a << 2) | (b >> 4);
+    bytes[place++] = (b << 4) | (c >> 2);
+    bytes[place++] = (c << 6) | d;
   }
+  if (padding > 0) {
+    const a = valueAt(text, whole);
+    const b = valueAt(text, whole + 1);
+    const c = padding === 1 ? valueAt(text, whole + 2) : 0;
+    all |= a | b | c;
+    bytes[place++] = (a << 2) | (b >> 4);
+    if (padding === 1) bytes[place] = (b << 4) | (c >> 2);
+  }
+  if (all > 63) throw new TypeError("not valid base64: a sign that does not belong there");
   return bytes;
+}
+
+function valueAt(text: string, index: number): number {
+  const code = text.charCodeAt(index);
+  return code < 256 ? VALUES[code]! : NONE;
 }
 
 /** The bytes as base64 text. */

@@ -1,7 +1,13 @@
 /** Canonical JSON (RFC 8785): one text per value, whose UTF-8 bytes are those that Python writes. */
 
-/** Half a surrogate pair: text that has no UTF-8. */
-export const LONE_SURROGATE = /\p{Surrogate}/u;
+const HALF_PAIR = /\p{Surrogate}/u;
+const ANY_HALF = /[\ud800-\udfff]/;
+
+/** Whether text can be written as UTF-8: it has no half of a surrogate pair without the other. */
+export function isWellFormed(text: string): boolean {
+  // The first look is many times faster, and most text has no pairs at all.
+  return !ANY_HALF.test(text) || !HALF_PAIR.test(text);
+}
 
 /**
  * `value` as RFC 8785 JSON: keys by UTF-16 code units, numbers as ECMAScript prints them. Like `JSON.stringify` it
@@ -24,6 +30,6 @@ export function canonicalJson(value: unknown): string {
 }
 
 function quote(text: string): string {
-  if (LONE_SURROGATE.test(text)) throw new TypeError("text with half a surrogate pair is not JSON");
+  if (!isWellFormed(text)) throw new TypeError("text with half a surrogate pair is not JSON");
   return JSON.stringify(text);
 }

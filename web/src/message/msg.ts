@@ -152,7 +152,8 @@ export class Msg implements MsgData {
 
   /** A message of its own, that has seen the same events: whatever is done to one does not touch the other. */
   copy(): Msg {
-    const twin = new Msg(this.name, structuredClone(this.content), this.role, structuredClone({ ...this }));
+    const { name, content, role, ...others } = structuredClone({ ...this });
+    const twin = new Msg(name, content, role, others);
     shareHistory(this, twin);
     return twin;
   }

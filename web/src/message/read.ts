@@ -6,7 +6,7 @@
  */
 
 import { decodeBase64, encodeBase64 } from "./base64.ts";
-import { LONE_SURROGATE } from "./canonical.ts";
+import { isWellFormed } from "./canonical.ts";
 
 /** Reads a value; `path` says where it stands. Throws a TypeError. */
 export type Reader<T> = (value: unknown, path: string) => T;
@@ -38,7 +38,7 @@ function wrong(path: string, expected: string, value: unknown): TypeError {
 
 export const string: Reader<string> = (value, path) => {
   if (typeof value !== "string") throw wrong(path, "text", value);
-  if (LONE_SURROGATE.test(value)) throw wrong(path, "valid Unicode", value);
+  if (!isWellFormed(value)) throw wrong(path, "valid Unicode", value);
   return value;
 };
 
