@@ -1,7 +1,7 @@
 """`python -m bench [WHAT ...]`: measure, print a table and the limits, and write both where asked.
 
-WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`; without it, all of
-them.
+WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`, `resume`;
+without it, all of them but `resume`, which takes half an hour.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
+ONLY_BY_NAME = {"resume"}
+
 
 def main() -> None:
     """Run what was asked for; exit code 1 where a limit was missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="What the server costs.")
-    parser.add_argument("what", nargs="*", metavar="WHAT", help="what to measure (default: everything)")
-    parser.add_argument("--pairs", type=int, default=5, help="rounds of floor and servers (talk)")
-    parser.add_argument("--seconds", type=float, default=8.0, help="length of a window (talk)")
+    parser.add_argument("what", nargs="*", metavar="WHAT", help="what to measure (default: all but resume)")
+    parser.add_argument("--pairs", type=int, default=5, help="rounds of floor and servers (talk, stores)")
+    parser.add_argument("--seconds", type=float, default=8.0, help="length of a window (talk, stores)")
     parser.add_argument("--sessions", type=int, nargs="+", default=[100, 200], help="talking sessions (talk)")
+    parser.add_argument("--cuts", type=int, default=1_000_000, help="sockets that are cut (resume)")
     parser.add_argument("--quick", action="store_true", help="one round of 4 s, fewer calls and runs: an impression")
     parser.add_argument("--json", type=Path, metavar="FOLDER", help="also write everything measured there")
     parser.add_argument("--write", action="store_true", help="put the results into docs/performance.md")
@@ -38,7 +41,7 @@ def main() -> None:
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(measurements)}")
     kept = True
-    for name in options.what or measurements:
+    for name in options.what or [name for name in measurements if name not in ONLY_BY_NAME]:
         section = asyncio.run(_run(measurements[name]))
         section.show(console)
         kept &= all(check.kept for check in section.checks)
@@ -54,11 +57,14 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
     """Each imports its own parts, since some need extras."""
     quick = options.quick
 
+    def say(line: str) -> None:
+        console.print(line, style="dim")
+
     def talk() -> Awaitable[Section]:
         from bench.run import measure_talk
 
         rounds, seconds = (1, 4.0) if quick else (options.pairs, options.seconds)
-        return measure_talk(options.sessions, rounds, seconds, lambda line: console.print(line, style="dim"))
+        return measure_talk(options.sessions, rounds, seconds, say)
 
     def stalled() -> Awaitable[Section]:
         from bench.stalled import measure_stalled
@@ -95,6 +101,16 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_fold(360, 3) if quick else measure_fold()
 
+    def stores() -> Awaitable[Section]:
+        from bench.stores import measure_stores
+
+        return measure_stores(1, 4.0, say) if quick else measure_stores(options.pairs, options.seconds, say)
+
+    def resume() -> Awaitable[Section]:
+        from bench.coming_back import RUNS, measure_resume
+
+        return measure_resume(20_000, 5, say) if quick else measure_resume(options.cuts, RUNS, say)
+
     return {
         "talk": talk,
         "stalled": stalled,
@@ -105,11 +121,13 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "local": local,
         "fold": fold,
         "log": lambda: measure_log(quick=quick),
+        "stores": stores,
+        "resume": resume,
     }
 
 
 async def _run(measurement: Callable[[], Awaitable[Section]]) -> Section:
-    if measurement.__name__ in ("talk", "stalled", "burst"):
+    if measurement.__name__ in ("talk", "stalled", "burst", "stores"):
         # Whoever reads the clocks must not be kept waiting by what else the machine does.
         prefer(os.getpid())
     return await measurement()

@@ -47,6 +47,7 @@ async def measure_barge_in(runs: int = RUNS) -> Section:
         write_microphone(microphone)
         port = free_port()
         argv = ["-m", "realtime", "serve", "bench/talkative.py:make_agent", "--port", str(port), "--strict-port"]
+        argv += ["--store", "none"]
         server = await stack.enter_async_context(running(argv, core=None, log=folder / "server"))
         await listening(server, port)
         playwright = await stack.enter_async_context(async_playwright())

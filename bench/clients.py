@@ -8,9 +8,11 @@ order and crossed sessions by the provider's stamps, and timed from the provider
 - `native`: subprotocol `realtime.v1`, JSON both ways, playback acknowledged every 100 ms as the page does;
 - `binary`: binary audio frames both ways; every 100 ms one of ours carries what was played, and only an item's end is
   acknowledged beside them, as the page does;
-- `openai`: the OpenAI protocol at `/v1/realtime`, 24 kHz up, as programs do that were written for that service.
+- `openai`: the OpenAI protocol at `/v1/realtime`, 24 kHz up, as programs do that were written for that service;
+- `typed`: subprotocol `realtime.v1` without audio: each call types a turn every 50 s and is answered in text.
 
-Run by `bench.run`; commands on stdin: `begin` (forget what was counted), `end` (answer it), `quit`.
+Run by `bench.window`; commands on stdin: `begin` (forget what was counted), `end` (answer it), `hang_up` (end all
+calls, answer the last `seq` of each), `quit`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import contextlib
 import json
 import struct
 import time
@@ -43,10 +46,12 @@ from bench.work import (
     up_chunks,
 )
 
-Mode = Literal["floor", "json", "native", "binary", "openai"]
+Mode = Literal["floor", "json", "native", "binary", "openai", "typed"]
 
 ACK_MS = 100
 """How often the page says what it has played."""
+TYPED_EVERY_MS = 50_000
+"""How often each call of mode `typed` types a turn; the calls are spread evenly over that time."""
 AUDIO_FRAME_BYTES = 1500
 """A message longer than this is audio."""
 BINARY_HEAD = struct.Struct("<BBHIQ")
@@ -71,6 +76,8 @@ class Tally:
     acks_carried: int = 0
     """Those inside the client's audio."""
     messages_in: int = 0
+    words: int = 0
+    """Deltas of answers in text."""
     flushes: int = 0
     errors: list[str] = field(default_factory=list)
 
@@ -85,6 +92,7 @@ class Tally:
             "acks_sent": self.acks_sent,
             "acks_carried": self.acks_carried,
             "messages_in": self.messages_in,
+            "words": self.words,
             "flushes": self.flushes,
             "errors": self.errors[:5],
             **{f"p{share}_ms": percentile(delays, share) / 1000 for share in (50, 99)},
@@ -106,12 +114,16 @@ class Load:
         self.authority = authority
         self.chunks = Ticker()
         self.acks = Ticker(ACK_MS)
+        self.turns = Ticker(TYPED_EVERY_MS) if mode == "typed" else None
         self.tally = Tally()
         pcm = up_chunks(DOWN_HZ) if mode == "openai" else up_chunks()
         self.audio = pcm if mode == "binary" else [encoded(chunk) for chunk in pcm]
         self.calls: set[Call] = set()
         self.ended: list[str] = []
+        self.last_seqs: dict[str, int] = {}
+        """The last `seq` of each call that was ended, by its id."""
         self.talking = asyncio.Event()
+        self.hung_up = asyncio.Event()
 
     def check_talking(self) -> None:
         if sum(call.session > 0 for call in self.calls) == self.wanted:
@@ -122,8 +134,9 @@ class Call(ClientPeer):
     """One call: sends chunks by the shared timer, checks each delta, acknowledges what a page would have played."""
 
     def __init__(self, load: Load, number: int) -> None:
-        self.name = f"bench{number:05d}"
-        native = load.mode in ("native", "binary")
+        self.typed = load.mode == "typed"
+        self.name = f"{'typed' if self.typed else 'bench'}{number:05d}"
+        native = load.mode in ("native", "binary", "typed")
         path = "/v1/realtime?model=gpt-realtime" if load.mode == "openai" else f"/ws/load/{self.name}"
         super().__init__(path, "realtime.v1" if native else None)
         self.load = load
@@ -131,7 +144,8 @@ class Call(ClientPeer):
         self.native = native
         self.speaks_openai = load.mode in ("floor", "openai")
         self.session = 0
-        """The provider's number of the session behind, from the first stamp; 0 before."""
+        """The provider's number of the session behind, from the first stamp; 0 before. Ours where there is no sound."""
+        self.call_id = ""
         self.last_delta = 0
         self.chunk = 0
         self.joined = b""
@@ -166,6 +180,8 @@ class Call(ClientPeer):
             config["audio_frames"] = "binary" if self.load.mode == "binary" else "json"
             config["input_audio_format"] = {"type": "audio/pcm", "rate": 16000}
             config["output_audio_format"] = {"type": "audio/pcm", "rate": DOWN_HZ}
+        if self.typed:
+            config = {"instructions": "Be brief.", "output_modalities": ["text"]}
         if self.load.authority:
             config["turn_detection"] = {"authority": self.load.authority}
         self.say({"type": "client_session_create", "session_id": self.name, "config": config})
@@ -173,6 +189,8 @@ class Call(ClientPeer):
     def lost(self) -> None:
         self.load.chunks.remove(self.number * 11, self)
         self.load.acks.remove(self.number * 7, self)
+        if self.load.turns is not None:
+            self.load.turns.remove(self.typing_slot, self)
         if not self.leaving:
             self.load.ended.append(f"{self.name} closed with {self.close_code}")
 
@@ -181,11 +199,23 @@ class Call(ClientPeer):
 
     def talk(self) -> None:
         """The call is ready: talk, and have the first response made where we decide about turns."""
+        if self.load.turns is not None:
+            self.load.turns.add(self.typing_slot, self, self.type_turn)
+            self.session = self.number
+            self.load.check_talking()
+            return
         self.load.chunks.add(self.number * 11, self, self.send_chunk)
         if self.native:
             self.load.acks.add(self.number * 7, self, self.acknowledge)
         if self.load.authority == "server":
             self.ask()
+
+    @property
+    def typing_slot(self) -> int:
+        return TYPED_EVERY_MS * self.number // self.load.wanted
+
+    def type_turn(self) -> None:
+        self.say({"type": "client_text_append", "session_id": self.name, "text": "And what did they do?"})
 
     def ask(self) -> None:
         if not self.leaving and self.open:
@@ -277,6 +307,8 @@ class Call(ClientPeer):
 
     def take(self, event: dict[str, Any]) -> None:
         match event["type"]:
+            case "server_session_created":
+                self.call_id = event.get("call_id", "")
             case "agent_ready":
                 self.talk()
             case "session.updated" if self.speaks_openai:
@@ -289,8 +321,14 @@ class Call(ClientPeer):
                 self.item_done = True
                 if self.load.authority == "server":
                     asyncio.get_running_loop().call_later(GAP_MS / 1000, self.ask)
+            case "agent_response_text_delta":
+                self.load.tally.words += 1
             case "server_audio_flush":
                 self.load.tally.flushes += 1
+            case "server_session_ended":
+                self.load.last_seqs[self.call_id] = event["seq"]
+                if len(self.load.last_seqs) == self.load.wanted:
+                    self.load.hung_up.set()
             case "agent_error" | "error":
                 self.load.tally.errors.append(str(event.get("code") or event.get("error", {}).get("code")))
 
@@ -327,20 +365,37 @@ class Call(ClientPeer):
             b'{"type":"client_playback_ack","item_id":"%b","played_ms":%d}' % (self.item_id.encode(), played_ms), TEXT
         )
 
+    def hang_up(self) -> None:
+        """End the call and wait for its last event."""
+        self.leaving = True
+        self.load.chunks.remove(self.number * 11, self)
+        self.load.acks.remove(self.number * 7, self)
+        self.say({"type": "client_session_end", "session_id": self.name})
+
     def leave(self) -> None:
         self.leaving = True
         self.close()
+
+
+async def hang_up(load: Load) -> None:
+    """End all calls (of modes with our own events) and answer what their last event was."""
+    for call in load.calls:
+        call.hang_up()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(load.hung_up.wait(), 20)
+    say({"last_seqs": load.last_seqs})
 
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--calls", type=int, required=True)
-    parser.add_argument("--mode", choices=["floor", "json", "native", "binary", "openai"], required=True)
+    parser.add_argument("--mode", choices=["floor", "json", "native", "binary", "openai", "typed"], required=True)
     parser.add_argument("--authority", choices=["provider", "server"])
     options = parser.parse_args()
     load = Load(options.calls, options.mode, options.authority)
     quitting = asyncio.Event()
+    hanging: list[asyncio.Task[None]] = []
 
     def command(word: str) -> None:
         if word == "begin":
@@ -350,6 +405,8 @@ async def main() -> None:
         elif word == "end":
             late = {"worst_late_ms": round(load.chunks.worst_late_ms, 2), "ended": load.ended[:5]}
             say({**load.tally.report(), **late})
+        elif word == "hang_up":
+            hanging.append(asyncio.create_task(hang_up(load)))
         elif word == "quit":
             quitting.set()
 

@@ -183,7 +183,7 @@ async def measure_local(*, quick: bool = False) -> Section:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         port = free_port()
         argv = ["-m", "realtime", "serve", "--model", "local", "--port", str(port), "--strict-port"]
-        argv += ["--max-calls-per-address", "100"]
+        argv += ["--max-calls-per-address", "100", "--store", "none"]
         server = await stack.enter_async_context(running(argv, core=None, log=folder / "server"))
         await listening(server, port, 60)
         alone = await _converse(port, 1, questions, rounds)

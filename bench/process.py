@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SERVER_CORE, LOAD_CORE = 0, 1
 
+MAX_LINE_BYTES = 1_048_576
+"""Of an answer: a thousand calls with their ids are 50 kB."""
+
 
 def pin(pid: int, core: int) -> bool:
     """Bind a process to one core; False where the system cannot or has no second core."""
@@ -106,6 +109,7 @@ async def running(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
+            limit=MAX_LINE_BYTES,
             cwd=ROOT,
             env={**os.environ, **(env or {})},
         )

@@ -2,7 +2,8 @@
 
 Each session gets whole voice turns without a break, in real time: speech events, commit, transcription, a response of
 8 s in 40 ms deltas with 5 transcript deltas a second, usage. With the client's turn detection on it begins by itself,
-with it off a response follows each `response.create`. What comes up is counted and its order checked.
+with it off a response follows each `response.create`. A session whose modality is text gets 8 words, 5 a second, for
+each `response.create` and nothing else. What comes up is counted and its order checked.
 
 Run by `bench.run`; commands on stdin: `reset`, `stats`.
 """
@@ -92,6 +93,8 @@ class Session(ServerPeer):
         self.pause = 0
         self.automatic = False
         self.unpaced = False
+        self.writes = False
+        """Whether it answers in text."""
         self.paused = False
         self.position = 0
         self.event_number = 0
@@ -166,6 +169,9 @@ class Session(ServerPeer):
             self.update(event["session"])
         elif kind == "response.create" and not self.left:
             self.begin_response()
+            if self.writes:
+                self.left = len(WORDS)
+                self.write_word()
         elif kind == "response.cancel" and self.left:
             self.load.cancelled += 1
             self.end_response("cancelled")
@@ -207,6 +213,9 @@ class Session(ServerPeer):
         detection = session.get("audio", {}).get("input", {}).get("turn_detection", {})
         self.session["audio"]["input"]["turn_detection"] = detection
         self.say("session.updated", session=self.session)
+        self.writes = session.get("output_modalities") == ["text"]
+        if self.writes:
+            return
         if UNPACED in session.get("instructions", ""):
             self.unpaced = True
             self.begin_response()
@@ -240,6 +249,18 @@ class Session(ServerPeer):
         if self.left and self.left % WORD_EVERY == 0:
             word = WORDS[self.left // WORD_EVERY % len(WORDS)]
             self.say("response.output_audio_transcript.delta", **self.where(), delta=word, obfuscation="x" * 10)
+
+    def write_word(self) -> None:
+        """The next word of an answer in text, and in 200 ms the one after it."""
+        if not self.left or self.transport.is_closing():
+            return
+        word = WORDS[-self.left]
+        self.say("response.output_text.delta", **self.where(), delta=word, obfuscation="x" * 10)
+        self.left -= 1
+        if self.left:
+            asyncio.get_running_loop().call_later(WORD_EVERY * CHUNK_MS / 1000, self.write_word)
+        else:
+            self.end_response("completed")
 
     def send_delta(self) -> None:
         self.event_number += 1
@@ -300,7 +321,7 @@ class Session(ServerPeer):
             "status_details": cancelled if status == "cancelled" else None,
             "output": [self.message(status)] if done else [],
             "conversation_id": f"conv_{self.number:021d}",
-            "output_modalities": ["audio"],
+            "output_modalities": ["text" if self.writes else "audio"],
             "max_output_tokens": "inf",
             "audio": {"output": {"format": {"type": "audio/pcm", "rate": 24000}, "voice": "marin"}},
             "usage": usage if done else None,
@@ -308,7 +329,9 @@ class Session(ServerPeer):
         }
 
     def message(self, status: str) -> dict[str, Any]:
-        content = [] if status == "in_progress" else [{"type": "output_audio", "transcript": "".join(WORDS)}]
+        said = {"type": "output_audio", "transcript": "".join(WORDS)}
+        written = {"type": "output_text", "text": "".join(WORDS)}
+        content = [] if status == "in_progress" else [written if self.writes else said]
         item_status = {"cancelled": "incomplete"}.get(status, status)
         return {
             "id": self.item_id,
@@ -317,6 +340,9 @@ class Session(ServerPeer):
             "role": "assistant",
             "content": content,
         }
+
+    def part(self, words: str) -> dict[str, Any]:
+        return {"type": "text", "text": words} if self.writes else {"type": "audio", "transcript": words}
 
     def begin_response(self) -> None:
         self.turn += 1
@@ -342,15 +368,18 @@ class Session(ServerPeer):
             item=self.message("in_progress"),
         )
         self.say("conversation.item.added", previous_item_id=self.last_item, item=self.message("in_progress"))
-        self.say("response.content_part.added", **self.where(), part={"type": "audio", "transcript": ""})
+        self.say("response.content_part.added", **self.where(), part=self.part(""))
         self.last_item = self.item_id
 
     def end_response(self, status: str) -> None:
         self.left = 0
         transcript = "".join(WORDS)
-        self.say("response.output_audio.done", **self.where())
-        self.say("response.output_audio_transcript.done", **self.where(), transcript=transcript)
-        self.say("response.content_part.done", **self.where(), part={"type": "audio", "transcript": transcript})
+        if self.writes:
+            self.say("response.output_text.done", **self.where(), text=transcript)
+        else:
+            self.say("response.output_audio.done", **self.where())
+            self.say("response.output_audio_transcript.done", **self.where(), transcript=transcript)
+        self.say("response.content_part.done", **self.where(), part=self.part(transcript))
         self.say("conversation.item.done", previous_item_id=None, item=self.message(status))
         self.say("response.output_item.done", response_id=self.response_id, output_index=0, item=self.message(status))
         self.say("response.done", response=self.response(status))

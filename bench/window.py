@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
+import sqlite3
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from typing import Any
 import psutil
 
 from bench.process import LOAD_CORE, SERVER_CORE, Child, free_port, listening, running
+from realtime.state.log import last_seq_of
+from realtime.state.sqlite import SqliteStore
 
 WARM_S = 4.0
 """Between the last call's first word and the window: short first turns are over, caches are warm."""
@@ -26,12 +30,18 @@ MAX_REPEATS = 4
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is measured: a server and how its clients talk. `args` are added to the server's command."""
+    """What is measured: a server and how its clients talk.
+
+    `args` are added to the server's command. `store` is where it keeps the calls, `{folder}` in it a new folder for
+    each window. `writers`: so many calls beside the talking ones type and are answered in text.
+    """
 
     name: str
     mode: str
     authority: str | None = None
     args: tuple[str, ...] = ()
+    store: str = "none"
+    writers: int = 0
 
     @property
     def is_floor(self) -> bool:
@@ -44,6 +54,27 @@ BINARY = Subject("native binary", "binary")
 JSON1 = Subject("AgentScope 1.x JSON", "json")
 OPENAI = Subject("OpenAI front", "openai")
 SERVER_VAD = Subject("native JSON, authority server", "native", "server")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a SQLite store held of a window's calls once all of them had ended."""
+
+    calls: int
+    rows_per_s: float
+    """New ones during the window; a run of audio is one row, written again while it grows."""
+    file_bytes: int
+    call_minutes: float
+    """The length of all calls together."""
+    missing: int
+    """Calls whose last `seq` is not there, or whose log has holes."""
+    examples: tuple[str, ...]
+    """What the first of these lack."""
+
+    @property
+    def bytes_per_minute(self) -> float:
+        """Of the file, for each minute of a call."""
+        return self.file_bytes / self.call_minutes if self.call_minutes else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +104,10 @@ class Window:
     other_percent: float
     """What everything else on the machine took, in percent of one core."""
     repeats: int = 0
+    words: int = 0
+    """Deltas of text that the writing calls got."""
+    kept: Kept | None = None
+    """Where the store is a SQLite file."""
 
     @property
     def per_session_kb(self) -> float:
@@ -80,9 +115,14 @@ class Window:
         return (self.rss_mb - self.rss_idle_mb) * 1000 / self.sessions
 
     @property
+    def not_kept(self) -> int:
+        """How much the store lacks."""
+        return self.kept.missing if self.kept is not None else 0
+
+    @property
     def wrong(self) -> int:
         """Everything that was not as it should be."""
-        return self.lost + self.reordered + self.crossed + self.up_out_of_order + len(self.errors)
+        return self.lost + self.reordered + self.crossed + self.up_out_of_order + len(self.errors) + self.not_kept
 
 
 def server_command(subject: Subject, port: int, provider_port: int) -> tuple[list[str], dict[str, str]]:
@@ -91,7 +131,8 @@ def server_command(subject: Subject, port: int, provider_port: int) -> tuple[lis
         url = f"ws://127.0.0.1:{provider_port}/v1/realtime?model=gpt-realtime"
         return ["-m", "bench.relay", "--port", str(port), "--provider", url], {}
     command = ["-m", "realtime", "serve", "--host", "127.0.0.1", "--port", str(port), "--strict-port"]
-    command += ["--model", "openai:gpt-realtime", "--max-calls-per-address", "1000", "--log-level", "warning"]
+    command += ["--model", "openai:gpt-realtime", "--log-level", "warning"]
+    command += ["--max-calls-per-address", "2000", "--max-calls", "2000", "--store", subject.store]
     env = {"OPENAI_BASE_URL": f"http://127.0.0.1:{provider_port}/v1", "OPENAI_API_KEY": "bench"}
     return [*command, *subject.args], env
 
@@ -107,60 +148,128 @@ async def measure(subject: Subject, sessions: int, seconds: float, warm_s: float
 
 
 async def _measure_once(subject: Subject, sessions: int, seconds: float, warm_s: float, repeats: int) -> Window:
-    async with contextlib.AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        # Our server resamples to what the provider takes; the floor forwards what it gets.
-        input_hz = "16000" if subject.is_floor else "24000"
-        provider = await stack.enter_async_context(
-            running(["-m", "bench.provider", "--input-hz", input_hz], core=LOAD_CORE, log=folder / "provider")
-        )
-        provider_port = (await provider.line())["port"]
-        port = free_port()
-        argv, env = server_command(subject, port, provider_port)
-        server = await stack.enter_async_context(running(argv, core=SERVER_CORE, env=env, log=folder / "server"))
-        await listening(server, port)
-        await asyncio.sleep(0.3)
-        rss_idle_mb = server.rss_mb()
-        clients = await stack.enter_async_context(
-            running(_client_command(subject, port, sessions), core=LOAD_CORE, log=folder / "clients")
-        )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        subject = dataclasses.replace(subject, store=subject.store.format(folder=folder))
+        file = Path(subject.store.removeprefix("sqlite:")) if subject.store.startswith("sqlite:") else None
+        async with contextlib.AsyncExitStack() as stack:
+            children = await _start(stack, subject, sessions, folder)
+            await asyncio.sleep(warm_s)
+            before, start = count_rows(file) if file else 0, asyncio.get_running_loop().time()
+            window = await _window(subject, sessions, seconds, children, repeats)
+            rows = count_rows(file) - before if file else 0
+            rows_per_s = rows / (asyncio.get_running_loop().time() - start)
+            last_seqs: dict[str, int] = {}
+            for clients in (children.talkers, children.writers) if file else ():
+                if clients is not None:
+                    last_seqs |= (await clients.ask("hang_up"))["last_seqs"]
+        # The server is gone now, and the file is all that is left of its calls.
+        if file is None:
+            return window
+        kept = inspect_file(file, last_seqs, sessions + subject.writers, rows_per_s)
+        return dataclasses.replace(window, kept=kept)
+
+
+def count_rows(file: Path) -> int:
+    """Entries in a SQLite store that may be in use."""
+    with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        count: int = connection.execute("SELECT count(*) FROM entries").fetchone()[0]
+        return count
+
+
+def inspect_file(file: Path, last_seqs: dict[str, int], calls: int, rows_per_s: float) -> Kept:
+    """Read every call of the file: whether it has all of them, from the first `seq` to the last that a client saw."""
+    file_bytes = sum(one.stat().st_size for one in file.parent.glob(f"{file.name}*"))
+    store = SqliteStore(file)
+    missing = calls - len(last_seqs)
+    examples = [f"{missing} calls did not tell their end"] if missing else []
+    call_ms = 0
+    for call_id, last_seq in last_seqs.items():
+        known = store.call(call_id)
+        if known is None or known.last_seq != last_seq:
+            missing += 1
+            examples.append(f"{call_id}: {last_seq} was the last, {known and known.last_seq} is stored")
+            continue
+        entries = store.read(call_id)
+        known_seq = 0
+        for entry in entries:
+            if entry.seq != known_seq + 1:
+                missing += 1
+                examples.append(f"{call_id}: {known_seq + 1} to {entry.seq - 1} are not stored")
+                break
+            known_seq = last_seq_of(entry)
+        call_ms += entries[-1].ts_ms
+    store.close()
+    return Kept(len(last_seqs), rows_per_s, file_bytes, call_ms / 60_000, missing, tuple(examples[:5]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Children:
+    """The processes of one window; `rss_idle_mb` is of the server before its first call."""
+
+    provider: Child
+    server: Child
+    talkers: Child
+    writers: Child | None
+    rss_idle_mb: float
+
+    def load(self) -> tuple[Child, ...]:
+        return (self.talkers,) if self.writers is None else (self.talkers, self.writers)
+
+    def cpu_s(self) -> float:
+        return sum(child.cpu_s() for child in (self.provider, self.server, *self.load()))
+
+
+async def _start(stack: contextlib.AsyncExitStack, subject: Subject, sessions: int, folder: Path) -> _Children:
+    """Start everything and wait until every call talks."""
+    # Our server resamples to what the provider takes; the floor forwards what it gets.
+    input_hz = "16000" if subject.is_floor else "24000"
+    provider = await stack.enter_async_context(
+        running(["-m", "bench.provider", "--input-hz", input_hz], core=LOAD_CORE, log=folder / "provider")
+    )
+    provider_port = (await provider.line())["port"]
+    port = free_port()
+    argv, env = server_command(subject, port, provider_port)
+    server = await stack.enter_async_context(running(argv, core=SERVER_CORE, env=env, log=folder / "server"))
+    await listening(server, port)
+    await asyncio.sleep(0.3)
+    rss_idle_mb = server.rss_mb()
+
+    async def calls(mode: str, count: int) -> Child:
+        command = ["-m", "bench.clients", "--port", str(port), "--calls", str(count), "--mode", mode]
+        command += ["--authority", subject.authority] if subject.authority else []
+        clients = await stack.enter_async_context(running(command, core=LOAD_CORE, log=folder / mode))
         ready = await clients.line(60)
-        if ready["talking"] != sessions:
-            raise RuntimeError(f"{subject.name}: not all of {sessions} calls talk: {ready}{server.told()}")
-        await asyncio.sleep(warm_s)
-        return await _window(subject, sessions, seconds, (provider, server, clients), rss_idle_mb, repeats)
+        if ready["talking"] != count:
+            raise RuntimeError(f"{subject.name}: not all of {count} calls talk: {ready}{server.told()}")
+        return clients
+
+    writers = await calls("typed", subject.writers) if subject.writers else None
+    return _Children(provider, server, await calls(subject.mode, sessions), writers, rss_idle_mb)
 
 
-def _client_command(subject: Subject, port: int, sessions: int) -> list[str]:
-    command = ["-m", "bench.clients", "--port", str(port), "--calls", str(sessions), "--mode", subject.mode]
-    return [*command, "--authority", subject.authority] if subject.authority else command
-
-
-async def _window(
-    subject: Subject,
-    sessions: int,
-    seconds: float,
-    children: tuple[Child, Child, Child],
-    rss_idle_mb: float,
-    repeats: int,
-) -> Window:
-    provider, server, clients = children
+async def _window(subject: Subject, sessions: int, seconds: float, children: _Children, repeats: int) -> Window:
+    provider, server, talkers = children.provider, children.server, children.talkers
     before = await provider.ask("reset")
-    await clients.ask("begin")
-    busy, ours, start = _busy_s(), _sum_cpu_s(children), asyncio.get_running_loop().time()
+    for clients in children.load():
+        await clients.ask("begin")
+    busy, ours, start = _busy_s(), children.cpu_s(), asyncio.get_running_loop().time()
     cpu_s = server.cpu_s()
     await asyncio.sleep(seconds)
     cpu_s = server.cpu_s() - cpu_s
     elapsed_s = asyncio.get_running_loop().time() - start
-    other_s = _busy_s() - busy - (_sum_cpu_s(children) - ours)
-    heard = await clients.ask("end")
+    other_s = _busy_s() - busy - (children.cpu_s() - ours)
+    heard = await talkers.ask("end")
+    written: dict[str, Any] = {"errors": [], "ended": [], "words": 0}
+    if children.writers is not None:
+        written = await children.writers.ask("end")
     up = await provider.ask("stats")
     return Window(
         subject=subject.name,
         sessions=sessions,
-        cost=cpu_s * 1000 / elapsed_s / sessions,
+        cost=cpu_s * 1000 / elapsed_s / (sessions + subject.writers),
         load_percent=cpu_s / elapsed_s * 100,
-        rss_idle_mb=rss_idle_mb,
+        rss_idle_mb=children.rss_idle_mb,
         rss_mb=server.rss_mb(),
         p50_ms=heard["p50_ms"],
         p99_ms=heard["p99_ms"],
@@ -171,20 +280,20 @@ async def _window(
         crossed=heard["crossed"],
         up_out_of_order=up["out_of_order"],
         flushes=heard["flushes"],
-        errors=(*heard["errors"], *heard["ended"], *_gone(before, up, sessions)),
+        errors=(
+            *(*heard["errors"], *heard["ended"], *written["errors"], *written["ended"]),
+            *_gone(before, up, sessions + subject.writers),
+        ),
         late_ms=max(heard["worst_late_ms"], up["worst_late_ms"]),
         other_percent=max(0.0, other_s / elapsed_s * 100),
         repeats=repeats,
+        words=written["words"],
     )
 
 
 def _gone(before: dict[str, Any], after: dict[str, Any], sessions: int) -> Sequence[str]:
     counts = (before["sessions"], after["sessions"], after["opened"])
     return () if counts == (sessions, sessions, sessions) else (f"provider sessions changed: {counts}",)
-
-
-def _sum_cpu_s(children: tuple[Child, ...]) -> float:
-    return sum(child.cpu_s() for child in children)
 
 
 def _busy_s() -> float:
