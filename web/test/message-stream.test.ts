@@ -131,6 +131,37 @@ describe("folding a stream of server-sent events", () => {
   });
 });
 
+describe("what a call tells", () => {
+  const withText = (reply_id: string, text: string, role: "user" | "assistant" = "assistant"): AgentEvent[] => [
+    reply("REPLY_START", { reply_id, name: "Friday", session_id: "s", role }),
+    reply("TEXT_BLOCK_START", { reply_id, block_id: "b" }),
+    reply("TEXT_BLOCK_DELTA", { reply_id, block_id: "b", delta: text }),
+  ];
+  const over = (reply_id: string, finished_reason: "completed" | "interrupted"): AgentEvent =>
+    reply("REPLY_END", { reply_id, session_id: "s", finished_reason });
+  const corrected = (reply_id: string, text: string, block_id = "b"): AgentEvent =>
+    reply("CUSTOM", { reply_id: "", name: "text_corrected", value: { reply_id, block_id, text } });
+
+  test("leaves out what came to nothing, and heeds corrections that come after the end", () => {
+    const transcript = new Transcript();
+    const events = [
+      ...[...withText("spoken", "Good day, how are you?"), over("spoken", "completed")],
+      ...[...withText("withdrawn", ""), over("withdrawn", "interrupted")],
+      ...[...withText("silent user", "", "user"), over("silent user", "completed")],
+      ...[...withText("deleted", "Never mind"), over("deleted", "completed")],
+      ...withText("going on", ""),
+    ];
+    const corrections = [corrected("spoken", "Good day"), corrected("deleted", ""), corrected("spoken", "!", "later"), corrected("lost", "x")];
+    for (const event of [...events, ...corrections, ...corrections]) transcript.append(event);
+    expect(transcript.told().map((msg) => [msg.id, msg.getTextContent(" ")])).toEqual([
+      ["spoken", "Good day !"],
+      ["silent user", ""],
+      ["going on", ""],
+    ]);
+    expect(transcript.messages[0]?.getTextContent()).toBe("Good day, how are you?");
+  });
+});
+
 describe("the parser of server-sent events", () => {
   const parse = (...pieces: string[]): SseEvent[] => {
     const parser = new SseParser();

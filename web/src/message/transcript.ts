@@ -3,7 +3,7 @@
 import { type DataSink, warnUnknown } from "./fold.ts";
 import { Msg } from "./msg.ts";
 import { isRecord } from "./read.ts";
-import { type AgentEvent, EVENT_READERS, type MsgData } from "./types.generated.ts";
+import { type AgentEvent, type AgentEventOf, EVENT_READERS, type MsgData } from "./types.generated.ts";
 
 /** Whether `type` is that of a reply event known here. */
 export function isReplyEventType(type: unknown): type is AgentEvent["type"] {
@@ -59,6 +59,7 @@ export class Transcript {
   readonly messages: Msg[];
   readonly #byId: Map<string, Msg>;
   readonly #onData: DataSink | undefined;
+  readonly #corrections = new Map<string, Correction>();
 
   constructor({ messages = [], onData }: { messages?: readonly MsgData[]; onData?: DataSink } = {}) {
     this.messages = messages.map((message) => (message instanceof Msg ? message : Msg.read(message)));
@@ -68,6 +69,7 @@ export class Transcript {
 
   /** Apply one event. Returns the message it belongs to; null where there is none. */
   append(event: AgentEvent): Msg | null {
+    if (event.type === "CUSTOM") this.#note(event);
     const msg = this.#byId.get(event.reply_id);
     if (msg) return msg.appendEvent(event, this.#onData);
     if (!isReplyEventType(event.type)) warnUnknown(String((event as { type: unknown }).type));
@@ -77,6 +79,43 @@ export class Transcript {
     this.messages.push(started);
     return started;
   }
+
+  /**
+   * The messages as a call tells them: with the words that signals of the name `text_corrected` put right after their
+   * reply had ended, and without those that came to nothing (withdrawn, deleted, a noise that was taken for a voice).
+   * Messages that were corrected are copies.
+   */
+  told(): Msg[] {
+    const corrected = new Map<string, Msg>();
+    for (const { reply_id, block_id, text, created_at } of this.#corrections.values()) {
+      const msg = corrected.get(reply_id) ?? this.#byId.get(reply_id)?.copy();
+      if (!msg) continue;
+      corrected.set(reply_id, msg);
+      const block = msg.getContentBlocks("text").find(({ id }) => id === block_id);
+      if (block) block.text = text;
+      else if (text) msg.content.push({ type: "text", text, id: block_id, created_at, finished_at: created_at });
+    }
+    return this.messages.map((msg) => corrected.get(msg.id) ?? msg).filter((msg) => !cameToNothing(msg));
+  }
+
+  #note({ id, name, value, created_at }: AgentEventOf<"CUSTOM">): void {
+    const { reply_id, block_id, text } = value;
+    if (name !== "text_corrected" || this.#corrections.has(id)) return;
+    if (typeof reply_id !== "string" || typeof block_id !== "string" || typeof text !== "string") return;
+    this.#corrections.set(id, { reply_id, block_id, text, created_at });
+  }
+}
+
+interface Correction {
+  reply_id: string;
+  block_id: string;
+  text: string;
+  created_at: string;
+}
+
+function cameToNothing(msg: Msg): boolean {
+  if (msg.content.some((block) => block.type !== "text" || block.text !== "")) return false;
+  return msg.finished_reason === "interrupted" || (msg.finished_reason === "completed" && msg.role === "assistant");
 }
 
 /** The messages of all replies whose start is among `events`, in the order of their starts. */
