@@ -154,13 +154,16 @@ def until() -> Callable[[Page, str], None]:
 
 
 class Serving:
-    """One `realtime serve` and its address. `port` 0 takes any free one. No key of a provider is set but by `keys`."""
+    """One `realtime serve` and its address. `port` 0 takes any free one. No key of a provider is set but by `keys`.
 
-    def __init__(self, *words: str, port: int = 0, keys: Mapping[str, str] | None = None) -> None:
+    Calls are kept in the folder `data`.
+    """
+
+    def __init__(self, *words: str, data: Path, port: int = 0, keys: Mapping[str, str] | None = None) -> None:
         where = ["--port", str(port), "--strict-port"]
         command = [sys.executable, "-m", "realtime", "serve", *words, *where, "--drain", "0"]
         environment = {name: value for name, value in os.environ.items() if name not in PROVIDER_VARIABLES}
-        environment |= {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1", **(keys or {})}
+        environment |= {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1", "XDG_DATA_HOME": str(data), **(keys or {})}
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
         )
@@ -202,12 +205,15 @@ class Serving:
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[..., Serving]]:
-    """`serve(*words, port=0, keys=None)`: a server with these words on its command line."""
+def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
+    """`serve(*words, port=0, keys=None)`: a server with these words on its command line.
+
+    All servers of a test keep their calls in one place.
+    """
     started: list[Serving] = []
 
     def start(*words: str, port: int = 0, keys: Mapping[str, str] | None = None) -> Serving:
-        started.append(Serving(*words, port=port, keys=keys))
+        started.append(Serving(*words, data=tmp_path / "data", port=port, keys=keys))
         return started[-1]
 
     yield start

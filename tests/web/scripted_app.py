@@ -1,8 +1,21 @@
 """Agents for the page's tests: a provider with speech events that follows a script, whatever is said to it."""
 
+from typing import Any
+
+import numpy as np
+
 from realtime.agent import RealtimeAgent
-from realtime.model.base import ModelInput, ResponseCreate, ToolResult
-from realtime.model.scripted import CallTools, ExpectAudio, ScriptedModel, Speak, SpeechEnd, SpeechStart, Step
+from realtime.model.base import AudioAppend, Connection, ItemCreate, ModelInput, ResponseCreate, ToolResult
+from realtime.model.scripted import (
+    CallTools,
+    ExpectAudio,
+    ScriptedConnection,
+    ScriptedModel,
+    Speak,
+    SpeechEnd,
+    SpeechStart,
+    Step,
+)
 
 STORY = "Once upon a time there was a voice that told a very long story and was not heard to its end"
 STORY_S = 12.0
@@ -43,3 +56,73 @@ def make_calculator() -> RealtimeAgent:
         return []
 
     return RealtimeAgent("Calculator", "Work out areas.", ScriptedModel(react))
+
+
+UTTERANCES = (
+    "When does the train leave?",
+    "And how many seats are there?",
+    "Wait, one more thing.",
+    "Where is my order?",
+    "Who am I talking to?",
+    "No, stop.",
+    "What is the weather like?",
+    "And tomorrow?",
+    "Thank you.",
+)
+"""What the user of `make_listener` says: number n, counted from 1, by samples of the value n."""
+ANSWER = "Departures considered information"
+"""Three words of about the same length, so that it is clear which of them were heard."""
+ANSWER_SAMPLES = 57_600
+"""At 24 kHz: 2.4 s."""
+_PERIOD = 1499
+
+
+def answer_pcm(number: int) -> np.ndarray:
+    """The speech of an answer: every sample says of which answer it is and where in it, and none is silence."""
+    return (number * (_PERIOD + 1) + 1 + np.arange(ANSWER_SAMPLES) % _PERIOD).astype("<i2")
+
+
+class LaterModel(ScriptedModel):
+    """Uses no id twice, as providers do: its ids go on behind those of the conversation that it is given."""
+
+    async def connect(self, **given: Any) -> Connection:
+        connection = await super().connect(**given)
+        assert isinstance(connection, ScriptedConnection)
+        so_far = len(connection.history)
+        connection._counts.update(item=so_far, resp=so_far)
+        return connection
+
+
+def make_slow_listener() -> RealtimeAgent:
+    """The same as `make_listener`, but its speech comes no faster than it is heard."""
+    return make_listener(pace=1.0)
+
+
+def make_listener(pace: float | None = None) -> RealtimeAgent:
+    """Hears by the value of the samples which utterance is spoken, and answers each with speech of its own."""
+    position = speaking = typed = 0
+
+    def answer(number: int) -> Speak:
+        return Speak(ANSWER, answer_pcm(number).tobytes(), pace=pace, wait=False)
+
+    def react(message: ModelInput) -> list[Step]:
+        nonlocal position, speaking, typed
+        match message:
+            case ItemCreate(item=item):
+                typed = UTTERANCES.index(item.text) + 1
+            case ResponseCreate():
+                return [answer(typed)]
+            case AudioAppend(pcm=pcm):
+                value = int.from_bytes(pcm[:2], "little")
+                at_ms = position // 16
+                position += len(pcm) // 2
+                before, speaking = speaking, value
+                if value and not before:
+                    return [SpeechStart(at_ms)]
+                if before and not value:
+                    return [SpeechEnd(at_ms, UTTERANCES[before - 1]), answer(before)]
+            case _:
+                pass
+        return []
+
+    return RealtimeAgent("Clerk", "Answer questions.", LaterModel(react))

@@ -112,14 +112,14 @@ def test_typed_text_is_answered_aloud_without_a_microphone(
 
 
 def test_a_server_that_dies_is_told_and_one_that_stops_says_goodbye(page: Page, serve: Serve, until: Until) -> None:
-    dying = serve("--model", "scripted")
+    dying = serve("--model", "scripted", "--grace", "0")
     page.goto(dying.address)
     page.get_by_role("button", name="Start talking").click()
     until(page, "realtime.snapshot().sent?.receivedOffset > 0")
     dying.kill()
     expect(page.get_by_role("alert")).to_contain_text("is gone (code 1006)")
     expect(page.get_by_role("alert")).to_contain_text("The server does not answer.")
-    stopping = serve("--model", "scripted")
+    stopping = serve("--model", "scripted", "--grace", "0")
     page.goto(stopping.address)
     page.get_by_role("button", name="Start talking").click()
     until(page, "realtime.snapshot().state === 'listening'")
@@ -131,7 +131,7 @@ def test_a_server_that_dies_is_told_and_one_that_stops_says_goodbye(page: Page, 
 def test_a_server_killed_while_it_speaks_is_told_and_called_again_once_it_is_back(
     page: Page, serve: Serve, until: Until
 ) -> None:
-    killed = serve(f"{APP}:make_agent")
+    killed = serve(f"{APP}:make_agent", "--grace", "0")
     page.goto(killed.address)
     page.get_by_role("button", name="Start talking").click()
     until(page, "realtime.snapshot().state === 'speaking' && realtime.snapshot().playback?.rendered > 6000")

@@ -201,8 +201,12 @@ export class Call extends Emitter<CallEvents> {
   }
 
   #receive(event: ServerEvent): void {
-    // Everything follows from the beginning: what was kept of it is not needed any more.
-    if (event.type === "server_session_resumed" && event.last_seq === 0) this.#captions = NO_CAPTIONS;
+    if (event.type === "server_session_resumed" && event.last_seq === 0 && !event.gap) {
+      // Everything follows from the beginning; what plays goes on.
+      const { away, playing, voiceWaits } = this.#activity;
+      this.#activity = { ...INITIAL_ACTIVITY, away, playing, voiceWaits };
+      this.#captions = NO_CAPTIONS;
+    }
     this.#captions = foldCaptions(this.#captions, event);
     this.#signal(event);
     if (event.type === "server_session_created" || event.type === "server_session_resumed") this.#created = true;

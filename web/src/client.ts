@@ -10,7 +10,7 @@ import { retryDelayMs } from "./backoff.ts";
 import { Emitter } from "./emitter.ts";
 import { type AudioFrame, decodeAudioFrame } from "./frames.ts";
 import { Line } from "./line.ts";
-import { type ClientEvent, type ServerEvent, isServerEvent } from "./protocol.generated.ts";
+import { type AgentErrorEvent, type ClientEvent, type ServerEvent, isServerEvent } from "./protocol.generated.ts";
 import { type Played, type Said, SaidLog } from "./said.ts";
 
 const KEEP_SPEECH_S = 10;
@@ -235,19 +235,21 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   #opened(line: Line): void {
     this.#heardAtMs = performance.now();
     this.#toldReceived = false;
-    let first: ClientEvent;
-    if (this.#ticket) {
-      this.#comingBack = "asking";
-      const heard = this.lastPlayed;
-      const played = heard && { played_item_id: heard.itemId, played_ms: heard.playedMs };
-      first = { type: "client_session_resume", token: this.#ticket.token, last_seq: this.#lastSeq, ...played };
-    } else {
-      this.#wasOpen = true;
-      this.#setState("open");
-      first = { type: "client_session_create", config: { ...this.#settings, audio_frames: "binary" } };
-    }
-    line.tell(first);
-    this.emit("sent", first);
+    if (this.#ticket) return this.#askBack(line, this.#ticket);
+    this.#wasOpen = true;
+    this.#setState("open");
+    const create: ClientEvent = { type: "client_session_create", config: { ...this.#settings, audio_frames: "binary" } };
+    line.tell(create);
+    this.emit("sent", create);
+  }
+
+  #askBack(line: Line, { token }: Ticket): void {
+    this.#comingBack = "asking";
+    const heard = this.lastPlayed;
+    const played = heard && { played_item_id: heard.itemId, played_ms: heard.playedMs };
+    const ask: ClientEvent = { type: "client_session_resume", token, last_seq: this.#lastSeq, ...played };
+    line.tell(ask);
+    this.emit("sent", ask);
   }
 
   #lost(code: number, reason: string): void {
@@ -318,7 +320,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     }
     const event = parse(data);
     if (!isServerEvent(event)) return this.emit("unknown", typeOf(event));
-    if (this.#comingBack === "asking" && event.type === "agent_error") return this.#notLetIn(event.retryable);
+    if (this.#comingBack === "asking" && event.type === "agent_error") return this.#notLetIn(event);
     if (event.type !== "server_audio_received") this.#placedByOther();
     this.#lastSeq = Math.max(this.#lastSeq, event.seq);
     if (this.#note(event)) this.emit("event", event);
@@ -392,8 +394,13 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#setState("open");
   }
 
-  #notLetIn(retryable: boolean): void {
+  #notLetIn({ code, retryable }: AgentErrorEvent): void {
     if (retryable) return this.#tryAgain();
+    if (code === "invalid_last_seq" && this.#lastSeq > 0 && this.#line && this.#ticket) {
+      // The server was killed before it had stored the last of what it told us: what it knows counts, from the beginning.
+      this.#lastSeq = 0;
+      return this.#askBack(this.#line, this.#ticket);
+    }
     this.#line?.abandon();
     this.#end({ code: REFUSED, reason: "", expected: false, instead: "refused" });
   }

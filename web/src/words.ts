@@ -61,7 +61,7 @@ export const NO_VOICE: Notice = {
 
 /** What the page says of its state while it tries for the `attempt`th time to come back. */
 export function reconnectingWords(attempt: number): string {
-  return attempt < 2 ? "Reconnecting…" : `Reconnecting… (try ${attempt})`;
+  return attempt < 2 ? "Reconnecting…" : `Reconnecting… (try\u00a0${attempt})`;
 }
 
 /** What the server's close codes mean. */
@@ -79,7 +79,7 @@ const CLOSE_CODES: Record<number, string> = {
 
 export const LINE_LOST: Notice = {
   what: "The connection is lost.",
-  todo: "Trying to get it back. Go on talking: the last 10 seconds are kept and sent when it is back.",
+  todo: "Trying to get it back. What you type meanwhile is sent then, and the last 10 seconds of what you say.",
 };
 
 export const BACK_AFTER_RELOAD: Notice = {

@@ -299,6 +299,21 @@ describe("staying away", () => {
     expect(told.events).not.toContain("agent_error");
   });
 
+  test("but not where it is only the place that the server does not know: then everything is told anew", () => {
+    const { client } = called();
+    FakeSocket.last.say(event("agent_ready", { seq: 41 }));
+    FakeSocket.last.lose();
+    vi.advanceTimersByTime(0);
+    FakeSocket.last.open();
+    FakeSocket.last.say(event("agent_error", { code: "invalid_last_seq", retryable: false }));
+    expect(FakeSocket.last.events.map((sent) => [sent["token"], sent["last_seq"]])).toEqual([
+      ["call.1", 41],
+      ["call.1", 0],
+    ]);
+    FakeSocket.last.say(event("agent_error", { code: "invalid_last_seq", retryable: false }));
+    expect(client.state).toBe("closed");
+  });
+
   test("but not where the server says that it may be tried again", () => {
     const { client } = called();
     FakeSocket.last.lose();

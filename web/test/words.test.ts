@@ -51,7 +51,7 @@ describe("what went wrong", () => {
     expect(closeNotice({ ...lost, instead: "gave_up" }, false)?.what).toContain("did not come back in time");
     expect(closeNotice({ ...lost, instead: "refused" }, true)?.todo).toContain("new call");
     expect(closeNotice({ ...lost, instead: "elsewhere" }, true)?.what).toContain("went on elsewhere");
-    expect([reconnectingWords(1), reconnectingWords(4)]).toEqual(["Reconnecting…", "Reconnecting… (try 4)"]);
+    expect([reconnectingWords(1), reconnectingWords(4)]).toEqual(["Reconnecting…", "Reconnecting… (try\u00a04)"]);
   });
 
   test("a reason that the server gives is told, a wanted end is not a problem", () => {
