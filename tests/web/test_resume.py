@@ -192,15 +192,10 @@ def test_a_call_cut_at_twenty_points_is_the_call_that_was_not(
     # Each in samples of the user's speech after the line was back.
     cuts = [chance.randrange(INPUT_HZ // 5, INPUT_HZ * 8 // 5) for _ in range(CUTS)]
     ways = [
-        {
-            "hole_ms": chance.choice((0, 0, 200, 500)),
-            "down_ms": chance.choice((0, 0, 100, 400)),
-            "server_learns": chance.random() < 0.6,
-        }
-        for _ in range(CUTS)
+        (chance.choice((0, 0, 200, 500)), chance.choice((0, 0, 100, 400)), chance.random() < 0.6) for _ in range(CUTS)
     ]
     calm, cut = open_page(permissions=["microphone"]), open_page(permissions=["microphone"])
-    cut.expose_function("cut", lambda number: line.cut(**ways[number]))
+    cut.expose_function("cut", lambda number: line.cut(*ways[number]))
     put_user(calm, len(UTTERANCES))
     put_user(cut, len(UTTERANCES), cuts)
     call(calm, server.address)
@@ -387,3 +382,21 @@ def test_a_server_killed_in_mid_answer_goes_on_with_the_call_once_it_is_back(
     assert captions(page)[4:] == [("user", UTTERANCES[2], "done"), ("agent", ANSWER, "done")]
     assert answer_ranges(page)[2] == [0, ANSWER_SAMPLES]
     assert snapshot(page)["notices"] == []
+
+
+def test_a_server_that_is_restarted_goes_on_with_the_call(page: Page, serve: Serve, until: Until) -> None:
+    stopped = serve(f"{APP}:make_listener")
+    page.goto(stopped.address)
+    page.get_by_label("Message").fill(UTTERANCES[0])
+    page.get_by_label("Message").press("Enter")
+    until(page, "realtime.snapshot().bubbles.length === 2 && realtime.snapshot().state === 'listening'")
+    before = captions(page)
+    assert stopped.stop() == 0
+    expect(page.get_by_role("status")).to_contain_text("Reconnecting")
+    page.get_by_label("Message").fill(UTTERANCES[1])
+    page.get_by_label("Message").press("Enter")
+    serve(f"{APP}:make_listener", port=int(stopped.address.rpartition(":")[2]))
+    until(page, "realtime.snapshot().bubbles.length === 4 && realtime.snapshot().state === 'listening'")
+    assert captions(page) == [*before, ("user", UTTERANCES[1], "done"), ("agent", ANSWER, "done")]
+    assert snapshot(page)["notices"] == []
+    assert snapshot(page)["events"].count("client_session_create") == 1

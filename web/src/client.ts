@@ -34,6 +34,9 @@ const ELSEWHERE = 4000;
 /** After these the call is over: a normal end, no entry, a fault of the server, gone on elsewhere. */
 const FINAL_CODES: readonly number[] = [NORMAL, REFUSED, 1011, ELSEWHERE];
 
+/** With 1011 too, by uvicorn: the server heard nothing from us for a while, as in a tunnel or with the lid closed. */
+const NO_PONG = "keepalive ping timeout";
+
 export type ClientState = "connecting" | "open" | "reconnecting" | "closing" | "closed";
 
 /** What it takes to come back to a call. */
@@ -255,12 +258,17 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   #lost(code: number, reason: string): void {
     this.#dropLine();
     const over = this.#state === "closing" || this.#sessionOver;
-    const isFinal = FINAL_CODES.includes(code) && !(code === NORMAL && this.#retryAfterMs !== null);
-    if (over || !this.#ticket || isFinal) {
+    if (over || !this.#ticket || this.#isFinal(code, reason)) {
       const expected = over || (this.#goodbye && this.#retryAfterMs === null);
       return this.#end({ code, reason, expected, instead: this.#ticket ? insteadOf(code) : null });
     }
     this.#comeBackLater();
+  }
+
+  #isFinal(code: number, reason: string): boolean {
+    // A server that goes down may close like one that is done.
+    if (code === NORMAL) return this.#retryAfterMs === null;
+    return FINAL_CODES.includes(code) && reason !== NO_PONG;
   }
 
   /** The line is gone, by word of the browser, of the server or of nobody. */

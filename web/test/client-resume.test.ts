@@ -92,6 +92,12 @@ describe("coming back", () => {
     expect(told.tickets.at(-1)).toBeNull();
   });
 
+  test("is tried where the server had heard nothing from us, too", () => {
+    const { client } = called();
+    FakeSocket.last.lose(1011, "keepalive ping timeout");
+    expect(client.state).toBe("reconnecting");
+  });
+
   test("does not wait where the network is said to be back", () => {
     const { client } = called();
     FakeSocket.last.lose();
