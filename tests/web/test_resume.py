@@ -222,7 +222,7 @@ def test_while_the_line_is_lost_it_says_so_and_the_voice_waits(
     call(page, line.address)
     until(page, "user.counts[1] > 20000")
     line.set_down(True)
-    expect(page.get_by_role("status")).to_have_text(re.compile(r"Reconnecting… \(try [2-9]\)"))
+    expect(page.get_by_role("status")).to_have_text(re.compile(r"Reconnecting… \(try\s[2-9]\)"))
     expect(page.get_by_role("alert")).to_contain_text("The connection is lost. Trying to get it back.")
     lost = snapshot(page)
     assert lost["playback"]["rendered"] < ANSWER_SAMPLES
