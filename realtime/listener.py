@@ -94,6 +94,8 @@ class Listener:
         self._model_rate_hz = output_rate_hz
         self._resumes_with = resumes_with
         self._unheard = UnheardAudio(self.clock, runtime.now) if resumes_with is not None else None
+        self._begun_before: set[str] = set()
+        """Items whose speech began on an earlier socket, and was not gone on with on this one."""
         self._waiting: deque[s.ServerEvent | Chunk] = deque()
         self._waiting_audio_bytes = 0
         self._max_waiting = MAX_CONTROL_EVENTS
@@ -193,19 +195,23 @@ class Listener:
         if self._waiting_audio_bytes > MAX_AUDIO_BYTES or len(self._waiting) > self._max_waiting:
             self._overflow()
 
-    def _count(self, event: s.AgentResponseAudioDeltaEvent) -> None:
-        """The speech is the client's now."""
+    def _count(self, event: s.AgentResponseAudioDeltaEvent) -> int | None:
+        """The speech is the client's now. Returns where in its item it begins, in samples."""
         start = self.clock.sent(event.item_id, len(event.delta), self._now())
         if self._unheard is not None and start is not None:
             self._unheard.add(event, start)
+        return start
 
     def _write(self, event: s.ServerEvent | Chunk) -> bool:
         """Encode and write. False when the client takes no more for now; the drainer is then at work."""
         if isinstance(event, Chunk):
             frames = self._resumes_with.encode_again(event) if self._resumes_with is not None else []
+            self._begun_before.discard(event.event.item_id)
         else:
             if type(event) is s.AgentResponseAudioDeltaEvent:
-                self._count(event)
+                start = self._count(event)
+                if self._begun_before and start is not None and event.item_id in self._begun_before:
+                    return self._write(Chunk(event, start))
             frames = self._dialect.encode(event)
         for place, frame in enumerate(frames):
             if not self._sink.write(frame):
@@ -240,7 +246,13 @@ class Listener:
 
     def _overflow(self) -> None:
         self.frames_dropped += len(self._waiting)
-        self.close(1013, "the client does not read what it is sent")
+        code, reason = 1013, "the client does not read what it is sent"
+        if self.resumable:
+            # It may be in a tunnel: what it has not heard is kept as for a lost socket.
+            self.part()
+            self._sink.close(code, reason)
+        else:
+            self.close(code, reason)
 
     # -- coming back -----------------------------------------------------------------------------------------------
 
@@ -265,9 +277,10 @@ class Listener:
             self.clock = earlier.clock
             self._resampler, self._model_rate_hz = earlier._resampler, earlier._model_rate_hz
             self._unheard, earlier._unheard = earlier._unheard, None
+            self._begun_before = self.clock.begun()
         chunks = self._unheard.rest() if self._unheard is not None else []
         self._max_waiting = MAX_CONTROL_EVENTS + len(missed) + len(chunks)
-        for one in heapq.merge(missed, chunks, key=_place):
+        for one in heapq.merge(chunks, missed, key=_place):
             if self._drainer is not None:
                 self._waiting.append(one)
                 self._waiting_audio_bytes += _speech_bytes(one)

@@ -115,6 +115,7 @@ class Session:
         self._active_at = runtime.now()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._ending: asyncio.Task[None] | None = None
+        self._ending_reason: str | None = None
         self._over = False
         self._said_goodbye = False
         self._stop_recording: Callable[[], None] = _follows_nothing
@@ -131,7 +132,7 @@ class Session:
         except BaseException as error:
             if isinstance(error, Exception) and not self._private:
                 self.complain(public_error(error))
-            self._close("agent_failed")
+            self._close(self._ending_reason or "agent_failed")
             raise
         if config.recording and self._record is not None:
             self._recorder = self._record(self)
@@ -139,7 +140,8 @@ class Session:
             self._stop_recording = self.log.subscribe(self._recorder.follow)
         if not self._private:
             self._after("idle", self.limits.idle_s, self._check_idle)
-            self._after("call", self.limits.call_s, lambda: self.end_soon("call_limit"))
+            left_s = max(0.0, self.limits.call_s - self.log.now_ms() / 1000)
+            self._after("call", left_s, lambda: self.end_soon("call_limit"))
 
     # -- listeners -------------------------------------------------------------------------------------------------
 
@@ -168,19 +170,29 @@ class Session:
         if self._over:
             self._part()
         else:
-            self.end_soon("listener_gone")
+            self.end_soon("client_left" if for_good else "listener_gone")
 
     @property
     def is_deserted(self) -> bool:
         """Whether nobody listens, and somebody is waited for."""
-        return not self._over and bool(self.listeners) and all(one.away for one in self.listeners)
+        return not self.is_ending and bool(self.listeners) and all(one.away for one in self.listeners)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it is over, or about to be."""
+        return self._over or self._ending is not None
+
+    def outlives(self, listener: Listener) -> bool:
+        """Whether the call goes on without this listener's socket: the client may come back, or has already."""
+        if listener in self.listeners:
+            return self._waits_for(listener)
+        return not self.is_ending and bool(self.listeners)
 
     def _may_return(self, listener: Listener) -> bool:
         return listener.resumable and self.limits.grace_s > 0
 
     def _waits_for(self, listener: Listener) -> bool:
-        gone = listener.closed
-        return self._may_return(listener) and not (gone or self._over or self._said_goodbye or self._ending is not None)
+        return self._may_return(listener) and not (listener.closed or self._said_goodbye or self.is_ending)
 
     def resume(
         self,
@@ -189,13 +201,14 @@ class Session:
         last_seq: int,
         *,
         earlier: Sequence[s.ServerEvent] = (),
+        gap: bool = False,
         received_samples: int | None = None,
     ) -> None:
         """Let the client of a lost socket go on at `listener`, with everything after `last_seq` in its order.
 
-        `earlier` is what the log does not hold any more of that. `received_samples` is how much of the client's audio
-        the model understood, where that is not what has arrived here. A socket that is still thought to be open is
-        closed.
+        `earlier` is what the log does not hold any more of that; `gap` says that some of it is lost. `received_samples`
+        is how much of the client's audio the model understood, where that is not what has arrived here. A socket that
+        is still thought to be open is closed.
         """
         before = next((one for one in self.listeners if one.resumable), None)
         was_away = before is not None and before.away
@@ -208,7 +221,7 @@ class Session:
                 last_seq=last_seq,
                 token=self.ticket.renew(token),
                 from_store=before is None,
-                gap=not earlier and not self.log.holds(last_seq),
+                gap=gap,
                 seq=seq,
                 ts_ms=ts_ms,
             )
@@ -231,7 +244,8 @@ class Session:
                 before.close(CLOSED_ELSEWHERE, "the call goes on on another socket")
             if self._ear is before:
                 self._ear = listener
-        self._repeated = set(self._recent_ids)
+        # A page that begins anew counts its events anew as well.
+        self._repeated = set(self._recent_ids) if last_seq else set()
         self._cancel("grace")
         logger.info("call %s goes on after seq %d", self.call_id, last_seq)
 
@@ -353,6 +367,7 @@ class Session:
     def end_soon(self, reason: str) -> None:
         """End the call from where nobody can wait."""
         if self._ending is None and not self._over:
+            self._ending_reason = reason
             self._ending = asyncio.create_task(self._end(reason), name=f"ending {self.call_id}")
 
     async def end(self, reason: str) -> None:
@@ -372,18 +387,38 @@ class Session:
     async def _end(self, reason: str) -> None:
         if reason in ("idle", "call_limit", "shutdown"):
             self.say_goodbye(reason)
+        if reason in ("listener_gone", "shutdown"):
+            self._cut_unheard()
         try:
             await self.agent.leave(reason)
-        finally:
-            self._close(reason)
             if self._recorder is not None:
                 self._stop_recording()
                 await self._recorder.close()
+        finally:
+            self._close(reason)
         if self._private:
             # Nobody else takes leave of a queue, and nothing may go on running behind it.
             for listener in [*self.listeners]:
                 await listener.finish(QUEUE_DRAIN_S)
                 self.detach(listener)
+
+    def _cut_unheard(self) -> None:
+        """A call that may go on later goes on with what was heard, not with what was sent."""
+        now = self.runtime.now()
+        unheard = {item_id for one in self.listeners for item_id in one.clock.unheard_items(now)}
+        for item in self.conversation.items():
+            if item.id not in unheard:
+                continue
+            cut = self.conversation.truncate(item.id, self.heard_ms(item.id))
+            self.log.append(
+                s.AgentItemTruncatedEvent(
+                    item_id=item.id,
+                    audio_end_ms=cut.audio_end_ms,
+                    transcript=cut.transcript,
+                    agent_id=self.agent.agent_id or "",
+                    agent_name=self.agent.name,
+                )
+            )
 
     def _close(self, reason: str) -> None:
         if self._over:
@@ -430,7 +465,7 @@ class Session:
 
     def _with_token(self, event: s.ServerEvent, listener: Listener) -> s.ServerEvent:
         """What this client alone is told: how to come back."""
-        if not self._may_return(listener):
+        if not self._may_return(listener) or listener.away:
             return event
         if isinstance(event, s.ServerSessionCreatedEvent):
             token, within_ms = self.ticket.renew(), int(self.limits.grace_s * 1000)

@@ -7,6 +7,7 @@ import hmac
 from collections.abc import Callable
 
 _SEPARATOR = "."
+_MAX_GOOD = 3
 
 
 def call_of(token: str) -> str:
@@ -36,12 +37,16 @@ class Ticket:
         return " ".join(self._hashes)
 
     def renew(self, used: str | None = None) -> str:
-        """A new token. The good one that was `used` for it, or else the newest before, stays good until `confirm`."""
+        """A new token. The good one that was `used` for it, or else all before, stay good until `confirm`."""
         token = f"{self._call_id}{_SEPARATOR}{self._new_id('resume')}"
-        before = self._hashes[-1:] if used is None else [_hash_of(used)]
+        before = self._hashes[-_MAX_GOOD:] if used is None else [_hash_of(used)]
         self._hashes = [*before, _hash_of(token)]
         self.on_change(self.kept)
         return token
+
+    def keep_nothing(self) -> None:
+        """The call is over: nobody is told of changes any more."""
+        self.on_change = _keep_nothing
 
     def is_good(self, token: str) -> bool:
         """Whether the token opens the call."""

@@ -134,9 +134,9 @@ class AudioInput:
         self._carry.clear()
         if ahead < 0:
             return audio[-ahead * 2 :]
-        if ahead * 1000 <= MAX_GAP_MS * self._rate_hz:
+        if self._received and ahead * 1000 <= MAX_GAP_MS * self._rate_hz:
             return bytes(ahead * 2) + audio
-        # A hole this long is not filled, but it was time.
+        # A hole this long is not filled, nor what came before a call went on here; but it was time.
         self._position_ms += ahead * 1000 / self._rate_hz
         self._received = offset
         return audio

@@ -120,6 +120,15 @@ class PlaybackClock:
         item = self._items.get(item_id)
         return item.heard if item is not None and item.epoch == self._epoch else None
 
+    def begun(self) -> set[str]:
+        """The items of which some audio was sent."""
+        return {item.item_id for item in self._items.values() if item.sent}
+
+    def unheard_items(self, now: float) -> list[str]:
+        """The items that will still be heard, in the order of playing."""
+        self._advance(now)
+        return [item.item_id for item in self._queue]
+
     def sent_ms(self, item_id: str) -> int:
         """Sent part of an item in ms, rounded down; 0 for an item that had no audio or is forgotten."""
         item = self._items.get(item_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat
 from realtime.event.config import SessionConfig
 from realtime.runtime import Runtime
 from realtime.session import Session
-from realtime.state.log import AudioRun, Entry, Log
+from realtime.state.log import AudioRun, Entry, Log, last_seq_of
 from realtime.state.restore import Heard, Restored, ends_of_grace, restore
 from realtime.state.spill import Spill
 from realtime.state.store import CallInfo, Store, is_call_id
@@ -30,8 +30,13 @@ logger = logging.getLogger(__name__)
 
 BEFORE_VOICE_MS = 300
 """A detector needs a moment of what came before a voice."""
-RESUMABLE_ENDS = (None, "listener_gone", "shutdown")
-"""Why a call was over that can go on all the same: its client was lost, or its server."""
+RESUMABLE_ENDS = (None, "listener_gone", "shutdown", "agent_failed")
+"""Why a call was over that can go on all the same: its client was lost, or its server, or its model could not be had
+at that moment."""
+READ_AT_ONCE = 2_000
+"""Entries of one job: reading them holds the interpreter for some 10 ms."""
+FLUSH_S = 2.0
+"""How long a reader waits for what is still on its way to the store."""
 
 
 def no_such_token() -> ClientError:
@@ -76,14 +81,20 @@ class Found:
             ticket=ticket,
             **parts,
         )
+        session.agent.agent_id = session.agent.agent_id or restored.agent_id
         for event in restored.closing:
             log.append(event)
         return session
 
     def missed(self, last_seq: int) -> list[s.ServerEvent]:
-        """What the client is to be told of the stored log: everything later, but for ends that did not last."""
-        events = (entry for entry in self.entries if not isinstance(entry, AudioRun))
-        return [event for event in events if event.seq > last_seq and not ends_of_grace(event)]
+        """What the client is to be told of the stored log."""
+        return _told_of(self.entries, last_seq)
+
+
+def _told_of(entries: Iterable[Entry], last_seq: int) -> list[s.ServerEvent]:
+    """Everything later, but for ends that did not last."""
+    events = (entry for entry in entries if not isinstance(entry, AudioRun))
+    return [event for event in events if event.seq > last_seq and not ends_of_grace(event)]
 
 
 class Archive:
@@ -102,6 +113,7 @@ class Archive:
             store, self._executor, on_trouble=self._in_trouble, on_recovered=lambda _: logger.info("the store is well")
         )
         self._live: dict[str, Session] = {}
+        self._closed = False
 
     def keep(self, session: Session, info: CallInfo | None = None) -> None:
         """Keep this call from now on; `info` is what is stored of one that goes on."""
@@ -117,7 +129,7 @@ class Archive:
             )
         else:
             info = msgspec.structs.replace(info, ended_at=None, ended_reason=None)
-        info = msgspec.structs.replace(info, agent_name=session.agent.name)
+        info = msgspec.structs.replace(info, agent_name=session.config.agent_name or session.agent.name)
         self._live[session.call_id] = session
         self._spill.add(info, session.log)
 
@@ -128,9 +140,13 @@ class Archive:
 
         def note_end(_: Session) -> None:
             self._live.pop(session.call_id, None)
-            changes = {"ended_at": iso(runtime.wall_now()), "ended_reason": session.end_reason}
+            now = runtime.wall_now()
+            changes: dict[str, Any] = {"ended_at": iso(now), "ended_reason": session.end_reason}
+            if session.ticket.kept:
+                changes["token_expires_at"] = iso(now + self._resume_s)
             self._spill.update(session.call_id, **changes)
             self._spill.remove(session.call_id)
+            session.ticket.keep_nothing()
 
         session.ticket.on_change = note_ticket
         if session.ticket.kept:
@@ -153,7 +169,18 @@ class Archive:
     async def read_back(self, info: CallInfo, heard: Heard | None) -> Found:
         """The whole call. Raises ClientError where the store cannot give it now."""
         entries = await self.entries(info.call_id)
-        return Found(info, entries, restore(entries, heard))
+        restored = await asyncio.get_running_loop().run_in_executor(self._reader, restore, entries, heard)
+        return Found(info, entries, restored)
+
+    async def missed(self, call_id: str, last_seq: int) -> tuple[list[s.ServerEvent], bool]:
+        """What a live call told after `last_seq`, and whether some of it is lost."""
+        try:
+            entries = await self.entries(call_id, last_seq)
+        except ClientError:
+            # The call itself is well: it goes on with what its log holds.
+            return [], True
+        info = self._spill.info(call_id)
+        return _told_of(entries, last_seq), info is not None and any(end > last_seq for _, end in info.gaps)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -175,7 +202,13 @@ class Archive:
     async def entries(self, call_id: str, after_seq: int = 0) -> list[Entry]:
         """The log of a call after `after_seq`, up to now. Raises ClientError."""
         await self._flush()
-        entries: list[Entry] = await self._ask(self._store.read, call_id, after_seq)
+        entries: list[Entry] = []
+        while True:
+            known = last_seq_of(entries[-1]) if entries else after_seq
+            page = await self._ask(self._store.read, call_id, known, READ_AT_ONCE)
+            entries += page
+            if len(page) < READ_AT_ONCE:
+                break
         live = self._live.get(call_id)
         if live is not None:
             stored, known = entries, entries[-1].seq - 1 if entries else after_seq
@@ -191,8 +224,9 @@ class Archive:
 
     async def _flush(self) -> None:
         try:
-            await self._spill.flush()
-        except StoreError:
+            async with asyncio.timeout(FLUSH_S):
+                await self._spill.flush()
+        except (StoreError, TimeoutError):
             logger.warning("the store is behind: what it lacks is read from memory")
 
     async def _ask(self, question: Callable[..., T], *about: Any) -> T:
@@ -213,6 +247,9 @@ class Archive:
 
     async def close(self) -> None:
         """Write the rest and let go of the store. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
         await self._spill.close()
         await asyncio.get_running_loop().run_in_executor(self._reader, self._store.close)
         self._executor.shutdown(wait=False)

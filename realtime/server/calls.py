@@ -69,6 +69,7 @@ class Calls:
         self._max_per_address = max_per_address
         self._max_total = max_total
         self._reviving: set[str] = set()
+        self._openings: set[asyncio.Task[None]] = set()
         self._places: Counter[str] = Counter()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -97,11 +98,25 @@ class Calls:
         self._empty.clear()
         return Place(self, address)
 
+    def is_reviving(self, call_id: str) -> bool:
+        """Whether the call is being brought back from the archive."""
+        return call_id in self._reviving
+
+    def finish(self, opening: asyncio.Task[None]) -> None:
+        """Own the making of a call whose socket was lost meanwhile: its client may come back to it."""
+        self._openings.add(opening)
+        opening.add_done_callback(self._opened)
+
+    def _opened(self, opening: asyncio.Task[None]) -> None:
+        self._openings.discard(opening)
+        if not opening.cancelled() and (error := opening.exception()) is not None:
+            logger.error("a call could not be made", exc_info=error)
+
     @contextmanager
     def reviving(self, call_id: str) -> Iterator[None]:
         """While a call is brought back from the archive. Raises ClientError where that is being done already."""
         if call_id in self._reviving or call_id in self.sessions:
-            raise ClientError("the call is being resumed on another socket", code="invalid_resume_token")
+            raise ClientError("the call is being resumed already: try again", code="resume_under_way", retryable=True)
         self._reviving.add(call_id)
         try:
             yield
@@ -136,6 +151,9 @@ class Calls:
             for session in [*self.sessions.values()]:
                 session.say_goodbye("shutdown")
         self.draining = True
+        for session in [*self.sessions.values()]:
+            if session.is_deserted:
+                session.end_soon("shutdown")
         if self.running and wait_s > 0:
             logger.info("waiting up to %g s for %d calls to end", wait_s, self.running)
             try:

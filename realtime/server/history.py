@@ -7,10 +7,11 @@ call is read where it stands; a second reader is just another cursor over its lo
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, ParamSpec
 
 import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -28,12 +29,15 @@ from realtime.state.log import AudioRun, Entry
 from realtime.state.replies import ReplyProjection, messages
 from realtime.state.store import CallInfo
 
+P = ParamSpec("P")
 Vocabulary = Literal["realtime", "reply"]
 
 KEEP_ALIVE_S = 15.0
 """A stream on which nothing happens says so this often: proxies close silent ones."""
 MAX_WAITING = 10_000
 """Events that may wait for a reader; past it the stream ends, and the reader comes back with the last id it saw."""
+AT_ONCE = 200
+"""Events of a log that are projected before others may speak: some 5 ms."""
 _HIDDEN = ("token_hash", "token_expires_at", "config")
 _encode = msgspec.json.Encoder().encode
 
@@ -47,6 +51,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings) -> APIRou
     shelf = _Shelf(calls)
 
     @router.get("")
+    @_tells_trouble
     async def list_calls(request: Request, user: str) -> Response:
         refusal = _refusal(gate, request)
         if refusal is not None:
@@ -56,22 +61,27 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings) -> APIRou
         return JSONResponse({"calls": [_told(info) for info in await shelf.calls(user)]})
 
     @router.get("/{call_id}")
+    @_tells_trouble
     async def one_call(request: Request, call_id: str, user: str) -> Response:
         found = _refusal(gate, request) or await shelf.find(call_id, user)
         return found if isinstance(found, Response) else JSONResponse(_told(found))
 
     @router.get("/{call_id}/messages")
+    @_tells_trouble
     async def messages_of(request: Request, call_id: str, user: str) -> Response:
         found = _refusal(gate, request) or await shelf.find(call_id, user)
         if isinstance(found, Response):
             return found
         entries = await shelf.entries(call_id)
         projection = _projection(found)
-        events = [event for entry in entries if not isinstance(entry, AudioRun) for event in projection.push(entry)]
-        told = [message.model_dump() for message in messages([*events, *projection.settle()])]
+        events: list[AgentEvent] = []
+        async for entry in _politely(entries):
+            events += projection.push(entry)
+        told = await asyncio.to_thread(_fold, [*events, *projection.settle()])
         return JSONResponse({"call_id": call_id, "messages": told, "gaps": _gaps(found, entries)})
 
     @router.get("/{call_id}/events")
+    @_tells_trouble
     async def events_of(
         request: Request,
         call_id: str,
@@ -87,10 +97,15 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings) -> APIRou
             if not re.fullmatch(r"[0-9]{1,15}", last_event_id):
                 return _error(400, "invalid_last_event_id", "Last-Event-ID is the id of an event: a whole number")
             after = int(last_event_id)
-        stream = _stream(shelf, found, vocabulary, after)
+        if found.ended_at is not None and after >= found.last_seq:
+            # A browser that is told so asks no more.
+            return Response(status_code=204)
+        first = 0 if vocabulary == "reply" else after
+        stream = _stream(shelf, found, await shelf.follow(call_id, first), vocabulary, after)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
     @router.delete("/{call_id}")
+    @_tells_trouble
     async def delete_call(request: Request, call_id: str, user: str) -> Response:
         found = _refusal(gate, request) or await shelf.find(call_id, user)
         if isinstance(found, Response):
@@ -119,10 +134,7 @@ class _Shelf:
     async def find(self, call_id: str, user: str) -> CallInfo | Response:
         """The user's call, or the answer that there is none."""
         archive, live = self._calls.archive, self.live(call_id)
-        try:
-            info = await archive.info(call_id) if archive is not None else None
-        except ClientError as error:
-            return _error(503, error.code, error.message)
+        info = await archive.info(call_id) if archive is not None else None
         if info is None and live is not None:
             info = _info_of(live)
         if info is None or info.owner != user:
@@ -135,8 +147,20 @@ class _Shelf:
             return await archive.entries(call_id, after_seq)
         return live.log.read(after_seq) if live is not None else []
 
+    async def follow(self, call_id: str, after_seq: int) -> _Follower:
+        """The call's log after `after_seq`, and what comes. Raises ClientError."""
+        follower = _Follower(self.live(call_id))
+        try:
+            follower.past = await self.entries(call_id, after_seq)
+        except BaseException:
+            follower.close()
+            raise
+        return follower
+
     async def delete(self, call_id: str) -> None:
-        """A live call is ended first."""
+        """A live call is ended first. Raises ClientError."""
+        if self._calls.is_reviving(call_id):
+            raise ClientError("the call is being resumed: try again", code="resume_under_way", retryable=True)
         live = self.live(call_id)
         if live is not None:
             await live.end("deleted")
@@ -146,45 +170,77 @@ class _Shelf:
             await self._calls.recordings.delete(call_id)
 
 
-async def _stream(shelf: _Shelf, info: CallInfo, vocabulary: Vocabulary, after: int) -> AsyncIterator[bytes]:
+async def _stream(
+    shelf: _Shelf, info: CallInfo, follower: _Follower, vocabulary: Vocabulary, after: int
+) -> AsyncIterator[bytes]:
     """What happened after `after`, then what happens, until the call is over or the reader is gone."""
-    live = shelf.live(info.call_id)
-    news: asyncio.Queue[s.ServerEvent | None] = asyncio.Queue()
-    unsubscribe: Callable[[], None] = lambda: None  # noqa: E731
-    if live is not None:
-
-        def note(event: s.ServerEvent) -> None:
-            if not isinstance(event, s.AgentResponseAudioDeltaEvent) and news.qsize() <= MAX_WAITING:
-                news.put_nowait(event if news.qsize() < MAX_WAITING else None)
-
-        unsubscribe = live.log.subscribe(note)
     try:
         writer = _Writer(info, vocabulary, after)
-        # Replies are made of everything before them.
-        seen = 0
-        for entry in await shelf.entries(info.call_id, after if vocabulary == "realtime" else 0):
-            if not isinstance(entry, AudioRun):
-                seen = entry.seq
-                for frame in writer.frames(entry):
-                    yield frame
-        while live is not None and not (live.ended.is_set() and news.empty()):
+        async for entry in _politely(follower.past):
+            for frame in writer.frames(entry):
+                yield frame
+        async for event in follower.news():
+            for frame in writer.frames(event) if event is not None else (b": still here\n\n",):
+                yield frame
+        if not follower.overflowed:
+            for frame in writer.rest():
+                yield frame
+    finally:
+        follower.close()
+
+
+class _Follower:
+    """A reader of a call: its log so far, and what comes, where it is live."""
+
+    def __init__(self, live: Session | None) -> None:
+        self._live = live
+        self._queue: asyncio.Queue[s.ServerEvent] = asyncio.Queue()
+        self.past: list[Entry] = []
+        self.overflowed = False
+        self._unsubscribe = live.log.subscribe(self._note) if live is not None else None
+
+    def _note(self, event: s.ServerEvent) -> None:
+        if isinstance(event, s.AgentResponseAudioDeltaEvent):
+            return
+        if self._queue.qsize() < MAX_WAITING:
+            self._queue.put_nowait(event)
+        else:
+            self.overflowed = True
+
+    async def news(self) -> AsyncIterator[s.ServerEvent | None]:
+        """Each event, null where there is none for a while. Ends with the call, or when the reader was too slow."""
+        seen = self.past[-1].seq if self.past else 0
+        while self._live is not None and not self.overflowed:
+            if self._live.ended.is_set() and self._queue.empty():
+                return
             try:
                 async with asyncio.timeout(KEEP_ALIVE_S):
-                    event = await news.get()
+                    event = await self._queue.get()
             except TimeoutError:
-                yield b": still here\n\n"
+                yield None
                 continue
-            if event is None:
-                return
             if event.seq > seen:
-                for frame in writer.frames(event):
-                    yield frame
+                yield event
             if isinstance(event, s.ServerSessionEndedEvent):
-                break
-        for frame in writer.rest():
-            yield frame
-    finally:
-        unsubscribe()
+                return
+
+    def close(self) -> None:
+        """Read no more. Idempotent."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+
+
+async def _politely(entries: Sequence[Entry]) -> AsyncIterator[s.ServerEvent]:
+    """The events of a log that may be long, with room for the speech of others between them."""
+    for number, entry in enumerate(entries, 1):
+        if not isinstance(entry, AudioRun):
+            yield entry
+        if number % AT_ONCE == 0:
+            await asyncio.sleep(0)
+
+
+def _fold(events: list[AgentEvent]) -> list[dict[str, object]]:
+    return [message.model_dump() for message in messages(events)]
 
 
 class _Writer:
@@ -256,6 +312,19 @@ def _told(info: CallInfo) -> dict[str, object]:
     """What its owner may know of it: settings may hold what belongs to the page alone, and hashes are nobody's."""
     told: dict[str, object] = msgspec.to_builtins(info)
     return {key: value for key, value in told.items() if key not in _HIDDEN}
+
+
+def _tells_trouble(answer: Callable[P, Awaitable[Response]]) -> Callable[P, Awaitable[Response]]:
+    """A store that cannot answer now is no fault of the reader."""
+
+    @functools.wraps(answer)
+    async def told(*args: P.args, **kwargs: P.kwargs) -> Response:
+        try:
+            return await answer(*args, **kwargs)
+        except ClientError as error:
+            return _error(503, error.code, error.message)
+
+    return told
 
 
 def _refusal(gate: Gate, request: Request) -> Response | None:

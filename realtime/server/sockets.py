@@ -29,7 +29,6 @@ from realtime.server.protocol import EXTENSION
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import DirectSocket, Message, SocketSink
 from realtime.session import Session, error_event, public_error
-from realtime.state.log import AudioRun
 from realtime.state.restore import Heard
 from realtime.state.store import CallInfo
 from realtime.ticket import call_of
@@ -128,7 +127,7 @@ class ClientSocket:
                 raise
         finally:
             self._deadline = None
-            if deadline.expired():
+            if deadline.expired() and not self._sink.closed:
                 self._send_away(1008, "no call was made on this socket")
             await self._leave()
 
@@ -146,7 +145,8 @@ class ClientSocket:
             if message["type"] == "websocket.disconnect":
                 self._left = message.get("code") == NORMAL_CLOSURE
                 return
-            if self._sink.lost:
+            if self._sink.closed:
+                # The client is gone, or came back elsewhere: what still comes here counts no more.
                 continue
             frame: str | bytes | None = message.get("text")
             try:
@@ -324,13 +324,22 @@ class ClientSocket:
         try:
             await self._read_while(opening)
         finally:
-            if not opening.done():
+            outlived = not opening.done() and self._is_outlived(listener)
+            if outlived:
+                self._calls.finish(opening)
+            elif not opening.done():
                 opening.cancel()
                 await asyncio.wait([opening])
             if self._session is None:
                 place.leave()
-        if not opening.cancelled():
+        if not outlived and not opening.cancelled():
             opening.result()
+
+    def _is_outlived(self, listener: Listener) -> bool:
+        """Whether the call that is being made goes on without this socket."""
+        last = self._early[-1] if self._early else {}
+        left = last.get("type") == "websocket.disconnect" and last.get("code") == NORMAL_CLOSURE
+        return self._session is not None and not left and self._session.outlives(listener)
 
     async def _agent_for(self, call_id: str, config: SessionConfig, place: Place) -> RealtimeAgent | None:
         """The agent of a call; None where it cannot be made: told to the client, its details stay in the log."""
@@ -350,23 +359,26 @@ class ClientSocket:
         are."""
         call_id = call_of(event.token)
         session = self._calls.sessions.get(call_id)
+        if session is not None and session.is_ending:
+            await session.settled()
+            session = None
         if session is None:
             await self._revive(event, call_id)
             return
-        if not self._may_resume(session, event.token):
-            raise no_such_token()
+        self._check_right(session, event.token)
         _check_position(event, session.log.last_seq)
+        listener = self._returning_listener(session.config)
         earlier: list[s.ServerEvent] = []
-        if self._calls.archive is not None and not session.log.holds(event.last_seq):
-            entries = await self._calls.archive.entries(call_id, event.last_seq)
-            earlier = [one for one in entries if not isinstance(one, AudioRun)]
-            if self._calls.sessions.get(call_id) is not session:
-                raise ClientError("the call ended just now: try again", code="session_ended", retryable=True)
-        listener = self._dialect.listener(self._sink, self._runtime, session.config)
+        gap = not session.log.holds(event.last_seq)
+        if gap and self._calls.archive is not None:
+            earlier, gap = await self._calls.archive.missed(call_id, event.last_seq)
+            if session.is_ending:
+                raise ClientError("the call ended just now", code="resume_under_way", retryable=True)
+            self._check_right(session, event.token)
         self._forget_call()
         self._take_on(session, listener)
         self._resumed = True
-        session.resume(listener, event.token, event.last_seq, earlier=earlier)
+        session.resume(listener, event.token, event.last_seq, earlier=earlier, gap=gap)
 
     async def _revive(self, event: c.ClientSessionResumeEvent, call_id: str) -> None:
         """Go on with a call that is over here, or was another process's."""
@@ -381,7 +393,7 @@ class ClientSocket:
             found = await archive.read_back(info, heard)
             _check_position(event, found.restored.last_seq)
             config = found.config
-            listener = self._dialect.listener(self._sink, self._runtime, config)
+            listener = self._returning_listener(config)
             received_samples = found.received_samples(config)
 
             def make(agent: RealtimeAgent) -> Session:
@@ -396,15 +408,23 @@ class ClientSocket:
                     event.token,
                     last_seq,
                     earlier=found.missed(last_seq),
+                    gap=any(end > last_seq for _, end in info.gaps),
                     received_samples=received_samples,
                 )
 
             await self._make_call(call_id, config, listener, make, resume, info)
 
-    def _may_resume(self, session: Session, token: str) -> bool:
-        """Whether it is this client's call. A token of another path is not told from a wrong one."""
+    def _check_right(self, session: Session, token: str) -> None:
+        """Raises ClientError where it is not this client's call. A token of another path is as good as a wrong one."""
         own = session.owner == self._user and session.session_id == self._session_id
-        return own and session.ticket.is_good(token)
+        if not own or not session.ticket.is_good(token):
+            raise no_such_token()
+
+    def _returning_listener(self, config: SessionConfig) -> Listener:
+        listener = self._dialect.listener(self._sink, self._runtime, config)
+        if not listener.resumable:
+            raise ClientError("only a client of subprotocol realtime.v1 can come back", code="unexpected_event")
+        return listener
 
     def _take_on(self, session: Session, listener: Listener) -> None:
         session.on_ended.append(self._call_ended)

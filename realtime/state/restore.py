@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, ContentPart, Item
+from realtime.message import ToolResultBlock
 from realtime.state.conversation import Conversation
 from realtime.state.log import AudioRun, Entry, last_seq_of
 
@@ -37,6 +38,8 @@ class Restored:
     closing: list[s.ServerEvent] = field(default_factory=list)
     last_seq: int = 0
     last_ts_ms: int = 0
+    agent_id: str | None = None
+    """Of the agent that spoke last."""
     unheard_since_ms: int | None = None
     """Where in the client's audio a turn began that the model did not get whole; null where there is none."""
 
@@ -88,7 +91,10 @@ class _Reader:
         self._read_response(entry)
         self._read_turn(entry)
         if isinstance(entry, s.ServerSessionUpdatedEvent) and entry.config:
-            self._made.config.update(entry.config)
+            # Null means "not said".
+            self._made.config.update((key, value) for key, value in entry.config.items() if value is not None)
+        elif isinstance(entry, s.AgentReadyEvent):
+            self._made.agent_id = entry.agent_id or None
 
     def _read_item(self, event: s.ServerEvent) -> None:
         conversation = self._conversation
@@ -163,6 +169,9 @@ class _Reader:
     def finish(self, heard: Heard | None) -> Restored:
         for response in self._responses.values():
             self._close(response, heard)
+        if heard is not None:
+            self._cut_unheard(heard)
+        self._answer_tools()
         for item in self._conversation.items():
             if item.status == "in_progress":
                 # Nothing of it had come yet, or its response was over before it was.
@@ -177,6 +186,41 @@ class _Reader:
                 )
             )
         return self._made
+
+    def _cut_unheard(self, heard: Heard) -> None:
+        """Answers that were sent whole and are still to be heard: providers are faster than speech."""
+        is_later = False
+        for item in self._conversation.items():
+            spoken_ms = self._conversation.audio_ms(item.id) if item.role == "assistant" else 0
+            if not spoken_ms or item.id in self._growing:
+                continue
+            if item.id == heard.item_id:
+                is_later, heard_ms = True, float(heard.played_ms)
+            elif is_later:
+                heard_ms = 0.0
+            else:
+                continue
+            if item.id in self._cut or heard_ms >= spoken_ms - 1:
+                continue
+            cut = self._conversation.truncate(item.id, heard_ms)
+            self._made.closing.append(
+                s.AgentItemTruncatedEvent(item_id=item.id, audio_end_ms=cut.audio_end_ms, transcript=cut.transcript)
+            )
+
+    def _answer_tools(self) -> None:
+        """A model takes no history with calls that have no result."""
+        items = self._conversation.items()
+        answered = {item.tool_result.id for item in items if item.tool_result is not None}
+        for item in items:
+            call = item.tool_call
+            if call is None or call.id in answered:
+                continue
+            result = ToolResultBlock(
+                id=call.id, name=call.name, output="the server stopped before there was a result", state="interrupted"
+            )
+            item_id = f"{item.id}_result"
+            self._conversation.add_tool_result(item_id, result)
+            self._made.closing.append(s.AgentResponseToolResultEvent(tool_result=result, item_id=item_id))
 
     def _close(self, response: _Response, heard: Heard | None) -> None:
         created = response.created

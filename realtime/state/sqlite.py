@@ -150,6 +150,8 @@ class SqliteStore:
             connection.execute("DELETE FROM entries WHERE call = (SELECT id FROM calls WHERE call_id = ?)", (call_id,))
             deleted = connection.execute("DELETE FROM calls WHERE call_id = ?", (call_id,)).rowcount
             connection.execute("COMMIT")
+            # Until then the words stand in the journal.
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return deleted > 0
 
         return self._writer.use(act)

@@ -214,8 +214,11 @@ async def test_a_call_goes_on_after_its_server_was_restarted(tmp_path: Path) -> 
     async with keeping(tmp_path) as place, place.client() as client:
         created = await client.make_call()
         await client.send(TEXT)
+        item_id = (await client.until("agent_response_audio_delta"))["item_id"]
         await client.until("agent_response_done")
-        last_seq = client.events[-1]["seq"]
+        await client.send({"type": "client_playback_ack", "item_id": item_id, "played_ms": 1_000})
+        await client.send({"type": "client_item_retrieve", "item_id": item_id})
+        last_seq = (await client.until("agent_item_retrieved"))["seq"]
         await place.calls.drain(0)
     said: list[tuple[str | None, str]] = []
 
@@ -279,6 +282,7 @@ async def test_a_call_that_is_over_stays_over(tmp_path: Path, way: str) -> None:
     if way == "expired":
         async with keeping(tmp_path, **settings) as place, place.client() as client:
             created = await client.make_call()
+            client.connection.transport.abort()
     user = "mallory" if way == "another user" else "user1"
     async with keeping(tmp_path) as place, place.client(f"/ws/{user}/session1") as client:
         await client.send({"type": "client_session_resume", "token": created["resume_token"], "last_seq": 0})

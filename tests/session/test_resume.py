@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
+from realtime.dialects import frames
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
@@ -271,3 +272,119 @@ def test_a_ticket_keeps_only_hashes() -> None:
     assert kept == [ticket.kept]
     assert Ticket("call_1", lambda _: "x", kept=ticket.kept).is_good(token)
     assert not Ticket("call_1", lambda _: "x").is_good(token)
+
+
+# -- in the wrong moment -----------------------------------------------------------------------------------------------
+
+
+async def test_an_answer_that_goes_on_after_the_return_goes_on_at_its_place() -> None:
+    """Everything sent was heard when the socket was lost: no chunk is sent again, yet the item's count goes on."""
+    place = Place(FakeModel())
+    async with place.socket() as first:
+        first.say(create(audio_frames="binary"))
+        created = await first.until("server_session_created")
+        await first.until("agent_ready")
+        link = place.model.link
+        response_id = link.begin()
+        item_id = link.speak(response_id, 800)
+        await first.until("binary")
+        first.say({"type": "client_playback_ack", "item_id": item_id, "played_ms": 800})
+        await first.read_on()
+        first.lose()
+        assert first.serving is not None
+        await first.serving
+    async with place.socket() as second:
+        second.say(resume(created["resume_token"], 2))
+        await second.until("server_session_resumed")
+        link.speak(response_id, 400)
+        await second.until("binary")
+        (item,) = [event for event in second.sent if event["type"] == "server_audio_item"]
+        assert item["offset_samples"] == 800 * 24
+        frames_got = [event["frame"] for event in second.sent if event["type"] == "binary"]
+        assert frames.unpack(frames_got[0])[3] == 800 * 24
+        assert sum(len(frames.unpack(one)[4]) for one in frames_got) == 400 * 48
+
+
+async def test_a_socket_lost_while_the_model_connects_loses_no_call() -> None:
+    place = Place(FakeModel())
+    place.model.connecting = asyncio.Event()
+    async with place.socket() as client:
+        client.say(create())
+        created = await client.until("server_session_created")
+        client.lose()
+        assert client.serving is not None
+        await client.serving
+    assert place.calls.running == 1
+    place.model.connecting.set()
+    async with place.socket() as client:
+        client.say(resume(created["resume_token"], 1))
+        await client.until("server_session_resumed")
+        await client.until("agent_ready")
+
+
+async def test_what_a_replaced_socket_still_says_counts_no_more() -> None:
+    place = Place()
+    async with place.socket() as first:
+        first.say(create())
+        created = await first.until("server_session_created")
+        await first.until("agent_ready")
+        async with place.socket() as second:
+            second.say(resume(created["resume_token"], 2))
+            await second.until("server_session_resumed")
+            first.say({"type": "client_session_end"}, TEXT)
+            await asyncio.sleep(5)
+            assert place.calls.running == 1
+            assert "server_session_ended" not in second.types
+            async with place.socket() as third:
+                # The second has said nothing yet: its token may not have arrived.
+                third.say(resume(created["resume_token"], 2))
+                await third.until("server_session_resumed")
+
+
+async def test_a_server_that_drains_does_not_wait_for_calls_that_nobody_is_in() -> None:
+    place = Place()
+    await place.lost_call()
+    began = asyncio.get_running_loop().time()
+    await place.calls.drain(10)
+    assert asyncio.get_running_loop().time() - began < 1
+    assert place.calls.running == 0
+
+
+async def test_a_client_that_cannot_come_back_is_not_let_in_by_a_token() -> None:
+    place = Place()
+    token, last_seq = await place.lost_call()
+    async with place.socket(native=False) as client:
+        client.say(resume(token, last_seq))
+        await client.until("agent_error")
+        assert client.codes == ["unexpected_event"]
+    async with place.socket() as client:
+        client.say(resume(token, last_seq))
+        await client.until("server_session_resumed")
+
+
+async def test_a_page_that_begins_anew_counts_its_events_anew() -> None:
+    place = Place()
+    token, _ = await place.lost_call(TEXT | {"event_id": "e1"})
+    async with place.socket() as client:
+        client.say(resume(token, 0), TEXT | {"event_id": "e1", "text": "Again"})
+        await client.until("agent_response_done", 2)
+        (session,) = place.calls.sessions.values()
+        said = [item.text for item in session.conversation.items() if item.role == "user"]
+        assert said == ["Hello", "Again"]
+
+
+async def test_a_client_that_was_sent_away_for_not_reading_can_come_back() -> None:
+    place = Place(ScriptedModel(echo_bot(seconds=100.0), profile=PROFILE))
+    async with place.socket() as client:
+        client.say(create())
+        created = await client.until("server_session_created")
+        await client.until("agent_ready")
+        client.writable.clear()
+        client.say(TEXT)
+        await asyncio.sleep(3)
+        assert client.serving is not None
+        await client.serving
+    async with place.socket() as client:
+        client.say(resume(created["resume_token"], 2))
+        await client.until("server_session_resumed")
+        assert speech_bytes(client) >= 3_900_000
