@@ -1,0 +1,291 @@
+"""Calls that go on from the store: what is cut, answered and told, and what a failing store does to them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.errors import ProviderError, StoreError
+from realtime.event import model as m
+from realtime.message import ToolCallBlock
+from realtime.server.archive import Archive
+from realtime.server.calls import Calls
+from realtime.server.settings import ServerSettings
+from realtime.session import Limits
+from realtime.state.memory import MemoryStore
+from realtime.state.store import Change
+from tests.agent.fakes import FakeModel
+from tests.server.harness import FakeSocket, Json, create
+
+pytestmark = pytest.mark.virtual_time
+
+TEXT = {"type": "client_text_append", "text": "Hello"}
+WORDS = "One two three four five six seven eight nine ten."
+
+
+class Store(MemoryStore):
+    """One that can be made to fail."""
+
+    fails = False
+
+    def read(self, *about: Any, **more: Any) -> Any:
+        if self.fails:
+            raise StoreError("the disk is on fire")
+        return super().read(*about, **more)
+
+
+class Place:
+    """A server with a store; `restart` is another process with the same store."""
+
+    def __init__(self, store: Store | None = None, **limits: float) -> None:
+        self.store = store or Store()
+        self.settings = ServerSettings(limits=Limits(**limits))
+        self.model = FakeModel()
+        self.calls = Calls(max_per_address=8, max_total=8, archive=Archive(self.store, resume_s=60.0))
+
+    def restart(self) -> "Place":
+        return Place(self.store)
+
+    def socket(self) -> FakeSocket:
+        return FakeSocket(lambda: RealtimeAgent("Friday", "", self.model), self.settings, calls=self.calls)
+
+    @property
+    def history(self) -> list[tuple[str, str]]:
+        """What the newest session of the model was given."""
+        return [(item.role or item.type, item.text) for item in self.model.histories[-1]()]
+
+    async def stop(self) -> None:
+        await self.calls.drain(0)
+        assert self.calls.archive is not None
+        await self.calls.archive.close()
+
+
+@asynccontextmanager
+async def place_with_call(config: Json | None = None, **limits: float) -> AsyncIterator[tuple[Place, FakeSocket, Json]]:
+    """A server with a call, and the `server_session_created` of it."""
+    place = Place(**limits)
+    async with place.socket() as client:
+        client.say(create(**(config or {})))
+        created = await client.until("server_session_created")
+        await client.until("agent_ready")
+        yield place, client, created
+        client.lose()
+        assert client.serving is not None
+        await client.serving
+    await place.stop()
+
+
+def resume(created: Json, last_seq: int = 0, **more: Any) -> Json:
+    return {"type": "client_session_resume", "token": created["resume_token"], "last_seq": last_seq} | more
+
+
+@asynccontextmanager
+async def back(place: Place, created: Json, last_seq: int = 0, **more: Any) -> AsyncIterator[FakeSocket]:
+    """The client at this server, once its call goes on there."""
+    async with place.socket() as client:
+        client.say(resume(created, last_seq, **more))
+        resumed = await client.until("server_session_resumed")
+        assert resumed["from_store"]
+        await asyncio.sleep(1)
+        yield client
+    await place.stop()
+
+
+async def test_an_answer_that_was_sent_whole_is_cut_where_it_was_heard() -> None:
+    """Providers deliver faster than speech: that a response is done says nothing of what was heard."""
+    async with place_with_call() as (place, client, created):
+        client.say(TEXT)
+        await client.read_on()
+        item_id = place.model.link.reply(10_000, WORDS)
+        client.say({"type": "client_playback_ack", "item_id": item_id, "played_ms": 2_000})
+        await client.read_on()
+    async with back(place.restart(), created, 3, played_item_id=item_id, played_ms=2_040) as again:
+        (cut,) = [event for event in again.sent if event["type"] == "agent_item_truncated"]
+        assert cut["item_id"] == item_id
+        assert 0 < len(cut["transcript"]) < len(WORDS)
+
+
+async def test_the_model_of_the_next_process_gets_the_words_that_were_heard() -> None:
+    async with place_with_call() as (place, client, created):
+        client.say(TEXT)
+        await client.read_on()
+        item_id = place.model.link.reply(10_000, WORDS)
+        client.say({"type": "client_playback_ack", "item_id": item_id, "played_ms": 2_000})
+        await client.read_on()
+    later = place.restart()
+    async with back(later, created, played_item_id=item_id, played_ms=2_000):
+        (user, said), (agent, heard) = later.history
+        assert (user, said, agent) == ("user", "Hello", "assistant")
+        assert WORDS.startswith(heard)
+        assert 0 < len(heard) < len(WORDS)
+
+
+async def test_a_call_of_a_tool_without_a_result_gets_one() -> None:
+    """A model takes no history in which a call was never answered."""
+    async with place_with_call({"tools": [{"name": "where"}]}) as (place, client, created):
+        client.say(TEXT)
+        await client.read_on()
+        link = place.model.link
+        response_id = link.begin()
+        use = ToolCallBlock(id="call_1", name="where", input="{}")
+        link.say(
+            m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use_1", tool_use=use),
+            m.ModelResponseDoneEvent(response_id=response_id),
+        )
+        await client.until("agent_response_done")
+        assert place.calls.archive is not None
+        entries = await place.calls.archive.entries(created["call_id"])
+    # As after a kill: what the end of a call adds is not in the store.
+    left = Store()
+    info = place.store.call(created["call_id"])
+    assert info is not None
+    left.write([Change(info.call_id, info, entries)])
+    later = Place(left)
+    async with back(later, created) as again:
+        assert [who for who, _ in later.history] == ["user", "tool_call", "tool_result"]
+        (told,) = [event for event in again.sent if event["type"] == "agent_response_tool_result"]
+        assert told["tool_result"]["state"] == "interrupted"
+
+
+async def test_a_page_reloaded_after_a_restart_is_told_of_no_end() -> None:
+    async with place_with_call() as (place, client, created):
+        client.say(TEXT)
+        await client.read_on()
+        place.model.link.reply(500, WORDS)
+        await client.until("agent_response_done")
+    later = place.restart()
+    async with later.socket() as first:
+        first.say(resume(created))
+        token = (await first.until("server_session_resumed"))["token"]
+        await first.until("agent_ready", 2)
+        first.lose()
+        assert first.serving is not None
+        await first.serving
+    async with later.socket() as second:
+        second.say(resume({"resume_token": token}))
+        resumed = await second.until("server_session_resumed")
+        await asyncio.sleep(1)
+        assert not resumed["gap"]
+        assert not {"agent_ended", "server_session_ended"} & {*second.types}
+        assert second.types.count("agent_response_done") == 1
+    await later.stop()
+
+
+async def test_settings_that_null_leaves_alone_stay_after_a_restart() -> None:
+    async with place_with_call({"instructions": "Speak like a pirate.", "agent_name": "Bob"}) as (
+        place,
+        client,
+        created,
+    ):
+        client.say({"type": "client_session_update", "config": {"instructions": None, "voice": "a"}})
+        await client.until("server_session_updated")
+        info = place.store.call(created["call_id"])
+        assert info is not None
+        assert info.agent_name == "Bob"
+    later = place.restart()
+    async with back(later, created):
+        assert later.model.link.settings.instructions == "Speak like a pirate."
+        assert later.model.link.settings.voice == "a"
+
+
+async def test_a_model_that_cannot_be_had_at_that_moment_loses_no_call() -> None:
+    async with place_with_call() as (place, client, created):
+        await client.read_on()
+    down = place.restart()
+    down.model.refuses = ProviderError("nobody answers", code="provider_unreachable", retryable=True)
+    async with down.socket() as client:
+        client.say(resume(created))
+        token = (await client.until("server_session_resumed"))["token"]
+        await client.until("server_session_ended")
+    await down.stop()
+    async with back(place.restart(), {"resume_token": token}):
+        pass
+
+
+async def test_two_that_come_back_at_once_do_not_both_get_the_call() -> None:
+    async with place_with_call() as (place, client, created):
+        await client.read_on()
+    later = place.restart()
+    later.model.connecting = asyncio.Event()
+    async with later.socket() as first, later.socket() as second:
+        first.say(resume(created))
+        second.say(resume(created))
+        await asyncio.sleep(1)
+        later.model.connecting.set()
+        await asyncio.sleep(1)
+        assert later.calls.running == 1
+        assert len(later.model.connections) == 1
+        told = [*first.sent, *second.sent]
+        refused = [event for event in told if event["type"] == "agent_error"]
+        assert all(event["retryable"] for event in refused)
+    await later.stop()
+
+
+async def test_a_call_that_outlasted_its_token_can_be_gone_on_with_after_its_end() -> None:
+    """`resume_s` counts from the last sign of life: here 60 s, in a call of two minutes."""
+    async with place_with_call() as (place, client, created):
+        for _ in range(12):
+            await asyncio.sleep(10)
+            client.say(TEXT)
+        await client.read_on()
+    await asyncio.sleep(3)
+    async with back(place.restart(), created):
+        pass
+
+
+async def test_all_the_time_of_a_call_counts_against_its_limit() -> None:
+    async with place_with_call(call_s=100.0) as (place, client, created):
+        await asyncio.sleep(90)
+    later = Place(place.store, call_s=100.0)
+    async with later.socket() as client:
+        client.say(resume(created))
+        await client.until("server_session_resumed")
+        ended = await client.until("server_session_ended")
+        assert ended["reason"] == "call_limit"
+        assert ended["ts_ms"] <= 101_000
+    await later.stop()
+
+
+async def test_a_live_call_is_resumed_from_memory_where_its_store_fails() -> None:
+    async with place_with_call() as (place, client, created):
+        for _ in range(1_100):
+            client.say({"type": "client_session_update", "config": {"voice": "a"}})
+        await client.read_on()
+        place.store.fails = True
+        async with place.socket() as second:
+            second.say(resume(created, 2))
+            resumed = await second.until("server_session_resumed")
+            assert resumed["gap"]
+            assert second.types.count("server_session_updated") >= 1_000
+
+
+async def test_an_ended_call_is_kept_alive_by_nobody() -> None:
+    async with place_with_call() as (place, client, _):
+        (session,) = place.calls.sessions.values()
+        client.say({"type": "client_session_end"})
+        await client.until("server_session_ended")
+        assert session.ticket.on_change("x") is None
+        assert session.on_ended == []
+        assert place.calls.sessions == {}
+    assert place.calls.archive is not None
+    await place.calls.archive.close()
+
+
+class Closing(MemoryStore):
+    """Counts how often it is closed."""
+
+    closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+async def test_it_is_closed_once_however_often_it_is_asked_to() -> None:
+    store = Closing()
+    archive = Archive(store, resume_s=1.0)
+    await archive.close()
+    await archive.close()
+    assert store.closed == 1
