@@ -66,7 +66,7 @@ class Place:
 @asynccontextmanager
 async def place_with_call(config: Json | None = None, **limits: float) -> AsyncIterator[tuple[Place, FakeSocket, Json]]:
     """A server with a call, and the `server_session_created` of it."""
-    place = Place(**limits)
+    place = Place(None, **limits)
     async with place.socket() as client:
         client.say(create(**(config or {})))
         created = await client.until("server_session_created")
