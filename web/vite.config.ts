@@ -1,6 +1,6 @@
 /**
- * The page and its two worklets, each under a fixed name: the built files are committed, so a build on another machine
- * must give the same bytes. The server sends them with an ETag instead of hashed names.
+ * The page, the second screen and the worklets, each under a fixed name: the built files are committed, so a build on
+ * another machine must give the same bytes. The server sends them with an ETag instead of hashed names.
  */
 import { defineConfig } from "vitest/config";
 
@@ -17,6 +17,7 @@ export default defineConfig({
     rolldownOptions: {
       input: {
         page: "index.html",
+        transcript: "transcript.html",
         "worklets/capture": "src/worklets/capture.ts",
         "worklets/playback": "src/worklets/playback.ts",
       },

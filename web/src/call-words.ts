@@ -1,0 +1,26 @@
+/** Sentences about a call. Pure. */
+
+import type { CallInfo } from "./call-reader.ts";
+
+const END_REASONS: Record<string, string> = {
+  client_end: "Ended by the caller",
+  listener_gone: "Ended: the caller was gone",
+  idle: "Ended: nobody spoke",
+  call_limit: "Ended at its longest allowed time",
+  shutdown: "Ended: the server stopped",
+  server_stopped: "Ended: the server stopped",
+  agent_ended: "Ended by the agent",
+  agent_failed: "Ended: no agent could be made",
+};
+
+/** With whom and since when. */
+export function startedWords({ agent_name, created_at }: CallInfo): string {
+  const time = new Date(created_at);
+  const at = Number.isNaN(time.getTime()) ? "" : time.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+  return [agent_name || "A call", at].filter(Boolean).join(", ");
+}
+
+export function endedWords({ ended_at, ended_reason }: CallInfo): string {
+  if (ended_at === null) return "Live";
+  return END_REASONS[ended_reason ?? ""] ?? "Ended";
+}
