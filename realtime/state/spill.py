@@ -160,7 +160,7 @@ class Spill:
             return
         self._enqueue(call)
         self._parted.append(call)
-        if len(self._parted) > MAX_PARTED:
+        while len(self._parted) > MAX_PARTED and self._troubles:
             lost = self._parted.popleft()
             lost.gone = True
             self._well(lost.info.call_id)

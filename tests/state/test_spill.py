@@ -367,6 +367,8 @@ async def test_of_calls_that_ended_while_the_store_fails_a_bounded_number_waits(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.store.fails = FULL
+    world.call("first").append(other())
+    await asyncio.sleep(1)
     for number in range(MAX_PARTED + 2):
         world.call(f"call_{number}").append(other())
         world.spill.remove(f"call_{number}")
@@ -535,3 +537,15 @@ async def _live_through(course: list[tuple[str, str, float]], max_entries: int) 
         call_id for call_id, news in one.told.news if news != "recovered"
     }
     await one.spill.close()
+
+
+async def test_any_number_of_calls_may_end_at_once_while_the_store_is_well(world: World) -> None:
+    ids = [f"call_{number}" for number in range(2 * MAX_PARTED)]
+    for call_id in ids:
+        world.call(call_id)
+    await world.spill.flush()
+    for call_id in ids:
+        world.logs[call_id].append(other())
+        world.spill.remove(call_id)
+    await world.spill.flush()
+    assert [len(world.store.read(call_id)) for call_id in ids] == [1] * len(ids)
