@@ -254,7 +254,8 @@ def test_every_shared_stream_is_folded_to_the_same_bytes_and_drawn(name: str, pa
         assert bubble.locator("> .parts > .words").all_text_contents() == words
         calls = [one["name"] for one in message["content"] if one["type"] == "tool_call"]
         assert bubble.locator(".tool .name").all_text_contents() == calls
-        expect(bubble.locator(".mark")).to_have_text(MARKS.get(message["finished_reason"], ""))
+        mark = f"Failed: {message['error']}" if message["error"] else MARKS.get(message["finished_reason"], "")
+        expect(bubble.locator(".mark")).to_have_text(mark)
     expect(page.get_by_role("alert")).to_be_empty()
 
 

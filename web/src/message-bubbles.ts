@@ -161,7 +161,7 @@ export function ruleWords({ behavior, tool_name, rule_content }: PermissionRule)
 
 /** The address where it may become a link; null for one that would run or open something on this machine. */
 export function linkTo(address: string): string | null {
-  return /^https?:\/\//i.test(address) ? address : null;
+  return URL.canParse(address) && ["http:", "https:"].includes(new URL(address).protocol) ? address : null;
 }
 
 /** The rate of raw samples by their media type, in Hz; null for sound in a format of its own. */
