@@ -377,8 +377,6 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   }
 
   #isBack(token: string | null, fromStore: boolean): void {
-    clearTimeout(this.#tryTimer);
-    clearTimeout(this.#giveUpTimer);
     this.#wasOpen = true;
     this.#goodbye = false;
     this.#comingBack = "placing";
@@ -395,6 +393,8 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   /** Says what the server lacks; from then on the line is as good as the one before. */
   #sayAgain(received: number | null): void {
     clearTimeout(this.#placeTimer);
+    clearTimeout(this.#tryTimer);
+    clearTimeout(this.#giveUpTimer);
     this.#comingBack = null;
     if (received !== null) this.#said.goOnAt(received);
     this.#openedAtMs = performance.now();

@@ -133,6 +133,19 @@ describe("coming back", () => {
     expect([client.state, socket.events[0]?.["token"]]).toEqual(["open", "call.1"]);
   });
 
+  test("a line that dies between the answer and the place costs a try as well", () => {
+    const { client, told } = called();
+    FakeSocket.last.lose();
+    vi.advanceTimersByTime(0);
+    letIn("call.2", null);
+    vi.advanceTimersByTime(8000 + 250);
+    expect([client.state, FakeSocket.count]).toEqual(["reconnecting", 3]);
+    FakeSocket.last.open();
+    expect(FakeSocket.last.events[0]?.["token"]).toBe("call.2");
+    vi.advanceTimersByTime(30_000);
+    expect(told.closings).toMatchObject([{ instead: "gave_up" }]);
+  });
+
   test("lines that never hold are not taken at once for ever", () => {
     called();
     FakeSocket.last.lose();
