@@ -236,6 +236,45 @@ def test_a_stream_that_breaks_off_is_taken_up_after_the_last_event_that_came(pag
     expect(page.get_by_role("alert")).to_be_empty()
 
 
+def test_a_server_that_was_killed_and_is_back_goes_on_telling_what_it_kept(
+    page: Page, serve: Serve, calls: Callable[..., Caller], tmp_path: Path
+) -> None:
+    store = f"sqlite:{tmp_path / 'calls.sqlite'}"
+    killed = serve(f"{APP}:make_calculator", "--store", store)
+    caller = calls(killed.address)
+    page.goto(f"{killed.address}/transcript.html?user=ann&call={caller.call_id}")
+    caller.say("How large is it?")
+    caller.until("agent_response_tool_use_done")
+    expect(page.locator(".tool .state")).to_have_text("waits for its result")
+    # Whoever asks for the messages makes the server write down first what it has.
+    ask(f"{killed.address}/api/calls/{caller.call_id}/messages?user=ann")
+    told = shown(page)
+    killed.kill()
+    expect(page.get_by_role("status")).to_contain_text("Waiting for the call…")
+    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+    serve(f"{APP}:make_calculator", "--store", store, port=int(killed.address.rpartition(":")[2]))
+    expect(page.get_by_role("alert")).to_be_empty()
+    assert shown(page) == told
+    page.reload()
+    expect(page.locator(".tool .state")).to_have_text("waits for its result")
+    assert shown(page) == told
+
+
+def test_a_call_that_is_not_kept_stays_on_the_screen_when_it_is_over(
+    page: Page, serve: Serve, calls: Callable[..., Caller]
+) -> None:
+    address = serve(f"{APP}:make_calculator", "--store", "none").address
+    caller = calls(address)
+    page.goto(f"{address}/transcript.html?user=ann&call={caller.call_id}")
+    expect(page.get_by_role("status")).to_contain_text("Live")
+    caller.say("How large is it?")
+    caller.until("agent_response_done")
+    caller.end()
+    expect(page.get_by_role("alert")).to_contain_text("The server does not know this call any more.")
+    expect(page.get_by_role("status")).to_contain_text("Ended")
+    expect(page.locator(".bubble")).to_have_count(2)
+
+
 # -- what a bubble shows -----------------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ export function startedWords({ agent_name, created_at }: CallInfo): string {
   return [agent_name || "A call", at].filter(Boolean).join(", ");
 }
 
-export function endedWords({ ended_at, ended_reason }: CallInfo): string {
-  if (ended_at === null) return "Live";
+/** How a call came to its end, as far as known. */
+export function endedWords({ ended_reason }: CallInfo): string {
   return END_REASONS[ended_reason ?? ""] ?? "Ended";
 }

@@ -105,7 +105,7 @@ describe("words", () => {
   test("a call is named by its agent, and its end by its reason", () => {
     const info = { call_id: "c", agent_name: "Friday", created_at: "", ended_at: null, ended_reason: null };
     expect(startedWords(info)).toBe("Friday");
-    expect(endedWords(info)).toBe("Live");
+    expect(endedWords(info)).toBe("Ended");
     expect(endedWords({ ...info, ended_at: "now", ended_reason: "idle" })).toBe("Ended: nobody spoke");
     expect(endedWords({ ...info, ended_at: "now", ended_reason: "something_new" })).toBe("Ended");
   });

@@ -63,7 +63,7 @@ function makeRow(url: string, onDelete: (call: CallInfo) => void): Row<CallInfo>
       const isLive = told.ended_at === null;
       root.dataset["live"] = String(isLive);
       setText(name, startedWords(told));
-      setText(state, endedWords(told));
+      setText(state, isLive ? "Live" : endedWords(told));
       remove.setAttribute("aria-label", `Delete the call ${startedWords(told)}`);
       setText(words, isLive ? "End this call and delete it?" : "Delete this call for good?");
       question.setAttribute("aria-label", words.textContent ?? "");
