@@ -60,6 +60,7 @@ def test_the_models_are_offered_and_it_is_said_who_hears_before_the_first_call(p
 def test_the_choice_is_made_by_keyboard_and_remembered(page: Page, static_page: str, scripted: ScriptedServer) -> None:
     offering(page)
     page.goto(static_page)
+    expect(page.get_by_label("Model").locator("option")).to_have_count(3)
     page.get_by_label("Model").focus()
     page.keyboard.press("ArrowDown")
     page.reload()
