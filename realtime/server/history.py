@@ -58,13 +58,13 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings) -> APIRou
             return refusal
         if not settings.lists_calls:
             return _error(403, "calls_not_listed", "this server is open to everybody and lists no calls")
-        return JSONResponse({"calls": [_told(info) for info in await shelf.calls(user)]})
+        return JSONResponse({"calls": [shelf.told(info) for info in await shelf.calls(user)]})
 
     @router.get("/{call_id}")
     @_tells_trouble
     async def one_call(request: Request, call_id: str, user: str) -> Response:
         found = _refusal(gate, request) or await shelf.find(call_id, user)
-        return found if isinstance(found, Response) else JSONResponse(_told(found))
+        return found if isinstance(found, Response) else JSONResponse(shelf.told(found))
 
     @router.get("/{call_id}/messages")
     @_tells_trouble
@@ -124,6 +124,15 @@ class _Shelf:
 
     def live(self, call_id: str) -> Session | None:
         return self._calls.sessions.get(call_id)
+
+    def told(self, info: CallInfo) -> dict[str, object]:
+        """What its owner may know of it: settings may hold what belongs to the page alone, and hashes are nobody's.
+
+        `live`: it runs here. A call that neither runs nor has an end was cut off with its server.
+        """
+        told: dict[str, object] = msgspec.to_builtins(info)
+        kept = {key: value for key, value in told.items() if key not in _HIDDEN}
+        return {**kept, "live": self.live(info.call_id) is not None}
 
     async def calls(self, owner: str) -> list[CallInfo]:
         archive = self._calls.archive
@@ -306,12 +315,6 @@ def _info_of(session: Session) -> CallInfo:
         created_at=iso(runtime.wall_now() - session.log.now_ms() / 1000),
         last_seq=session.log.last_seq,
     )
-
-
-def _told(info: CallInfo) -> dict[str, object]:
-    """What its owner may know of it: settings may hold what belongs to the page alone, and hashes are nobody's."""
-    told: dict[str, object] = msgspec.to_builtins(info)
-    return {key: value for key, value in told.items() if key not in _HIDDEN}
 
 
 def _tells_trouble(answer: Callable[P, Awaitable[Response]]) -> Callable[P, Awaitable[Response]]:

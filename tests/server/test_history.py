@@ -133,6 +133,7 @@ async def test_calls_are_listed_for_their_owner_the_newest_first(tmp_path: Path)
         told = (await place.get("/api/calls?user=user1")).json()["calls"]
         assert [one["call_id"] for one in told] == [second, first]
         assert told[0]["ended_reason"] == "client_end"
+        assert [one["live"] for one in told] == [False, False]
         assert not {"token_hash", "token_expires_at", "config"} & told[0].keys()
         one = (await place.get(f"/api/calls/{first}?user=user1")).json()
         assert one == told[1]
@@ -190,9 +191,8 @@ async def test_without_a_store_live_calls_are_known_all_the_same() -> None:
         await client.until("agent_response_done")
         told = (await place.get(f"/api/calls/{created['call_id']}/messages?user=user1")).json()["messages"]
         assert [one["role"] for one in told] == ["user", "assistant"]
-        assert [one["call_id"] for one in (await place.get("/api/calls?user=user1")).json()["calls"]] == [
-            created["call_id"]
-        ]
+        listed = (await place.get("/api/calls?user=user1")).json()["calls"]
+        assert [(one["call_id"], one["live"]) for one in listed] == [(created["call_id"], True)]
         await client.send({"type": "client_session_end"})
         await client.until("server_session_ended")
         assert (await place.get(f"/api/calls/{created['call_id']}?user=user1")).status == 404

@@ -15,8 +15,10 @@ export interface CallInfo {
   readonly call_id: string;
   readonly agent_name: string;
   readonly created_at: string;
-  /** null while the call lives. */
+  /** null while the call lives, and where its server was killed. */
   readonly ended_at: string | null;
+  /** It runs now. */
+  readonly live: boolean;
   readonly ended_reason: string | null;
   /** Stretches of the call that were lost. */
   readonly gaps?: readonly unknown[];

@@ -5,6 +5,7 @@ import type { CallInfo } from "./call-reader.ts";
 const END_REASONS: Record<string, string> = {
   client_end: "Ended by the caller",
   listener_gone: "Ended: the caller was gone",
+  client_left: "Ended by the caller",
   idle: "Ended: nobody spoke",
   call_limit: "Ended at its longest allowed time",
   shutdown: "Ended: the server stopped",
@@ -21,6 +22,7 @@ export function startedWords({ agent_name, created_at }: CallInfo): string {
 }
 
 /** How a call came to its end, as far as known. */
-export function endedWords({ ended_reason }: CallInfo): string {
+export function endedWords({ ended_at, ended_reason, live }: CallInfo): string {
+  if (ended_at === null && !live) return "Cut off with its server";
   return END_REASONS[ended_reason ?? ""] ?? "Ended";
 }

@@ -103,9 +103,10 @@ describe("words", () => {
   });
 
   test("a call is named by its agent, and its end by its reason", () => {
-    const info = { call_id: "c", agent_name: "Friday", created_at: "", ended_at: null, ended_reason: null };
+    const info = { call_id: "c", agent_name: "Friday", created_at: "", ended_at: null, ended_reason: null, live: true };
     expect(startedWords(info)).toBe("Friday");
     expect(endedWords(info)).toBe("Ended");
+    expect(endedWords({ ...info, live: false })).toBe("Cut off with its server");
     expect(endedWords({ ...info, ended_at: "now", ended_reason: "idle" })).toBe("Ended: nobody spoke");
     expect(endedWords({ ...info, ended_at: "now", ended_reason: "something_new" })).toBe("Ended");
   });

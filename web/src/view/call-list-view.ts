@@ -60,7 +60,7 @@ function makeRow(url: string, onDelete: (call: CallInfo) => void): Row<CallInfo>
     root,
     update(told) {
       call = told;
-      const isLive = told.ended_at === null;
+      const isLive = told.live;
       root.dataset["live"] = String(isLive);
       setText(name, startedWords(told));
       setText(state, isLive ? "Live" : endedWords(told));
