@@ -40,9 +40,12 @@ class ToolRunner:
 
     def start_tool(self, call: ToolCallBlock) -> None:
         """Run the call beside everything else."""
+        if call.name in self._client_tools:
+            # The client may answer before the task has begun.
+            self._asked[call.id] = asyncio.get_running_loop().create_future()
         task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task
-        task.add_done_callback(lambda _: self._tasks.pop(call.id, None))
+        task.add_done_callback(lambda _: self._forget(call.id))
 
     def answer_tool(self, result: ToolResultBlock) -> bool:
         """The client's answer; False where no such call is open."""
@@ -59,8 +62,9 @@ class ToolRunner:
 
     async def _run(self, call: ToolCallBlock) -> None:
         try:
-            if call.name in self._client_tools:
-                result = await self._ask_client(call)
+            asked = self._asked.get(call.id)
+            if asked is not None:
+                result = await self._ask_client(call, asked)
             else:
                 result = await self._toolkit.run(call, timeout_s=self._timeout_s)
         except asyncio.CancelledError:
@@ -70,14 +74,14 @@ class ToolRunner:
             raise
         self._on_result(result)
 
-    async def _ask_client(self, call: ToolCallBlock) -> ToolResultBlock:
-        asked: asyncio.Future[ToolResultBlock] = asyncio.get_running_loop().create_future()
-        self._asked[call.id] = asked
+    async def _ask_client(self, call: ToolCallBlock, asked: asyncio.Future[ToolResultBlock]) -> ToolResultBlock:
         try:
             async with asyncio.timeout(self._client_timeout_s):
                 return await asked
         except TimeoutError:
             text = f"the client did not answer within {self._client_timeout_s:g} s"
             return ToolResultBlock(id=call.id, name=call.name, output=text, state="error")
-        finally:
-            del self._asked[call.id]
+
+    def _forget(self, call_id: str) -> None:
+        self._tasks.pop(call_id, None)
+        self._asked.pop(call_id, None)

@@ -20,7 +20,7 @@ from realtime.listener import Listener, Sink
 from realtime.runtime import Runtime
 
 SUBPROTOCOL = "realtime.v1"
-ITEMS_AT_ONCE = 16
+ITEMS_AT_ONCE = KEPT_ITEMS
 """Parts whose binary audio may be interleaved; one that was silent for longer is introduced again."""
 
 

@@ -450,7 +450,8 @@ class ScriptedConnection:
         self._finish(response_id, "completed", None, len(calls))
 
     def _new_id(self, kind: str) -> str:
-        self._counts[kind] = self._counts.get(kind, 0) + 1
+        # A conversation that goes on has names already.
+        self._counts[kind] = self._counts.get(kind, len(self.history)) + 1
         return f"{kind}_{self._counts[kind]}"
 
     def _emit(self, event: ModelEvent) -> None:

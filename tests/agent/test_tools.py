@@ -335,3 +335,23 @@ async def test_two_calls_with_one_id_are_one_call(caplog: pytest.LogCaptureFixtu
         made.check_heard_truth()
     assert "a second tool call with the same id was ignored" in caplog.text
     assert "Oslo" not in caplog.text
+
+
+async def test_a_client_may_answer_in_the_moment_in_which_it_is_asked() -> None:
+    """A quick client's answer may be read before the task that waits for it has begun."""
+    async with call(config=IN_CLIENT) as made:
+        answered: list[str] = []
+
+        def answer(event: s.ServerEvent) -> None:
+            if isinstance(event, s.AgentResponseToolUseDoneEvent):
+                answered.append(event.tool_use.id)
+                loop = asyncio.get_running_loop()
+                result = c.ClientToolResultEvent(id="call_1", name="where", output="Oslo")
+                loop.call_soon(made.receive, result)
+
+        made.session.log.subscribe(answer)
+        ask_tools(made, ("call_1", "where", "{}"))
+        await asyncio.sleep(1)
+        assert answered == ["call_1"]
+        assert results(made) == [("call_1", "success", "Oslo")]
+        assert made.of(s.AgentErrorEvent) == []
