@@ -101,7 +101,9 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    return dict(os.environ, PYTHONUNBUFFERED="1", XDG_CACHE_HOME=str(folder / "cache"), XDG_DATA_HOME=str(folder / "data"))
+    return dict(
+        os.environ, PYTHONUNBUFFERED="1", XDG_CACHE_HOME=str(folder / "cache"), XDG_DATA_HOME=str(folder / "data")
+    )
 
 
 def realtime_says(*words: str, cwd: Path) -> tuple[int, str]:
