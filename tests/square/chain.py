@@ -111,7 +111,7 @@ class Chain:
     @property
     def session(self) -> Session:
         """The call on the near server."""
-        (session,) = self.near.calls.sessions
+        (session,) = self.near.calls.sessions.values()
         return session
 
 
