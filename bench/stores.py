@@ -28,7 +28,7 @@ class Work:
 
     def subject(self, store: str) -> Subject:
         """The server that does this work with one of `STORES`."""
-        return replace(BINARY, name=f"{self.name}, {store}", store=STORES[store], writers=self.writing)
+        return replace(BINARY, name=f"{self.name}, {store}", store=STORES[store], writers=self.writing, alone=False)
 
 
 WORK = (Work(200, 0), Work(20, 1_000))
@@ -46,8 +46,8 @@ HEADER = (
 )
 HOW = (
     "The same work in alternating windows with `--store memory:` and with `--store sqlite:` and a new file, each "
-    "window with fresh processes, the server alone on one core. Talking sessions are those of `talk`, native with "
-    f"binary frames. A writing call types a turn every {TYPED_EVERY_MS // 1000} s, all of them evenly spread, and is "
+    "window with fresh processes, the server on both cores, one of which provider and clients have as well. Talking "
+    f"sessions are those of `talk`, native with binary frames. A writing call types a turn every {TYPED_EVERY_MS // 1000} s, all of them evenly spread, and is "
     "answered by 8 words of text, 5 a second. CPU is of the whole server, divided by all calls. The delay is that of "
     "the talking sessions' audio from the provider's write to the client's read; what the file adds to it is the "
     "difference of the two windows of a pair, median of the pairs. Rows are new ones in the file during the "

@@ -33,7 +33,8 @@ class Subject:
     """What is measured: a server and how its clients talk.
 
     `args` are added to the server's command. `store` is where it keeps the calls, `{folder}` in it a new folder for
-    each window. `writers`: so many calls beside the talking ones type and are answered in text.
+    each window. `writers`: so many calls beside the talking ones type and are answered in text. `alone`: the server has
+    one core to itself; else all cores, with provider and clients on one of them.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Subject:
     args: tuple[str, ...] = ()
     store: str = "none"
     writers: int = 0
+    alone: bool = True
 
     @property
     def is_floor(self) -> bool:
@@ -230,7 +232,8 @@ async def _start(stack: contextlib.AsyncExitStack, subject: Subject, sessions: i
     provider_port = (await provider.line())["port"]
     port = free_port()
     argv, env = server_command(subject, port, provider_port)
-    server = await stack.enter_async_context(running(argv, core=SERVER_CORE, env=env, log=folder / "server"))
+    core = SERVER_CORE if subject.alone else None
+    server = await stack.enter_async_context(running(argv, core=core, env=env, log=folder / "server"))
     await listening(server, port)
     await asyncio.sleep(0.3)
     rss_idle_mb = server.rss_mb()
