@@ -47,13 +47,13 @@ HEADER = (
 HOW = (
     "The same work in alternating windows with `--store memory:` and with `--store sqlite:` and a new file, each "
     "window with fresh processes, the server on both cores, one of which provider and clients have as well. Talking "
-    f"sessions are those of `talk`, native with binary frames. A writing call types a turn every {TYPED_EVERY_MS // 1000} s, all of them evenly spread, and is "
-    "answered by 8 words of text, 5 a second. CPU is of the whole server, divided by all calls. The delay is that of "
-    "the talking sessions' audio from the provider's write to the client's read; what the file adds to it is the "
-    "difference of the two windows of a pair, median of the pairs. Rows are new ones in the file during the "
-    "window; a run of audio is one, written again while it grows. After each window all calls are ended and the "
-    "server is stopped; then the file has to hold each call from its first event to the last one that its client "
-    "got, and its size is divided by the length of all calls."
+    "sessions are those of `talk`, native with binary frames. A writing call types a turn every "
+    f"{TYPED_EVERY_MS // 1000} s, all of them evenly spread, and is answered by 8 words of text, 5 a second. CPU is of "
+    "the whole server, divided by all calls. The delay is that of the talking sessions' audio from the provider's "
+    "write to the client's read; what the file adds to it is the difference of the two windows of a pair, median of "
+    "the pairs. Rows are new ones in the file during the window; a run of audio is one, written again while it grows. "
+    "After each window all calls are ended and the server is stopped; then the file has to hold each call from its "
+    "first event to the last one that its client got, and its size is divided by the length of all calls."
 )
 
 Pairs = dict[tuple[Work, str], list[Window]]
