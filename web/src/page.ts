@@ -12,6 +12,7 @@ import { meterLevel } from "./pcm.ts";
 import { callUrl, fetchServerInfo } from "./server-info.ts";
 import type { SpeakerCounters } from "./speaker.ts";
 import { CaptionsView } from "./view/captions-view.ts";
+import { browserUserId } from "./user.ts";
 import { byId, setText } from "./view/elements.ts";
 import { InspectorView } from "./view/inspector-view.ts";
 import { ModelView } from "./view/model-view.ts";
@@ -20,7 +21,7 @@ import * as words from "./words.ts";
 
 const MAX_LOGGED_EVENTS = 1000;
 /** The page knows no accounts. */
-const USER = "guest";
+const USER = browserUserId();
 /** In development the worklets are served from their sources. */
 const WORKLETS = import.meta.env.DEV
   ? { capture: "./src/worklets/capture.ts", playback: "./src/worklets/playback.ts" }

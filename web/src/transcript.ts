@@ -4,20 +4,19 @@ import { type CallInfo, CallReader, CallShelf, HttpProblem, problemWords } from 
 import { endedWords, startedWords } from "./call-words.ts";
 import type { MsgData } from "./message/index.ts";
 import { besidePage } from "./server-info.ts";
+import { browserUserId } from "./user.ts";
 import { CallListView } from "./view/call-list-view.ts";
 import { byId, keepAtEnd, setText } from "./view/elements.ts";
 import { KeyedList } from "./view/keyed-list.ts";
 import { renderMessage } from "./view/message-card.ts";
 import { NoticesView } from "./view/notices-view.ts";
 
-/** As whom the page with the button calls. */
-const GUEST = "guest";
 const LIST_AGAIN_MS = 5_000;
 
 type State = "connecting" | "live" | "waiting" | "ended" | "failed";
 
 const address = new URL(window.location.href);
-const user = address.searchParams.get("user") || GUEST;
+const user = address.searchParams.get("user") || browserUserId();
 const callId = address.searchParams.get("call");
 const shelf = new CallShelf(document.baseURI, user);
 const notices = new NoticesView(byId("notices", HTMLElement));
