@@ -17,8 +17,13 @@ def unique_id() -> str:
 
 
 def wall_clock_iso() -> str:
-    """The time of day as ISO 8601 in UTC with milliseconds, `2026-01-01T00:00:00.000Z`."""
-    return datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """The time of day, as `iso` writes it."""
+    return iso(time.time())
+
+
+def iso(wall_s: float) -> str:
+    """Seconds since the epoch as ISO 8601 in UTC with milliseconds, `2026-01-01T00:00:00.000Z`."""
+    return datetime.fromtimestamp(wall_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Protocol
 
 from realtime.errors import ClientError, ProviderError, UsageError
@@ -16,7 +15,7 @@ from realtime.event import server as s
 from realtime.event.base import ContentPart, Item
 from realtime.message import Base64Source, DataBlock, Msg, TextBlock
 from realtime.model.base import ItemCreate, Profile, refusal
-from realtime.runtime import Runtime
+from realtime.runtime import Runtime, iso
 from realtime.state.log import Log
 from realtime.state.replies import ReplyProjection
 
@@ -243,5 +242,4 @@ class _Turn:
         self.over = True
 
     def _created_at(self, ts_ms: int) -> str:
-        at = datetime.fromtimestamp(self._began_at + ts_ms / 1000, UTC)
-        return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return iso(self._began_at + ts_ms / 1000)

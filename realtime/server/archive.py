@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,7 +15,7 @@ from realtime.errors import ClientError, RealtimeError, StoreError
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat
 from realtime.event.config import SessionConfig
-from realtime.runtime import Runtime
+from realtime.runtime import Runtime, iso
 from realtime.session import Session
 from realtime.state.log import AudioRun, Entry, Log, last_seq_of
 from realtime.state.restore import Heard, Restored, ends_of_grace, restore
@@ -180,7 +179,7 @@ class Archive:
             # The call itself is well: it goes on with what its log holds.
             return [], True
         info = self._spill.info(call_id)
-        return _told_of(entries, last_seq), info is not None and any(end > last_seq for _, end in info.gaps)
+        return _told_of(entries, last_seq), info is not None and info.has_gap_after(last_seq)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -254,11 +253,6 @@ class Archive:
         await asyncio.get_running_loop().run_in_executor(self._reader, self._store.close)
         self._executor.shutdown(wait=False)
         self._reader.shutdown(wait=False)
-
-
-def iso(wall_s: float) -> str:
-    """Seconds since the epoch as ISO 8601 in UTC, with milliseconds."""
-    return datetime.fromtimestamp(wall_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _cannot_tell(error: StoreError) -> ClientError:

@@ -20,7 +20,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from realtime.errors import ClientError
 from realtime.event import server as s
 from realtime.event.reply import AgentEvent
-from realtime.server.archive import iso
+from realtime.runtime import iso
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.settings import ServerSettings

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from realtime.errors import RealtimeError
-from realtime.server.archive import iso
+from realtime.runtime import iso
 from realtime.session import Session
 from realtime.state.store import is_call_id
 

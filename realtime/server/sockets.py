@@ -408,7 +408,7 @@ class ClientSocket:
                     event.token,
                     last_seq,
                     earlier=found.missed(last_seq),
-                    gap=any(end > last_seq for _, end in info.gaps),
+                    gap=info.has_gap_after(last_seq),
                     received_samples=received_samples,
                 )
 

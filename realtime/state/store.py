@@ -67,6 +67,10 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
         if not is_call_id(self.call_id):
             raise ValueError(f"not a call id: {self.call_id[:140]!r}")
 
+    def has_gap_after(self, seq: int) -> bool:
+        """Whether something later than `seq` is lost."""
+        return any(end > seq for _, end in self.gaps)
+
 
 def is_call_id(text: str) -> bool:
     """Whether a call can have this id; no store has any other."""
