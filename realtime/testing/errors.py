@@ -1,0 +1,21 @@
+"""What goes wrong in a test kit: a case that cannot be run, and a script that cannot go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class CaseError(ValueError):
+    """A file of a test case cannot be used. The text names the file, the place in it and what to do."""
+
+    def __init__(self, file: str | Path, problem: str, remedy: str, *, place: str = "") -> None:
+        where = f"{file}, {place}" if place else f"{file}"
+        super().__init__(f"{where}: {problem}. {remedy}")
+        self.file = file
+        self.place = place
+        self.problem = problem
+        self.remedy = remedy
+
+
+class ScriptFailure(AssertionError):
+    """A step of a scripted user waited for something that did not happen in its time."""

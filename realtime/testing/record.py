@@ -1,0 +1,116 @@
+"""What happened in a call, whole: the log, the sound of everyone, the frames on the wire, what the users did.
+
+Checks, reports, exported cases and sweeps read this and nothing else, so they work alike on a run in virtual time and
+on a call that was recorded in production. Nothing in it assumes one agent or one human.
+
+Times are ms of the call (`ts_ms` of its log); floats where they come from positions of samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from realtime.event.base import Item
+from realtime.state.log import Entry
+from realtime.state.store import encode_entry
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The sound of one speaker as pcm16 mono: sample n belongs to n * 1000 / `rate_hz` ms of the call.
+
+    A human's is what was sent; an agent's is what reached the ear.
+    """
+
+    speaker: str
+    kind: Literal["human", "agent"]
+    rate_hz: int
+    pcm: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WireFrame:
+    """One frame, seen from the server. `text` is its JSON with audio replaced by its size, so it is safe to show."""
+
+    ts_ms: float
+    leg: Literal["client", "model"]
+    direction: Literal["sent", "received"]
+    who: str
+    """The user or the agent whose socket it was."""
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A human spoke from `from_ms` to `to_ms`: the whole recording, silence at its ends included.
+
+    `text` is what was said, null where nobody wrote it down; `barge_in` whether it was meant to interrupt.
+    """
+
+    who: str
+    from_ms: float
+    to_ms: float
+    text: str | None = None
+    barge_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something else that a user did or met: `typed` (text), `dropped`, `returned`, `flushed`, `left`."""
+
+    ts_ms: float
+    who: str
+    what: Literal["typed", "dropped", "returned", "flushed", "left"]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A stretch of an item's speech that reached a user's ear without a gap: from `offset_ms` of the item on, at
+    `from_ms` of the call, for `ms`."""
+
+    who: str
+    item_id: str
+    offset_ms: float
+    from_ms: float
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """A whole call. What a source does not know is empty: a call from a store has no frames and no marks."""
+
+    name: str
+    entries: tuple[Entry, ...] = field(repr=False)
+    """The whole log in order."""
+    items: tuple[Item, ...] = field(repr=False)
+    """The conversation at the end: the words as they were heard."""
+    lanes: tuple[Lane, ...] = ()
+    spoken: tuple[Spoken, ...] = ()
+    played: tuple[Played, ...] = field(default=(), repr=False)
+    marks: tuple[Mark, ...] = ()
+    frames: tuple[WireFrame, ...] = field(default=(), repr=False)
+    late_samples: int = 0
+    """Speech of an item that came to a user after it was flushed."""
+    wall_s: float = 0.0
+    """How long the run really took; 0 for a call of production."""
+    folder: Path | None = None
+    """The case it ran, or where it was recorded."""
+
+    @property
+    def duration_ms(self) -> int:
+        """The `ts_ms` of the last thing that happened."""
+        last = self.entries[-1] if self.entries else None
+        return 0 if last is None else getattr(last, "last_ts_ms", last.ts_ms)
+
+    def log_bytes(self) -> bytes:
+        """The log as lines of JSON. Two runs of the same case give the same bytes."""
+        return write_log(self.entries)
+
+
+def write_log(entries: Iterable[Entry]) -> bytes:
+    """A log as lines of JSON, one entry each."""
+    return b"".join(encode_entry(entry) + b"\n" for entry in entries)
