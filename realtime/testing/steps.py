@@ -22,8 +22,8 @@ class Speak(_Step, frozen=True, tag="speak"):
     """Speaks a recording into the microphone, frame by frame in real time."""
 
     audio: str = ""
-    """A file of any rate and number of channels: WAV, FLAC or what else libsndfile reads; `.pcm` and `.raw` are pcm16 mono
-    at `rate_hz`."""
+    """A file of any rate and number of channels: WAV, FLAC or what else libsndfile reads. `.pcm` and `.raw` are pcm16
+    mono at `rate_hz`."""
     text: str | None = None
     """What is said in it, for the word error rate; null where nobody wrote it down."""
     from_ms: int = 0
