@@ -9,7 +9,6 @@ from fastapi import APIRouter, WebSocket
 from starlette.responses import PlainTextResponse
 
 from realtime.dialects.dashscope import DashScopeDialect
-from realtime.runtime import Runtime
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.settings import ServerSettings
@@ -44,7 +43,7 @@ def dashscope_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSetti
         if not model:
             await _deny(websocket, 400, "InvalidParameter: give a model in the URL, ?model=")
             return
-        runtime = Runtime.of_loop(asyncio.get_running_loop())
+        runtime = settings.make_runtime(asyncio.get_running_loop())
         dialect = DashScopeDialect(model, runtime, idle_s=settings.limits.idle_s)
         await websocket.accept()
         socket = ClientSocket(

@@ -11,7 +11,6 @@ import secrets
 from fastapi import APIRouter, WebSocket
 
 from realtime.dialects.gemini import BAD_KEY, GeminiDialect
-from realtime.runtime import Runtime
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.settings import ServerSettings
@@ -58,7 +57,7 @@ def gemini_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
         if not gate.shows_token(websocket) and not _shows_ephemeral_token(websocket, settings):
             await _refuse_key(websocket)
             return
-        runtime = Runtime.of_loop(asyncio.get_running_loop())
+        runtime = settings.make_runtime(asyncio.get_running_loop())
         dialect = GeminiDialect(runtime, life_s=settings.limits.call_s, drain_s=settings.drain_s)
         socket = ClientSocket(
             websocket,

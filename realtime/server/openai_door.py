@@ -10,7 +10,6 @@ from fastapi import APIRouter, Request, Response, WebSocket
 from fastapi.responses import JSONResponse
 
 from realtime.dialects.openai import BETA_REFUSED, DEFAULT_MODEL, SUBPROTOCOL, OpenAIDialect, Refusal
-from realtime.runtime import Runtime
 from realtime.server.calls import Calls
 from realtime.server.client_secrets import PREFIX as SECRET_PREFIX
 from realtime.server.client_secrets import ClientSecrets
@@ -50,7 +49,7 @@ def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
             if not gate.shows_token(request):
                 raise _wrong_key()
             body = await _body(request, body_bytes)
-            made = secrets.issue(body, Runtime.of_loop(asyncio.get_running_loop()))
+            made = secrets.issue(body, settings.make_runtime(asyncio.get_running_loop()))
             return JSONResponse(made, headers={"cache-control": "no-store"})
         except Refusal as error:
             return _http_error(error)
@@ -62,7 +61,7 @@ def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
             logger.warning("a socket was refused: %s", refusal)
             await websocket.close(1008, refusal)
             return
-        runtime = Runtime.of_loop(asyncio.get_running_loop())
+        runtime = settings.make_runtime(asyncio.get_running_loop())
         offered = websocket.scope.get("subprotocols", ())
         subprotocol = SUBPROTOCOL if SUBPROTOCOL in offered else None
         value = _client_secret(websocket)

@@ -22,7 +22,6 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener
-from realtime.runtime import Runtime
 from realtime.server.archive import no_such_token
 from realtime.server.calls import Calls, Place
 from realtime.server.protocol import EXTENSION
@@ -93,7 +92,7 @@ class ClientSocket:
         self._calls = calls
         self._settings = settings
         self._record = calls.recordings.begin if calls.recordings is not None else None
-        self._runtime = Runtime.of_loop(asyncio.get_running_loop())
+        self._runtime = settings.make_runtime(asyncio.get_running_loop())
         self._direct: DirectSocket | None = websocket.scope.get("extensions", {}).get(EXTENSION)
         self._sink = SocketSink(websocket.send, self._closing, self._direct)
         self._deadline: asyncio.Timeout | None = None
