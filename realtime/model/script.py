@@ -68,7 +68,8 @@ class Transcribe:
 class Speak:
     """A spoken answer. `audio` is pcm16 at the profile's output rate, or seconds of a tone.
 
-    `pace` is times real time, null all at once. `wait=False` lets the script go on while it speaks.
+    `pace` is times real time, null all at once. `wait=False` lets the script go on while it speaks. The first sound
+    comes `after_ms` after the response has begun.
     """
 
     text: str
@@ -76,20 +77,23 @@ class Speak:
     chunk_ms: int = 400
     pace: float | None = None
     wait: bool = True
+    after_ms: float = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A text-only answer, word by word."""
+    """A text-only answer, word by word, `after_ms` after the response has begun."""
 
     text: str
+    after_ms: float = 0
 
 
 @dataclass(frozen=True, slots=True)
 class CallTools:
-    """A response that calls tools: each a name and its arguments."""
+    """A response that calls tools, each a name and its arguments, `after_ms` after the response has begun."""
 
     calls: tuple[tuple[str, dict[str, Any]], ...]
+    after_ms: float = 0
 
 
 @dataclass(frozen=True, slots=True)

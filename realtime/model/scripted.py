@@ -15,7 +15,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, assert_never
 
 import msgspec
@@ -206,7 +207,7 @@ class ScriptedConnection:
         self._counts: dict[str, int] = {}
         self._audio_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._voice: _Voice | None = None
+        self._voice: _Voice | _Thought | None = None
         self._held = False
         self._ended = False
         self._emit(ModelSessionCreatedEvent(session_id=session_id))
@@ -310,12 +311,12 @@ class ScriptedConnection:
                 self._transcribe(self._turn_item_id or self._new_id("item"), transcript)
             case Speak():
                 self._held = step.wait
-                self._voice = _Voice(self, step)
-                self._voice.go_on()
-            case Write(text=text):
-                self._write(text)
-            case CallTools(calls=calls):
-                self._call_tools(calls)
+                self._voice = voice = _Voice(self, step)
+                voice.begin()
+            case Write(text=text, after_ms=after_ms):
+                self._soon(after_ms, partial(self._write, text))
+            case CallTools(calls=calls, after_ms=after_ms):
+                self._soon(after_ms, partial(self._call_tools, calls))
             case Hangup(reason=reason):
                 self._end(reason)
             case _:
@@ -416,8 +417,16 @@ class ScriptedConnection:
             )
         )
 
-    def _write(self, text: str) -> None:
-        response_id, item_id, before = self._begin(), self._new_id("item"), self._last_item_id
+    def _soon(self, after_ms: float, say: Callable[[str], None]) -> None:
+        """Begin a response, and say all of it after a moment in which it can be cancelled."""
+        response_id = self._begin()
+        if after_ms > 0:
+            self._voice = _Thought(self, response_id, after_ms, say)
+        else:
+            say(response_id)
+
+    def _write(self, text: str, response_id: str) -> None:
+        item_id, before = self._new_id("item"), self._last_item_id
         self._add(Item(id=item_id, role="assistant", status="in_progress"), before)
         for piece in _pieces(text):
             self._emit(ModelResponseTextDeltaEvent(response_id=response_id, item_id=item_id, delta=piece))
@@ -426,8 +435,7 @@ class ScriptedConnection:
         self._emit(ModelItemDoneEvent(item=item, previous_item_id=before))
         self._finish(response_id, "completed", None, len(text.split()))
 
-    def _call_tools(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        response_id = self._begin()
+    def _call_tools(self, calls: Sequence[tuple[str, dict[str, Any]]], response_id: str) -> None:
         for index, (name, arguments) in enumerate(calls):
             item_id, before, call_id = self._new_id("item"), self._last_item_id, self._new_id("call")
             whole = json.dumps(arguments)
@@ -459,6 +467,28 @@ class ScriptedConnection:
             self._on_event(event)
 
 
+class _Thought:
+    """A response that has begun and says nothing yet."""
+
+    def __init__(
+        self, connection: ScriptedConnection, response_id: str, after_ms: float, say: Callable[[str], None]
+    ) -> None:
+        self._connection = connection
+        self._response_id = response_id
+        self._say = say
+        self._timer = connection._loop.call_later(after_ms / 1000, self._over)
+
+    def _over(self) -> None:
+        self._say(self._response_id)
+        self._connection._voice_done()
+
+    def stop(self, reason: str) -> None:
+        """End it before it has said anything."""
+        self._timer.cancel()
+        self._connection._finish(self._response_id, "cancelled", reason, 0)
+        self._connection._voice_done()
+
+
 class _Voice:
     """One spoken response, chunk by chunk."""
 
@@ -479,6 +509,13 @@ class _Voice:
         self._item_id = connection._new_id("item")
         self._place: dict[str, Any] = {"response_id": self._response_id, "item_id": self._item_id}
         connection._add(Item(id=self._item_id, role="assistant", status="in_progress"), self._before)
+
+    def begin(self) -> None:
+        """Say the first chunk when its time has come."""
+        if self._step.after_ms > 0:
+            self._timer = self._connection._loop.call_later(self._step.after_ms / 1000, self.go_on)
+        else:
+            self.go_on()
 
     def go_on(self) -> None:
         """Say the next chunk, or all that is left where no pace is set."""

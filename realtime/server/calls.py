@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,6 +33,8 @@ class Place:
         session.on_ended.append(lambda _: self.leave())
         self._calls.sessions[session.call_id] = session
         self._calls.model = session.agent.describe()
+        for follow in self._calls.on_call:
+            follow(session)
 
     def leave(self) -> None:
         """The call is over, or was never made."""
@@ -61,6 +63,8 @@ class Calls:
         """Keeps the sound of those that consent; None where nothing does."""
         self.sessions: dict[str, Session] = {}
         """By `call_id`."""
+        self.on_call: list[Callable[[Session], None]] = []
+        """Called with each call before anything has happened in it."""
         self.draining = False
         self.total = 0
         """Calls since the server began."""

@@ -1,0 +1,290 @@
+"""A model that stands in for the real one in a test case: what it hears and what it answers stands in a file.
+
+    {"turns": "detector", "hears": [{"text": "Where is my order?"}],
+     "answers": [{"do": "call", "tools": [{"name": "lookup_order", "arguments": {"id": "A-17"}}], "after_ms": 400},
+                 {"do": "say", "text": "It arrives tomorrow."}]}
+
+Each request for a response, and each end of a turn where the model finds the turns itself, takes the next answer. Words
+are taken in the order in which turns end; nothing is recognised, nothing is synthesised, nothing is left to chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, assert_never
+
+import msgspec
+
+from realtime.audio.endpoint import Endpoint, SpeechStarted, TurnEnded
+from realtime.audio.files import read_pcm16
+from realtime.audio.pcm import bytes_of, ms_of
+from realtime.audio.vad import shared_silero
+from realtime.event.config import TurnDetection
+from realtime.model.base import (
+    AudioAppend,
+    AudioCommit,
+    Connection,
+    History,
+    ModelInput,
+    OnEvent,
+    Profile,
+    RealtimeModel,
+    ResponseCreate,
+    SessionUpdate,
+    Settings,
+)
+from realtime.model.script import (
+    CallTools,
+    Hangup,
+    Speak,
+    SpeechEnd,
+    SpeechStart,
+    Step,
+    Transcribe,
+    Write,
+    tone,
+)
+from realtime.model.scripted import MANUAL_PROFILE, PROFILE, ScriptedModel
+from realtime.runtime import Runtime
+from realtime.testing.errors import CaseError
+
+MS_PER_LETTER = 60
+"""How fast an answer is spoken whose length is not given."""
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="do"):
+    pass
+
+
+class Hear(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is heard in one turn of the user.
+
+    The positions are needed where `turns` is `positions`. All are ms of the user's audio: the voice goes from `from_ms`
+    to `to_ms`; its start is noticed at `noticed_ms`, the end of the turn at `ended_ms`.
+    """
+
+    text: str
+    from_ms: int | None = None
+    to_ms: int | None = None
+    noticed_ms: int | None = None
+    ended_ms: int | None = None
+
+
+class Say(_Part, frozen=True, tag="say"):
+    """A spoken answer: `audio` (a file, from `from_ms` to `to_ms`) or a tone, for `ms` or as long as the text takes."""
+
+    text: str
+    ms: int | None = None
+    audio: str = ""
+    from_ms: int = 0
+    to_ms: int | None = None
+    after_ms: int = 300
+    """From the request to the first sound."""
+    pace: float | None = 4.0
+    """How many times faster than it is spoken it comes; null for all at once."""
+    chunk_ms: int = 200
+
+
+class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One call of a tool."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class Call(_Part, frozen=True, tag="call"):
+    """An answer that calls tools. When all have returned, the next answer is asked for."""
+
+    tools: tuple[ToolUse, ...]
+    after_ms: int = 300
+
+
+class WriteText(_Part, frozen=True, tag="write"):
+    """An answer in text alone."""
+
+    text: str
+    after_ms: int = 300
+
+
+class HangUp(_Part, frozen=True, tag="hang_up"):
+    """The provider ends its session instead of an answer."""
+
+    reason: str = "provider_closed"
+
+
+class Nothing(_Part, frozen=True, tag="nothing"):
+    """No answer at all."""
+
+
+Answer = Say | Call | WriteText | HangUp | Nothing
+
+
+class StandIn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a model hears and answers in a case.
+
+    `turns`: who finds the turns. `detector`: the model, by the detector that the embedded model uses (it needs the
+    `local` extra). `positions`: the model, at the positions that stand in `hears`. `none`: it has no detector, like a
+    provider without one: the server or the client decides.
+    """
+
+    turns: Literal["detector", "positions", "none"] = "detector"
+    hears: tuple[Hear, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    otherwise: Answer | None = None
+    """Said when `answers` is used up; null: nothing is."""
+
+    def model(self, folder: Path, file: str = "case.json") -> StandInModel:
+        """The model. `folder` is where its files are. Raises CaseError where one cannot be used."""
+        return StandInModel(self, folder, file)
+
+
+class StandInModel(RealtimeModel):
+    """See `StandIn`. Each connection goes on where the one before it stopped."""
+
+    def __init__(self, what: StandIn, folder: Path, file: str = "case.json") -> None:
+        self._what = what
+        self._profile = MANUAL_PROFILE if what.turns == "none" else PROFILE
+        self._heard = iter(what.hears)
+        self._sounds = {said: _sound(said, self._profile, folder) for said in _sayings(what)}
+        self._answers = iter(what.answers)
+        if what.turns == "positions":
+            for number, hear in enumerate(what.hears, 1):
+                if None in (hear.from_ms, hear.to_ms, hear.noticed_ms, hear.ended_ms):
+                    raise CaseError(
+                        folder / file,
+                        "its positions are not complete",
+                        'Give from_ms, to_ms, noticed_ms and ended_ms, or set "turns" to "detector".',
+                        place=f"hears {number}",
+                    )
+
+    @property
+    def profile(self) -> Profile:
+        """See `RealtimeModel.profile`."""
+        return self._profile
+
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        """See `RealtimeModel.connect`."""
+        ear = _Ear(self, settings)
+        model = ScriptedModel(ear.react, profile=self._profile)
+        return await model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
+
+    def next_words(self) -> str:
+        """What was said in the turn that ended just now."""
+        hear = next(self._heard, None)
+        return "" if hear is None else hear.text
+
+    def next_position(self) -> Hear | None:
+        """The next turn by its positions."""
+        return next(self._heard, None) if self._what.turns == "positions" else None
+
+    def detector(self, turn_detection: TurnDetection | str | None) -> Endpoint | None:
+        """The detector of a connection; None where it has none, or somebody else decides."""
+        if self._what.turns != "detector" or turn_detection == "none":
+            return None
+        return Endpoint(shared_silero().stream())
+
+    def next_answer(self) -> Iterator[Step]:
+        """The steps of the next answer."""
+        answer = next(self._answers, self._what.otherwise)
+        match answer:
+            case Say():
+                yield Speak(
+                    answer.text,
+                    self._sounds[answer],
+                    chunk_ms=answer.chunk_ms,
+                    pace=answer.pace,
+                    wait=False,
+                    after_ms=answer.after_ms,
+                )
+            case Call(tools=tools, after_ms=after_ms):
+                yield CallTools(tuple((use.name, dict(use.arguments)) for use in tools), after_ms)
+            case WriteText(text=text, after_ms=after_ms):
+                yield Write(text, after_ms)
+            case HangUp(reason=reason):
+                yield Hangup(reason)
+            case Nothing() | None:
+                return
+            case _:
+                assert_never(answer)
+
+
+class _Ear:
+    """What one connection hears."""
+
+    def __init__(self, model: StandInModel, settings: Settings) -> None:
+        self._model = model
+        self._endpoint = model.detector(settings.turn_detection)
+        self._place = model.next_position() if settings.turn_detection != "none" else None
+        self._noticed = False
+        self._answers_turns = _creates_response(settings)
+        self._position_bytes = 0
+
+    def react(self, message: ModelInput) -> Iterable[Step]:
+        """See `realtime.model.script.React`."""
+        match message:
+            case AudioAppend(pcm=pcm):
+                return [*self._hear(pcm)]
+            case AudioCommit():
+                return [Transcribe(self._model.next_words())]
+            case ResponseCreate():
+                return [*self._model.next_answer()]
+            case SessionUpdate(settings=settings):
+                self._answers_turns = _creates_response(settings)
+                return []
+            case _:
+                return []
+
+    def _hear(self, pcm: bytes) -> Iterator[Step]:
+        if self._endpoint is not None:
+            for found in self._endpoint.push(pcm):
+                if isinstance(found, SpeechStarted):
+                    yield SpeechStart(found.start_ms)
+                elif isinstance(found, TurnEnded):
+                    yield from self._ended(found.end_ms, self._model.next_words())
+            return
+        self._position_bytes += len(pcm)
+        position_ms = ms_of(self._position_bytes, self._model.profile.input_rate_hz)
+        while (place := self._place) is not None:
+            if not self._noticed and position_ms >= (place.noticed_ms or 0):
+                self._noticed = True
+                yield SpeechStart(place.from_ms or 0)
+            if not self._noticed or position_ms < (place.ended_ms or 0):
+                return
+            self._place, self._noticed = self._model.next_position(), False
+            yield from self._ended(place.to_ms or 0, place.text)
+
+    def _ended(self, end_ms: int, words: str) -> Iterator[Step]:
+        yield SpeechEnd(end_ms, words)
+        if self._answers_turns:
+            yield from self._model.next_answer()
+
+
+def _creates_response(settings: Settings) -> bool:
+    detection = settings.turn_detection
+    return not isinstance(detection, TurnDetection) or detection.create_response is not False
+
+
+def _sayings(what: StandIn) -> list[Say]:
+    return [one for one in (*what.answers, what.otherwise) if isinstance(one, Say)]
+
+
+def _sound(said: Say, profile: Profile, folder: Path) -> bytes:
+    """The answer as pcm16 at the model's rate."""
+    rate_hz = profile.output_rate_hz
+    if not said.audio:
+        return tone((said.ms if said.ms is not None else MS_PER_LETTER * len(said.text)) / 1000, rate_hz)
+    path = folder / said.audio
+    try:
+        pcm = read_pcm16(path, rate_hz)
+    except FileNotFoundError:
+        raise CaseError(
+            path, "there is no such file", 'Name one that exists, or give "ms" in place of "audio".'
+        ) from None
+    except (OSError, ValueError) as error:
+        raise CaseError(path, str(error), "Replace it by a WAV or FLAC file.") from None
+    end = len(pcm) if said.to_ms is None else bytes_of(said.to_ms, rate_hz)
+    part = pcm[bytes_of(said.from_ms, rate_hz) : end]
+    if not part:
+        raise CaseError(path, f"there is no sound from {said.from_ms} ms on", "Correct from_ms and to_ms.")
+    return part if said.ms is None else part[: bytes_of(said.ms, rate_hz)]
