@@ -586,6 +586,7 @@ async def test_the_folder_says_whose_recording_it_is_and_is_for_the_server_alone
         "output_samples": 1_200,
         "input_lost_samples": 0,
         "output_lost_samples": 0,
+        "input_from_ms": 0,
         "items": [{"item_id": "a1", "start_ms": 0, "heard_ms": 50}],
     }
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

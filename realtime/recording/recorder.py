@@ -161,8 +161,9 @@ class Recorder:
     def _end(self) -> None:
         self._last_job = True
         tracks = (self._input, self._output)
-        about = {f"{track.name}_lost_samples": track.lost_samples for track in tracks}
-        self._submit(self._disk.end, [track.take() for track in tracks], {**about, "items": self._output.items()})
+        about: dict[str, Any] = {f"{track.name}_lost_samples": track.lost_samples for track in tracks}
+        about |= {"input_from_ms": self._input.from_ms, "items": self._output.items()}
+        self._submit(self._disk.end, [track.take() for track in tracks], about)
 
     def _submit(self, job: Callable[..., None], *arguments: Any) -> None:
         try:

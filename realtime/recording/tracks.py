@@ -111,6 +111,8 @@ class InputTrack(_Track):
 
     def __init__(self, name: str, default_hz: int) -> None:
         super().__init__(name, default_hz)
+        self.from_ms: int | None = None
+        """Where the first audio stands; None before it."""
         self._next: int | None = None
         self._carry = PcmCarry()
         self._doubt: _Doubt | None = None
@@ -123,6 +125,7 @@ class InputTrack(_Track):
             self._come_from(rate_hz)
         if self._next is None:
             self._next = position or 0
+            self.from_ms = now_ms
             self.end = self._at(now_ms)
         ahead = 0 if position is None else position - self._next
         if ahead:
