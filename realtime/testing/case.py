@@ -1,0 +1,182 @@
+"""A test case as a folder: who speaks what into which call, what the model and the tools did, and what must come of it.
+
+    fixtures/calls/refund/
+        case.json     what is below, as JSON; people read and edit it
+        input.flac    what was said (any number of audio files)
+        log.jsonl     the accepted log, written by the first run with `accept=True`
+
+A case without `models` uses the agents' own; one without recorded `tools` runs the agents' own.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from realtime.event.config import SessionConfig
+from realtime.testing.errors import CaseError
+from realtime.testing.stand_in import StandIn, ToolUse
+from realtime.testing.steps import BargeIn, Speak, Step, WaitUntilHeard
+
+VERSION = 1
+CASE_FILE = "case.json"
+LOG_FILE = "log.jsonl"
+AUDIO_SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".mp3", ".pcm", ".raw"})
+
+Client = Literal["realtime.v1", "json", "agentscope1"]
+T = TypeVar("T")
+
+
+class Person(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One user of the call and what they do. `client` is what they call with: our page with binary frames, with JSON
+    alone, or a page of AgentScope 1.x."""
+
+    steps: tuple[Step, ...]
+    name: str = "user"
+    client: Client = "realtime.v1"
+
+
+class Returned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a tool returned in the recorded call, `after_ms` after it was called. With `arguments` it answers that call
+    alone; without, any."""
+
+    output: Any = "done"
+    arguments: dict[str, Any] | None = None
+    state: Literal["success", "error"] = "success"
+    after_ms: int = 0
+
+
+class Expected(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What has to come of the call. Null and empty expect nothing."""
+
+    user_said: tuple[str, ...] = ()
+    """The user turns in order, as the call knows them; small differences of writing do not count."""
+    agent_said: tuple[str, ...] = ()
+    """Phrases that the user heard."""
+    tools: tuple[ToolUse, ...] = ()
+    """The tools that were called, in order; arguments not named may be anything."""
+    turns: int | None = None
+    barge_ins: int | None = None
+    wer_below: float | None = None
+    response_p95_below_ms: float | None = None
+    no_dead_air_ms: float | None = None
+    log: bool = False
+    """The log has to be that of `log.jsonl`."""
+
+
+class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A whole case. `models` are by the agent's name, `*` for any; `tools` by the tool's name, in order of their calls.
+
+    `config` is the call's, as in `client_session_create`. `costs` are virtual seconds of jobs in executors by name, as
+    `VirtualLoop.declare_cost` takes them.
+    """
+
+    users: tuple[Person, ...]
+    version: int = VERSION
+    name: str = ""
+    about: str = ""
+    config: dict[str, Any] = {}
+    models: dict[str, StandIn] = {}
+    tools: dict[str, tuple[Returned, ...]] = {}
+    costs: dict[str, float] = {}
+    seed: int = 0
+    grace_s: float = 30.0
+    limit_s: float = 3_600.0
+    """Of the call: a case that does not end by then fails."""
+    expect: Expected = Expected()
+
+
+def load_case(path: str | Path) -> tuple[Case, Path]:
+    """The case in a folder, or one that speaks an audio file and waits for the answer, and the folder of its files.
+
+    Raises CaseError where it cannot be used.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return read_case(path), path
+    if not path.exists():
+        raise CaseError(path, "there is no such file or folder", "Name a case's folder or an audio file.")
+    if path.name == CASE_FILE:
+        return read_case(path.parent), path.parent
+    if path.suffix.lower() not in AUDIO_SUFFIXES:
+        raise CaseError(path, "neither a case's folder nor an audio file", "Name one of these.")
+    steps: tuple[Step, ...] = (Speak(path.name), WaitUntilHeard())
+    return Case(users=(Person(steps),), name=path.stem), path.parent
+
+
+def read_case(folder: Path) -> Case:
+    """`case.json` of the folder. Raises CaseError."""
+    file = folder / CASE_FILE
+    try:
+        text = file.read_bytes()
+    except FileNotFoundError:
+        raise CaseError(
+            folder, f"there is no {CASE_FILE}", "Write one, or export a call: realtime export CALL_ID FOLDER."
+        ) from None
+    version = _version(text, file)
+    if version != VERSION:
+        raise CaseError(
+            file,
+            f"it is of version {version}, this release reads version {VERSION}",
+            "Export the call again, or use the release that wrote it.",
+            place="version",
+        )
+    case = _decode(text, Case, file)
+    if not case.users:
+        raise CaseError(file, "nobody is in the call", "Give users at least one entry with steps.", place="users")
+    names = [person.name for person in case.users]
+    if len(set(names)) < len(names):
+        raise CaseError(file, "two users have one name", "Give each a name of their own.", place="users")
+    _check_steps(case, file)
+    try:
+        SessionConfig.from_dict(case.config)
+    except ValueError as error:
+        raise CaseError(file, str(error), "Correct the setting.", place="config") from None
+    return case if case.name else msgspec.structs.replace(case, name=folder.name)
+
+
+def write_case(folder: Path, case: Case) -> Path:
+    """Write `case.json` so that a diff of it can be read. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / CASE_FILE
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(case), indent=1) + b"\n")
+    return file
+
+
+def _version(text: bytes, file: Path) -> object:
+    try:
+        whole = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise CaseError(file, f"not JSON: {error}", "Correct it there.", place=_line(text, str(error))) from None
+    if not isinstance(whole, dict):
+        raise CaseError(file, "not a JSON object", "A case is an object with users.")
+    return whole.get("version", VERSION)
+
+
+def _decode(text: bytes, kind: type[T], file: Path) -> T:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at `$")
+        raise CaseError(file, problem, "Correct it there.", place=place.strip("`.") or "top level") from None
+
+
+def _line(text: bytes, error: str) -> str:
+    """The line of a syntax error, which is told as a byte."""
+    byte = re.search(r"byte (\d+)", error)
+    lines_before = text.count(b"\n") if byte is None else text.count(b"\n", 0, int(byte[1]))
+    return f"line {lines_before + 1}"
+
+
+def _check_steps(case: Case, file: Path) -> None:
+    for person_number, person in enumerate(case.users):
+        for number, step in enumerate(person.steps):
+            place = f"users[{person_number}].steps[{number}]"
+            if isinstance(step, BargeIn) and [step.after_ms, step.at_word, step.on_tool].count(None) != 2:
+                raise CaseError(file, "it does not say when", "Give one of after_ms, at_word and on_tool.", place=place)
+            speech = step.speech if isinstance(step, BargeIn) else step
+            if isinstance(speech, Speak) and bool(speech.audio) == (speech.pcm is not None):
+                raise CaseError(file, "nothing to speak", "Name an audio file.", place=place)

@@ -1,0 +1,274 @@
+"""A call that happened, as a test case: what was said goes in again, what the model and the tools did stands in a file.
+
+The case is exact where the call was recorded (`realtime serve --record`, and the client's consent). Of a call without a
+recording the log alone is known: its case has a hum where the user spoke, and the turns stand where they stood.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from realtime.audio.files import write_flac
+from realtime.audio.pcm import SAMPLE_BYTES, bytes_of, from_float32
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
+from realtime.message import ToolResultBlock
+from realtime.state.log import AudioRun, Entry
+from realtime.testing.case import Case, Expected, Person, Returned, write_case
+from realtime.testing.errors import CaseError
+from realtime.testing.record import CallRecord, Lane
+from realtime.testing.stand_in import Answer, Call, Hear, Nothing, Say, StandIn, ToolUse, WriteText
+from realtime.testing.steps import INPUT_HZ, Leave, Silence, Speak, Step, Type
+
+INPUT_FILE = "input.flac"
+OUTPUT_FILE = "output.flac"
+TAIL_MS = 1_500
+"""How long the user of the case stays after the last thing that happened."""
+_NOT_FOR_A_CASE = ("recording", "model", "model_provider", "instructions")
+"""Settings that the test decides: which agent is called, and that nothing is recorded of a test."""
+
+
+@dataclass(slots=True)
+class _Response:
+    """What the model answered once."""
+
+    created_ms: int
+    asked_ms: int
+    words: str = ""
+    item_id: str | None = None
+    first_ms: int | None = None
+    last_ms: int = 0
+    n_bytes: int = 0
+    in_text: bool = False
+    tools: list[ToolUse] = field(default_factory=list)
+    done_ms: int = 0
+
+    def answer(self, heard: Lane | None, where: dict[str, tuple[int, int]]) -> Answer:
+        """The same, for a stand-in."""
+        after_ms = max(0, (self.first_ms if self.first_ms is not None else self.done_ms) - self.asked_ms)
+        if self.tools:
+            return Call(tools=tuple(self.tools), after_ms=after_ms)
+        if self.first_ms is None:
+            return WriteText(text=self.words, after_ms=after_ms) if self.words else Nothing()
+        ms = self.n_bytes * 1000 // (DEFAULT_OUTPUT_RATE_HZ * SAMPLE_BYTES)
+        took_ms = self.last_ms - self.first_ms
+        pace = None if took_ms <= 0 else round(max(0.1, ms / took_ms), 2)
+        start_ms, heard_ms = where.get(self.item_id or "", (0, 0))
+        if heard is not None and heard_ms >= ms > 0:
+            return Say(
+                text=self.words,
+                audio=OUTPUT_FILE,
+                from_ms=start_ms,
+                to_ms=start_ms + ms,
+                after_ms=after_ms,
+                pace=pace,
+            )
+        return Say(text=self.words, ms=ms, after_ms=after_ms, pace=pace)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What a log says of a call, as far as a case needs it."""
+
+    hears: list[dict[str, Any]] = field(default_factory=list)
+    typed: list[tuple[int, str]] = field(default_factory=list)
+    responses: dict[str, _Response] = field(default_factory=dict)
+    returned: dict[str, list[Returned]] = field(default_factory=dict)
+    calls: dict[str, tuple[int, dict[str, Any]]] = field(default_factory=dict)
+    asked_ms: int = 0
+    agents: list[str] = field(default_factory=list)
+    barge_ins: int = 0
+
+    def read(self, entry: Entry) -> None:
+        match entry:
+            case s.AgentReadyEvent(agent_name=name):
+                if name not in self.agents:
+                    self.agents.append(name)
+            case s.AgentInputStartedEvent(item_id=item_id, audio_start_ms=from_ms, ts_ms=ts_ms):
+                self.hears.append({"item_id": item_id, "from_ms": from_ms, "noticed_ms": ts_ms, "text": ""})
+            case s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=to_ms, ts_ms=ts_ms):
+                self._turn(item_id).update(to_ms=to_ms, ended_ms=ts_ms)
+                self.asked_ms = ts_ms
+            case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
+                self._turn(item_id)["text"] = text
+            case s.AgentItemAddedEvent(item=item, ts_ms=ts_ms) if item.role == "user" and item.type == "message":
+                text = " ".join(part.text for part in item.content if part.text)
+                if text:
+                    self.typed.append((ts_ms, text))
+                    self.asked_ms = ts_ms
+            case s.ServerAudioFlushEvent(reason="barge_in"):
+                self.barge_ins += 1
+            case AudioRun():
+                self._sound(entry)
+            case _:
+                self._response(entry)
+
+    def _response(self, entry: Entry) -> None:
+        match entry:
+            case s.AgentResponseCreatedEvent(response_id=response_id, ts_ms=ts_ms):
+                self.responses[response_id] = _Response(ts_ms, self.asked_ms or ts_ms)
+            case s.AgentResponseAudioTranscriptDeltaEvent(response_id=response_id, item_id=item_id, delta=delta):
+                response = self._of(response_id)
+                response.item_id, response.words = item_id, response.words + delta
+            case s.AgentResponseTextDeltaEvent(response_id=response_id, delta=delta):
+                response = self._of(response_id)
+                response.in_text, response.words = True, response.words + delta
+            case s.AgentResponseToolUseDoneEvent(response_id=response_id, tool_use=call, ts_ms=ts_ms):
+                arguments = _json(call.input)
+                self._of(response_id).tools.append(ToolUse(call.name, arguments))
+                self.calls[call.id] = (ts_ms, arguments)
+            case s.AgentResponseToolResultEvent(tool_result=result, ts_ms=ts_ms):
+                called_ms, arguments = self.calls.get(result.id, (ts_ms, {}))
+                returned = Returned(
+                    output=_output(result),
+                    arguments=arguments,
+                    state="success" if result.state == "success" else "error",
+                    after_ms=ts_ms - called_ms,
+                )
+                self.returned.setdefault(result.name, []).append(returned)
+                self.asked_ms = ts_ms
+            case s.AgentResponseDoneEvent(response_id=response_id, ts_ms=ts_ms):
+                self._of(response_id).done_ms = ts_ms
+            case _:
+                pass
+
+    def _of(self, response_id: str) -> _Response:
+        return self.responses.setdefault(response_id, _Response(self.asked_ms, self.asked_ms))
+
+    def _turn(self, item_id: str) -> dict[str, Any]:
+        known = next((turn for turn in reversed(self.hears) if turn["item_id"] == item_id), None)
+        if known is None:
+            known = {"item_id": item_id, "text": ""}
+            self.hears.append(known)
+        return known
+
+    def _sound(self, run: AudioRun) -> None:
+        for response in reversed(self.responses.values()):
+            if response.item_id in (None, run.item_id):
+                response.item_id = run.item_id
+                response.first_ms = run.ts_ms if response.first_ms is None else response.first_ms
+                response.last_ms, response.n_bytes = run.last_ts_ms, response.n_bytes + run.n_bytes
+                return
+
+
+def export_case(
+    record: CallRecord,
+    folder: str | Path,
+    *,
+    config: dict[str, Any] | None = None,
+    input_from_ms: int = 0,
+    heard: dict[str, tuple[int, int]] | None = None,
+) -> Path:
+    """Write a call as a case and return its folder.
+
+    `config` are the settings of the call. `input_from_ms` is where in the recording the client's first audio stands;
+    `heard` is (start, length) in ms of each item in the recording of what was heard (`recording.json` has both).
+
+    Raises CaseError where the folder holds something already, or the call has nothing in it.
+    """
+    folder = Path(folder)
+    if folder.exists() and any(folder.iterdir()):
+        raise CaseError(folder, "the folder is not empty", "Name a new one.")
+    reading = _Reading()
+    for entry in record.entries:
+        reading.read(entry)
+    if not (reading.hears or reading.typed):
+        raise CaseError(record.name, "nobody said anything in this call", "Export another one.")
+    folder.mkdir(parents=True, exist_ok=True)
+    human = next((lane for lane in record.lanes if lane.kind == "human"), None)
+    agent = next((lane for lane in record.lanes if lane.kind == "agent"), None)
+    steps: list[Step] = []
+    hears = [_hear(turn, input_from_ms) for turn in reading.hears]
+    if hears:
+        pcm, rate_hz = _voice(human, hears, record.duration_ms)
+        write_flac(folder / INPUT_FILE, pcm, rate_hz)
+        words = " ".join(hear.text for hear in hears)
+        steps.append(Speak(INPUT_FILE, text=words or None, wait=False))
+    steps += _typing(reading.typed, record.duration_ms)
+    if agent is not None and agent.pcm:
+        write_flac(folder / OUTPUT_FILE, agent.pcm, agent.rate_hz)
+    server_decides = any(hear.ended_ms is None for hear in hears)
+    stand_in = StandIn(
+        turns="none" if server_decides else "positions",
+        hears=tuple(Hear(hear.text) for hear in hears) if server_decides else tuple(hears),
+        answers=tuple(one.answer(agent, heard or {}) for one in reading.responses.values()),
+    )
+    case = Case(
+        users=(Person((*steps, Leave())),),
+        name=folder.name,
+        about=f"exported from the call {record.name}",
+        config={name: value for name, value in (config or {}).items() if name not in _NOT_FOR_A_CASE},
+        models={"*": stand_in},
+        tools={name: tuple(results) for name, results in reading.returned.items()},
+        expect=_expected(record, reading),
+    )
+    write_case(folder, case)
+    return folder
+
+
+def _expected(record: CallRecord, reading: _Reading) -> Expected:
+    """What happened, as what has to happen: to be corrected where that was the fault."""
+    said = [item for item in record.items if item.type == "message" and item.text]
+    return Expected(
+        user_said=tuple(item.text for item in said if item.role == "user"),
+        agent_said=tuple(item.text for item in said if item.role == "assistant"),
+        tools=tuple(use for response in reading.responses.values() for use in response.tools),
+        barge_ins=reading.barge_ins,
+    )
+
+
+def _hear(turn: dict[str, Any], input_from_ms: int) -> Hear:
+    """A turn by its positions in the recording, which begins when the call does."""
+    if "from_ms" not in turn or "to_ms" not in turn:
+        return Hear(turn["text"])
+    from_ms, to_ms = turn["from_ms"] + input_from_ms, turn["to_ms"] + input_from_ms
+    noticed_ms, ended_ms = turn["noticed_ms"], turn["ended_ms"]
+    return Hear(turn["text"], from_ms, to_ms, max(from_ms, noticed_ms), max(to_ms, ended_ms))
+
+
+def _voice(lane: Lane | None, hears: list[Hear], until_ms: int) -> tuple[bytes, int]:
+    """What the user said: as it was recorded, or a hum where a voice was."""
+    if lane is not None and lane.pcm:
+        return lane.pcm, lane.rate_hz
+    samples = np.zeros(bytes_of(until_ms, INPUT_HZ) // SAMPLE_BYTES, np.float32)
+    for hear in hears:
+        if hear.from_ms is not None and hear.to_ms is not None:
+            place = slice(*(bytes_of(ms, INPUT_HZ) // SAMPLE_BYTES for ms in (hear.from_ms, hear.to_ms)))
+            samples[place] = 0.1 * np.sin(2 * np.pi * 150 / INPUT_HZ * np.arange(len(samples[place])))
+    return from_float32(samples), INPUT_HZ
+
+
+def _typing(typed: list[tuple[int, str]], until_ms: int) -> Iterator[Step]:
+    """The typed texts at their times, and then waiting for the end."""
+    now_ms = 0
+    for ts_ms, text in typed:
+        if ts_ms > now_ms:
+            yield Silence(ts_ms - now_ms)
+        yield Type(text)
+        now_ms = max(now_ms, ts_ms)
+    yield Silence(max(0, until_ms - now_ms) + TAIL_MS)
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _output(result: ToolResultBlock) -> Any:
+    """What a tool returned, as JSON where it was JSON."""
+    if not isinstance(result.output, str):
+        return " ".join(getattr(block, "text", "") for block in result.output).strip()
+    try:
+        value = json.loads(result.output)
+    except ValueError:
+        return result.output
+    return value if isinstance(value, dict | list) else result.output

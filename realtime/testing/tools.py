@@ -1,0 +1,83 @@
+"""The tools of an agent in a test: run, answered as they were in the recorded call, or stubbed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from realtime.event.config import ToolDeclaration
+from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.testing.case import Returned
+from realtime.testing.errors import CaseError
+from realtime.tool import Toolkit
+
+Tools = Literal["recorded", "run"] | Mapping[str, Callable[..., Any]]
+"""`recorded`: a tool of which the case holds results returns them, others run. `run`: all run. Functions by name are
+called in place of the agent's own, with the arguments that the model gives; all others as with `recorded`."""
+
+
+class TestToolkit(Toolkit):
+    """The agent's toolkit as the model sees it, answered otherwise."""
+
+    __test__ = False
+
+    def __init__(self, real: Toolkit, tools: Tools, recorded: Mapping[str, Sequence[Returned]], file: Path) -> None:
+        super().__init__()
+        self._real = real
+        self._stubs = Toolkit()
+        if not isinstance(tools, str):
+            for name, function in tools.items():
+                self._stubs.register(function, name=name)
+        self._recorded = {} if tools == "run" else {name: [*results] for name, results in recorded.items()}
+        self._file = file
+        self.failures: list[CaseError] = []
+        """Calls that nothing answers: the run fails with the first."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._real
+
+    def __len__(self) -> int:
+        return len(self._real)
+
+    def declarations(self) -> tuple[ToolDeclaration, ...]:
+        """See `Toolkit.declarations`."""
+        return self._real.declarations()
+
+    async def run(self, call: ToolCallBlock, *, timeout_s: float | None = None) -> ToolResultBlock:
+        """See `Toolkit.run`. A call of which the recorded one knows no result is noted and fails."""
+        if call.name in self._stubs:
+            return await self._stubs.run(call, timeout_s=timeout_s)
+        if call.name not in self._recorded:
+            return await self._real.run(call, timeout_s=timeout_s)
+        returned = self._take(call)
+        if returned is None:
+            return ToolResultBlock(id=call.id, name=call.name, output=str(self.failures[-1]), state="error")
+        if returned.after_ms:
+            await asyncio.sleep(returned.after_ms / 1000)
+        output = returned.output
+        text = output if isinstance(output, str) else msgspec.json.encode(output).decode()
+        return ToolResultBlock(id=call.id, name=call.name, output=text, state=returned.state)
+
+    def _take(self, call: ToolCallBlock) -> Returned | None:
+        results = self._recorded[call.name]
+        try:
+            arguments = json.loads(call.input or "{}")
+        except ValueError:
+            arguments = None
+        for number, returned in enumerate(results):
+            if returned.arguments is None or returned.arguments == arguments:
+                return results.pop(number)
+        self.failures.append(
+            CaseError(
+                self._file,
+                f"the recorded call has no result left for {call.name}({call.input})",
+                'Add one, give a function (tools={"name": function}), or let it run (tools="run").',
+                place=f"tools.{call.name}",
+            )
+        )
+        return None

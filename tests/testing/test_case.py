@@ -1,0 +1,167 @@
+"""Cases as folders: what can be read, and what is said of one that cannot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realtime.testing.case import Case, Expected, Person, Returned, load_case, write_case
+from realtime.testing.errors import CaseError
+from realtime.testing.stand_in import Call, HangUp, Hear, Nothing, Say, StandIn, ToolUse, WriteText
+from realtime.testing.steps import (
+    BargeIn,
+    Drop,
+    Leave,
+    Network,
+    Send,
+    Silence,
+    Speak,
+    Type,
+    WaitFor,
+    WaitUntilHeard,
+)
+
+EVERYTHING = Case(
+    users=(
+        Person(
+            (
+                Speak(
+                    "a.wav", text="Hello.", from_ms=10, to_ms=900, gain_db=-3.0, noise="pink", snr_db=10.0, wait=False
+                ),
+                BargeIn(Speak("b.wav"), at_word="train"),
+                Silence(300),
+                Type("And now?"),
+                WaitFor("agent_response_done", {"status": "completed"}, 5_000),
+                WaitUntilHeard(),
+                Drop(2_000, noticed=False),
+                Network(0.1, 60, 20),
+                Send({"type": "client_response_cancel"}),
+                Leave(),
+            ),
+            name="Anna",
+            client="json",
+        ),
+    ),
+    name="everything",
+    about="Each kind of step once.",
+    config={"turn_detection": {"authority": "server"}},
+    models={
+        "*": StandIn(
+            turns="positions",
+            hears=(Hear("Hello.", 10, 900, 100, 1_400),),
+            answers=(
+                Say(text="Good morning."),
+                Call(tools=(ToolUse("look_up", {"id": 7}),)),
+                WriteText(text="Written."),
+                HangUp(),
+                Nothing(),
+            ),
+            otherwise=Say(text="Pardon?"),
+        )
+    },
+    tools={"look_up": (Returned({"found": True}, {"id": 7}, "success", 120),)},
+    costs={"transcribe": 0.2},
+    seed=3,
+    grace_s=5.0,
+    limit_s=60.0,
+    expect=Expected(user_said=("Hello.",), turns=1, wer_below=0.1, log=True),
+)
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    write_case(tmp_path / "case", EVERYTHING)
+    assert load_case(tmp_path / "case") == (EVERYTHING, tmp_path / "case")
+    assert load_case(tmp_path / "case" / "case.json") == (EVERYTHING, tmp_path / "case")
+
+
+def test_a_case_is_written_so_that_its_diff_can_be_read(tmp_path: Path) -> None:
+    text = write_case(tmp_path, EVERYTHING).read_text()
+    assert max(len(line) for line in text.splitlines()) < 100
+    assert '"do": "barge_in"' in text
+    assert text.endswith("}\n")
+
+
+def test_a_case_without_a_name_is_called_like_its_folder(tmp_path: Path) -> None:
+    write_case(tmp_path / "refund", Case(users=(Person((Type("Hi."),)),)))
+    case, _ = load_case(tmp_path / "refund")
+    assert case.name == "refund"
+
+
+def test_an_audio_file_is_a_case_that_speaks_it(fixtures_dir: Path) -> None:
+    case, folder = load_case(fixtures_dir / "audio" / "what_time.wav")
+    assert case.users[0].steps == (Speak("what_time.wav"), WaitUntilHeard())
+    assert (case.name, folder) == ("what_time", fixtures_dir / "audio")
+
+
+def written(folder: Path, **fields: Any) -> Path:
+    """A case with these fields, which nothing has looked at."""
+    whole = {"users": [{"steps": [{"do": "type", "text": "Hi."}]}], **fields}
+    (folder / "case.json").write_text(json.dumps(whole, indent=1))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        (
+            {"version": 9},
+            r"case.json, version: it is of version 9, this release reads version 1. Export the call again",
+        ),
+        ({"users": []}, r"case.json, users: nobody is in the call. Give users at least one entry"),
+        ({"users": [{"steps": []}, {"steps": []}]}, r"users: two users have one name. Give each a name of their own"),
+        ({"userz": 1}, r"case.json, top level: Object contains unknown field `userz`. Correct it there"),
+        (
+            {"users": [{"steps": [{"do": "sing"}]}]},
+            r"case.json, users\[0\].steps\[0\].do: Invalid value 'sing'",
+        ),
+        (
+            {"users": [{"steps": [{"do": "silence", "ms": "long"}]}]},
+            r"users\[0\].steps\[0\].ms: Expected `int`, got `str`",
+        ),
+        (
+            {"users": [{"steps": [{"do": "barge_in", "speech": {"do": "speak", "audio": "a.wav"}}]}]},
+            r"users\[0\].steps\[0\]: it does not say when. Give one of after_ms, at_word and on_tool",
+        ),
+        ({"users": [{"steps": [{"do": "speak"}]}]}, r"users\[0\].steps\[0\]: nothing to speak. Name an audio file"),
+        (
+            {"config": {"turn_detection": {"authority": "x"}}},
+            r"case.json, config: .*Invalid enum value 'x' at `turn_detection.authority`. Correct the setting",
+        ),
+    ],
+)
+def test_a_case_that_cannot_be_run_names_the_place_and_the_remedy(
+    tmp_path: Path, fields: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(CaseError, match=problem):
+        load_case(written(tmp_path, **fields))
+
+
+def test_broken_json_names_its_line(tmp_path: Path) -> None:
+    (tmp_path / "case.json").write_text('{\n "users": [\n  {"steps": }\n ]\n}\n')
+    with pytest.raises(CaseError, match=r"case.json, line 3: not JSON"):
+        load_case(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("missing", "there is no such file or folder"),
+        ("empty", "there is no case.json. Write one, or export a call"),
+        ("notes.txt", "neither a case's folder nor an audio file"),
+    ],
+)
+def test_what_is_no_case_says_so(tmp_path: Path, name: str, problem: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("notes")
+    with pytest.raises(CaseError, match=problem):
+        load_case(tmp_path / name)
+
+
+@pytest.mark.parametrize("text", ["[]", "7", "null", '"x"', "{", ""])
+def test_json_that_is_no_case_is_an_error_with_a_place(tmp_path: Path, text: str) -> None:
+    (tmp_path / "case.json").write_text(text)
+    with pytest.raises(CaseError, match=r"case\.json"):
+        load_case(tmp_path)
