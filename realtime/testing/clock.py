@@ -8,11 +8,13 @@ Everything built on `loop.time`, `call_later` and `call_at` follows: `asyncio.sl
 - Executor jobs run on the loop's own thread, no thread is ever started. Each executor works on one job at a time in the
   order of submission; a job's result arrives after the virtual cost declared for it.
 - A wait that can never end is an error that names the waiting tasks (`DeadlockError`), not a hang.
-- Sockets work, at the pace of the real world: while any is registered, the loop really waits for it, at most until the
-  next timer, and the clock moves on by the time waited. Nothing is deterministic then: avoid sockets.
-
-Threads that call `call_soon_threadsafe` and subprocesses are not waited for: a loop that only waits for these is taken
-for a deadlock.
+- Real work (a socket, a subprocess, a thread that answers through `call_soon_threadsafe`) is declared by
+  `async with real_work(cost_s=0.2)` around the wait for it, or by `declare_pool` for an executor. While any is in
+  flight the clock stands still; then each is charged its declared cost. So the clock and the order of things are the
+  same each run, however long the work really took.
+- Threads and subprocesses that are not declared are not waited for: a loop that only waits for these is taken for a
+  deadlock. Sockets opened outside real work set the pace: the loop really waits for them, at most until the next timer,
+  and the clock moves on by the time waited. Nothing is deterministic then; `realtime.testing.guard` forbids it.
 """
 
 from __future__ import annotations
@@ -23,10 +25,12 @@ import os
 import selectors
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Executor
-from contextvars import Context
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextvars import Context, ContextVar
 from functools import partial
+from types import TracebackType
 from typing import Any, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
@@ -41,11 +45,19 @@ EPOCH_S = 1_767_225_600.0
 LIMIT_S = 86_400.0
 """The virtual time after which a loop gives up: a test that is stuck beside a heartbeat must end, too."""
 
+REAL_LIMIT_S = 30.0
+"""How long real work may really take before it is taken for stuck."""
+
+_real_now_s = time.monotonic  # bound here, so that no guard stands between the loop and the real clock
 _ASYNCIO_FOLDER = os.path.dirname(asyncio.__file__)
 
 
 class DeadlockError(RuntimeError):
     """The test waits for something that will never happen; the text names the pending tasks and where they wait."""
+
+
+class StuckWorkError(DeadlockError):
+    """Real work did not end within its limit of real time; the text names it and the pending tasks."""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -65,9 +77,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._settling: list[asyncio.Future[None]] = []
         self._costs: dict[Any, Cost] = {}
         self._workers: dict[Executor | None, _Worker] = {}
+        self._pools: dict[Executor | None, float] = {}
+        self._in_flight: dict[RealWork, None] = {}
+        self._ended: list[RealWork] = []
         selector = _Selector(self)
         super().__init__(selector)
-        selector.count_own()
+        selector.forget_own()
         # asyncio runs timers this much early; its default is the real clock's step, 16 ms on Windows.
         self._clock_resolution = 1e-9
         for job, cost in (costs or {}).items():
@@ -87,8 +102,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Run `callback` at virtual time `when`. At infinity it never runs and nothing waits for it."""
         if when == math.inf:
             return asyncio.TimerHandle(when, callback, args, self, context)
-        self._timers_made += 1
-        return super().call_at(_When(round(when * 1e9) / 1e9, self._timers_made), callback, *args, context=context)
+        return super().call_at(_When(round(when * 1e9) / 1e9, self._next_order()), callback, *args, context=context)
 
     async def settle(self) -> None:
         """Wait until no other task can run at this instant; no time passes. The way to wait without sleeping."""
@@ -107,15 +121,78 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._costs[job] = seconds
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-        """Run `func(*args)` on this thread as soon as `executor` has done its earlier jobs; nothing is submitted to it.
+        """Run `func(*args)` on this thread as soon as `executor` has done its earlier jobs; nothing is submitted to it
+        unless it is a declared pool.
 
         The result arrives when the declared cost has passed. Cancelling the future before the job has begun prevents
         it; later, only the result is lost and the executor stays busy, as with a real thread.
+
+        Inside real work the job belongs to that: it is submitted to the real executor and costs nothing more.
         """
-        worker = self._workers.setdefault(executor, _Worker(self))
+        if in_real_work():
+            return super().run_in_executor(executor, func, *args)
+        worker = self._workers.setdefault(executor, _Worker(self, executor))
         future: asyncio.Future[T] = self.create_future()
         worker.submit(partial(func, *args), future)
         return future
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 (asyncio's)
+        """As asyncio's. Only real work may have started a default executor, so ending it is real work, too."""
+        async with self.real_work(name="ending the default executor"):
+            await super().shutdown_default_executor()
+
+    def declare_pool(self, executor: Executor, *, limit_s: float = REAL_LIMIT_S) -> None:
+        """Let `executor` really do its jobs from now on, in its own threads or processes, as real work.
+
+        Still one at a time in the order of submission, each charged its declared cost. A job that really takes longer
+        than `limit_s` ends the run with `StuckWorkError`.
+        """
+        self._pools[executor] = limit_s
+
+    def real_work(self, cost_s: float = 0.0, *, name: str = "real work", limit_s: float = REAL_LIMIT_S) -> RealWork:
+        """Declare what is awaited inside `async with` as real work that costs `cost_s` of virtual time.
+
+        See `RealWork`. Raises `ValueError` for a negative cost.
+        """
+        return RealWork(self, cost_s, name, limit_s)
+
+    async def real(
+        self,
+        awaitable: Awaitable[T],
+        *,
+        cost_s: float = 0.0,
+        name: str = "real work",
+        limit_s: float = REAL_LIMIT_S,
+    ) -> T:
+        """Await real work, as `real_work` does; returns its result when the cost has passed."""
+        async with self.real_work(cost_s, name=name, limit_s=limit_s):
+            return await awaitable
+
+    def _next_order(self) -> int:
+        self._timers_made += 1
+        return self._timers_made
+
+    def _deliver_ended(self) -> bool:
+        """Charge the real work that has ended, in the order in which it began, whichever really ended first."""
+        ended = sorted(self._ended, key=lambda work: work.order)
+        self._ended.clear()
+        for work in ended:
+            when = _When(round((self.time() + work.cost_s) * 1e9) / 1e9, work.order)
+            super().call_at(when, work.deliver)
+        return bool(ended)
+
+    def _real_time_left_s(self) -> float:
+        """How long the loop may really wait for what is in flight. Raises `StuckWorkError` where that has passed."""
+        now_s = _real_now_s()
+        for work in self._in_flight:
+            if now_s >= work.deadline_s:
+                work.deadline_s = now_s + work.limit_s  # so that the cleaning up after this error can still wait
+                raise StuckWorkError(
+                    f"{work.name} has not ended after {work.limit_s:g} s of real time. The clock stands still while it "
+                    f"runs, so nothing in it may wait for a timer; work that needs longer is given a larger limit_s. "
+                    f"Now {self._pending()}"
+                )
+        return min(work.deadline_s for work in self._in_flight) - now_s
 
     def _cost_of(self, job: partial[Any]) -> float:
         for key in _names_of(job.func):
@@ -128,7 +205,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         woken = [waiter for waiter in self._settling if not waiter.done()]
         self._settling.clear()
         for waiter in woken:
-            waiter.set_result(None)
+            _resolve(waiter)
         return bool(woken)
 
     def _advance(self, seconds: float) -> None:
@@ -145,26 +222,129 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return "pending tasks are\n" + "\n".join(f"  {line}" for line in lines) if lines else "no task is pending"
 
 
+class RealWork:
+    """Work of the real world, entered by `async with` around what waits for it.
+
+    While it is in flight the clock stands still: other tasks of the same instant run, timers do not. When it has ended
+    and nothing else can run at this instant, the time `cost_s` passes, and only then the block is left. An exception
+    leaves the block after its cost as well; cancelling leaves it at once. Work inside other real work belongs to that
+    and costs nothing more. Sockets opened inside are waited for inside real work only.
+    """
+
+    def __init__(self, loop: VirtualLoop, cost_s: float, name: str, limit_s: float) -> None:
+        if cost_s < 0:
+            raise ValueError(f"{name} cannot cost {cost_s} s")
+        self.cost_s = cost_s
+        """Virtual seconds. May be set while the work is in flight, to a duration that is learned only then."""
+        self.name = name
+        self.limit_s = limit_s
+        self.deadline_s = math.inf
+        self.order = 0
+        self.deliver: Callable[[], object] = int
+        self._loop = loop
+        self._outer: RealWork | None = None
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether it has begun and not ended, or belongs to work of which that is true."""
+        return self in self._loop._in_flight or (self._outer is not None and self._outer.in_flight)
+
+    def begin(self) -> None:
+        """Stop the clock."""
+        self.order = self._loop._next_order()
+        self.deadline_s = _real_now_s() + self.limit_s
+        self._loop._in_flight[self] = None
+
+    def end(self, deliver: Callable[[], object]) -> None:
+        """Let the clock move on; `deliver` is called when the cost has passed."""
+        self.deliver = deliver
+        del self._loop._in_flight[self]
+        self._loop._ended.append(self)
+
+    async def __aenter__(self) -> RealWork:
+        self._outer = _work.get()
+        if not self.in_flight:
+            self.begin()
+        _work.set(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _work.set(self._outer)
+        if self not in self._loop._in_flight:
+            return
+        if kind is not None and not issubclass(kind, Exception):
+            del self._loop._in_flight[self]
+            return
+        charged: asyncio.Future[None] = self._loop.create_future()
+        self.end(partial(_resolve, charged))
+        await charged
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+_work: ContextVar[RealWork | None] = ContextVar("_work", default=None)
+
+
+def in_real_work() -> bool:
+    """Whether the running code belongs to real work that is in flight."""
+    work = _work.get()
+    return work is not None and work.in_flight
+
+
+def real_work(
+    cost_s: float = 0.0, *, name: str = "real work", limit_s: float = REAL_LIMIT_S
+) -> AbstractAsyncContextManager[object]:
+    """`VirtualLoop.real_work` of the running loop; on a loop of real time nothing has to be declared."""
+    loop = asyncio.get_running_loop()
+    return loop.real_work(cost_s, name=name, limit_s=limit_s) if isinstance(loop, VirtualLoop) else nullcontext()
+
+
 class _Selector(selectors.DefaultSelector):
     """Stands where asyncio waits. It is asked to wait only when no callback is ready: the moment to move the clock."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
         self._loop = loop
-        self._own = 0
+        self._undeclared: set[int] = set()
 
-    def count_own(self) -> None:
+    def forget_own(self) -> None:
         """Take what is registered now (the loop's self-pipe) for the loop's own, not for something to wait for."""
-        self._own = len(self.get_map())
+        self._undeclared.clear()
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        key = super().register(fileobj, events, data)
+        if not in_real_work():
+            self._undeclared.add(key.fd)
+        return key
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        key = super().unregister(fileobj)
+        self._undeclared.discard(key.fd)
+        return key
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        was_undeclared = self.get_key(fileobj).fd in self._undeclared
+        key = super().modify(fileobj, events, data)  # which on some systems registers anew
+        (self._undeclared.add if was_undeclared else self._undeclared.discard)(key.fd)
+        return key
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         events = super().select(0)
         if events or (timeout is not None and timeout <= 0) or self._loop._wake_settling():
             return events
-        if len(self.get_map()) > self._own:
-            began_s = time.monotonic()
+        if self._loop._in_flight:
+            return super().select(self._loop._real_time_left_s())
+        if self._loop._deliver_ended():
+            return events
+        if self._undeclared:
+            began_s = _real_now_s()
             events = super().select(timeout)
-            waited_s = time.monotonic() - began_s
+            waited_s = _real_now_s() - began_s
             self._loop._advance(waited_s if timeout is None else min(waited_s, timeout) if events else timeout)
             return events
         if timeout is None:
@@ -193,8 +373,9 @@ class _When(float):
 class _Worker:
     """One executor: runs its jobs one at a time in the order of submission, each for as long as it costs."""
 
-    def __init__(self, loop: VirtualLoop) -> None:
+    def __init__(self, loop: VirtualLoop, executor: Executor | None) -> None:
         self._loop = loop
+        self._executor = executor
         self._jobs: deque[tuple[partial[Any], asyncio.Future[Any]]] = deque()
         self._busy = False
 
@@ -214,11 +395,35 @@ class _Worker:
     def _run(self, job: partial[Any], future: asyncio.Future[Any]) -> None:
         deliver: Callable[[], None]
         cost_s = self._loop._cost_of(job)
+        if self._executor is not None and self._executor in self._loop._pools:
+            self._submit(self._executor, job, cost_s, future)
+            return
         try:
             deliver = partial(future.set_result, job())
         except Exception as error:
             deliver = partial(future.set_exception, error)
         self._loop.call_later(cost_s, self._finish, future, deliver)
+
+    def _submit(self, pool: Executor, job: partial[Any], cost_s: float, future: asyncio.Future[Any]) -> None:
+        name = next((str(name) for name in _names_of(job.func) if isinstance(name, str)), repr(job.func))
+        work = RealWork(self._loop, cost_s, f"the job {name} of a pool", self._loop._pools[pool])
+
+        def ended(done: Future[Any]) -> None:
+            error = done.exception()
+            deliver = (
+                partial(future.set_result, done.result()) if error is None else partial(future.set_exception, error)
+            )
+            # The loop is closed where the run has ended without waiting for this job.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(work.end, partial(self._finish, future, deliver))
+
+        work.begin()
+        outer = _work.get()
+        _work.set(work)
+        try:
+            pool.submit(job).add_done_callback(ended)
+        finally:
+            _work.set(outer)
 
     def _finish(self, future: asyncio.Future[Any], deliver: Callable[[], None]) -> None:
         if not future.done():

@@ -4,15 +4,18 @@ import asyncio
 import math
 import random
 import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.testing.clock import EPOCH_S, DeadlockError, VirtualLoop, run
+from realtime.testing.clock import EPOCH_S, DeadlockError, StuckWorkError, VirtualLoop, real_work, run
 
 DAY_S = 86_400.0
 
@@ -316,6 +319,202 @@ def test_a_callback_from_another_thread_is_run() -> None:
         return await future
 
     assert run(main()) == "called"
+
+
+def later(then: Callable[[], object], really_s: float = 0.05) -> threading.Timer:
+    """Calls `then` from a thread after so much real time."""
+    timer = threading.Timer(really_s, then)
+    timer.start()
+    return timer
+
+
+async def answer_of_a_thread(answer: str, really_s: float = 0.05) -> str:
+    loop = this_loop()
+    future: asyncio.Future[str] = loop.create_future()
+    thread = later(lambda: loop.call_soon_threadsafe(future.set_result, answer), really_s)
+    try:
+        return await future
+    finally:
+        thread.join()
+
+
+def test_while_real_work_is_in_flight_the_clock_stands_still_and_then_its_cost_passes() -> None:
+    async def main() -> list[tuple[str, float]]:
+        ran: list[tuple[str, float]] = []
+        for delay_s in (0.0, 0.1, 0.3):
+            this_loop().call_later(delay_s, lambda: ran.append(("timer", this_loop().time())))
+        async with real_work(0.2):
+            ran.append((await answer_of_a_thread("answer"), this_loop().time()))
+        ran.append(("charged", this_loop().time()))
+        await asyncio.sleep(1)
+        return ran
+
+    assert run(main()) == [("timer", 0.0), ("answer", 0.0), ("timer", 0.1), ("charged", 0.2), ("timer", 0.3)]
+
+
+@pytest.mark.parametrize("really_s", [(0.0, 0.1), (0.1, 0.0)])
+@pytest.mark.parametrize("cost_s", [0.0, 0.5])
+def test_real_work_ends_in_the_order_in_which_it_began_whichever_is_faster(
+    really_s: tuple[float, float], cost_s: float
+) -> None:
+    async def main() -> list[tuple[str, float]]:
+        ended: list[tuple[str, float]] = []
+
+        async def work(name: str, really_s: float) -> None:
+            await this_loop().real(answer_of_a_thread("", really_s), cost_s=cost_s)
+            ended.append((name, this_loop().time()))
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(work("first", really_s[0]))
+            group.create_task(work("second", really_s[1]))
+        return ended
+
+    assert run(main()) == [("first", cost_s), ("second", cost_s)]
+
+
+def test_the_cost_may_be_learned_while_the_work_is_in_flight() -> None:
+    async def main() -> float:
+        async with this_loop().real_work() as work:
+            await answer_of_a_thread("")
+            work.cost_s = 1.5
+        return this_loop().time()
+
+    assert run(main()) == 1.5
+
+
+def test_real_work_inside_real_work_belongs_to_it() -> None:
+    async def main() -> float:
+        async with real_work(0.5), real_work(0.25):
+            assert await asyncio.to_thread(str, 1) == "1"
+            await asyncio.create_task(this_loop().real(answer_of_a_thread(""), cost_s=3))
+        return this_loop().time()
+
+    assert run(main()) == 0.5
+
+
+def test_an_error_leaves_real_work_after_its_cost() -> None:
+    async def main() -> float:
+        with pytest.raises(ConnectionError):
+            async with real_work(0.5):
+                raise ConnectionError
+        return this_loop().time()
+
+    assert run(main()) == 0.5
+
+
+def test_cancelling_leaves_real_work_at_once_and_for_nothing() -> None:
+    async def main() -> float:
+        task = asyncio.create_task(this_loop().real(asyncio.Event().wait(), cost_s=0.5))
+        await this_loop().settle()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        return this_loop().time()
+
+    assert run(main()) == 0.0
+
+
+def test_settling_does_not_wait_for_real_work() -> None:
+    async def main() -> list[str]:
+        ran: list[str] = []
+
+        async def work() -> None:
+            async with real_work(0.0):
+                await answer_of_a_thread("")
+            ran.append("work")
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(work())
+            await this_loop().settle()
+            ran.append("settled")
+        return ran
+
+    assert run(main()) == ["settled", "work"]
+
+
+def test_real_work_that_does_not_end_is_an_error_that_names_it() -> None:
+    async def main() -> None:
+        async with real_work(name="asking the weather", limit_s=0.05):
+            await asyncio.sleep(1)
+
+    with pytest.raises(
+        StuckWorkError, match=r"asking the weather has not ended after 0\.05 s(.|\n)*limit_s(.|\n)*pending"
+    ):
+        run(main())
+
+
+def test_a_negative_cost_of_real_work_is_refused() -> None:
+    async def main() -> None:
+        async with real_work(-1.0):
+            pass
+
+    with pytest.raises(ValueError, match="cannot cost"):
+        run(main())
+
+
+def test_a_subprocess_and_a_socket_are_real_work() -> None:
+    async def main() -> tuple[bytes, bytes, float]:
+        async with real_work(0.5):
+            process = await asyncio.create_subprocess_exec(sys.executable, "-c", "print('hi')", stdout=subprocess.PIPE)
+            printed, _ = await process.communicate()
+        with closing(socket.create_server(("127.0.0.1", 0))) as server:
+            async with real_work(0.25):
+                reader, writer = await asyncio.open_connection(*server.getsockname())
+                with closing(server.accept()[0]) as peer:
+                    answer = later(lambda: peer.sendall(b"hello\n"))
+                    line = await reader.readline()
+                    answer.join()
+                    # The open connection does not set the pace once the work has ended.
+                    this_loop().call_later(3600, writer.close)
+            await asyncio.sleep(7200)
+        return printed.strip(), line, this_loop().time()
+
+    assert run(main()) == (b"hi", b"hello\n", 7200.75)
+
+
+def test_real_work_needs_no_declaration_on_a_real_loop() -> None:
+    async def main() -> str:
+        async with real_work(3600):
+            return await asyncio.to_thread(str, 1)
+
+    assert asyncio.run(main()) == "1"
+
+
+def test_a_declared_pool_works_in_its_threads_and_is_charged_the_declared_cost(executor: ThreadPoolExecutor) -> None:
+    async def main() -> list[tuple[str, float]]:
+        done: list[tuple[str, float]] = []
+
+        def work(name: str) -> str:
+            assert threading.current_thread() is not threading.main_thread()
+            return name
+
+        async def job(name: str) -> None:
+            done.append((await this_loop().run_in_executor(executor, work, name), this_loop().time()))
+
+        this_loop().declare_pool(executor)
+        this_loop().declare_cost(work, 0.25)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(job("first"))
+            group.create_task(job("second"))
+        with pytest.raises(ValueError, match="invalid literal"):
+            await this_loop().run_in_executor(executor, int, "x")
+        return done
+
+    assert run(main()) == [("first", 0.25), ("second", 0.5)]
+
+
+def test_a_job_of_a_pool_that_does_not_end_is_an_error_that_names_it(executor: ThreadPoolExecutor) -> None:
+    stop = threading.Event()
+
+    async def main() -> None:
+        this_loop().declare_pool(executor, limit_s=0.05)
+        await this_loop().run_in_executor(executor, stop.wait)
+
+    try:
+        with pytest.raises(StuckWorkError, match=r"the job Event\.wait of a pool has not ended after 0\.05 s"):
+            run(main())
+    finally:
+        stop.set()
 
 
 @given(seed=st.integers(0, 2**32))
