@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from realtime.errors import ClientError
+from realtime.runtime import Runtime
 from realtime.server.archive import Archive
 from realtime.server.recordings import Recordings
 from realtime.session import Session
@@ -63,6 +64,8 @@ class Calls:
         """Keeps the sound of those that consent; None where nothing does."""
         self.sessions: dict[str, Session] = {}
         """By `call_id`."""
+        self.make_runtime: Callable[[asyncio.AbstractEventLoop], Runtime] = Runtime.of_loop
+        """Gives a socket its time, ids and chance; in tests and replays they are the same each time."""
         self.on_call: list[Callable[[Session], None]] = []
         """Called with each call before anything has happened in it."""
         self.draining = False

@@ -43,7 +43,7 @@ def dashscope_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSetti
         if not model:
             await _deny(websocket, 400, "InvalidParameter: give a model in the URL, ?model=")
             return
-        runtime = settings.make_runtime(asyncio.get_running_loop())
+        runtime = calls.make_runtime(asyncio.get_running_loop())
         dialect = DashScopeDialect(model, runtime, idle_s=settings.limits.idle_s)
         await websocket.accept()
         socket = ClientSocket(

@@ -57,7 +57,7 @@ def gemini_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
         if not gate.shows_token(websocket) and not _shows_ephemeral_token(websocket, settings):
             await _refuse_key(websocket)
             return
-        runtime = settings.make_runtime(asyncio.get_running_loop())
+        runtime = calls.make_runtime(asyncio.get_running_loop())
         dialect = GeminiDialect(runtime, life_s=settings.limits.call_s, drain_s=settings.drain_s)
         socket = ClientSocket(
             websocket,

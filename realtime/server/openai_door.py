@@ -49,7 +49,7 @@ def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
             if not gate.shows_token(request):
                 raise _wrong_key()
             body = await _body(request, body_bytes)
-            made = secrets.issue(body, settings.make_runtime(asyncio.get_running_loop()))
+            made = secrets.issue(body, calls.make_runtime(asyncio.get_running_loop()))
             return JSONResponse(made, headers={"cache-control": "no-store"})
         except Refusal as error:
             return _http_error(error)
@@ -61,7 +61,7 @@ def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
             logger.warning("a socket was refused: %s", refusal)
             await websocket.close(1008, refusal)
             return
-        runtime = settings.make_runtime(asyncio.get_running_loop())
+        runtime = calls.make_runtime(asyncio.get_running_loop())
         offered = websocket.scope.get("subprotocols", ())
         subprotocol = SUBPROTOCOL if SUBPROTOCOL in offered else None
         value = _client_secret(websocket)

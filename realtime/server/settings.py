@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from realtime.runtime import Runtime
 from realtime.session import Limits
 
 
@@ -44,8 +41,6 @@ class ServerSettings:
     """Whether `GET /api/calls` tells a user's calls. User ids are guessed easily: not where everybody may come in."""
     record_to: str | None = None
     """The folder for recordings of calls whose client asks for one; null: nothing is recorded."""
-    make_runtime: Callable[[asyncio.AbstractEventLoop], Runtime] = field(default=Runtime.of_loop, repr=False)
-    """Gives a socket its time, ids and chance. For tests and replays, in which they are the same each time."""
     fronts: tuple[str, ...] | None = None
     """The protocols of other services that are spoken: `openai`, `gemini`, `dashscope`; null: all of them."""
 

@@ -92,7 +92,7 @@ class ClientSocket:
         self._calls = calls
         self._settings = settings
         self._record = calls.recordings.begin if calls.recordings is not None else None
-        self._runtime = settings.make_runtime(asyncio.get_running_loop())
+        self._runtime = calls.make_runtime(asyncio.get_running_loop())
         self._direct: DirectSocket | None = websocket.scope.get("extensions", {}).get(EXTENSION)
         self._sink = SocketSink(websocket.send, self._closing, self._direct)
         self._deadline: asyncio.Timeout | None = None
