@@ -47,8 +47,20 @@ ToolUseEvent = m.ModelResponseToolUseDeltaEvent | m.ModelResponseToolUseDoneEven
 class Tools(Protocol):
     """Who runs tools."""
 
+    def asks(self, call: ToolCallBlock) -> bool:
+        """Whether the user has to agree before it runs."""
+        ...
+
     def start_tool(self, call: ToolCallBlock) -> None:
-        """Run it; `Answers.tool_done` is called with the result, later."""
+        """Run it, where it is `asking` only with the user's consent; `Answers.tool_done` gets the result, later."""
+        ...
+
+    def confirm_tool(self, call_id: str, answer: ToolCallBlock | str) -> bool:
+        """The user lets this run, or refuses in these words; False if no call of this id asks."""
+        ...
+
+    def withdraw_questions(self) -> None:
+        """Stop the calls that still wait for the user's consent; each gets a result, with state `interrupted`."""
         ...
 
     def answer_tool(self, result: ToolResultBlock) -> bool:
@@ -89,6 +101,8 @@ class Answers:
         self._format: AudioFormat | None = None
         self._ms_per_byte = 0.0
         self._responses: dict[str, Response] = {}
+        self._questions: dict[str, tuple[str, ToolCallBlock]] = {}
+        """The calls that wait for the user's consent, by their id: where they stand in the conversation."""
         self._active: Response | None = None
         # Responses asked for that have not begun: still wanted, and no longer wanted (they come first).
         self._awaited = 0
@@ -155,6 +169,8 @@ class Answers:
         heard_ms = {item_id: self._ears.heard_ms(item_id) for item_id in self._reply_items}
         if Action.FLUSH in actions:
             self._emit(s.ServerAudioFlushEvent(reason=reason))
+        # What the user says now may change what was asked: the model may ask again.
+        self._tools.withdraw_questions()
         active = self._active
         if Action.CANCEL in actions and active is not None:
             self._send(base.ResponseCancel(active.id))
@@ -455,15 +471,41 @@ class Answers:
             # One result cannot answer two calls: the first one counts.
             logger.warning("a second tool call with the same id was ignored: type=%s", event.type)
             return
-        self._report.forward(event)
         if isinstance(event, m.ModelResponseToolUseDeltaEvent):
+            self._report.forward(event)
             return
+        if self._tools.asks(call):
+            call = msgspec.structs.replace(call, state="asking")
+            self._questions[call.id] = (event.item_id, call)
+        self._report.forward(msgspec.structs.replace(event, tool_use=call))
         response.calls[call.id] = call
         response.unanswered.add(call.id)
         # A tool may change the world: what led to it can no longer be undone.
         self._turn.withdrawable = False
         self._conversation.add_tool_call(event.item_id, call)
         self._tools.start_tool(call)
+
+    def confirm(self, call_id: str, confirmed: bool, *, words: str = "", changed: ToolCallBlock | None = None) -> bool:
+        """The user's answer to a call that asks: it runs, perhaps `changed`, or is refused, perhaps for a reason.
+
+        False where no call of this id asks.
+        """
+        item_id, call = self._questions.get(call_id, ("", None))
+        if call is None:
+            return False
+        allowed = msgspec.structs.replace(call, state="allowed")
+        if changed is not None:
+            allowed = msgspec.structs.replace(allowed, name=changed.name, input=changed.input)
+        refusal = f"the user refused{f': {words}' if words else ''}"
+        if not self._tools.confirm_tool(call_id, allowed if confirmed else refusal):
+            return False
+        del self._questions[call_id]
+        if confirmed:
+            item = Item(id=item_id, type="tool_call", tool_call=allowed)
+            if item_id in self._conversation:
+                self._conversation.add(item)
+            self._report.item_done(item)
+        return True
 
     def answered_by_client(self, call_id: str) -> None:
         """The client has delivered a result, which `tool_done` will be called with."""
@@ -489,6 +531,7 @@ class Answers:
     def tool_done(self, result: ToolResultBlock) -> None:
         """A tool has returned, failed or was cancelled: tell everybody; after the last one the model goes on."""
         response = next((one for one in self._responses.values() if result.id in one.unanswered), None)
+        self._questions.pop(result.id, None)
         item_id = self._runtime.new_id("item")
         self._conversation.add_tool_result(item_id, result)
         self._emit(

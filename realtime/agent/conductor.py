@@ -33,7 +33,7 @@ from realtime.event.base import (
     ResponseOverrides,
 )
 from realtime.event.config import TurnAuthority
-from realtime.message import ToolResultBlock
+from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model import base
 from realtime.state.conversation import without_pictures
 from realtime.turn import Action, Signal, State, Turn
@@ -155,6 +155,9 @@ class Conductor:
                     self._signal(Signal.CANCEL)
                 elif self._answers.runs_beside(event.response_id):
                     self._send(base.ResponseCancel(event.response_id))
+            case c.ClientToolResultEvent(confirmed=bool(confirmed)):
+                words = ToolResultBlock(id=event.id, name=event.name, output=event.output).output_text()
+                self.confirm(event.id, confirmed, words=words)
             case c.ClientToolResultEvent():
                 result = ToolResultBlock(id=event.id, name=event.name, output=event.output)
                 if not self._tools.answer_tool(result):
@@ -439,6 +442,11 @@ class Conductor:
                 pass
             case _:
                 assert_never(event)
+
+    def confirm(self, call_id: str, confirmed: bool, *, words: str = "", changed: ToolCallBlock | None = None) -> None:
+        """The user's answer to a call that asks (see `Answers.confirm`). Raises ClientError if none of this id does."""
+        if not self._answers.confirm(call_id, confirmed, words=words, changed=changed):
+            raise ClientError(f"no tool call with the id {call_id!r} asks for consent", code="unknown_tool_call")
 
     def tool_done(self, result: ToolResultBlock) -> None:
         """A tool has returned, failed or was cancelled."""

@@ -13,7 +13,7 @@ from realtime.agent.audio_input import Detector
 from realtime.agent.conductor import Conductor
 from realtime.agent.host import Host
 from realtime.agent.replying import OwnCall, ReplyQueue
-from realtime.agent.tools import DEFAULT_TOOL_TIMEOUT_S, ToolRunner
+from realtime.agent.tools import DEFAULT_CLIENT_TOOL_TIMEOUT_S, DEFAULT_TOOL_TIMEOUT_S, ToolRunner
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
@@ -25,7 +25,7 @@ from realtime.event.reply import (
     UserConfirmResultEvent,
     UserInterruptEvent,
 )
-from realtime.message import Msg
+from realtime.message import ConfirmResult, Msg
 from realtime.model.base import Connection, RealtimeModel, SessionUpdate, Settings
 from realtime.runtime import Runtime
 from realtime.tool import Toolkit
@@ -49,6 +49,7 @@ class RealtimeAgent:
     provider where its profile has a detector, else this server). `voice` overrides the model's own. `make_detector`
     makes the detector that this server uses where it decides; the default is Silero VAD. A client that declares a tool
     with the name of one of the toolkit is refused, unless `client_may_replace_tools`: its tool then takes the calls.
+    `client_timeout_s` is how long the client has for the result of its tool and the user for consent to a call.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class RealtimeAgent:
         voice: str | None = None,
         agent_id: str | None = None,
         tool_timeout_s: float = DEFAULT_TOOL_TIMEOUT_S,
+        client_timeout_s: float = DEFAULT_CLIENT_TOOL_TIMEOUT_S,
         make_detector: DetectorFactory | None = None,
         client_may_replace_tools: bool = False,
     ) -> None:
@@ -72,6 +74,7 @@ class RealtimeAgent:
         self.agent_id = agent_id
         self._config = SessionConfig(turn_detection=turn_detection, voice=voice)
         self._tool_timeout_s = tool_timeout_s
+        self._client_timeout_s = client_timeout_s
         self._make_detector = make_detector or _silero_detector
         self._client_may_replace_tools = client_may_replace_tools
         self._host: Host | None = None
@@ -134,8 +137,8 @@ class RealtimeAgent:
 
         The agent goes on to speak as in any call; `keeps_audio` puts the speech into the events as well. It begins when
         nothing is being said any more; callers are served in order. Words may be cut by what the user says meanwhile.
-        Tools that run in the client are answered by `handle_input`. Closing the stream (`contextlib.aclosing`) or
-        cancelling whoever reads it cancels the response.
+        Tools that run in the client, and calls that ask for the user's consent, are answered by `send`. Closing the
+        stream (`contextlib.aclosing`) or cancelling whoever reads it cancels the response.
 
         Raises UsageError before `start`, ClientError for what the model cannot take, ProviderError where it refuses.
         """
@@ -165,10 +168,11 @@ class RealtimeAgent:
         return await self.reply(msg)
 
     async def send(self, event: InputEvent) -> None:
-        """Answer a reply that goes on: with the results of tools that run elsewhere, or that it is to stop.
+        """Answer a reply that goes on: with the results of tools that run elsewhere, with the user's answers to calls
+        that ask for consent (name and input of the call may be changed), or that it is to stop.
 
-        Raises UsageError before `start`; ClientError for a call that does not wait, with the results before it taken,
-        and for a confirmation, since nothing is asked yet.
+        Raises UsageError before `start` and for permission rules, which nobody suggests; ClientError for a call that
+        does not wait. What stands before it is done.
         """
         match event:
             case ExternalExecutionResultEvent():
@@ -177,7 +181,8 @@ class RealtimeAgent:
             case UserInterruptEvent():
                 self._act(c.ClientResponseCancelEvent())
             case UserConfirmResultEvent():
-                raise ClientError("no tool call waits for the user's answer", code="unknown_tool_call")
+                for answer in event.confirm_results:
+                    self._confirm(answer)
             case _:
                 assert_never(event)
 
@@ -247,6 +252,14 @@ class RealtimeAgent:
         if self._conductor is None:
             raise UsageError("the agent is not running: call start() first", code="agent_not_running")
         self._conductor.on_client(event)
+
+    def _confirm(self, answer: ConfirmResult) -> None:
+        """See `send`."""
+        if self._conductor is None:
+            raise UsageError("the agent is not running: call start() first", code="agent_not_running")
+        if answer.rules:
+            raise UsageError("permission rules are not kept: answer each call", code="unsupported_rules")
+        self._conductor.confirm(answer.tool_call.id, answer.confirmed, changed=answer.tool_call)
 
     def configure(self, change: SessionConfig) -> SessionConfig:
         """Apply new settings to the running agent; returns the effective ones.
@@ -333,7 +346,13 @@ class RealtimeAgent:
         host = self._host
         try:
             async with asyncio.TaskGroup() as group:
-                self._tools = tools = ToolRunner(group, self.toolkit, self._tool_done, timeout_s=self._tool_timeout_s)
+                self._tools = tools = ToolRunner(
+                    group,
+                    self.toolkit,
+                    self._tool_done,
+                    timeout_s=self._tool_timeout_s,
+                    client_timeout_s=self._client_timeout_s,
+                )
                 connection = await self.model.connect(
                     settings=self._settings(),
                     on_event=self._on_model_event,

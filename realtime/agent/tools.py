@@ -1,9 +1,14 @@
-"""Running the tools that a model asks for: ours in a task each, the client's by waiting for its answer."""
+"""Running the tools that a model asks for: ours in a task each, the client's by waiting for its answer.
+
+One of ours that needs the user's consent waits for that first, as long as a client's tool waits for its result.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+
+import msgspec
 
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock
@@ -14,7 +19,11 @@ DEFAULT_CLIENT_TOOL_TIMEOUT_S = 60.0
 
 
 class ToolRunner:
-    """Runs tool calls inside the agent's task group; `on_result` gets one result per call, in any order."""
+    """Runs tool calls inside the agent's task group; `on_result` gets one result per call, in any order.
+
+    `client_timeout_s`: how long the client has for the result of its tool, and the user for an answer. Silence is a
+    refusal.
+    """
 
     def __init__(
         self,
@@ -31,21 +40,30 @@ class ToolRunner:
         self._timeout_s = timeout_s
         self._client_timeout_s = client_timeout_s
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        """Of the calls that have no result yet."""
         self._asked: dict[str, asyncio.Future[ToolResultBlock]] = {}
+        self._questions: dict[str, asyncio.Future[ToolCallBlock | str]] = {}
+        """Calls that wait for the user: what shall run, or the words of a refusal."""
         self._client_tools: frozenset[str] = frozenset()
 
     def set_client_tools(self, tools: tuple[ToolDeclaration, ...]) -> None:
         """Which tools run in the client, also where one of ours has the same name (see `RealtimeAgent`)."""
         self._client_tools = frozenset(tool.name for tool in tools)
 
+    def asks(self, call: ToolCallBlock) -> bool:
+        """Whether the user has to agree before the call runs."""
+        return call.name not in self._client_tools and self._toolkit.asks(call)
+
     def start_tool(self, call: ToolCallBlock) -> None:
-        """Run the call beside everything else."""
-        if call.name in self._client_tools:
-            # The client may answer before the task has begun.
+        """Run the call beside everything else, once the user has agreed where it is `asking`."""
+        # The answer may come before the task has begun.
+        if call.state == "asking":
+            self._questions[call.id] = asyncio.get_running_loop().create_future()
+        elif call.name in self._client_tools:
             self._asked[call.id] = asyncio.get_running_loop().create_future()
         task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task
-        task.add_done_callback(lambda _: self._forget(call.id))
+        task.add_done_callback(lambda done: self._ended(call, done))
 
     def answer_tool(self, result: ToolResultBlock) -> bool:
         """The client's answer; False where no such call is open."""
@@ -55,24 +73,52 @@ class ToolRunner:
         asked.set_result(result)
         return True
 
+    def confirm_tool(self, call_id: str, answer: ToolCallBlock | str) -> bool:
+        """The user's answer: the call as it shall run, or the words of a refusal. False where none of this id asks."""
+        question = self._questions.get(call_id)
+        if question is None or question.done():
+            return False
+        question.set_result(answer)
+        return True
+
+    def withdraw_questions(self) -> None:
+        """Nobody waits for the user's consent any more: those calls end, with state `interrupted`."""
+        for call_id, question in [*self._questions.items()]:
+            if not question.done():
+                question.cancel()
+                self._tasks[call_id].cancel()
+
     def cancel_tools(self) -> None:
         """Stop every running call; each still yields a result, with state `interrupted`."""
+        self.withdraw_questions()
         for task in [*self._tasks.values()]:
             task.cancel()
 
     async def _run(self, call: ToolCallBlock) -> None:
         try:
-            asked = self._asked.get(call.id)
+            asked, question = self._asked.get(call.id), self._questions.get(call.id)
             if asked is not None:
                 result = await self._ask_client(call, asked)
+            elif question is not None:
+                result = await self._ask_user(call, question)
             else:
                 result = await self._toolkit.run(call, timeout_s=self._timeout_s)
         except asyncio.CancelledError:
-            self._on_result(
-                ToolResultBlock(id=call.id, name=call.name, output="interrupted by the user", state="interrupted")
-            )
+            self._interrupted(call)
             raise
-        self._on_result(result)
+        self._tell(result)
+
+    async def _ask_user(self, call: ToolCallBlock, question: asyncio.Future[ToolCallBlock | str]) -> ToolResultBlock:
+        try:
+            async with asyncio.timeout(self._client_timeout_s):
+                answer = await question
+        except TimeoutError:
+            answer = f"the user did not answer within {self._client_timeout_s:g} s, which counts as a refusal"
+        if isinstance(answer, str):
+            return ToolResultBlock(id=call.id, name=call.name, output=answer, state="denied")
+        result = await self._toolkit.run(answer, timeout_s=self._timeout_s)
+        # The model knows the call by the name that it gave.
+        return msgspec.structs.replace(result, id=call.id, name=call.name)
 
     async def _ask_client(self, call: ToolCallBlock, asked: asyncio.Future[ToolResultBlock]) -> ToolResultBlock:
         try:
@@ -82,6 +128,17 @@ class ToolRunner:
             text = f"the client did not answer within {self._client_timeout_s:g} s"
             return ToolResultBlock(id=call.id, name=call.name, output=text, state="error")
 
-    def _forget(self, call_id: str) -> None:
-        self._tasks.pop(call_id, None)
-        self._asked.pop(call_id, None)
+    def _interrupted(self, call: ToolCallBlock) -> None:
+        text = "interrupted by the user"
+        self._tell(ToolResultBlock(id=call.id, name=call.name, output=text, state="interrupted"))
+
+    def _tell(self, result: ToolResultBlock) -> None:
+        self._tasks.pop(result.id, None)
+        self._asked.pop(result.id, None)
+        self._questions.pop(result.id, None)
+        self._on_result(result)
+
+    def _ended(self, call: ToolCallBlock, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(call.id) is task:
+            # Cancelled before its first step: nothing of it ran, not even what tells that.
+            self._interrupted(call)

@@ -106,11 +106,13 @@ class ClientImageAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="cl
 
 
 class ClientToolResultEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_tool_result"):
-    """The result of a tool that runs in the client."""
+    """The result of a tool that runs in the client; or, with `confirmed`, the user's answer to a call of the server's
+    that is `asking`. The `output` of a refusal is told to the model as its reason, that of a consent to nobody."""
 
     id: str
     name: str
     output: ToolOutput
+    confirmed: bool | None = None
 
 
 class ClientPlaybackAckEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_playback_ack"):

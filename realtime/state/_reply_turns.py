@@ -12,7 +12,7 @@ from typing import Any
 
 from realtime.event import reply as r
 from realtime.event import server as s
-from realtime.message import Base64Source, FinishedReason, TextBlock, ToolCallBlock, ToolResultBlock
+from realtime.message import Base64Source, ConfirmResult, FinishedReason, TextBlock, ToolCallBlock, ToolResultBlock
 
 HASTY_MS = 1_500
 """So long after the end of a turn the user may still go on with the same one (`realtime.turn`: 800 ms, and at most
@@ -177,6 +177,8 @@ class _Call:
     """Its input is."""
     ended: bool = False
     """Its input block is."""
+    asks: bool = False
+    """It waits for the user's consent."""
     running: bool = False
     """Its result has begun."""
     result: ToolResultBlock | None = None
@@ -295,6 +297,24 @@ class AgentReply:
         if complete:
             known.complete = True
             self._end_input(known)
+            if call.state == "asking":
+                known.asks = True
+                block = ToolCallBlock(id=known.block_id, name=known.name, input=known.input, state="asking")
+                self._emit(r.RequireUserConfirmEvent, tool_calls=[block])
+
+    def allow(self, call: ToolCallBlock) -> None:
+        """The user lets a call run that asks, as `call` says."""
+        known = self._calls.get(call.id)
+        if known is not None and known.asks and not known.answered:
+            known.name, known.input = call.name, call.input
+            self._answer(known, confirmed=True)
+            if self.response_id is None:
+                self._start_result(known)
+
+    def _answer(self, call: _Call, *, confirmed: bool) -> None:
+        call.asks = False
+        block = ToolCallBlock(id=call.block_id, name=call.name, input=call.input)
+        self._emit(r.UserConfirmResultEvent, confirm_results=[ConfirmResult(confirmed=confirmed, tool_call=block)])
 
     def take_result(self, result: ToolResultBlock) -> bool:
         """What a tool returned; it is told once the model has said what else it had to. False: nobody waits for it."""
@@ -323,7 +343,7 @@ class AgentReply:
                 self._tell_result(call, call.result)
             elif call.external:
                 external.append(call)
-            elif not call.running:
+            elif not call.running and not call.asks:
                 self._start_result(call)
         if external:
             blocks = [ToolCallBlock(id=one.block_id, name=one.name, input=one.input) for one in external]
@@ -343,6 +363,8 @@ class AgentReply:
             block = ToolResultBlock(id=call.block_id, name=call.name, output=result.output, state=result.state)
             self._emit(r.ExternalExecutionResultEvent, execution_results=[block])
             return
+        if call.asks and result.state == "denied":
+            self._answer(call, confirmed=False)
         self._start_result(call)
         parts = [TextBlock(text=result.output, id="")] if isinstance(result.output, str) else result.output
         for part in parts:

@@ -8,6 +8,7 @@
 | words of an answer, spoken or written | a text block per item |
 | its audio, where `keeps_audio` | a data block per item: all that was said, whatever was heard of it |
 | tool use | TOOL_CALL_*, and as soon as the model has finished TOOL_RESULT_START, or REQUIRE_EXTERNAL_EXECUTION |
+| a call that is `asking` | REQUIRE_USER_CONFIRM; the user's answer USER_CONFIRM_RESULT |
 | a tool's result | TOOL_RESULT_*, or EXTERNAL_EXECUTION_RESULT where the tool runs in the client |
 | `agent_response_done` | MODEL_CALL_END |
 | `agent_error` | the reason of a reply that fails; CUSTOM `error` where it ends none |
@@ -339,6 +340,11 @@ class ReplyProjection:
         self._remember(item.id, reply_id)
 
     def _item_done(self, item: Item) -> None:
+        if (call := item.tool_call) is not None:
+            if call.state == "allowed":
+                for reply in self._agents:
+                    reply.allow(call)
+            return
         if (user := self._users.get(item.id)) is not None:
             if user.text.words.strip() != item.text:
                 user.text.settle(item.text)

@@ -38,6 +38,7 @@ class _Tool:
     function: Callable[..., Any]
     arguments: Arguments
     is_async: bool
+    confirm: bool
 
 
 class Toolkit:
@@ -45,20 +46,32 @@ class Toolkit:
 
     A tool is a plain function, `async` or not, whose signature and docstring (Google, numpy or reST) say all there is
     to say. Plain functions run in `executor` (None: the loop's own), so they may block. What a function returns becomes
-    the result: a text as it is, content blocks as they are, None as "done", anything else as JSON text.
+    the result: a text as it is, content blocks as they are, None as "done", anything else as JSON text. An agent runs
+    those in `confirm` only when the user has agreed to the call.
     """
 
-    def __init__(self, functions: Iterable[Callable[..., Any]] = (), *, executor: Executor | None = None) -> None:
+    def __init__(
+        self,
+        functions: Iterable[Callable[..., Any]] = (),
+        *,
+        confirm: Iterable[Callable[..., Any]] = (),
+        executor: Executor | None = None,
+    ) -> None:
         self._executor = executor
         self._tools: dict[str, _Tool] = {}
         for function in functions:
             self.register(function)
+        for function in confirm:
+            self.register(function, confirm=True)
 
-    def register(self, function: Function, *, name: str | None = None, description: str | None = None) -> Function:
+    def register(
+        self, function: Function, *, name: str | None = None, description: str | None = None, confirm: bool = False
+    ) -> Function:
         """Add a function, under its own name and with its docstring's description unless others are given.
 
-        Returns the function, so it serves as a decorator. Raises UsageError (`bad_tool`) for a name that is taken or
-        that providers refuse, and for a function whose arguments cannot be described.
+        `confirm`: an agent asks the user before each call. Returns the function, so it serves as a decorator. Raises
+        UsageError (`bad_tool`) for a name that is taken or that providers refuse, and for a function whose arguments
+        cannot be described.
         """
         plain = _unbound(function)
         name = name or str(getattr(plain, "__name__", type(plain).__name__))
@@ -77,7 +90,7 @@ class Toolkit:
         declaration = ToolDeclaration(
             name=name, description=said if description is None else description, parameters=arguments.schema
         )
-        self._tools[name] = _Tool(declaration, function, arguments, inspect.iscoroutinefunction(body))
+        self._tools[name] = _Tool(declaration, function, arguments, inspect.iscoroutinefunction(body), confirm)
         return function
 
     def __contains__(self, name: object) -> bool:
@@ -90,8 +103,19 @@ class Toolkit:
         """What the model is told about each tool, in the order of registration."""
         return tuple(tool.declaration for tool in self._tools.values())
 
+    def asks(self, call: ToolCallBlock) -> bool:
+        """Whether the user has to agree before `call` runs. Nobody is asked about arguments that are wrong anyway."""
+        tool = self._tools.get(call.name)
+        if tool is None or not tool.confirm:
+            return False
+        try:
+            tool.arguments.read(call.input)
+        except ValueError:
+            return False
+        return True
+
     async def run(self, call: ToolCallBlock, *, timeout_s: float | None = DEFAULT_TIMEOUT_S) -> ToolResultBlock:
-        """Run one call; calls may run at the same time. `timeout_s=None` waits for ever.
+        """Run one call, whether or not it `asks`; calls may run at the same time. `timeout_s=None` waits for ever.
 
         Whatever goes wrong (no such tool, wrong arguments, an exception, the time is up) is a result with state
         `error` that tells the model what happened. Raises nothing but CancelledError: cancelling ends an `async`

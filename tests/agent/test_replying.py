@@ -26,6 +26,7 @@ from realtime.event.reply import (
 from realtime.message import (
     AssistantMsg,
     Base64Source,
+    ConfirmResult,
     DataBlock,
     Msg,
     SystemMsg,
@@ -182,7 +183,10 @@ async def test_a_reply_can_be_stopped_by_an_event() -> None:
         stranger = ToolResultBlock(id="call_9", name="where", output="Oslo")
         for refused in (
             ExternalExecutionResultEvent(reply_id="resp_1", execution_results=[stranger]),
-            UserConfirmResultEvent(reply_id="resp_1", confirm_results=[]),
+            UserConfirmResultEvent(
+                reply_id="resp_1",
+                confirm_results=[ConfirmResult(confirmed=True, tool_call=ToolCallBlock(id="call_9", name="where"))],
+            ),
         ):
             with pytest.raises(ClientError) as error:
                 await agent.send(refused)

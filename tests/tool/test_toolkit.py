@@ -99,12 +99,30 @@ def counting() -> Iterator[int]:
         (counting, {}, "tool 'counting' is a generator"),
     ],
 )
-def test_what_cannot_be_a_tool_is_refused(function: Any, options: dict[str, str], sentence: str) -> None:
+def test_what_cannot_be_a_tool_is_refused(function: Any, options: dict[str, Any], sentence: str) -> None:
     toolkit = Toolkit([get_weather])
     with pytest.raises(UsageError, match=sentence) as refusal:
         toolkit.register(function, **options)
     assert refusal.value.code == "bad_tool"
     assert len(toolkit) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "asks"),
+    [
+        ("get_weather", '{"city": "Rome"}', True),
+        ("later", '{"city": "Rome"}', True),
+        ("wait_for", '{"seconds": 1}', False),
+        ("get_weather", '{"days": 2}', False),
+        ("nowhere", "{}", False),
+    ],
+    ids=["in-the-constructor", "registered", "not-asked-for", "wrong-arguments", "unknown"],
+)
+def test_the_user_is_asked_before_a_call_that_could_run(name: str, text: str, asks: bool) -> None:
+    toolkit = Toolkit([wait_for], confirm=[get_weather])
+    toolkit.register(get_weather, name="later", confirm=True)
+    assert [one.name for one in toolkit.declarations()] == ["wait_for", "get_weather", "later"]
+    assert toolkit.asks(ToolCallBlock(id="c1", name=name, input=text)) is asks
 
 
 async def test_a_plain_function_answers() -> None:

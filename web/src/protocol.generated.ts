@@ -390,7 +390,10 @@ export interface ClientImageAppendEvent {
   format?: ImageFormat;
 }
 
-/** The result of a tool that runs in the client. */
+/**
+ * The result of a tool that runs in the client; or, with `confirmed`, the user's answer to a call of the server's
+ * that is `asking`. The `output` of a refusal is told to the model as its reason, that of a consent to nobody.
+ */
 export interface ClientToolResultEvent {
   type: "client_tool_result";
   session_id?: string | null;
@@ -398,6 +401,7 @@ export interface ClientToolResultEvent {
   id: string;
   name: string;
   output: string | (TextBlockInput | DataBlockInput)[];
+  confirmed?: boolean | null;
 }
 
 /**
