@@ -1,0 +1,215 @@
+"""What a test in virtual time must not do: read the real clock, sleep, start a thread or a subprocess, open a socket.
+
+Each of these makes a run depend on how fast the machine is. A `Guard` refuses them while a `VirtualLoop` runs, with an
+error that names file, line and remedy, and keeps what it refused: a server that survives the error has not passed.
+
+Allowed are real work that is declared (`realtime.testing.clock`: `real_work`, `declare_pool`), the standard library's
+own looks at the clock (log records, random seeds, temporary names), modules while they are being imported, pytest,
+Hypothesis, coverage, and what only stamps log records. Other threads and real loops are not looked at.
+
+The guard replaces functions of `time`, `threading`, `subprocess`, `os` and the loop's selector while it is entered, and
+`from time import monotonic` in modules that are loaded by then; nothing is traced. So it does not see:
+
+- `datetime.now()` and `date.today()`: methods of a built-in type, which cannot be replaced without breaking
+  `isinstance`. Ruff's rules DTZ find them.
+- a clock that was kept before: a default argument, a field of an object, `functools.partial(time.time)`.
+- threads and clocks of compiled libraries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from types import BuiltinFunctionType, FrameType, ModuleType
+from typing import Any
+from weakref import WeakSet
+
+from realtime.testing.clock import VirtualLoop, _Selector, in_real_work
+
+CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")
+"""The functions of `time` that are refused."""
+
+EXEMPT = frozenset(
+    {
+        *("pytest", "_pytest", "pluggy", "pytest_asyncio", "pytest_timeout", "xdist", "execnet", "hypothesis"),
+        *("coverage", "pytest_cov", "pydevd", "_pydevd_bundle", "realtime.testing"),
+        *("loguru", "structlog", "opentelemetry"),
+    }
+)
+"""Modules, with what is below them, that may do all of this: those that run tests and those that stamp log records."""
+
+TRANSPARENT = frozenset({"realtime.runtime", "realtime.testing.guard"})
+"""Modules that read the clock for whoever calls them, who is to blame then."""
+
+_REMEDIES = {
+    "clock": "take the time from the event loop (`asyncio.get_running_loop().time()`) or from the session's `Runtime`",
+    "sleep": "`await asyncio.sleep(...)` instead, which takes no real time",
+    "work": "do it inside `async with realtime.testing.real_work(cost_s=...)`, or declare the executor with "
+    "`loop.declare_pool(executor)`",
+}
+
+
+class UndeclaredRealityError(AssertionError):
+    """Code that runs in virtual time did what only the real world decides. The text names place and remedy."""
+
+
+class Guard:
+    """Refuses the real world to virtual loops while it is entered (`with`).
+
+    `allow` names modules that may touch it, with what is below them, as in `("tenacity", "shop.metrics")`. Guards may
+    be nested; the inner one decides.
+    """
+
+    def __init__(self, *, allow: Iterable[str] = ()) -> None:
+        self.refused: list[str] = []
+        """The text of each refusal, in order, also of those the program has survived."""
+        self._exempt = EXEMPT | frozenset(allow)
+        self._outer: Guard | None = None
+
+    def __enter__(self) -> Guard:
+        global _guard
+        self._outer = _guard
+        if _guard is None:
+            _replace_all()
+        _guard = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        global _guard
+        _guard = self._outer
+        if _guard is None:
+            _restore_all()
+
+    def check(self) -> None:
+        """Raise `UndeclaredRealityError` with the first refusal where there was any."""
+        if self.refused:
+            more = f"\n({len(self.refused) - 1} more times)" if len(self.refused) > 1 else ""
+            raise UndeclaredRealityError(self.refused[0] + more)
+
+    def judge(self, what: str, kind: str, frame: FrameType | None) -> None:
+        """Refuse `what`, which is about to be done by `frame`, unless its module is exempt."""
+        if kind != "work" and frame is not None and _is_of_stdlib(frame):
+            return
+        culprit = self._culprit(frame)
+        if culprit is None:
+            return
+        place = f"{culprit.f_code.co_filename}:{culprit.f_lineno} in {culprit.f_code.co_name}"
+        text = (
+            f"{place}: {what} in virtual time, so the run depends on the machine. Remedy: {_REMEDIES[kind]}. "
+            f"Where it does no harm, allow the module: `@pytest.mark.virtual_time(allow=[{_name_of(culprit)!r}])`."
+        )
+        self.refused.append(text)
+        raise UndeclaredRealityError(text)
+
+    def _culprit(self, frame: FrameType | None) -> FrameType | None:
+        """The innermost frame of a program's own code; None where it is exempt or a module is just being imported."""
+        while frame is not None and (_is_of_stdlib(frame) or _name_of(frame) in TRANSPARENT):
+            frame = frame.f_back
+        if frame is None or self._is_exempt(_name_of(frame)) or any(map(_is_importing, _outward(frame))):
+            return None
+        return frame
+
+    def _is_exempt(self, module: str) -> bool:
+        while module:
+            if module in self._exempt:
+                return True
+            module = module.rpartition(".")[0]
+        return False
+
+
+_guard: Guard | None = None
+_undo: list[Callable[[], None]] = []
+_known_modules: WeakSet[ModuleType] = WeakSet()
+_bound_clocks: list[tuple[dict[str, Any], str, str]] = []
+"""Where a loaded module has a clock of `time` under a name of its own: its namespace, that name, the clock's."""
+
+
+def _name_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "?"))
+
+
+def _is_of_stdlib(frame: FrameType) -> bool:
+    return _name_of(frame).partition(".")[0] in sys.stdlib_module_names
+
+
+def _is_importing(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith("<frozen importlib")
+
+
+def _outward(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _watching() -> Guard | None:
+    """The guard, where this thread runs a virtual loop outside declared real work."""
+    return _guard if isinstance(asyncio._get_running_loop(), VirtualLoop) and not in_real_work() else None
+
+
+def _guarded(function: Callable[..., Any], what: str, kind: str) -> Callable[..., Any]:
+    @wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        guard = _watching()
+        if guard is not None:
+            guard.judge(what, kind, sys._getframe(1))
+        return function(*args, **kwargs)
+
+    return guarded
+
+
+def _replace(owner: object, name: str, what: str, kind: str) -> None:
+    function = getattr(owner, name)
+    setattr(owner, name, _guarded(function, what, kind))
+    _undo.append(lambda: setattr(owner, name, function))
+
+
+def _replace_all() -> None:
+    originals = {getattr(time, name): name for name in CLOCKS}
+    for name in CLOCKS:
+        if name == "sleep":
+            _replace(time, name, "time.sleep() stops everything for real time", "sleep")
+        else:
+            _replace(time, name, f"time.{name}() reads the real clock", "clock")
+    _replace(threading.Thread, "start", "an undeclared thread is started", "work")
+    _replace(subprocess.Popen, "__init__", "an undeclared subprocess is started", "work")
+    _replace(os, "system", "an undeclared subprocess is started", "work")
+    if hasattr(os, "fork"):
+        _replace(os, "fork", "an undeclared process is forked", "work")
+    _replace(_Selector, "register", "a socket or pipe outside real work is waited for", "work")
+    _find_bound_clocks(originals)
+    for namespace, name, clock in _bound_clocks:
+        _rebind(namespace, name, clock)
+
+
+def _rebind(namespace: dict[str, Any], name: str, clock: str) -> None:
+    original = namespace.get(name)
+    namespace[name] = getattr(time, clock)
+    _undo.append(lambda: namespace.__setitem__(name, original))
+
+
+def _restore_all() -> None:
+    while _undo:
+        _undo.pop()()
+
+
+def _find_bound_clocks(originals: dict[Any, str]) -> None:
+    """Look through the modules that were loaded since the last guard, those of programs only."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in sys.stdlib_module_names or not isinstance(module, ModuleType):
+            continue
+        if module in _known_modules:
+            continue
+        _known_modules.add(module)
+        namespace = vars(module)
+        _bound_clocks.extend(
+            (namespace, bound, originals[value])
+            for bound, value in list(namespace.items())
+            if type(value) is BuiltinFunctionType and value in originals
+        )

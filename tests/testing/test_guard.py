@@ -1,0 +1,184 @@
+"""The guard of virtual time: what a program must not touch, and what is none of its business."""
+
+import asyncio
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from types import ModuleType
+
+import pytest
+
+from realtime.runtime import Runtime
+from realtime.testing.clock import VirtualLoop, real_work, run
+from realtime.testing.guard import CLOCKS, Guard, UndeclaredRealityError
+
+HERE = Path(__file__).name
+
+
+def in_virtual_time(action: Callable[[], object], guard: Guard | None = None) -> None:
+    async def main() -> None:
+        action()
+
+    with guard or Guard():
+        run(main())
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_no_clock_of_the_real_world_is_read(clock: str) -> None:
+    with pytest.raises(UndeclaredRealityError, match=rf"{HERE}:\d+ in .*: time\.{clock}\(\) .* Remedy: "):
+        in_virtual_time(lambda: getattr(time, clock)(*([0] if clock == "sleep" else [])))
+
+
+def test_a_clock_that_a_module_has_imported_by_name_is_seen() -> None:
+    with pytest.raises(UndeclaredRealityError, match=r"time\.monotonic\(\) reads the real clock"):
+        in_virtual_time(lambda: monotonic())
+
+
+def test_a_runtime_of_the_real_world_is_blamed_on_who_makes_it() -> None:
+    async def main() -> None:
+        Runtime.of_loop(asyncio.get_running_loop())
+
+    with Guard(), pytest.raises(UndeclaredRealityError, match=rf"{HERE}:\d+ in main: time\.time"):
+        run(main())
+
+
+def test_no_thread_is_started() -> None:
+    with pytest.raises(UndeclaredRealityError, match=rf"{HERE}:\d+ in .*: an undeclared thread .*declare_pool"):
+        in_virtual_time(lambda: threading.Thread(target=int).start())
+
+
+def test_a_thread_that_an_executor_starts_is_blamed_on_who_submits() -> None:
+    async def main() -> None:
+        executor.submit(int)
+
+    with ThreadPoolExecutor() as executor, Guard(), pytest.raises(UndeclaredRealityError, match=r"in main: .*thread"):
+        run(main())
+
+
+@pytest.mark.parametrize(
+    "start", [lambda: subprocess.run([sys.executable, "--version"], check=True), lambda: os.system("exit")]
+)
+def test_no_subprocess_is_started(start: Callable[[], object]) -> None:
+    with pytest.raises(UndeclaredRealityError, match=r"an undeclared subprocess .*real_work"):
+        in_virtual_time(start)
+
+
+def test_no_subprocess_of_asyncio_is_started() -> None:
+    async def main() -> None:
+        await asyncio.create_subprocess_exec(sys.executable, "--version")
+
+    with Guard(), pytest.raises(UndeclaredRealityError, match=r"in main: an undeclared subprocess"):
+        run(main())
+
+
+def test_no_socket_is_waited_for() -> None:
+    async def main() -> None:
+        await asyncio.get_running_loop().sock_recv(ours, 1)
+
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours, theirs, Guard(), pytest.raises(UndeclaredRealityError, match=r"in main: a socket or pipe .*real_work"):
+        run(main())
+
+
+def test_declared_real_work_may_do_all_of_it() -> None:
+    def work() -> None:
+        time.sleep(0)
+        subprocess.run([sys.executable, "--version"], check=True, capture_output=True)
+
+    async def main() -> float:
+        async with real_work(0.5):
+            work()
+            await asyncio.to_thread(work)
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        loop.declare_pool(executor)
+        await loop.run_in_executor(executor, time.monotonic)
+        return loop.time()
+
+    with ThreadPoolExecutor() as executor, Guard() as guard:
+        assert run(main()) == 0.5
+    assert guard.refused == []
+
+
+def test_what_a_task_does_after_its_real_work_is_refused() -> None:
+    async def main() -> None:
+        async with real_work():
+            task = asyncio.create_task(asyncio.sleep(0.5, 0))
+        task.add_done_callback(lambda _: time.time())
+        await task
+
+    with Guard() as guard:
+        run(main())
+    assert len(guard.refused) == 1
+
+
+def test_log_records_have_their_time(caplog: pytest.LogCaptureFixture) -> None:
+    in_virtual_time(lambda: logging.getLogger(__name__).warning("hello"))
+    assert caplog.messages == ["hello"]
+
+
+def test_a_module_that_is_being_imported_may_read_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stamped_module.py").write_text("import time\nAT = (lambda: time.time())()\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    in_virtual_time(lambda: __import__("stamped_module"))
+    del sys.modules["stamped_module"]
+
+
+def test_the_real_loop_and_other_threads_are_not_looked_at() -> None:
+    async def on_a_real_loop() -> None:
+        await asyncio.to_thread(time.time)
+        time.time()
+
+    with Guard() as guard:
+        asyncio.run(on_a_real_loop())
+        time.time()
+    assert guard.refused == []
+
+
+def module(name: str) -> ModuleType:
+    made = ModuleType(name)
+    exec("import time\ndef now(): return time.time()", made.__dict__)
+    return made
+
+
+@pytest.mark.parametrize("allowed", ["shop", "shop.metrics"])
+def test_a_module_may_be_allowed_by_its_name_or_its_package(allowed: str) -> None:
+    in_virtual_time(module("shop.metrics").now, Guard(allow=[allowed]))
+    for other in ("shopping", "other.shop.metrics"):
+        with pytest.raises(UndeclaredRealityError):
+            in_virtual_time(module(other).now, Guard(allow=[allowed]))
+
+
+def test_a_refusal_that_the_program_survives_is_kept() -> None:
+    def survive() -> None:
+        for _ in range(3):
+            with suppress(Exception):
+                time.time()
+
+    guard = Guard()
+    in_virtual_time(survive, guard)
+    with pytest.raises(UndeclaredRealityError, match=r"in survive: time\.time\(\)(.|\n)*2 more times"):
+        guard.check()
+
+
+def test_all_is_as_it_was_when_the_guard_is_left() -> None:
+    def seen() -> list[object]:
+        return [*(getattr(time, name) for name in CLOCKS), monotonic, threading.Thread.start, subprocess.Popen.__init__]
+
+    before = seen()
+    with Guard():
+        with Guard():
+            pass
+        assert seen()[0] is not before[0]
+    assert seen() == before
+    Guard().check()
