@@ -78,7 +78,7 @@ class DashScopeRealtimeModel(RealtimeModel):
     own. `base_url`: null takes DASHSCOPE_WEBSOCKET_BASE_URL, else `workspace` (DASHSCOPE_WORKSPACE) and `region`
     (DASHSCOPE_REGION, `cn-beijing` by default) say which host. `enable_input_audio_transcription` gives the user's
     words. `profile` replaces what the model's name says it can do. `dial`, `tap` and `limits` go to
-    `realtime.model.wire`.
+    `realtime.model.wire`; the first two may be changed, to record or replay.
     """
 
     def __init__(
@@ -108,8 +108,8 @@ class DashScopeRealtimeModel(RealtimeModel):
         )
         self._api_key = api_key
         self._profile = profile or profile_of(model_name)
-        self._dial = dial
-        self._tap = tap
+        self.dial = dial
+        self.tap = tap
         self._limits = limits
 
     def __repr__(self) -> str:
@@ -132,8 +132,8 @@ class DashScopeRealtimeModel(RealtimeModel):
             on_event=patient.report,
             history=history,
             runtime=runtime,
-            dial=self._dial,
-            tap=self._tap,
+            dial=self.dial,
+            tap=self.tap,
             limits=self._limits,
             refused_key=SERVICES["dashscope"].refused_key(os.environ).message,
         )

@@ -55,7 +55,8 @@ class GeminiRealtimeModel(RealtimeModel):
 
     `api_key`: null takes GEMINI_API_KEY, else GOOGLE_API_KEY, when connecting. `base_url`: null takes
     GOOGLE_GEMINI_BASE_URL, else Google itself; http(s) and ws(s) both do. `api_version`: null takes
-    GOOGLE_GENAI_API_VERSION, else `v1beta`. `dial`, `tap` and `limits` go to `realtime.model.wire`.
+    GOOGLE_GENAI_API_VERSION, else `v1beta`. `dial`, `tap` and `limits` go to `realtime.model.wire`; the first two may
+    be changed, to record or replay.
 
     A connection lives some ten minutes, a session longer: it is resumed on a new connection, also when the service
     gives notice (then at the next quiet moment), and when settings change that only a new connection can take.
@@ -84,8 +85,8 @@ class GeminiRealtimeModel(RealtimeModel):
         self.websocket_url = f"{socket_base}/ws/{service}"
         self._api_key = api_key
         self._profile = profile_of(model_name)
-        self._dial = dial
-        self._tap = tap
+        self.dial = dial
+        self.tap = tap
         self._limits = limits or WireLimits(ping_timeout_s=_PING_TIMEOUT_S)
 
     def __repr__(self) -> str:
@@ -106,7 +107,7 @@ class GeminiRealtimeModel(RealtimeModel):
 
         async def dial(address: Address, receiver: Receiver, limits: WireLimits) -> Link:
             nonlocal link
-            link = await self._dial(address, receiver, limits)
+            link = await self.dial(address, receiver, limits)
             return link
 
         def leave() -> None:
@@ -123,7 +124,7 @@ class GeminiRealtimeModel(RealtimeModel):
             history=history,
             runtime=runtime,
             dial=dial,
-            tap=self._tap,
+            tap=self.tap,
             limits=self._limits,
             refused_key=SERVICES["gemini"].refused_key(os.environ).message,
         )

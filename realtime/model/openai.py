@@ -49,7 +49,7 @@ class OpenAIRealtimeModel(RealtimeModel):
 
     `api_key`: null takes OPENAI_API_KEY when connecting. `base_url`: null takes OPENAI_BASE_URL, else OpenAI itself;
     http(s) and ws(s) both do. `enable_input_audio_transcription` with `transcription_model` gives the user's words.
-    `dial`, `tap` and `limits` go to `realtime.model.wire`.
+    `dial`, `tap` and `limits` go to `realtime.model.wire`; the first two may be changed, to record or replay.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class OpenAIRealtimeModel(RealtimeModel):
         self.websocket_url = f"{socket_base}/realtime?model={quote(model_name)}"
         self._api_key = api_key
         self._profile = profile_of(model_name)
-        self._dial = dial
-        self._tap = tap
+        self.dial = dial
+        self.tap = tap
         self._limits = limits
 
     def __repr__(self) -> str:
@@ -97,8 +97,8 @@ class OpenAIRealtimeModel(RealtimeModel):
             on_event=on_event,
             history=history,
             runtime=runtime,
-            dial=self._dial,
-            tap=self._tap,
+            dial=self.dial,
+            tap=self.tap,
             limits=self._limits,
             refused_key=SERVICES["openai"].refused_key(os.environ).message,
         )

@@ -1,0 +1,423 @@
+"""The cassette: one recorded session with a provider, both directions, as a folder that is readable in a diff.
+
+`cassette.jsonl` begins with a header (`Header`), then holds one line per frame and per event of the link:
+
+    {"at_ms": 3, "leg": 1, "link": "open", "took_ms": 3}
+    {"at_ms": 4, "leg": 1, "dir": "sent", "frame": {"type": "session.update", ...}}
+    {"at_ms": 950, "leg": 1, "dir": "received", "frame": {"type": "response.output_audio.delta", ...
+        "delta": {"audio": "received.flac", "from": 0, "samples": 9600}}}
+    {"at_ms": 2000, "leg": 1, "link": "close", "by": "us", "code": 1000, "reason": ""}
+
+A leg is one connection; a session that was dialled again has several. Speech stands beside it: `sent.flac` and
+`received.flac` are one stream of pcm16 each, anything else (g711, another rate) is kept as it came in `sent.raw` and
+`received.raw`. Frames from binary messages say `"binary": true`; what is not JSON is kept as `text` or as
+`base64`. Nothing secret is in it, see `Scrubber`; headers and addresses are not recorded at all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import msgspec
+import numpy as np
+import pybase64
+import soundfile
+
+from realtime.testing.errors import CaseError
+
+VERSION = 1
+FILE_NAME = "cassette.jsonl"
+RECORD_AGAIN = "Record the session again (`realtime record`)"
+G711_BYTES_PER_MS = 8
+
+T = TypeVar("T")
+Direction = Literal["sent", "received"]
+Provider = Literal["openai", "gemini", "dashscope"]
+
+
+class Rates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The rates of the two streams of speech, in Hz."""
+
+    sent: int
+    received: int
+
+    def of(self, direction: Direction) -> int:
+        """The rate of one of them."""
+        return self.sent if direction == "sent" else self.received
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The first line. `options` are those of the model's constructor that shape what it sends, such as the voice."""
+
+    version: int
+    provider: Provider
+    model: str
+    rates_hz: Rates
+    options: dict[str, Any] = {}
+    recorded_at: str | None = None
+
+
+class FrameLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One message on the wire, `at_ms` after the recording began. Exactly one of `frame`, `text`, `base64` is there."""
+
+    at_ms: int
+    leg: int
+    dir: Direction
+    frame: Any = msgspec.UNSET
+    text: str | None = None
+    base64: str | None = None
+    binary: bool = False
+
+
+class LinkLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A link came about, was refused or ended. `took_ms` is how long dialling took, `code` a close code or the code of
+    the refusal; `by` says who closed."""
+
+    at_ms: int
+    leg: int
+    link: Literal["open", "refused", "close"]
+    took_ms: int = 0
+    by: Literal["us", "them"] = "them"
+    code: int | str = ""
+    reason: str = ""
+    retryable: bool = False
+
+
+Line = FrameLine | LinkLine
+
+
+class AudioRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where the speech of a frame is kept: `samples` of pcm16 in a FLAC file, or `size` bytes of a raw one."""
+
+    audio: str
+    start: int = msgspec.field(name="from")
+    samples: int | None = None
+    size: int | None = msgspec.field(name="bytes", default=None)
+
+    @property
+    def length(self) -> int:
+        """In samples, or in bytes of a raw file."""
+        return self.samples if self.samples is not None else self.size or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cassette:
+    """A cassette in memory. `numbers` holds the line of the file for each of `lines`."""
+
+    file: Path
+    header: Header
+    lines: tuple[Line, ...]
+    numbers: tuple[int, ...]
+    sound: dict[str, bytes]
+    """Speech by file name: pcm16, or as it came."""
+
+    def legs(self) -> list[list[int]]:
+        """The indices of the lines of each leg, in order."""
+        found: list[list[int]] = []
+        for index, line in enumerate(self.lines):
+            if line.leg > len(found):
+                found.append([])
+            found[line.leg - 1].append(index)
+        return found
+
+    def audio(self, ref: AudioRef) -> bytes:
+        """The speech that a frame carried."""
+        width = 1 if ref.samples is None else 2
+        return self.sound[ref.audio][ref.start * width : (ref.start + ref.length) * width]
+
+    def full_frame(self, frame: Any) -> Any:
+        """A copy of the frame with its speech back in place, in base64."""
+        whole = _copy(frame)
+        for holder, key in audio_places(whole):
+            ref = ref_of(holder[key])
+            if ref is not None:
+                holder[key] = pybase64.b64encode_as_string(self.audio(ref))
+        return whole
+
+    def message(self, line: FrameLine, frame: Any = msgspec.UNSET) -> tuple[bytes, bool]:
+        """The message as the socket gives it, and whether it is text. `frame` stands in for that of the line."""
+        if line.base64 is not None:
+            return pybase64.b64decode(line.base64), False
+        if line.text is not None:
+            return line.text.encode(), not line.binary
+        whole = self.full_frame(line.frame if frame is msgspec.UNSET else frame)
+        return dump(whole).encode(), not line.binary
+
+
+def read_cassette(path: str | Path) -> Cassette:
+    """The cassette in a folder (or the `cassette.jsonl` itself).
+
+    Raises CaseError, naming file and line, for one that is missing, empty, of another version, cut short or edited so
+    that it no longer makes sense.
+    """
+    file = Path(path)
+    file = file / FILE_NAME if file.is_dir() or file.suffix != ".jsonl" else file
+    try:
+        rows = file.read_bytes().split(b"\n")
+    except OSError as error:
+        raise CaseError(file, f"cannot be read ({error.strerror})", RECORD_AGAIN) from None
+    if rows and not rows[-1]:
+        rows.pop()
+    if not rows:
+        raise CaseError(file, "the cassette is empty", RECORD_AGAIN)
+    header = _read_header(file, rows[0])
+    lines = tuple(_read_line(file, number, row) for number, row in enumerate(rows[1:], 2))
+    if not any(isinstance(line, FrameLine) for line in lines):
+        raise CaseError(file, "the cassette holds no frame", RECORD_AGAIN)
+    _check_order(file, lines)
+    return Cassette(file, header, lines, tuple(range(2, len(rows) + 1)), _read_sound(file, header, lines))
+
+
+def _read_header(file: Path, row: bytes) -> Header:
+    head = _json(file, 1, row)
+    version = head.get("version") if isinstance(head, dict) else None
+    if version != VERSION:
+        said = "has no version" if version is None else f"is of version {version!r}"
+        raise CaseError(file, f"the cassette {said}; this release reads {VERSION}", RECORD_AGAIN, place="line 1")
+    return _convert(file, 1, head, Header)
+
+
+def _read_line(file: Path, number: int, row: bytes) -> Line:
+    raw = _json(file, number, row)
+    if isinstance(raw, dict) and "link" in raw:
+        return _convert(file, number, raw, LinkLine)
+    line = _convert(file, number, raw, FrameLine)
+    given = [line.frame is not msgspec.UNSET, line.text is not None, line.base64 is not None]
+    if sum(given) != 1:
+        raise _broken(file, number, "a line holds one of `frame`, `text` and `base64`")
+    return line
+
+
+def _json(file: Path, number: int, row: bytes) -> Any:
+    try:
+        return json.loads(row)
+    except ValueError as error:
+        raise _broken(file, number, f"this is not JSON ({error})") from None
+
+
+def _convert(file: Path, number: int, raw: Any, kind: type[T]) -> T:
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise _broken(file, number, str(error)) from None
+
+
+def _broken(file: Path, number: int, problem: str) -> CaseError:
+    return CaseError(file, problem, f"Undo the edit of this line, or {RECORD_AGAIN.lower()}", place=f"line {number}")
+
+
+def _check_order(file: Path, lines: Iterable[Line]) -> None:
+    """Time goes forward, legs follow each other, each begins with its link."""
+    at_ms, leg, is_open = 0, 0, False
+    for number, line in enumerate(lines, 2):
+        if line.at_ms < at_ms:
+            raise _broken(file, number, f"at_ms goes back from {at_ms} to {line.at_ms}")
+        begins = isinstance(line, LinkLine) and line.link != "close"
+        if line.leg != leg + begins:
+            raise _broken(file, number, f"leg {line.leg} cannot stand here, where leg {leg} is the last one begun")
+        if not begins and not is_open:
+            raise _broken(file, number, "the link of this leg is not open")
+        at_ms, leg = line.at_ms, line.leg
+        if isinstance(line, LinkLine):
+            is_open = line.link == "open"
+
+
+def _read_sound(file: Path, header: Header, lines: Iterable[Line]) -> dict[str, bytes]:
+    sound: dict[str, bytes] = {}
+    for number, line in enumerate(lines, 2):
+        for ref in audio_refs(line):
+            if ref.audio not in sound:
+                sound[ref.audio] = _read_stream(file, number, ref.audio, header)
+            width = 1 if ref.samples is None else 2
+            if ref.start < 0 or ref.length < 0 or (ref.start + ref.length) * width > len(sound[ref.audio]):
+                raise _broken(file, number, f"{ref.audio} ends before {ref.start} + {ref.length}")
+    return sound
+
+
+def _read_stream(file: Path, number: int, name: str, header: Header) -> bytes:
+    if name not in {"sent.flac", "received.flac", "sent.raw", "received.raw"}:
+        raise _broken(file, number, f"{name!r} is no file of a cassette")
+    path = file.with_name(name)
+    unfinished = path.with_suffix(".pcm")
+    try:
+        if path.suffix == ".raw":
+            return path.read_bytes()
+        if not path.exists() and unfinished.exists():
+            return unfinished.read_bytes()  # the recorder was killed before it could pack it
+        samples, rate_hz = soundfile.read(path, dtype="int16", always_2d=True)
+    except (OSError, soundfile.LibsndfileError):
+        raise CaseError(path, "the speech of the cassette is missing or damaged", RECORD_AGAIN) from None
+    wanted_hz = header.rates_hz.sent if name.startswith("sent") else header.rates_hz.received
+    if rate_hz != wanted_hz or samples.shape[1] != 1:
+        found = f"{samples.shape[1]} x {rate_hz} Hz"
+        remedy = f"Put the original back: the header says 1 x {wanted_hz} Hz"
+        raise CaseError(path, f"the speech of the cassette is {found}", remedy)
+    return bytes(np.ascontiguousarray(samples[:, 0]).astype("<i2").tobytes())
+
+
+# Frames.
+
+
+def dump(node: Any) -> str:
+    """Compact JSON with the keys in their order. What UTF-8 cannot hold is escaped."""
+    text = json.dumps(node, ensure_ascii=False, separators=(",", ":"))
+    return text if text.isprintable() else json.dumps(node, separators=(",", ":"))
+
+
+def kind_of(frame: Any) -> str:
+    """What a frame is: its `type`, or for Gemini its key (for `realtimeInput` with what it carries)."""
+    if not isinstance(frame, dict):
+        return "no object"
+    kind = frame.get("type")
+    if isinstance(kind, str):
+        return kind
+    names = []
+    for key, value in frame.items():
+        name = _camel(key)
+        if name == "realtimeInput" and isinstance(value, dict):
+            name += "." + "+".join(_camel(part) for part in value)
+        names.append(name)
+    return "+".join(names)
+
+
+_ONLY_AUDIO = {"input_audio_buffer.append", "realtimeInput.audio", "realtimeInput.mediaChunks"}
+
+
+def is_speech(frame: Any) -> bool:
+    """Whether the frame carries a stretch of the user's microphone and nothing else."""
+    return kind_of(frame) in _ONLY_AUDIO and bool(audio_places(frame))
+
+
+def audio_places(frame: Any) -> list[tuple[dict[str, Any], str]]:
+    """Where speech stands in a frame of any provider: the object that holds it, and its key."""
+    found: list[tuple[dict[str, Any], str]] = []
+    if isinstance(frame, dict):
+        kind = frame.get("type")
+        if kind == "input_audio_buffer.append" and "audio" in frame:
+            return [(frame, "audio")]
+        if kind in ("response.output_audio.delta", "response.audio.delta") and "delta" in frame:
+            return [(frame, "delta")]
+    _walk_audio(frame, found)
+    return found
+
+
+def _walk_audio(node: Any, found: list[tuple[dict[str, Any], str]]) -> None:
+    if isinstance(node, dict):
+        mime = node.get("mimeType") or node.get("mime_type")
+        if isinstance(mime, str) and mime.startswith("audio/") and "data" in node:
+            found.append((node, "data"))
+            return
+        if node.get("type") in ("input_audio", "output_audio", "audio") and "audio" in node:
+            found.append((node, "audio"))
+            return
+        for value in node.values():
+            _walk_audio(value, found)
+    elif isinstance(node, list):
+        for value in node:
+            _walk_audio(value, found)
+
+
+def ref_of(node: Any) -> AudioRef | None:
+    """The reference that stands where speech was, if it is one."""
+    if not isinstance(node, dict) or "audio" not in node or "from" not in node:
+        return None
+    try:
+        return msgspec.convert(node, AudioRef)
+    except msgspec.ValidationError:
+        return None
+
+
+def audio_refs(line: Line) -> Iterator[AudioRef]:
+    """All speech of a line."""
+    if isinstance(line, FrameLine) and line.frame is not msgspec.UNSET:
+        for holder, key in audio_places(line.frame):
+            ref = ref_of(holder[key])
+            if ref is not None:
+                yield ref
+
+
+def decode_base64(text: Any) -> bytes | None:
+    """The bytes, where encoding them gives exactly this text again."""
+    if not isinstance(text, str):
+        return None
+    try:
+        data = pybase64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+    return data if pybase64.b64encode_as_string(data) == text else None
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.title() for part in rest)
+
+
+def _copy(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _copy(value) for key, value in node.items()}
+    return [_copy(value) for value in node] if isinstance(node, list) else node
+
+
+# Secrets.
+
+_SECRET_KEYS = {
+    *("authorization", "apikey", "clientsecret", "token", "accesstoken", "refreshtoken", "idtoken", "ephemeralkey"),
+    *("password", "secret", "credential", "credentials", "xgoogapikey", "cookie"),
+}
+_HANDLE_KEYS = {"handle", "newhandle"}
+_KEY_SHAPES = re.compile(
+    r"(?<![A-Za-z0-9+/])(?:(?:sk|ek|rk|pk)[-_][A-Za-z0-9_-]{12,}|AIza[A-Za-z0-9_-]{30,}|auth_tokens/[A-Za-z0-9_-]+"
+    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})|(?<=Bearer )[^\s\"<]+"
+)
+_PLACEHOLDER = re.compile(r"<(?:handle \d+|scrubbed)>")
+SCRUBBED = "<scrubbed>"
+_SHORTEST_SECRET = 6
+
+
+class Scrubber:
+    """Takes out what nobody may read: the values of keys that name a secret, the secrets given, what looks like a key.
+
+    Resumption handles become `<handle 1>`, `<handle 2>`: a replay still knows them apart. Everything else becomes
+    `<scrubbed>`. What has been scrubbed stays as it is.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets: list[str] = []
+        self._handles: dict[str, str] = {}
+        self.add(secrets)
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Take out these as well. Anything shorter than 6 characters is no secret, and may be a word."""
+        known = {secret for secret in (*self._secrets, *secrets) if len(secret) >= _SHORTEST_SECRET}
+        self._secrets = sorted(known, key=lambda secret: (-len(secret), secret))
+
+    def clean(self, node: Any) -> Any:
+        """A copy of a piece of JSON without secrets."""
+        if isinstance(node, dict):
+            return {self.text(key): self._value(key, value, node) for key, value in node.items()}
+        if isinstance(node, list):
+            return [self.clean(value) for value in node]
+        return self.text(node) if isinstance(node, str) else node
+
+    def text(self, text: str) -> str:
+        """The text without secrets."""
+        for secret in self._secrets:
+            if secret in text:
+                text = text.replace(secret, SCRUBBED)
+        return _KEY_SHAPES.sub(SCRUBBED, text)
+
+    def _value(self, key: str, value: Any, holder: dict[str, Any]) -> Any:
+        name = re.sub("[^a-z]", "", key.lower())
+        if isinstance(value, str) and value and not _PLACEHOLDER.fullmatch(value):
+            if name in _HANDLE_KEYS:
+                return self._handles.setdefault(value, f"<handle {len(self._handles) + 1}>")
+            if name in _SECRET_KEYS and "logprob" not in holder:
+                return SCRUBBED
+        if isinstance(value, dict) and name in _SECRET_KEYS and isinstance(value.get("value"), str):
+            return self.clean(value | {"value": SCRUBBED})
+        return self.clean(value)

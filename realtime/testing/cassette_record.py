@@ -1,0 +1,376 @@
+"""Recording cassettes: beside a model of ours, or by whoever sees the frames pass.
+
+    model = RecordingModel(OpenAIRealtimeModel(), "fixtures/cassettes/refund")
+
+The recorder hangs on the two hooks of `realtime.model.wire`: its tap sees the frames, its dial sees links come and go.
+Lines are written as they happen and speech is packed at the end, so a recording that was killed can still be read.
+Files are written on the event loop's thread: this is a tool for tests, not for production.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, cast, runtime_checkable
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
+import pybase64
+
+from realtime.audio.files import write_flac
+from realtime.errors import ProviderError, UsageError
+from realtime.model.base import Address, Connection, Frame, History, OnEvent, Profile, RealtimeModel, Settings
+from realtime.model.choose import SERVICES
+from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits
+from realtime.runtime import Runtime, iso
+from realtime.testing.cassette import (
+    FILE_NAME,
+    VERSION,
+    AudioRef,
+    Direction,
+    FrameLine,
+    Header,
+    Line,
+    LinkLine,
+    Rates,
+    Scrubber,
+    audio_places,
+    decode_base64,
+    dump,
+)
+
+OPTIONS = ("voice", "enable_input_audio_transcription", "transcription_model")
+"""What shapes the frames of a model and stands in its constructor."""
+_SECRET_NAMES = ("auth", "key", "token", "secret", "cookie")
+_NO_STATUS, _LOST = 1005, 1006
+
+
+@runtime_checkable
+class WireModel(Protocol):
+    """A model over a socket whose hooks may be changed."""
+
+    dial: Dial
+    tap: Tap | None
+
+
+class CassetteRecorder:
+    """Writes one cassette, replacing the one in `folder`. Give `tap` and `dial(...)` to a model of a provider.
+
+    `now` is monotonic seconds. `secrets` are taken out wherever they appear, and so are the keys in the environment and
+    those that the dial sees. Raises OSError where the folder cannot be written.
+    """
+
+    def __init__(self, folder: str | Path, header: Header, *, now: Callable[[], float], secrets: Iterable[str] = ()):
+        self.folder = Path(folder)
+        self._now = now
+        self._began_s = now()
+        self._last_ms = 0
+        self._leg = 0
+        self._is_open = False
+        self._dialled_ms = 0
+        self._watch: _Watch | None = None
+        self._scrubber = Scrubber((*secrets, *_keys_of_environment()))
+        self._header = header
+        self._formats: dict[Direction, bool] = {"sent": True, "received": True}
+        self._sound: dict[str, BinaryIO] = {}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name in ("sent", "received"):
+            for ending in ("flac", "pcm", "raw"):
+                (self.folder / f"{name}.{ending}").unlink(missing_ok=True)
+        self._file: BinaryIO | None = open(self.folder / FILE_NAME, "wb", buffering=0)  # noqa: SIM115 - closed in close
+        self._put(header)
+
+    # The hooks of a model.
+
+    def tap(self, direction: Direction, frame: Frame, ts_ms: int) -> None:
+        """A `Tap`: one frame passes. It is timed by the recorder's clock, as links are, not by `ts_ms`."""
+        self.frame(direction, frame)
+
+    def dial(self, below: Dial) -> Dial:
+        """A `Dial` that dials with `below` and records when links come and go."""
+
+        async def dial(address: Address, receiver: Receiver, limits: WireLimits) -> Link:
+            self._scrubber.add(_secrets_of(address))
+            self.dialling()
+            watch = self._watch = _Watch(self, receiver)
+            try:
+                link = await below(address, watch, limits)
+            except ProviderError as error:
+                self.refused(error.code, error.message, retryable=error.retryable)
+                raise
+            self.opened()
+            return _WatchedLink(link, watch)
+
+        return dial
+
+    # What happens, for recorders of another kind.
+
+    def dialling(self) -> None:
+        """A link is dialled now."""
+        self._is_open = False
+        self._dialled_ms = self._at_ms()
+
+    def opened(self) -> None:
+        """The link stands. Said again, or said by the first frame, it is one link."""
+        if not self._is_open:
+            self._is_open = True
+            self._leg += 1
+            at_ms = self._at_ms()
+            self._put(LinkLine(at_ms=at_ms, leg=self._leg, link="open", took_ms=at_ms - self._dialled_ms))
+
+    def refused(self, code: str, reason: str, *, retryable: bool) -> None:
+        """The link could not be had."""
+        if self._is_open:
+            self.closed("them", _LOST, "")  # it stood for a moment
+            return
+        self._leg += 1
+        at_ms = self._at_ms()
+        took_ms = at_ms - self._dialled_ms
+        reason = self._scrubber.text(reason)
+        line = LinkLine(at_ms=at_ms, leg=self._leg, link="refused", took_ms=took_ms, code=code, reason=reason)
+        self._put(msgspec.structs.replace(line, retryable=retryable))
+
+    def closed(self, by: str, code: int, reason: str) -> None:
+        """The link is gone; `by` says which side wanted it: `us` or `them`."""
+        if self._is_open:
+            self._is_open = False
+            side = cast(Any, by)
+            reason = self._scrubber.text(reason)
+            self._put(LinkLine(at_ms=self._at_ms(), leg=self._leg, link="close", by=side, code=code, reason=reason))
+
+    def frame(self, direction: Direction, frame: Frame) -> None:
+        """One message: str as a text frame, bytes as a binary one."""
+        if self._file is None:
+            return
+        self.opened()
+        line = FrameLine(at_ms=self._at_ms(), leg=self._leg, dir=direction, binary=isinstance(frame, bytes))
+        try:
+            body = json.loads(frame)
+        except ValueError:
+            self._put(self._as_it_came(line, frame))
+            return
+        self._note_format(body)
+        for holder, key in audio_places(body):
+            self._keep_audio(direction, holder, key)
+        self._put(msgspec.structs.replace(line, frame=self._scrubber.clean(body)))
+
+    def close(self) -> None:
+        """Pack the speech and close the files. Idempotent; what comes later is not recorded."""
+        if self._file is None:
+            return
+        self._file.close()
+        self._file = None
+        for name, file in self._sound.items():
+            file.close()
+            if name.endswith(".flac"):
+                unfinished = self._stream_path(name)
+                rate_hz = self._header.rates_hz.sent if name == "sent.flac" else self._header.rates_hz.received
+                write_flac(self.folder / name, unfinished.read_bytes(), rate_hz)
+                unfinished.unlink()
+
+    def _at_ms(self) -> int:
+        self._last_ms = max(self._last_ms, int((self._now() - self._began_s) * 1000))
+        return self._last_ms
+
+    def _put(self, line: Line | Header) -> None:
+        if self._file is not None:
+            self._file.write(dump(msgspec.to_builtins(line)).encode() + b"\n")
+
+    def _as_it_came(self, line: FrameLine, frame: Frame) -> FrameLine:
+        try:
+            text = frame if isinstance(frame, str) else frame.decode()
+        except UnicodeDecodeError:
+            return msgspec.structs.replace(line, base64=pybase64.b64encode_as_string(cast(bytes, frame)))
+        return msgspec.structs.replace(line, text=self._scrubber.text(text))
+
+    def _keep_audio(self, direction: Direction, holder: dict[str, Any], key: str) -> None:
+        data = decode_base64(holder[key])
+        if data is None:
+            return
+        name = f"{direction}.{'flac' if self._is_pcm16(direction, holder, data) else 'raw'}"
+        width = 2 if name.endswith("flac") else 1
+        if name not in self._sound:
+            self._sound[name] = open(self._stream_path(name), "wb", buffering=0)  # noqa: SIM115 - closed in close
+        file = self._sound[name]
+        ref = AudioRef(audio=name, start=file.tell() // width)
+        file.write(data)
+        length = len(data) // width
+        ref = msgspec.structs.replace(ref, samples=length) if width == 2 else msgspec.structs.replace(ref, size=length)
+        holder[key] = msgspec.to_builtins(ref)
+
+    def _is_pcm16(self, direction: Direction, holder: dict[str, Any], data: bytes) -> bool:
+        mime = holder.get("mimeType") or holder.get("mime_type")
+        if isinstance(mime, str):
+            _, _, rate = mime.partition("rate=")
+            rate_hz = self._header.rates_hz.sent if direction == "sent" else self._header.rates_hz.received
+            is_pcm = mime.startswith("audio/pcm") and (not rate or rate == str(rate_hz))
+        else:
+            is_pcm = self._formats[direction]
+        return is_pcm and len(data) % 2 == 0
+
+    def _note_format(self, body: Any) -> None:
+        """The formats that the two sides agree on, where they speak of the session."""
+        session = body.get("session") if isinstance(body, dict) else None
+        if not isinstance(session, dict):
+            return
+        nested = session.get("audio")
+        for direction, side in (("sent", "input"), ("received", "output")):
+            flat = session.get(f"{side}_audio_format")
+            half = nested.get(side) if isinstance(nested, dict) else None
+            shape = half.get("format") if isinstance(half, dict) else None
+            name = flat or (shape.get("type") if isinstance(shape, dict) else None)
+            if isinstance(name, str):
+                self._formats[cast(Direction, direction)] = not any(law in name for law in ("g711", "pcmu", "pcma"))
+
+    def _stream_path(self, name: str) -> Path:
+        path = self.folder / name
+        return path.with_suffix(".pcm") if name.endswith(".flac") else path
+
+
+class _Watch:
+    """The receiver of a recorded link."""
+
+    def __init__(self, recorder: CassetteRecorder, below: Receiver) -> None:
+        self._recorder = recorder
+        self._below = below
+        self.left = False
+
+    def received(self, data: bytes, is_text: bool) -> None:
+        self._below.received(data, is_text)
+
+    def writable(self) -> None:
+        self._below.writable()
+
+    def lost(self, code: int, reason: str) -> None:
+        if self._recorder._watch is self:
+            self._recorder.closed("us" if self.left else "them", code, reason)
+        self._below.lost(code, reason)
+
+
+class _WatchedLink:
+    """A link that remembers that our side ended it."""
+
+    def __init__(self, below: Link, watch: _Watch) -> None:
+        self._below = below
+        self._watch = watch
+        self.write = below.write
+        self.pause_reading = below.pause_reading
+        self.resume_reading = below.resume_reading
+
+    @property
+    def can_write(self) -> bool:
+        return self._below.can_write
+
+    async def close(self) -> None:
+        self._watch.left = True
+        await self._below.close()
+
+    def abort(self) -> None:
+        self._watch.left = True
+        self._below.abort()
+
+
+class RecordingModel(RealtimeModel):
+    """A provider's model whose sessions are recorded: the first in `folder`, the next in `folder-2`, and so on.
+
+    Raises UsageError for a model without a socket: the embedded and the scripted one need no cassette.
+    """
+
+    def __init__(self, below: RealtimeModel, folder: str | Path, *, secrets: Iterable[str] = ()) -> None:
+        if not isinstance(below, WireModel):
+            raise UsageError(f"{below!r} has no socket: there is nothing to record", code="not_recordable")
+        self._below = below
+        self._folder = Path(folder)
+        self._secrets = tuple(secrets)
+        self._count = 0
+        self.voice = below.voice
+        self.websocket_url = below.websocket_url
+
+    def __repr__(self) -> str:
+        return f"RecordingModel({self._below!r})"
+
+    @property
+    def profile(self) -> Profile:
+        """See `RealtimeModel.profile`."""
+        return self._below.profile
+
+    @property
+    def websocket_headers(self) -> dict[str, str]:
+        """See `RealtimeModel.websocket_headers`."""
+        return self._below.websocket_headers
+
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        """See `RealtimeModel.connect`. The cassette is complete once the connection is closed."""
+        self._count += 1
+        folder = self._folder if self._count == 1 else self._folder.with_name(f"{self._folder.name}-{self._count}")
+        header = header_of(self._below, recorded_at=iso(runtime.wall_now()))
+        recorder = CassetteRecorder(folder, header, now=runtime.now, secrets=self._secrets)
+        model = cast(Any, copy.copy(self._below))
+        model.dial = recorder.dial(model.dial)
+        model.tap = _both(recorder.tap, model.tap)
+        model.websocket_url = self.websocket_url
+        try:
+            connection = await model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
+        except BaseException:
+            recorder.close()
+            raise
+        return _RecordedConnection(connection, recorder)
+
+
+class _RecordedConnection:
+    """A connection whose cassette ends with it."""
+
+    def __init__(self, below: Connection, recorder: CassetteRecorder) -> None:
+        self._below = below
+        self._recorder = recorder
+        self.send = below.send
+
+    @property
+    def profile(self) -> Profile:
+        """See `Connection.profile`."""
+        return self._below.profile
+
+    async def close(self) -> None:
+        """See `Connection.close`."""
+        try:
+            await self._below.close()
+        finally:
+            self._recorder.close()
+
+
+def header_of(model: RealtimeModel, *, recorded_at: str | None = None) -> Header:
+    """The header of a cassette of this model."""
+    profile = model.profile
+    return Header(
+        version=VERSION,
+        provider=cast(Any, profile.provider),
+        model=profile.model,
+        rates_hz=Rates(sent=profile.input_rate_hz, received=profile.output_rate_hz),
+        options={name: getattr(model, name) for name in OPTIONS if hasattr(model, name)},
+        recorded_at=recorded_at,
+    )
+
+
+def _both(first: Tap, second: Tap | None) -> Tap:
+    if second is None:
+        return first
+
+    def tap(direction: Direction, frame: Frame, ts_ms: int) -> None:
+        first(direction, frame, ts_ms)
+        second(direction, frame, ts_ms)
+
+    return tap
+
+
+def _secrets_of(address: Address) -> list[str]:
+    """The keys in the headers and the query of a handshake."""
+    pairs = (*address.headers, *parse_qsl(urlsplit(address.url).query))
+    values = [value for name, value in pairs if any(part in name.lower() for part in _SECRET_NAMES)]
+    return [value.removeprefix("Bearer ").strip() for value in values]
+
+
+def _keys_of_environment() -> list[str]:
+    return [os.environ[name] for service in SERVICES.values() for name in service.key_variables if name in os.environ]

@@ -1,0 +1,445 @@
+"""Playing a cassette back to the real model class and its codec: no key, no SDK, no network, in virtual time or real.
+
+    model = recorded_model("fixtures/cassettes/refund")
+    ...a call with this model...
+    model.check()
+
+What the provider said comes again, each frame as long after what we sent before it as it did in the recording. What we
+send is compared with the recording:
+
+- strict: the same frames in the same order. Ids that we made ourselves may differ, and so may the way the microphone is
+  cut into frames: there the position counts, to within `position_ms`; with `audio="content"` every sample does.
+- lenient: a frame counts as the next one of its kind, others are let through; a frame of the recording that does not
+  come holds the rest up for `patience_s`. The audio may be any. `notes()` lists what differed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+import pybase64
+
+from realtime.errors import ProviderError
+from realtime.model.base import Address, Connection, Frame, History, OnEvent, Profile, RealtimeModel, Settings
+from realtime.model.dashscope import DashScopeRealtimeModel
+from realtime.model.gemini import GeminiRealtimeModel
+from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.wire import Link, Receiver, WireLimits
+from realtime.runtime import Runtime
+from realtime.testing.cassette import (
+    G711_BYTES_PER_MS,
+    AudioRef,
+    Cassette,
+    FrameLine,
+    Line,
+    LinkLine,
+    Scrubber,
+    audio_places,
+    audio_refs,
+    is_speech,
+    kind_of,
+    read_cassette,
+)
+from realtime.testing.cassette_match import AS_RECORDED, Names, decoded_bytes, difference, lift, pretty, scrub_alike
+from realtime.testing.errors import CaseError
+
+AudioCheck = Literal["position", "content"]
+
+_MODELS: dict[str, type[OpenAIRealtimeModel | GeminiRealtimeModel | DashScopeRealtimeModel]] = {
+    "openai": OpenAIRealtimeModel,
+    "gemini": GeminiRealtimeModel,
+    "dashscope": DashScopeRealtimeModel,
+}
+_NO_KEY = "cassette"
+_POLICY_VIOLATION, _LOST, _NORMAL = 1008, 1006, 1000
+
+
+class CassetteDrift(AssertionError):
+    """What we send is not what was sent when the cassette was recorded. The text names file and line and shows how."""
+
+
+class Replay:
+    """One session played back: the legs of one cassette in order. `dial` goes to a model of a provider."""
+
+    def __init__(
+        self, cassette: Cassette, *, strict: bool, audio: AudioCheck, position_ms: int, patience_s: float
+    ) -> None:
+        self.cassette = cassette
+        self.strict = strict
+        self.checks_content = audio == "content"
+        self.position_ms = position_ms
+        self.patience_s = patience_s
+        self.names = Names(cassette)
+        self.scrubber = Scrubber()
+        self.failure: CassetteDrift | None = None
+        self.legs: list[_Leg] = []
+        self._plan = cassette.legs()
+        self.extra: list[str] = []
+
+    async def dial(self, address: Address, receiver: Receiver, limits: WireLimits) -> Link:
+        """The next leg of the recording. Raises ProviderError where it was refused, and where there is none."""
+        number = len(self.legs) + 1
+        if self.failure is None and number > len(self._plan):
+            text = f"{self.cassette.file}: link {number} was dialled, the recording has {len(self._plan)}"
+            if self.strict:
+                self.fail(f"{text}. {AS_RECORDED}")
+            self.extra.append(text)
+        if self.failure is not None or number > len(self._plan):
+            # Without the diff, which quotes what was said: this text may reach logs and clients.
+            raise ProviderError("the replay has left the recording", code="cassette_drift")
+        plan = self._plan[number - 1]
+        begun = cast(LinkLine, self.cassette.lines[plan[0]])
+        leg = _Leg(self, receiver, plan)
+        self.legs.append(leg)
+        await asyncio.sleep(begun.took_ms / 1000)
+        if begun.link == "refused":
+            raise ProviderError(begun.reason, code=str(begun.code), retryable=begun.retryable)
+        leg.begin()
+        return leg
+
+    def fail(self, text: str) -> None:
+        """The first drift counts."""
+        if self.failure is None:
+            self.failure = CassetteDrift(text)
+
+    def place(self, index: int) -> str:
+        """Where a line stands, for people and editors."""
+        return f"{self.cassette.file}:{self.cassette.numbers[index]}"
+
+    def leftovers(self) -> list[str]:
+        """What the recording sent and we did not."""
+        lines = [text for leg in self.legs for text in leg.leftovers()]
+        for number, plan in enumerate(self._plan[len(self.legs) :], len(self.legs) + 1):
+            lines.append(f"{self.place(plan[0])}: link {number} was never dialled")
+        return lines
+
+
+class _Leg:
+    """One link of a replay: the `Link` of the model, and the clockwork that plays the lines of its leg."""
+
+    def __init__(self, replay: Replay, receiver: Receiver, plan: list[int]) -> None:
+        self._replay = replay
+        self._receiver = receiver
+        self._loop = asyncio.get_running_loop()
+        self._lines = [(index, replay.cassette.lines[index]) for index in plan[1:]]
+        self._speaks = [_is_ours(line) and is_speech(_body(line)) for _, line in self._lines]
+        self._controls = [
+            n for n, (_, line) in enumerate(self._lines) if _is_ours(line) and _is_frame(line) and not self._speaks[n]
+        ]
+        """The lines of this leg that were sent and are not the microphone."""
+        self._spoken_ms = self._positions()
+        self._spoken = self._recorded_speech() if replay.checks_content else b""
+        self._at = 0
+        self._anchor_ms = replay.cassette.lines[plan[0]].at_ms
+        self._anchor_s = 0.0
+        self._matched: set[int] = set()
+        self._furthest = -1
+        self._sent_ms = 0.0
+        self._sent_pcm_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_open = False
+        self._is_reading = True
+
+    def begin(self) -> None:
+        """The link stands now."""
+        self._is_open = True
+        self._anchor_s = self._loop.time()
+        self._wake_at(self._anchor_s)
+
+    # The link.
+
+    @property
+    def can_write(self) -> bool:
+        return self._is_open
+
+    def write(self, frame: Frame) -> None:
+        if not self._is_open:
+            return
+        try:
+            body = json.loads(frame)
+        except ValueError:
+            body = None
+        if is_speech(body):
+            self._speech(body)
+        else:
+            self._control(body)
+        if self._replay.failure is not None:
+            self._loop.call_soon(self._end, _POLICY_VIOLATION, "the replay has left the recording")
+            return
+        self._wake_at(self._loop.time())
+
+    def pause_reading(self) -> None:
+        self._is_reading = False
+
+    def resume_reading(self) -> None:
+        if not self._is_reading:
+            self._is_reading = True
+            self._wake_at(self._loop.time())
+
+    async def close(self) -> None:
+        self._end(_NORMAL, "")
+
+    def abort(self) -> None:
+        self._stop()
+        if self._is_open:
+            self._loop.call_soon(self._end, _LOST, "")
+
+    def _end(self, code: int, reason: str) -> None:
+        self._stop()
+        if self._is_open:
+            self._is_open = False
+            self._receiver.lost(code, reason)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # What we send.
+
+    def _speech(self, body: Any) -> None:
+        replay = self._replay
+        for holder, key in audio_places(body):
+            n_bytes = decoded_bytes(holder[key])
+            if replay.checks_content and replay.strict:
+                self._compare_content(pybase64.b64decode(holder[key]))
+            self._sent_pcm_bytes += n_bytes
+            self._sent_ms += n_bytes / 2 / replay.cassette.header.rates_hz.sent * 1000
+
+    def _compare_content(self, pcm: bytes) -> None:
+        replay, at = self._replay, self._sent_pcm_bytes
+        recorded = self._spoken[at : at + len(pcm)]
+        if pcm[: len(recorded)] != recorded:
+            differs = next(n for n in range(0, len(recorded), 2) if pcm[n : n + 2] != recorded[n : n + 2])
+            at_ms = round((at + differs) / 2 / replay.cassette.header.rates_hz.sent * 1000)
+            file = replay.cassette.file.with_name("sent.flac")
+            replay.fail(f"{file}: the audio sent on this link differs from the recording at {at_ms} ms. {AS_RECORDED}")
+
+    def _control(self, body: Any) -> None:
+        if self._replay.strict:
+            self._match_next(body)
+        else:
+            self._match_kind(body)
+
+    def _match_next(self, body: Any) -> None:
+        replay = self._replay
+        number = next((n for n in self._controls if n > self._furthest), None)
+        if number is None:
+            text = pretty(lift(replay.scrubber.clean(body)))
+            replay.fail(f"{replay.cassette.file}: sent now, and not in the recording. {AS_RECORDED}\n{text}")
+            return
+        index, line = self._lines[number]
+        expected = lift(_body(line))
+        actual = lift(replay.scrubber.clean(body))
+        actual = scrub_alike(expected, replay.names.bind(expected, actual))
+        if actual != expected:
+            replay.fail(difference(replay.place(index), expected, actual))
+        elif abs(self._sent_ms - self._spoken_ms[number]) > replay.position_ms:
+            replay.fail(
+                f"{replay.place(index)}: {kind_of(expected)} comes after {self._sent_ms:.0f} ms of audio, in the "
+                f"recording after {self._spoken_ms[number]:.0f} ms (more than {replay.position_ms} ms apart). "
+                f"{AS_RECORDED}"
+            )
+        else:
+            self._take(number)
+
+    def _match_kind(self, body: Any) -> None:
+        replay = self._replay
+        kind = kind_of(body)
+        for number in self._controls:
+            recorded = _body(self._lines[number][1])
+            if number not in self._matched and kind_of(recorded) == kind:
+                replay.names.bind(recorded, body)
+                self._take(number)
+                return
+        replay.extra.append(f"{kind} was sent and is not in the recording")
+
+    def _take(self, number: int) -> None:
+        self._matched.add(number)
+        self._furthest = max(self._furthest, number)
+
+    # What the provider says.
+
+    def _wake_at(self, when_s: float) -> None:
+        self._stop()
+        self._timer = self._loop.call_at(when_s, self._play)
+
+    def _play(self) -> None:
+        """Play every line whose time has come. Lines may call back into `write`, never into this."""
+        self._timer = None
+        while self._is_open and self._is_reading and self._at < len(self._lines):
+            _, line = self._lines[self._at]
+            due_s = self._anchor_s + (line.at_ms - self._anchor_ms) / 1000
+            if _is_ours(line):
+                if not _is_frame(line) or not self._passes(self._at, line.at_ms, due_s):
+                    return
+                self._at += 1
+            elif due_s > self._loop.time():
+                self._wake_at(due_s)
+                return
+            else:
+                self._at += 1  # before it is given out: that may come back here
+                self._give(line)
+
+    def _passes(self, number: int, at_ms: int, due_s: float) -> bool:
+        """Whether what we sent has come as far as this line of the recording. Then the next lines count from now."""
+        now_s = self._loop.time()
+        if self._speaks[number]:
+            if self._replay.strict:
+                is_there = self._sent_ms + 1e-6 >= self._spoken_ms[number + 1] or number < self._furthest
+            else:
+                # Any audio will do, and as much as there is: from its first frame on the recording runs by its clock.
+                is_there = self._sent_ms > 0 or number < self._furthest
+                if is_there and self._spoken_ms[number] > 0:
+                    return True
+        else:
+            is_there = number in self._matched or (not self._replay.strict and number < self._furthest)
+        if not is_there and not self._replay.strict:
+            late_s = due_s + self._replay.patience_s
+            if now_s < late_s:
+                self._wake_at(late_s)
+                return False
+            is_there = True
+        if is_there:
+            self._anchor_s, self._anchor_ms = now_s, at_ms
+        return is_there
+
+    def _give(self, line: FrameLine | LinkLine) -> None:
+        if isinstance(line, LinkLine):
+            self._end(cast(int, line.code), line.reason)
+            return
+        frame = line.frame if line.frame is msgspec.UNSET else self._replay.names.as_ours(line.frame)
+        self._receiver.received(*self._replay.cassette.message(line, frame))
+
+    # What was recorded.
+
+    def _positions(self) -> list[float]:
+        """How much of the user's audio was sent before each line, in ms; one more for the end."""
+        at = [0.0]
+        for (_, line), speaks in zip(self._lines, self._speaks, strict=True):
+            at.append(at[-1] + sum(_ref_ms(self._replay.cassette, ref) for ref in audio_refs(line) if speaks))
+        return at
+
+    def _recorded_speech(self) -> bytes:
+        refs = (ref for n, (_, line) in enumerate(self._lines) if self._speaks[n] for ref in audio_refs(line))
+        return b"".join(map(self._replay.cassette.audio, refs))
+
+    # What is left.
+
+    def leftovers(self) -> list[str]:
+        replay = self._replay
+        left = []
+        for number in self._controls:
+            if number not in self._matched:
+                index, line = self._lines[number]
+                left.append(f"{replay.place(index)}: {kind_of(_body(line))} was not sent")
+        apart_ms = self._sent_ms - self._spoken_ms[-1]
+        if abs(apart_ms) > replay.position_ms:
+            left.append(
+                f"{replay.cassette.file}: {self._sent_ms:.0f} ms of audio were sent, {self._spoken_ms[-1]:.0f} ms in "
+                f"the recording"
+            )
+        return left
+
+
+class RecordedModel(RealtimeModel):
+    """The model of a cassette. Each connection plays the cassette from its beginning. Made by `recorded_model`."""
+
+    def __init__(
+        self,
+        cassette: Cassette,
+        *,
+        strict: bool = True,
+        audio: AudioCheck = "position",
+        position_ms: int = 500,
+        patience_s: float = 5.0,
+        **options: Any,
+    ) -> None:
+        header = cassette.header
+        try:
+            self._below = _MODELS[header.provider](header.model, _NO_KEY, **(header.options | options))
+        except TypeError as error:
+            problem = f"the options of the model do not fit ({error})"
+            raise CaseError(cassette.file, problem, "Leave out what is not an option", place="line 1") from None
+        self._cassette = cassette
+        self._rules: dict[str, Any] = {
+            "strict": strict,
+            "audio": audio,
+            "position_ms": position_ms,
+            "patience_s": patience_s,
+        }
+        self.replays: list[Replay] = []
+        self.voice = self._below.voice
+
+    def __repr__(self) -> str:
+        return f"RecordedModel({str(self._cassette.file.parent)!r})"
+
+    @property
+    def profile(self) -> Profile:
+        """See `RealtimeModel.profile`."""
+        return self._below.profile
+
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        """See `RealtimeModel.connect`."""
+        replay = Replay(self._cassette, **self._rules)
+        self.replays.append(replay)
+        model = copy.copy(self._below)
+        model.dial = replay.dial
+        return await model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
+
+    def check(self) -> None:
+        """Raises CassetteDrift where a strict replay left the recording, or ended before everything had been sent."""
+        for replay in self.replays:
+            if replay.failure is not None:
+                raise replay.failure
+            left = replay.leftovers() if replay.strict else []
+            if left:
+                raise CassetteDrift("\n".join(["the recording went on, the replay did not:", *left, AS_RECORDED]))
+
+    def notes(self) -> list[str]:
+        """How the replays so far differ from the recording: what was sent beside it, and what was not."""
+        return [text for replay in self.replays for text in (*replay.extra, *replay.leftovers())]
+
+
+def recorded_model(
+    path: str | Path,
+    strict: bool = True,
+    *,
+    audio: AudioCheck = "position",
+    position_ms: int = 500,
+    patience_s: float = 5.0,
+    **options: Any,
+) -> RecordedModel:
+    """The model that answers as the one in the cassette at `path` did. Needs no key and no SDK.
+
+    `position_ms` is how far apart replay and recording may be in the user's audio where something else is sent, and at
+    the end. `options` replace those of the recording, as the model's constructor names them. Raises CaseError for a
+    cassette that cannot be played.
+    """
+    return RecordedModel(
+        read_cassette(path), strict=strict, audio=audio, position_ms=position_ms, patience_s=patience_s, **options
+    )
+
+
+def _is_frame(line: Line) -> bool:
+    return isinstance(line, FrameLine)
+
+
+def _is_ours(line: Line) -> bool:
+    return line.dir == "sent" if isinstance(line, FrameLine) else line.by == "us"
+
+
+def _body(line: Line) -> Any:
+    """The JSON of a frame; null where there is none."""
+    return line.frame if isinstance(line, FrameLine) and line.frame is not msgspec.UNSET else None
+
+
+def _ref_ms(cassette: Cassette, ref: AudioRef) -> float:
+    if ref.samples is None:
+        return ref.length / G711_BYTES_PER_MS
+    return ref.length / cassette.header.rates_hz.sent * 1000
