@@ -1,0 +1,219 @@
+"""The sound devices of a simulated page: a speaker and a microphone. Pure: time and positions come in."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.testing.steps import INPUT_HZ
+
+OUTPUT_HZ = 24_000
+FRAME_MS = 40
+FRAME_SAMPLES = INPUT_HZ * FRAME_MS // 1000
+OUTPUT_LATENCY_S = 0.08
+"""From the audio thread to the ear, as browsers report it for a laptop's speakers."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """Sound of one item that is played without a gap: from sample `offset` of the item on, from `from_s` on."""
+
+    item_id: str
+    offset: int
+    from_s: float
+    n_samples: int
+    chunks: list[bytes]
+
+    def pcm(self) -> bytes:
+        return b"".join(self.chunks)[: self.n_samples * SAMPLE_BYTES]
+
+
+class Speaker:
+    """Plays what it is given, in that order and in real time. What is played is heard one output latency later.
+
+    Times are seconds of the caller's clock. Offsets are samples of an item.
+    """
+
+    def __init__(self, rate_hz: int = OUTPUT_HZ, latency_s: float = OUTPUT_LATENCY_S) -> None:
+        self._rate_hz = rate_hz
+        self._latency_s = latency_s
+        self._runs: list[_Run] = []
+        self._first_unheard = 0
+        self._heard: dict[str, int] = {}
+        """Samples of the runs before `_first_unheard`."""
+        self._paused: list[_Run] | None = None
+
+    def play(self, item_id: str, offset: int, pcm: bytes, now: float) -> None:
+        """Queue sound behind what waits."""
+        n_samples = len(pcm) // SAMPLE_BYTES
+        if self._paused is not None:
+            self._paused.append(_Run(item_id, offset, 0.0, n_samples, [pcm]))
+            return
+        last = self._runs[-1] if len(self._runs) > self._first_unheard else None
+        ends_s = self._end_of(last) if last is not None else now
+        if last is not None and ends_s >= now and last.item_id == item_id and last.offset + last.n_samples == offset:
+            last.chunks.append(pcm)
+            last.n_samples += n_samples
+        else:
+            self._runs.append(_Run(item_id, offset, max(now, ends_s), n_samples, [pcm]))
+
+    def flush(self, items: Iterable[str], now: float) -> None:
+        """Drop what was not played of these items; what else waits moves up."""
+        dropped = set(items)
+        rest = [run for run in self._take_back(now) if run.item_id not in dropped]
+        if self._paused is None:
+            for run in rest:
+                self.play(run.item_id, run.offset, run.pcm(), now)
+        else:
+            self._paused = [run for run in self._paused if run.item_id not in dropped]
+
+    def pause(self, now: float) -> None:
+        """Silence; everything waits for `resume`."""
+        if self._paused is None:
+            self._paused = self._take_back(now)
+
+    def resume(self, now: float) -> None:
+        """Go on where `pause` stopped."""
+        if self._paused is not None:
+            waiting, self._paused = self._paused, None
+            for run in waiting:
+                self.play(run.item_id, run.offset, run.pcm(), now)
+
+    def heard(self, item_id: str, now: float) -> int:
+        """How many samples of the item have reached the ear."""
+        self._advance(now)
+        return self._heard.get(item_id, 0) + sum(
+            self._heard_of(run, now) for run in self._runs[self._first_unheard :] if run.item_id == item_id
+        )
+
+    def sounding(self, now: float) -> str | None:
+        """The item that is heard now, or was heard last."""
+        self._advance(now)
+        for run in self._runs[self._first_unheard : self._first_unheard + 1]:
+            if self._heard_of(run, now):
+                return run.item_id
+        return self._runs[self._first_unheard - 1].item_id if self._first_unheard else None
+
+    def heard_at(self, items: Iterable[str], n_samples: int) -> float | None:
+        """When so many samples of these items, counted together, have reached the ear; None where they never will of
+        what is queued."""
+        counted, left = set(items), n_samples
+        for run in self._runs:
+            if run.item_id in counted:
+                if run.n_samples >= left:
+                    return run.from_s + left / self._rate_hz + self._latency_s
+                left -= run.n_samples
+        return None
+
+    def ends_at(self, items: Iterable[str] | None = None) -> float | None:
+        """When the last of what is queued of these items, or of all, has been heard. 0.0 where nothing was played; None
+        while it is paused and some of them waits."""
+        counted = None if items is None else set(items)
+        if any(counted is None or run.item_id in counted for run in self._paused or ()):
+            return None
+        for run in reversed(self._runs):
+            if counted is None or run.item_id in counted:
+                return self._end_of(run) + self._latency_s
+        return 0.0
+
+    def runs(self) -> list[tuple[str, int, float, bytes]]:
+        """All that was played: (item, offset, when it began to be heard, pcm)."""
+        return [(run.item_id, run.offset, run.from_s + self._latency_s, run.pcm()) for run in self._runs]
+
+    def _end_of(self, run: _Run) -> float:
+        return run.from_s + run.n_samples / self._rate_hz
+
+    def _heard_of(self, run: _Run, now: float) -> int:
+        return min(run.n_samples, max(0, round((now - self._latency_s - run.from_s) * self._rate_hz)))
+
+    def _advance(self, now: float) -> None:
+        runs = self._runs
+        while self._first_unheard < len(runs):
+            run = runs[self._first_unheard]
+            if self._heard_of(run, now) < run.n_samples:
+                return
+            self._heard[run.item_id] = self._heard.get(run.item_id, 0) + run.n_samples
+            self._first_unheard += 1
+
+    def _take_back(self, now: float) -> list[_Run]:
+        """What was not played leaves the queue, in its order."""
+        taken: list[_Run] = []
+        while len(self._runs) > self._first_unheard:
+            run = self._runs[-1]
+            played = min(run.n_samples, max(0, round((now - run.from_s) * self._rate_hz)))
+            if played == run.n_samples:
+                break
+            rest = run.pcm()[played * SAMPLE_BYTES :]
+            taken.append(_Run(run.item_id, run.offset + played, 0.0, run.n_samples - played, [rest]))
+            run.n_samples = played
+            if played:
+                break
+            self._runs.pop()
+        return taken[::-1]
+
+
+class Microphone:
+    """Gives a frame of 40 ms after the other: what the user says, and the room where nothing is said.
+
+    `background` is the rms of the room's noise in units of a sample, 0 for silence; `seed` decides it.
+    """
+
+    def __init__(self, background: float, seed: int) -> None:
+        self._room = _noise(background, seed)
+        self._to_say: deque[tuple[int, bytes]] = deque()
+        self._frames: list[bytes] = []
+        self.position = 0
+        """How many samples it gave."""
+
+    def say(self, pcm: bytes, at: int) -> int:
+        """Say pcm16 from sample `at` on, or as soon as what was to be said before is over. Returns where it begins."""
+        at = max(at, self.position)
+        if self._to_say:
+            start, last = self._to_say[-1]
+            at = max(at, start + len(last) // SAMPLE_BYTES)
+        self._to_say.append((at, pcm))
+        return at
+
+    def pcm(self) -> bytes:
+        """All that it gave."""
+        return b"".join(self._frames)
+
+    def next_frame(self) -> bytes:
+        """The next 40 ms."""
+        frame = self._made()
+        self.position += FRAME_SAMPLES
+        self._frames.append(frame)
+        return frame
+
+    def _made(self) -> bytes:
+        begin = self.position
+        room = self._room[begin // FRAME_SAMPLES % len(self._room)]
+        if not self._to_say or self._to_say[0][0] >= begin + FRAME_SAMPLES:
+            return room
+        start, pcm = self._to_say[0]
+        if start <= begin and len(pcm) // SAMPLE_BYTES > begin - start + FRAME_SAMPLES:
+            at = (begin - start) * SAMPLE_BYTES
+            return pcm[at : at + FRAME_SAMPLES * SAMPLE_BYTES]
+        frame = bytearray(room)
+        while self._to_say and self._to_say[0][0] < begin + FRAME_SAMPLES:
+            start, pcm = self._to_say[0]
+            at = max(0, start - begin) * SAMPLE_BYTES
+            spoken = pcm[max(0, begin - start) * SAMPLE_BYTES :][: len(frame) - at]
+            frame[at : at + len(spoken)] = spoken
+            if start + len(pcm) // SAMPLE_BYTES > begin + FRAME_SAMPLES:
+                break
+            self._to_say.popleft()
+        return bytes(frame)
+
+
+@lru_cache(maxsize=16)
+def _noise(rms: float, seed: int) -> tuple[bytes, ...]:
+    """Two seconds of a room, frame by frame."""
+    samples = np.random.default_rng(seed).normal(0, rms, 2 * INPUT_HZ).astype("<i2").tobytes()
+    size = FRAME_SAMPLES * SAMPLE_BYTES
+    return tuple(samples[at : at + size] for at in range(0, len(samples), size))
