@@ -1,0 +1,365 @@
+"""The parts of a call that have checks of their own: what was understood, tool calls, one interruption, latencies."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from realtime.event import server as s
+from realtime.state.conversation import Spoken as Words
+from realtime.testing.failing import Fluent, counted
+from realtime.testing.turns import BargeIn, CutItem, Response, Speech, ToolCall, UserTurn
+from realtime.testing.words import normalised, shortened
+
+if TYPE_CHECKING:
+    from realtime.testing.checks import Run
+
+WORD_TOLERANCE_MS = 200.0
+"""How exactly it is known when a word is said: players tell where they are every 200 ms or so, and words are placed by
+the sound they came with."""
+MAX_SHOWN_WORDS = 8
+STAGES = {
+    "turn_end": "the end of the turn was decided",
+    "transcript": "the words were understood",
+    "response": "the model began to answer",
+    "first_token": "the first word or tool call came",
+    "first_audio": "the first sound left the server",
+    "heard": "the first sound reached the ear",
+}
+"""What can be measured of an answer, each from the end of the user's voice."""
+
+
+def heard_words(speech: Speech, before: str, heard_ms: float, within_ms: float) -> tuple[str, str]:
+    """The fewest and the most words of `before` that can have been heard to their end within `heard_ms`.
+
+    Words may come with their sound or far ahead of it: both are taken into account.
+    """
+    told = speech.words
+    shared = Words(text=told.text, audio_ms=told.audio_ms, audio_complete=told.audio_complete)
+    fewest = min((one.heard_text(heard_ms - within_ms) for one in (told, shared)), key=len)
+    most = max((one.heard_text(heard_ms + within_ms) for one in (told, shared)), key=len)
+    return fewest[: len(before)], most[: len(before)]
+
+
+class HeardByAgent(Fluent):
+    """What the agent understood of what was said, against what the recordings say (`Spoken.text`)."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        known = [one for one in run.record.spoken if one.text]
+        # A turn out of a recording whose words nobody wrote down has nothing to be compared with.
+        unknown = [one for one in run.record.spoken if not one.text]
+        self._turns = [
+            turn
+            for turn in run.user_turns
+            if not turn.typed and not (_overlaps(turn, unknown) and not _overlaps(turn, known))
+        ]
+        names = {turn.who for turn in self._turns}
+        everybody = run.user_turns == run.reading.turns
+        self._said = [one for one in known if everybody or one.who in names]
+
+    @property
+    def reference(self) -> str:
+        """What was said, normalised."""
+        return normalised(" ".join(one.text or "" for one in sorted(self._said, key=lambda one: one.from_ms)))
+
+    @property
+    def text(self) -> str:
+        """What was understood, normalised."""
+        return normalised(" ".join(turn.transcript for turn in self._turns))
+
+    def wer_below(self, limit: float) -> HeardByAgent:
+        """The share of words that were understood wrongly, missed or added is smaller. Case and punctuation do not
+        count; in languages without spaces a character is a word. Needs `jiwer`."""
+        import jiwer
+
+        reference, heard = self.reference, self.text
+        if not reference:
+            self._run.fail("The word error rate is not known: nobody wrote down what was said (Speak.text).")
+        found = jiwer.process_words(reference, heard)
+        if found.wer >= limit:
+            wrong = found.substitutions + found.deletions + found.insertions
+            counts = f"{found.substitutions} wrong, {found.deletions} missing, {found.insertions} added"
+            asked = f"less than {limit:g} was asked"
+            finding = (
+                f"The word error rate is {found.wer:.3f} ({wrong} of {len(reference.split())}: {counts}); {asked}."
+            )
+            self._run.fail(finding, *self._places(found), details=_differences(found))
+        return self
+
+    def _places(self, found: Any) -> list[float]:
+        """The turn with the first word that was understood wrongly."""
+        first = next((one.hyp_start_idx for one in found.alignments[0] if one.type != "equal"), 0)
+        for turn in self._turns:
+            first -= len(normalised(turn.transcript).split())
+            if first < 0:
+                return [turn.from_ms]
+        return [self._turns[-1].from_ms] if self._turns else [one.from_ms for one in self._said[:1]]
+
+
+def _overlaps(turn: UserTurn, spoken: list[Any]) -> bool:
+    return any(one.from_ms < turn.to_ms and one.to_ms > turn.from_ms for one in spoken)
+
+
+def _differences(found: Any) -> str:
+    reference, heard = found.references[0], found.hypotheses[0]
+    lines = []
+    for one in found.alignments[0]:
+        said = " ".join(reference[one.ref_start_idx : one.ref_end_idx])
+        got = " ".join(heard[one.hyp_start_idx : one.hyp_end_idx])
+        if one.type == "substitute":
+            lines.append(f'  said "{shortened(said)}", understood "{shortened(got)}"')
+        elif one.type == "delete":
+            lines.append(f'  said "{shortened(said)}", understood nothing')
+        elif one.type == "insert":
+            lines.append(f'  said nothing, understood "{shortened(got)}"')
+    more = len(lines) - MAX_SHOWN_WORDS
+    return "\n".join(lines[:MAX_SHOWN_WORDS] + ([f"  ... and {more} more"] if more > 0 else []))
+
+
+class ToolCalls(Fluent):
+    """Calls of one tool, at least one, in order."""
+
+    def __init__(self, run: Run, calls: list[ToolCall], wanted: str) -> None:
+        self._run = run
+        self.calls = calls
+        self._wanted = wanted
+
+    @classmethod
+    def select(cls, run: Run, name: str, arguments: dict[str, Any]) -> ToolCalls:
+        """The calls of this tool with at least these arguments; fails where there is none."""
+        agents = {one.id for one in run.responses}
+        made = [call for call in run.reading.tool_calls if call.response_id in agents]
+        named = [call for call in made if call.name == name]
+        chosen = [call for call in named if _has(call.arguments or {}, arguments)]
+        given = ", ".join(f"{key}={_argument(value)}" for key, value in arguments.items())
+        wanted = f"{name}({given})"
+        if not chosen:
+            shown = ", ".join(f"{call.name}({shortened(call.input, 40)})" for call in (named or made))
+            finding = f"{wanted} was not called; the agent called {shown or 'no tool'}."
+            run.fail(finding, *(call.asked_ms for call in (named or made)[:1]))
+        return cls(run, chosen, wanted)
+
+    def once(self) -> ToolCalls:
+        """There is exactly one such call."""
+        return self.times(1)
+
+    def times(self, count: int) -> ToolCalls:
+        """There are exactly so many such calls."""
+        if len(self.calls) != count:
+            finding = f"{self._wanted} was called {counted(len(self.calls), 'time')}, not {count}."
+            self._run.fail(finding, *(call.asked_ms for call in self.calls))
+        return self
+
+    def before(self, name: str) -> ToolCalls:
+        """The first such call comes before the first one of the other tool, which was called too."""
+        others = [call for call in self._run.reading.tool_calls if call.name == name]
+        if not others:
+            self._run.fail(f"{self._wanted} was called, but {name} was not at all.", self.calls[0].asked_ms)
+        if others[0].asked_seq <= self.calls[0].asked_seq:
+            times = f"{others[0].asked_ms / 1000:.2f} s, {self._wanted} only at {self.calls[0].asked_ms / 1000:.2f} s"
+            self._run.fail(f"{name} was called at {times}.", others[0].asked_ms, self.calls[0].asked_ms)
+        return self
+
+    def answered(self, *, within_ms: float | None = None) -> ToolCalls:
+        """Each such call got a result that is no error, within this time where one is given."""
+        for call in self.calls:
+            if call.answered_ms is None:
+                self._run.fail(f"{self._wanted} never got a result.", call.asked_ms)
+            elif call.state not in ("success", "running"):
+                finding = f"{self._wanted} ended as {call.state}: {shortened(call.output)}."
+                self._run.fail(finding, call.answered_ms)
+            elif within_ms is not None and call.answered_ms - call.asked_ms > within_ms:
+                took = f"took {call.answered_ms - call.asked_ms:.0f} ms; at most {within_ms:.0f} ms were allowed"
+                self._run.fail(f"{self._wanted} {took}.", call.asked_ms, call.answered_ms)
+        return self
+
+
+def _has(arguments: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    for name, value in wanted.items():
+        if name not in arguments:
+            return False
+        if isinstance(value, re.Pattern):
+            if value.search(str(arguments[name])) is None:
+                return False
+        elif arguments[name] != value:
+            return False
+    return True
+
+
+def _argument(value: Any) -> str:
+    return f"/{value.pattern}/" if isinstance(value, re.Pattern) else repr(value)
+
+
+class BargeInCheck(Fluent):
+    """One interruption. `barge_in` holds its times and the words before and after the cut."""
+
+    def __init__(self, run: Run, barge_in: BargeIn) -> None:
+        self._run = run
+        self.barge_in = barge_in
+
+    def silence_within(self, *, ms: float) -> BargeInCheck:
+        """The ear was silent at most so long after the voice began that interrupted.
+
+        Without a voice it counts from the flush. Where nothing was to be heard then, it holds.
+        """
+        one = self.barge_in
+        self._run.must_know_ears("when the ear fell silent")
+        if one.silent_ms is not None and one.silent_ms - one.began_ms > ms:
+            took_ms, flush_ms = one.silent_ms - one.began_ms, one.flush_ms - one.began_ms
+            finding = (
+                f"Interruption {one.number}: the ear was silent {took_ms:.0f} ms after it began (the flush left after "
+                f"{flush_ms:.0f} ms); at most {ms:.0f} ms were allowed."
+            )
+            self._run.fail(finding, one.began_ms, one.silent_ms)
+        return self
+
+    def transcript_cut_at_heard_word(self, *, within_ms: float = WORD_TOLERANCE_MS) -> BargeInCheck:
+        """What the conversation keeps of the answer ends with the last word that was heard to its end.
+
+        `within_ms` is how exactly it is known when a word is said. An answer of which nothing was heard is withdrawn.
+        """
+        self._run.must_know_ears("what was heard of the answer")
+        for item in self.barge_in.items:
+            self._check_cut(item, within_ms)
+        return self
+
+    def _check_cut(self, item: CutItem, within_ms: float) -> None:
+        heard_ms, flush_ms = item.heard_ms, self.barge_in.flush_ms
+        name = f"Interruption {self.barge_in.number}"
+        fewest, most = heard_words(item.speech, item.before, heard_ms, within_ms)
+        if not item.before.startswith(item.after):
+            kept = f'keeps "{shortened(item.after)}", which is not how "{shortened(item.before)}" begins'
+            self._run.fail(f"{name}: the conversation {kept}.", flush_ms)
+        rest = item.before[len(item.after) :]
+        if item.after and rest and item.after[-1].isalnum() and rest[0].isascii() and rest[0].isalnum():
+            self._run.fail(f'{name}: the conversation is cut inside a word: "{shortened(item.after)}".', flush_ms)
+        if item.outcome == "whole" and len(item.after) > len(most):
+            finding = f"{name}: the answer was not cut; {heard_ms:.0f} of {item.audio_ms:.0f} ms were heard"
+            self._run.fail(f'{finding}, up to "{shortened(most)}".', flush_ms)
+        if not len(fewest) <= len(item.after) <= len(most):
+            heard = most if len(item.after) > len(most) else fewest
+            finding = f'{name}: the conversation keeps "{shortened(item.after)}"'
+            self._run.fail(f'{finding}, but "{shortened(heard)}" was heard ({heard_ms:.0f} ms).', flush_ms)
+        cut_ms = item.speech.cut_ms
+        if item.outcome == "cut" and cut_ms is not None and abs(cut_ms - heard_ms) > within_ms:
+            finding = f"{name}: the answer was cut at {cut_ms} ms, but {heard_ms:.0f} ms of it were heard"
+            self._run.fail(f"{finding}; they may differ by {within_ms:.0f} ms.", flush_ms)
+
+    def answered(self, *, within_ms: float | None = None) -> BargeInCheck:
+        """Something was to be heard or read of the agent afterwards, within this time of the flush where one is
+        given."""
+        one = self.barge_in
+        later = [answer for answer in self._run.reading.responses if answer.created_seq > one.seq]
+        came = [ms for ms in map(self._came_ms, later) if ms is not None]
+        if not came:
+            self._run.fail(f"Interruption {one.number} was never answered.", one.flush_ms)
+        elif within_ms is not None and min(came) - one.flush_ms > within_ms:
+            took = f"after {min(came) - one.flush_ms:.0f} ms; at most {within_ms:.0f} ms were allowed"
+            self._run.fail(f"Interruption {one.number} was answered {took}.", one.flush_ms, min(came))
+        return self
+
+    def _came_ms(self, answer: Response) -> float | None:
+        heard = answer.first_heard_ms if self._run.record.played else answer.first_audio_ms
+        written = any(one.written and one.text for one in self._run.reading.speeches if one.response_id == answer.id)
+        return answer.done_ms if heard is None and written else heard
+
+
+class Latency(Fluent):
+    """How long after each user turn something of its answer came, in ms; one value for each turn that has one.
+
+    Counted from the end of the user's voice, a typed turn from its arrival. Where nobody wrote down what reached the
+    ear, the first sound that left the server stands for the first that was heard.
+    """
+
+    def __init__(self, run: Run, stage: str = "heard") -> None:
+        self._run = run
+        self._stage = stage
+        self.samples: list[tuple[UserTurn, float]] = self._measured()
+
+    @property
+    def values_ms(self) -> list[float]:
+        """The values in order of the turns."""
+        return [ms for _, ms in self.samples]
+
+    def stage(self, name: str) -> Latency:
+        """The same for an earlier moment: `turn_end`, `transcript`, `response`, `first_token`, `first_audio`, `heard`,
+        each from the end of the user's voice; or a stage of `server_latency` as the server measured it."""
+        known = [*STAGES, *sorted({stage for event in self._told() for stage in event.stages_ms})]
+        if name not in known:
+            raise ValueError(f"there is no stage {name!r}: use one of {', '.join(known)}")
+        return Latency(self._run, name)
+
+    def percentile_ms(self, percent: float) -> float:
+        """The smallest value that so many percent of all values do not exceed. Fails where there is none."""
+        if not self.samples:
+            self._run.fail(f"No turn of the user has a latency ({self._what()}): none was answered.")
+        values = sorted(self.values_ms)
+        return values[max(0, math.ceil(len(values) * percent / 100) - 1)]
+
+    def p50_below(self, *, ms: float) -> Latency:
+        """Half of the turns are faster."""
+        return self._below("p50", self.percentile_ms(50), ms)
+
+    def p95_below(self, *, ms: float) -> Latency:
+        """95 % of the turns are faster; of fewer than 20, all."""
+        return self._below("p95", self.percentile_ms(95), ms)
+
+    def max_below(self, *, ms: float) -> Latency:
+        """All turns are faster."""
+        return self._below("maximum", self.percentile_ms(100), ms)
+
+    def _below(self, name: str, measured_ms: float, limit_ms: float) -> Latency:
+        if measured_ms >= limit_ms:
+            turn, slowest_ms = max(self.samples, key=lambda sample: sample[1])
+            finding = (
+                f"The {name} from the end of the user's voice until {self._what()} is {measured_ms:.0f} ms over "
+                f"{counted(len(self.samples), 'turn')}; less than {limit_ms:.0f} ms was asked. "
+                f"Turn {turn.number} took longest, {slowest_ms:.0f} ms."
+            )
+            self._run.fail(finding, turn.to_ms, turn.to_ms + slowest_ms)
+        return self
+
+    def _what(self) -> str:
+        return STAGES.get(self._stage, self._stage)
+
+    def _told(self) -> list[s.ServerLatencyEvent]:
+        return [entry for entry in self._run.record.entries if isinstance(entry, s.ServerLatencyEvent)]
+
+    def _measured(self) -> list[tuple[UserTurn, float]]:
+        samples = []
+        for turn in self._run.user_turns:
+            ms = self._of(turn)
+            if ms is not None:
+                samples.append((turn, ms))
+        return samples
+
+    def _of(self, turn: UserTurn) -> float | None:
+        answers = [
+            one
+            for one in self._run.responses
+            if one.turn == turn.number and not one.out_of_band and one.created_seq > turn.ended_seq
+        ]
+        if self._stage not in STAGES:
+            ids = {one.id for one in answers}
+            told = (event.stages_ms.get(self._stage) for event in self._told() if event.response_id in ids)
+            return next((float(ms) for ms in told if ms is not None), None)
+        if self._stage == "turn_end":
+            at_ms = turn.ended_ms
+        elif self._stage == "transcript":
+            at_ms = turn.transcript_ms
+        else:
+            at_ms = min((ms for ms in map(self._moment, answers) if ms is not None), default=None)
+        return None if at_ms is None else at_ms - turn.to_ms
+
+    def _moment(self, answer: Response) -> float | None:
+        match self._stage:
+            case "response":
+                return answer.created_ms
+            case "first_token":
+                return answer.first_token_ms
+            case "first_audio":
+                return answer.first_audio_ms
+            case _:
+                return answer.first_heard_ms if self._run.record.played else answer.first_audio_ms

@@ -1,0 +1,403 @@
+"""What a test asserts about a call: `Run` wraps a record and has a method for each question.
+
+Every check returns something to go on with, never a bool, and raises `CheckFailed`, an AssertionError, where it does
+not hold: one sentence with what was measured and what was asked, then the timeline around the place.
+
+    run.heard_by_agent.wer_below(0.10)
+    run.agent_said("order number").tool_called("lookup_order", id="A-17").before("refund").answered()
+    run.barge_in(2).silence_within(ms=150).transcript_cut_at_heard_word()
+    run.response_latency.p95_below(ms=900)
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+from realtime.testing import golden
+from realtime.testing.check_parts import (
+    WORD_TOLERANCE_MS,
+    BargeInCheck,
+    HeardByAgent,
+    Latency,
+    ToolCalls,
+    heard_words,
+)
+from realtime.testing.failing import CheckFailed, Fluent, counted
+from realtime.testing.reading import Reading
+from realtime.testing.record import CallRecord
+from realtime.testing.timeline import Timeline
+from realtime.testing.turns import HASTY, BargeIn, Response, Speech, UserTurn
+from realtime.testing.words import normalised, says, shortened, shown
+
+__all__ = ["BargeInCheck", "CheckFailed", "HeardByAgent", "Latency", "Run", "ToolCalls"]
+
+ECHO_WORDS = 3
+"""A turn of at least so many words that repeat what the agent was saying is its own voice."""
+FLUSH_GRACE_MS = 100.0
+"""What a device plays on after its page was told to be silent: the sound already handed to it."""
+
+
+class Run(Fluent):
+    """A call that was run or recorded, and what can be asserted about it. `record` is all that is known of it."""
+
+    def __init__(self, record: CallRecord, *, speaker: str | None = None) -> None:
+        self.record = record
+        self._speaker = speaker
+
+    def __repr__(self) -> str:
+        return f"Run({self.record.name!r}, {self.record.duration_ms / 1000:.1f} s)"
+
+    def of(self, speaker: str) -> Run:
+        """The same call, but only what concerns one speaker: a human's turns and interruptions, or an agent's answers,
+        tool calls and interruptions."""
+        if speaker not in self.reading.speakers:
+            known = ", ".join(self.reading.speakers) or "nobody"
+            self.fail(f'Nobody called "{speaker}" says anything in this call: {known} does.')
+        narrowed = Run(self.record, speaker=speaker)
+        narrowed.__dict__["reading"] = self.reading
+        return narrowed
+
+    # -- what there is ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def reading(self) -> Reading:
+        """The call read as turns, answers, tool calls and interruptions; all of it, also of a narrowed run."""
+        return Reading(self.record)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The call as text."""
+        return Timeline(self.reading)
+
+    @property
+    def _is_human(self) -> bool:
+        humans = {turn.who for turn in self.reading.turns} | {one.who for one in self.record.spoken}
+        return self._speaker in humans
+
+    def _concerns(self, who: str, *, human: bool) -> bool:
+        return self._speaker is None or self._is_human is not human or who == self._speaker
+
+    @property
+    def user_turns(self) -> list[UserTurn]:
+        """The turns of the humans, or of the one this run is narrowed to."""
+        return [turn for turn in self.reading.turns if self._concerns(turn.who, human=True)]
+
+    @property
+    def responses(self) -> list[Response]:
+        """The answers of the agents, or of the one this run is narrowed to."""
+        return [one for one in self.reading.responses if self._concerns(one.who, human=False)]
+
+    @property
+    def speeches(self) -> list[Speech]:
+        """What the agents said and wrote."""
+        return [one for one in self.reading.speeches if self._concerns(one.who, human=False)]
+
+    @property
+    def interruptions(self) -> list[BargeIn]:
+        """The barge-ins by the humans, or into the agent, that this run is about."""
+        return [
+            one
+            for one in self.reading.barge_ins
+            if self._concerns(one.who, human=True)
+            and (not one.items or any(self._concerns(cut.speech.who, human=False) for cut in one.items))
+        ]
+
+    def fail(self, finding: str, *places_ms: float, details: str = "") -> NoReturn:
+        """Fail with this sentence and the timeline around the places (ms of the call)."""
+        __tracebackhide__ = True
+        raise CheckFailed(finding, self.timeline.around(*places_ms), places_ms, details)
+
+    # -- words -----------------------------------------------------------------------------------------------------
+
+    @property
+    def heard_by_agent(self) -> HeardByAgent:
+        """How well the agent understood what was said to it."""
+        return HeardByAgent(self)
+
+    def agent_said(self, phrase: str | re.Pattern[str], *, within_turn: int | None = None) -> Run:
+        """The agent said or wrote this, as far as it was heard.
+
+        Case, spacing and punctuation do not count; a pattern is searched in each item as it is. `within_turn`: in the
+        answer to that turn, from 1; 0 before anybody spoke."""
+        said = self._said(within_turn)
+        if not any(says(one.text, phrase) for one in said):
+            unheard = [one for one in said if one.text != one.words.text and says(one.words.text, phrase)]
+            told = " or ".join(f'"{shortened(one.text)}"' for one in said if one.text) or "nothing"
+            place = [one.first_audio_ms for one in (unheard or said) if one.first_audio_ms is not None]
+            why = "was interrupted before it had said" if unheard else "did not say"
+            self.fail(f"The agent {why} {shown(phrase)}{_in_turn(within_turn)}; it said {told}.", *place[:1])
+        return self
+
+    def agent_did_not_say(self, phrase: str | re.Pattern[str], *, within_turn: int | None = None) -> Run:
+        """Nobody heard the agent say this, nor read it; see `agent_said`."""
+        for one in self._said(within_turn):
+            if says(one.text, phrase):
+                response = self.reading.response_of(one)
+                place = one.first_audio_ms
+                if place is None and response is not None:
+                    place = response.created_ms
+                finding = f'The agent said {shown(phrase)}{_in_turn(within_turn)}: "{shortened(one.text)}".'
+                self.fail(finding, *([] if place is None else [place]))
+        return self
+
+    def user_said(self, phrase: str | re.Pattern[str], *, within_turn: int | None = None) -> Run:
+        """The agent understood the user to say this, or the user typed it; see `agent_said`."""
+        turns = self.user_turns if within_turn is None else [self._turn(within_turn)]
+        if not any(says(turn.transcript, phrase) for turn in turns):
+            told = " or ".join(f'"{shortened(turn.transcript)}"' for turn in turns if turn.transcript) or "nothing"
+            finding = f"The user was not understood to say {shown(phrase)}{_in_turn(within_turn)}; it was {told}."
+            self.fail(finding, *([turns[0].from_ms] if within_turn is not None else []))
+        return self
+
+    def _said(self, within_turn: int | None) -> list[Speech]:
+        if within_turn is None:
+            return self.speeches
+        number = 0 if within_turn == 0 else self._turn(within_turn).number
+        ids = {one.id for one in self.responses if one.turn == number}
+        return [one for one in self.speeches if one.response_id in ids]
+
+    def _turn(self, number: int) -> UserTurn:
+        turns = self.user_turns
+        if not 1 <= number <= len(turns):
+            self.fail(f"There is no turn {number}: the call has {counted(len(turns), 'turn')} of the user.")
+        return turns[number - 1]
+
+    def turns(self, count: int) -> Run:
+        """The user had exactly so many turns, typed ones included."""
+        turns = self.user_turns
+        if len(turns) != count:
+            listed = "; ".join(f'{turn.from_ms / 1000:.2f} s "{shortened(turn.transcript, 30)}"' for turn in turns)
+            finding = f"The user had {counted(len(turns), 'turn')}, not {count}"
+            self.fail(f"{finding}: {listed}." if listed else f"{finding}.", *(turn.from_ms for turn in turns[count:]))
+        return self
+
+    # -- tools -----------------------------------------------------------------------------------------------------
+
+    def tool_called(self, name: str, /, **arguments: Any) -> ToolCalls:
+        """The agent called the tool with at least these arguments. A pattern is searched in the argument's text."""
+        return ToolCalls.select(self, name, arguments)
+
+    def tools_called_in_order(self, *names: str) -> Run:
+        """These tools were called in this order; others may come between."""
+        calls = [one for one in self.reading.tool_calls if self._concerns(one.who, human=False)]
+        left = list(names)
+        for call in calls:
+            if left and call.name == left[0]:
+                left.pop(0)
+        if left:
+            made = ", ".join(call.name for call in calls) or "none"
+            asked = ", ".join(names)
+            place = [call.asked_ms for call in calls if call.name == left[0]]
+            self.fail(f'Tools were to be called in the order {asked}, but "{left[0]}" does not follow: {made}.', *place)
+        return self
+
+    def no_tool_called(self, name: str | None = None) -> Run:
+        """No tool was called, or not this one."""
+        for call in self.reading.tool_calls:
+            if self._concerns(call.who, human=False) and name in (None, call.name):
+                self.fail(f"The agent called {call.name}({shortened(call.input)}).", call.asked_ms)
+        return self
+
+    def tools_answered(self) -> Run:
+        """Every tool call that the log shows has a result: none is left over, in the log and in the conversation."""
+        for call in self.reading.tool_calls:
+            if self._concerns(call.who, human=False) and call.answered_ms is None:
+                self.fail(f"The call of {call.name}({shortened(call.input)}) never got a result.", call.asked_ms)
+        results = {item.tool_result.id for item in self.record.items if item.tool_result is not None}
+        for item in self.record.items:
+            if item.tool_call is not None and item.tool_call.id not in results and self._speaker is None:
+                self.fail(f"The conversation holds a call of {item.tool_call.name} without its result.")
+        return self
+
+    # -- interruptions ---------------------------------------------------------------------------------------------
+
+    def barge_in(self, number: int = 1) -> BargeInCheck:
+        """The n-th interruption, from 1: an answer was stopped by a voice, a typed text or the page.
+
+        A turn that goes on after a pause (`hasty_turn`) interrupts nothing."""
+        found = self.interruptions
+        if not 1 <= number <= len(found):
+            listed = ", ".join(f"{one.flush_ms / 1000:.2f} s ({one.reason})" for one in found)
+            there = f"{counted(len(found), 'interruption')}: {listed}" if found else "none"
+            self.fail(f"There is no interruption {number}; the call has {there}.", *(one.flush_ms for one in found))
+        return BargeInCheck(self, found[number - 1])
+
+    def barge_ins(self, count: int) -> Run:
+        """There were exactly so many interruptions; see `barge_in`."""
+        found = self.interruptions
+        if len(found) != count:
+            listed = ", ".join(f"{one.flush_ms / 1000:.2f} s ({one.reason})" for one in found)
+            finding = f"There were {counted(len(found), 'interruption')}, not {count}"
+            self.fail(f"{finding}: {listed}." if listed else f"{finding}.", *(one.flush_ms for one in found))
+        return self
+
+    def no_self_interruption(self) -> Run:
+        """No answer was stopped while no human spoke: by the agent's own voice, by noise, or by the model itself.
+
+        Where nobody wrote down who spoke when, a turn without words, or with the words that the agent was saying, is
+        taken for no human.
+        """
+        for one in self.reading.flushes:
+            if one.reason in ("speech_started", "speech_stopped", HASTY) and not self._human_spoke(one):
+                heard = next((turn.transcript for turn in self.reading.turns if turn.first_seq > one.seq), "")
+                what = f', understood as "{shortened(heard)}"' if heard else ""
+                finding = f"The answer was stopped at {one.flush_ms / 1000:.2f} s, though no human spoke{what}."
+                self.fail(finding, one.flush_ms)
+        for response in self.responses:
+            until_ms = response.done_ms
+            if response.status != "cancelled" or until_ms is None or response.out_of_band:
+                continue
+            if not any(response.created_ms <= one.flush_ms <= until_ms for one in self.reading.flushes):
+                self.fail(f"The model gave up its answer at {until_ms / 1000:.2f} s, though nobody asked.", until_ms)
+        return self
+
+    def _human_spoke(self, one: BargeIn) -> bool:
+        if self.record.spoken:
+            return any(spoken.from_ms <= one.flush_ms <= spoken.to_ms + 1_000 for spoken in self.record.spoken)
+        turn = next((turn for turn in self.reading.turns if turn.first_seq > one.seq), None)
+        if turn is None or turn.transcript_ms is None:
+            return True
+        words = normalised(turn.transcript)
+        saying = normalised(" ".join(cut.before for cut in one.items))
+        return bool(words) and not (len(words.split()) >= ECHO_WORDS and words in saying)
+
+    def nothing_after_flush(self, *, grace_ms: float = FLUSH_GRACE_MS) -> Run:
+        """Once a page was told to be silent, nothing of what it was to drop reached the ear, nor was any of it sent."""
+        if self.record.late_samples:
+            places = [one.flush_ms for one in self.reading.flushes]
+            finding = f"{counted(self.record.late_samples, 'sample')} of speech came to a page after its flush."
+            self.fail(finding, *places)
+        for flush in self.reading.flushes:
+            for speech in self.reading.speeches:
+                if not 0 < speech.first_seq < flush.seq or self.reading.is_out_of_band(speech):
+                    continue
+                for one in speech.played:
+                    limit_ms = self._silent_from(flush, one.who) + grace_ms
+                    end_ms = one.from_ms + one.ms
+                    if end_ms > limit_ms and end_ms > flush.flush_ms:
+                        finding = f"{one.who} heard the answer {end_ms - limit_ms:.0f} ms longer than allowed"
+                        self.fail(f"{finding}, until {end_ms / 1000:.2f} s.", flush.flush_ms, end_ms)
+        return self
+
+    def _silent_from(self, flush: BargeIn, who: str) -> float:
+        """When this page did what it was told: a slow line brings the flush late."""
+        marks = [one.ts_ms for one in self.record.marks if one.what == "flushed" and one.who == who]
+        return min((ms for ms in marks if ms >= flush.flush_ms), default=float(flush.flush_ms))
+
+    def transcript_equals_heard(self, *, within_ms: float = WORD_TOLERANCE_MS) -> Run:
+        """Every spoken item of the conversation holds the words that reached the ear: no more, and no fewer.
+
+        `within_ms` is how exactly it is known when a word is said. What was still to be heard when the call ended, or
+        when the last user left, is not held against it.
+        """
+        self.must_know_ears("what was heard")
+        last_ms = max((one.from_ms + one.ms for one in self.record.played), default=0.0)
+        for speech in self.speeches:
+            if speech.written or self.reading.is_out_of_band(speech) or not speech.words.audio_ms:
+                continue
+            ends_ms = [one.from_ms + one.ms for one in speech.played]
+            over = speech.gone_seq == 0 and (not ends_ms or max(ends_ms) >= last_ms)
+            if over and speech.heard_ms < speech.words.audio_ms and self.record.duration_ms - last_ms < within_ms:
+                continue
+            fewest, most = heard_words(speech, speech.words.text, speech.heard_ms, within_ms)
+            if not len(fewest) <= len(speech.text) <= len(most):
+                too = "more" if len(speech.text) > len(most) else "less"
+                heard = fewest if too == "less" else most
+                finding = f"The conversation holds {too} than was heard ({speech.heard_ms:.0f} ms of the answer)"
+                words = f'"{shortened(speech.text)}", heard "{shortened(heard)}"'
+                self.fail(f"{finding}: {words}.", *ends_ms[-1:])
+        return self
+
+    def must_know_ears(self, what: str) -> None:
+        """Fail where nobody wrote down what reached an ear, and there was something to hear."""
+        if not self.record.played and any(one.words.audio_ms for one in self.reading.speeches):
+            self.fail(f"It is not known {what}: this record does not say what was played.")
+
+    # -- time and cost ---------------------------------------------------------------------------------------------
+
+    @property
+    def response_latency(self) -> Latency:
+        """From the end of each user turn to the first sound of its answer at the ear, and by stage."""
+        return Latency(self)
+
+    def no_dead_air(self, *, longer_than_ms: float, anyones: bool = False) -> Run:
+        """No silence was longer while a human waited for the agent, or an answer was being made.
+
+        `anyones`: neither was it when it was the human's turn to speak.
+        """
+        for one in self.reading.silences():
+            if one.ms > longer_than_ms and (one.owed or anyones):
+                where = f"from {one.from_ms / 1000:.2f} s to {one.to_ms / 1000:.2f} s"
+                finding = f"Nobody was to be heard for {one.ms:.0f} ms, {where}; at most {longer_than_ms:.0f} ms"
+                self.fail(f"{finding} were allowed.", one.from_ms, one.to_ms)
+        return self
+
+    def tokens_below(self, limit: int) -> Run:
+        """All answers together cost fewer tokens, in and out; without a narrowed speaker also the transcriptions."""
+        answers = sum(one.input_tokens + one.output_tokens for one in self.responses)
+        transcriptions = self.reading.transcription_tokens if self._speaker is None else 0
+        if answers + transcriptions >= limit:
+            dearest = max(self.responses, key=lambda one: one.input_tokens + one.output_tokens, default=None)
+            place = [dearest.created_ms] if dearest is not None else []
+            finding = f"The call cost {counted(answers + transcriptions, 'token')}; fewer than {limit:,} were allowed."
+            self.fail(finding, *place)
+        return self
+
+    # -- anything else ---------------------------------------------------------------------------------------------
+
+    def matches_log(self, path: str | Path | None = None, *, accept: bool = False) -> Run:
+        """The log is byte for byte the accepted one: `log.jsonl` in the case's folder, or the file or folder given.
+
+        `accept` keeps the present log as the accepted one instead of comparing.
+        """
+        if path is None and self.record.folder is None:
+            raise ValueError("this call has no folder: say where its accepted log is")
+        target = Path(path) if path is not None else self.record.folder or Path()
+        if target.is_dir() or not target.suffix:
+            target = target / "log.jsonl"
+        if accept:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(self.record.log_bytes())
+            return self
+        try:
+            found = golden.difference(golden.read_accepted(target), self.record.log_bytes())
+        except ValueError as error:
+            self.fail(f"{target} cannot be compared: {error}.")
+        if found is not None:
+            text, at_ms = found
+            finding = f"The log is not the accepted one ({target}); accept=True keeps the new one."
+            self.fail(finding, *([] if at_ms is None else [at_ms]), details=text)
+        return self
+
+    def check(self, function: Callable[[CallRecord], object]) -> Run:
+        """A check of your own: a function over the record that raises AssertionError, or returns None.
+
+        Raises TypeError where it returns anything else: a bool would be forgotten.
+        """
+        try:
+            result = function(self.record)
+        except CheckFailed:
+            raise
+        except AssertionError as error:
+            finding = str(error) or f"{_name_of(function)} does not hold."
+            raise CheckFailed(finding, self.timeline.around(), ()) from error
+        if inspect.iscoroutine(result):
+            result.close()
+        if result is not None:
+            raise TypeError(
+                f"{_name_of(function)} returned {type(result).__name__}; a check asserts, and returns nothing"
+            )
+        return self
+
+
+def _name_of(function: Callable[..., object]) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _in_turn(number: int | None) -> str:
+    return f" in turn {number}" if number is not None else ""

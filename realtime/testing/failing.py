@@ -1,0 +1,32 @@
+"""How a check fails: with a sentence, and the seconds of the call around the place."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+
+class CheckFailed(AssertionError):
+    """A check does not hold. The text is the finding, then `details`, then the timeline around the places.
+
+    `places_ms` are ms of the call, for whoever shows it in another way.
+    """
+
+    def __init__(self, finding: str, timeline: str, places_ms: tuple[float, ...], details: str = "") -> None:
+        above = f"{finding}\n{details}" if details else finding
+        super().__init__(f"{above}\n\n{timeline}")
+        self.finding = finding
+        self.details = details
+        self.timeline = timeline
+        self.places_ms = places_ms
+
+
+class Fluent:
+    """Something with checks: it is no truth value, so that `assert run.turns` cannot pass by being forgotten."""
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} is neither true nor false: call its checks, which raise by themselves")
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 turn`, `2 turns`."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

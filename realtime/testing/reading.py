@@ -1,0 +1,407 @@
+"""Reads a recorded call as turns, answers, tool calls, interruptions and silences: the log once, then voices and ears.
+
+Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, Item
+from realtime.message import ToolResultBlock
+from realtime.state.log import AudioRun
+from realtime.testing.record import CallRecord
+from realtime.testing.turns import HASTY, USER, BargeIn, CutItem, Response, Silence, Sound, Speech, ToolCall, UserTurn
+from realtime.testing.voice import refine_voice
+
+
+class Reading:
+    """All of a call, read once. Lists are in order of time."""
+
+    def __init__(self, record: CallRecord) -> None:
+        self.record = record
+        self.turns: list[UserTurn] = []
+        self.responses: list[Response] = []
+        self.tool_calls: list[ToolCall] = []
+        self.speeches: list[Speech] = []
+        self.flushes: list[BargeIn] = []
+        self.transcription_tokens = 0
+        self._turns: dict[str, UserTurn] = {}
+        self._responses: dict[str, Response] = {}
+        self._calls: dict[str, ToolCall] = {}
+        self._speeches: dict[str, Speech] = {}
+        self._names: dict[str, str] = {}
+        self._rates_hz = _rates_of_frames(record)
+        self._flushes: list[tuple[s.ServerAudioFlushEvent, list[tuple[Speech, str, float]]]] = []
+        self._marks: list[tuple[float, float]] = []
+        for entry in record.entries:
+            self._take(entry)
+        self._settle_items(record.items)
+        self._place_voices()
+        self._hear()
+        for flush, met in self._flushes:
+            number = 0 if flush.reason == HASTY else len(self.barge_ins) + 1
+            self.flushes.append(self._barge_in(number, flush, met))
+
+    @property
+    def barge_ins(self) -> list[BargeIn]:
+        """The flushes that stopped an answer to a turn that had really ended."""
+        return [one for one in self.flushes if one.number]
+
+    @property
+    def speakers(self) -> list[str]:
+        """Everybody who said something, humans first."""
+        names = [turn.who for turn in self.turns] + [one.who for one in self.record.spoken]
+        names += [one.who for one in self.responses]
+        return list(dict.fromkeys(names))
+
+    def speech(self, item_id: str) -> Speech | None:
+        """What an agent said or wrote in this item."""
+        return self._speeches.get(item_id)
+
+    def response_of(self, speech: Speech) -> Response | None:
+        """The response that the item is part of, where the log tells."""
+        return self._responses.get(speech.response_id)
+
+    def is_out_of_band(self, speech: Speech) -> bool:
+        """Whether it was said outside the conversation: interruptions do not concern it."""
+        response = self.response_of(speech)
+        return response is not None and response.out_of_band
+
+    # -- the log ---------------------------------------------------------------------------------------------------
+
+    def _take(self, entry: Any) -> None:
+        match entry:
+            case AudioRun():
+                self._sound(entry.item_id, "", entry.n_bytes, entry.seq, entry.ts_ms, None)
+            case s.AgentResponseAudioDeltaEvent():
+                rate_hz = entry.format.rate or entry.format.sample_rate
+                self._sound(entry.item_id, entry.response_id, len(entry.delta), entry.seq, entry.ts_ms, rate_hz)
+                self._speeches[entry.item_id].who = entry.agent_name or self._speeches[entry.item_id].who
+            case s.AgentInputStartedEvent():
+                turn = self._turn(entry.item_id, entry)
+                if not turn.from_ms <= entry.audio_start_ms:
+                    turn.from_ms = entry.audio_start_ms
+                turn.to_ms, turn.ended_ms = float("nan"), None
+                self._marks.append((entry.ts_ms, entry.audio_start_ms))
+            case s.AgentInputDoneEvent():
+                turn = self._turn(entry.item_id, entry)
+                turn.to_ms, turn.ended_ms, turn.ended_seq = entry.audio_end_ms, entry.ts_ms, entry.seq
+                self._marks.append((entry.ts_ms, entry.audio_end_ms))
+            case s.AgentInputCommittedEvent():
+                turn = self._turn(entry.item_id, entry)
+                if turn.ended_ms is None:
+                    turn.ended_ms, turn.ended_seq = entry.ts_ms, entry.seq
+            case s.AgentInputTranscriptionDoneEvent():
+                turn = self._turn(entry.item_id, entry)
+                turn.transcript, turn.transcript_ms = entry.transcript, entry.ts_ms
+                self.transcription_tokens += (entry.input_tokens or 0) + (entry.output_tokens or 0)
+            case s.AgentItemAddedEvent():
+                self._item(entry)
+            case s.AgentItemTruncatedEvent():
+                speech = self._speech(entry.item_id, "", entry)
+                speech.cut_text, speech.cut_ms = entry.transcript, entry.audio_end_ms
+                speech.gone_seq = entry.seq
+            case s.AgentItemDeletedEvent():
+                if entry.item_id in self._speeches:
+                    self._speeches[entry.item_id].withdrawn = True
+                    self._speeches[entry.item_id].gone_seq = entry.seq
+            case s.AgentResponseCreatedEvent():
+                response = self._response(entry.response_id, entry)
+                response.out_of_band = entry.conversation == "none"
+            case s.AgentResponseDoneEvent():
+                response = self._response(entry.response_id, entry)
+                response.done_ms, response.status = entry.ts_ms, entry.status
+                response.input_tokens, response.output_tokens = entry.input_tokens, entry.output_tokens
+            case s.AgentResponseToolUseDoneEvent():
+                self._token(entry)
+                call = entry.tool_use
+                known = ToolCall(
+                    id=call.id,
+                    name=call.name,
+                    arguments=call.arguments,
+                    input=call.input,
+                    who=entry.agent_name,
+                    response_id=entry.response_id,
+                    turn=len(self.turns),
+                    asked_ms=entry.ts_ms,
+                    asked_seq=entry.seq,
+                )
+                self._calls[call.id] = known
+                self.tool_calls.append(known)
+            case s.AgentResponseToolResultEvent():
+                self._answer(entry.tool_result, entry.ts_ms, entry.seq)
+            case s.AgentResponseAudioTranscriptDeltaEvent() | s.AgentResponseTextDeltaEvent():
+                self._token(entry)
+                speech = self._speech(entry.item_id, entry.response_id, entry)
+                speech.written = isinstance(entry, s.AgentResponseTextDeltaEvent)
+                if speech.cut_text is None:
+                    speech.words.add_text(entry.delta)
+            case s.AgentResponseAudioTranscriptDoneEvent():
+                speech = self._speech(entry.item_id, entry.response_id, entry)
+                if speech.cut_text is None and entry.transcript.startswith(speech.words.text):
+                    speech.words.add_text(entry.transcript[len(speech.words.text) :])
+            case s.AgentResponseTextDoneEvent():
+                speech = self._speech(entry.item_id, entry.response_id, entry)
+                speech.written = True
+                speech.words.text = entry.text
+            case s.AgentResponseAudioDoneEvent():
+                self._speech(entry.item_id, entry.response_id, entry).words.audio_complete = True
+            case s.AgentResponseToolUseDeltaEvent():
+                self._token(entry)
+            case s.ServerAudioFlushEvent():
+                met = [
+                    (one, one.words.text, one.words.audio_ms)
+                    for one in self.speeches
+                    if not one.gone_seq and entry.item_id in (None, one.item_id) and not self.is_out_of_band(one)
+                ]
+                self._flushes.append((entry, met))
+            case _:
+                pass
+
+    def _turn(self, item_id: str, entry: Any) -> UserTurn:
+        turn = self._turns.get(item_id)
+        if turn is None:
+            nan = float("nan")
+            turn = UserTurn(len(self.turns) + 1, item_id, "", nan, nan, first_seq=entry.seq)
+            self._turns[item_id] = turn
+            self.turns.append(turn)
+        return turn
+
+    def _response(self, response_id: str, entry: Any) -> Response:
+        response = self._responses.get(response_id)
+        if response is None:
+            response = Response(response_id, entry.agent_name, entry.ts_ms, entry.seq, len(self.turns))
+            self._responses[response_id] = response
+            self.responses.append(response)
+        return response
+
+    def _token(self, entry: Any) -> None:
+        response = self._response(entry.response_id, entry)
+        if response.first_token_ms is None:
+            response.first_token_ms = entry.ts_ms
+
+    def _speech(self, item_id: str, response_id: str, entry: Any) -> Speech:
+        speech = self._speeches.get(item_id)
+        if speech is None:
+            speech = Speech(item_id, getattr(entry, "agent_name", ""), "", first_seq=entry.seq)
+            speech.rate_hz = self._rates_hz.get(item_id, DEFAULT_OUTPUT_RATE_HZ)
+            speech.words.aligned = True
+            self._speeches[item_id] = speech
+            self.speeches.append(speech)
+        if response_id and not speech.response_id:
+            speech.response_id = response_id
+            response = self._response(response_id, entry)
+            response.item_ids.append(item_id)
+            speech.who = speech.who or response.who
+        return speech
+
+    def _sound(self, item_id: str, response_id: str, n_bytes: int, seq: int, ts_ms: float, rate_hz: int | None) -> None:
+        if not response_id and item_id not in self._speeches:
+            running = [one for one in self.responses if one.done_ms is None]
+            response_id = running[-1].id if running else ""
+        entry = _Place(seq, ts_ms)
+        speech = self._speech(item_id, response_id, entry)
+        if rate_hz:
+            speech.rate_hz = rate_hz
+        if speech.first_audio_ms is None:
+            speech.first_audio_seq, speech.first_audio_ms = seq, ts_ms
+            response = self._responses.get(speech.response_id)
+            if response is not None and response.first_audio_ms is None:
+                response.first_audio_ms = ts_ms
+        speech.words.audio_ms += n_bytes / SAMPLE_BYTES * 1000 / speech.rate_hz
+
+    def _item(self, entry: s.AgentItemAddedEvent) -> None:
+        item = entry.item
+        if item.role == "user":
+            self._names[item.id] = item.name or ""
+            if item.id not in self._turns and any(part.text for part in item.content):
+                turn = self._turn(item.id, entry)
+                turn.typed, turn.transcript = True, item.text
+                turn.from_ms = turn.to_ms = turn.ended_ms = turn.transcript_ms = entry.ts_ms
+                turn.ended_seq = entry.seq
+        elif item.role == "assistant":
+            speech = self._speech(item.id, "", entry)
+            speech.who = item.name or entry.agent_name
+            running = [one for one in self.responses if one.done_ms is None and not one.out_of_band]
+            if running and not speech.response_id:
+                speech.response_id = running[-1].id
+                running[-1].item_ids.append(item.id)
+            if item.text and not speech.words.text:
+                speech.written = True
+                speech.words.add_text(item.text)
+
+    def _answer(self, result: ToolResultBlock, ts_ms: float, seq: int) -> None:
+        call = self._calls.get(result.id)
+        if call is not None and call.answered_ms is None:
+            call.answered_ms, call.answered_seq = ts_ms, seq
+            call.state, call.output = result.state, result.output_text()
+
+    def _settle_items(self, items: Iterable[Item]) -> None:
+        """A log that has lost its beginning still has the words at the end."""
+        for item in items:
+            if item.id in self._turns and not self._turns[item.id].transcript:
+                self._turns[item.id].transcript = item.text
+            speech = self._speeches.get(item.id)
+            if speech is not None and not speech.words.text and item.text:
+                speech.words.add_text(item.text)
+
+    # -- voices and ears -------------------------------------------------------------------------------------------
+
+    def _place_voices(self) -> None:
+        """Positions in a client's audio become times of the call: the audio began no later than the quickest report of
+        a voice allows; what is left of the detector's lag is taken out by looking at the sound, where it is there."""
+        origin_ms = min((ts_ms - position_ms for ts_ms, position_ms in self._marks), default=0.0)
+        for turn in self.turns:
+            if turn.typed:
+                self._place_typed(turn)
+                continue
+            end_ms = turn.ended_ms if turn.ended_ms is not None else float(self.record.duration_ms)
+            from_known, to_known = turn.from_ms == turn.from_ms, turn.to_ms == turn.to_ms
+            from_ms = turn.from_ms + origin_ms if from_known else end_ms
+            to_ms = turn.to_ms + origin_ms if to_known else end_ms
+            spoken = [one for one in self.record.spoken if one.from_ms < to_ms + 1 and one.to_ms > from_ms - 1]
+            turn.who = self._names.get(turn.item_id) or (spoken[0].who if spoken else self._only_human())
+            lane = next((one for one in self.record.lanes if one.kind == "human" and one.speaker == turn.who), None)
+            if spoken and not from_known:
+                # Push-to-talk: only the end of the turn is in the log.
+                from_ms, to_ms = spoken[0].from_ms, min(end_ms, spoken[-1].to_ms)
+            if lane is not None:
+                from_ms, to_ms = refine_voice(lane, from_ms, to_ms)
+            turn.from_ms, turn.to_ms = from_ms, max(from_ms, to_ms)
+
+    def _place_typed(self, turn: UserTurn) -> None:
+        typed = [one for one in self.record.marks if one.what == "typed" and one.ts_ms <= turn.from_ms]
+        turn.who = self._names.get(turn.item_id) or (typed[-1].who if typed else self._only_human())
+
+    def _only_human(self) -> str:
+        names = {one.speaker for one in self.record.lanes if one.kind == "human"}
+        names |= {one.who for one in self.record.spoken}
+        return names.pop() if len(names) == 1 else USER
+
+    def _hear(self) -> None:
+        for one in self.record.played:
+            speech = self._speeches.get(one.item_id)
+            if speech is None:
+                continue
+            speech.played.append(one)
+            response = self._responses.get(speech.response_id)
+            if response is not None and (response.first_heard_ms is None or one.from_ms < response.first_heard_ms):
+                response.first_heard_ms = one.from_ms
+
+    def _barge_in(self, number: int, flush: s.ServerAudioFlushEvent, met: list[tuple[Speech, str, float]]) -> BargeIn:
+        voice = None
+        if flush.reason in ("speech_started", "speech_stopped", HASTY):
+            # The voice is told right behind the flush; it may also be in a turn that goes on.
+            voice = next((t for t in self.turns if t.first_seq > flush.seq and t.from_ms <= flush.ts_ms + 1), None)
+        turn = voice or next((t for t in reversed(self.turns) if t.first_seq < flush.seq), None)
+        began_ms = voice.from_ms if voice is not None else self._voice_before(flush)
+        ends = [
+            one.from_ms + one.ms
+            for speech in self.speeches
+            if 0 < speech.first_seq < flush.seq and flush.item_id in (None, speech.item_id)
+            for one in speech.played
+        ]
+        last_ms = max(ends, default=0.0)
+        next_seq = next((later.seq for later, _ in self._flushes if later.seq > flush.seq), float("inf"))
+        cuts = []
+        for speech, before, audio_ms in met:
+            outcome: Literal["cut", "withdrawn", "whole"] = "whole"
+            if flush.seq < speech.gone_seq < next_seq:
+                outcome = "withdrawn" if speech.withdrawn else "cut"
+            elif speech.written or not self.record.played or speech.heard_ms >= audio_ms - 1:
+                continue
+            cuts.append(CutItem(speech, before, speech.text, audio_ms, speech.heard_ms, outcome))
+        return BargeIn(
+            number=number,
+            reason=flush.reason,
+            who=turn.who if turn is not None else self._only_human(),
+            began_ms=min(began_ms, float(flush.ts_ms)),
+            flush_ms=flush.ts_ms,
+            silent_ms=last_ms if last_ms > began_ms else None,
+            items=tuple(cuts),
+            seq=flush.seq,
+        )
+
+    def _voice_before(self, flush: s.ServerAudioFlushEvent) -> float:
+        """When a scripted user began to interrupt, where the log has no new turn for it."""
+        if flush.reason not in ("speech_started", HASTY):
+            return float(flush.ts_ms)
+        began = [one.from_ms for one in self.record.spoken if one.from_ms <= flush.ts_ms <= one.to_ms]
+        return max(began, default=float(flush.ts_ms))
+
+    # -- sound and silence -----------------------------------------------------------------------------------------
+
+    def sounds(self) -> list[Sound]:
+        """Who was to be heard when, in order of beginnings. Recordings of which no turn came count as a whole."""
+        sounds = [Sound(turn.from_ms, turn.to_ms, turn.who, True) for turn in self.turns]
+        for one in self.record.spoken:
+            if not any(turn.from_ms < one.to_ms and turn.to_ms > one.from_ms for turn in self.turns):
+                sounds.append(Sound(one.from_ms, one.to_ms, one.who, True))
+        for speech in self.speeches:
+            sounds.extend(self._sounds_of(speech))
+        return sorted(sounds, key=lambda sound: (sound.from_ms, sound.to_ms))
+
+    def _sounds_of(self, speech: Speech) -> Iterator[Sound]:
+        response = self._responses.get(speech.response_id)
+        if speech.played:
+            for one in speech.played:
+                yield Sound(one.from_ms, one.from_ms + one.ms, speech.who, False)
+        elif speech.written and response is not None and response.done_ms is not None:
+            yield Sound(response.done_ms, response.done_ms, speech.who, False)
+        elif not self.record.played and speech.first_audio_ms is not None:
+            to_ms = speech.first_audio_ms + speech.words.audio_ms
+            flushed = [f.ts_ms for f, _ in self._flushes if f.seq > speech.first_audio_seq]
+            yield Sound(speech.first_audio_ms, min([to_ms, *flushed]), speech.who, False)
+
+    def silences(self) -> list[Silence]:
+        """The stretches between the first sound and the end of the call in which nobody was to be heard."""
+        silences: list[Silence] = []
+        until_ms, human = None, False
+        for sound in (*self.sounds(), None):
+            from_ms = float(self.record.duration_ms) if sound is None else sound.from_ms
+            if until_ms is not None and from_ms > until_ms:
+                silences.append(Silence(until_ms, from_ms, human or self._answers_at(until_ms)))
+            if sound is not None and (until_ms is None or sound.to_ms >= until_ms):
+                until_ms, human = sound.to_ms, sound.human
+        return silences
+
+    def _answers_at(self, ms: float) -> bool:
+        """Whether an answer is on its way that is not made yet, or a tool at work."""
+        running = any(
+            one.created_ms <= ms and (one.done_ms is None or one.done_ms > ms)
+            for one in self.responses
+            if not one.out_of_band
+        )
+        return running or any(
+            one.asked_ms <= ms and (one.answered_ms is None or one.answered_ms > ms) for one in self.tool_calls
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a run of audio stands in the log."""
+
+    seq: int
+    ts_ms: float
+    agent_name: str = ""
+
+
+def _rates_of_frames(record: CallRecord) -> dict[str, int]:
+    """The rates of items as the server told them on the wire: the log keeps no rate of a run of audio."""
+    rates_hz: dict[str, int] = {}
+    for frame in record.frames:
+        if "server_audio_item" not in frame.text:
+            continue
+        try:
+            told = msgspec.json.decode(frame.text, type=s.ServerAudioItemEvent)
+        except msgspec.MsgspecError:
+            continue
+        if told.format.rate:
+            rates_hz[told.item_id] = told.format.rate
+    return rates_hz
