@@ -1,0 +1,219 @@
+"""Models that stand in for the real one: what they hear and answer stands in a case."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realtime.audio.files import read_pcm16
+from realtime.event import model as m
+from realtime.event.config import TurnDetection
+from realtime.message import ToolResultBlock
+from realtime.model.base import (
+    AudioAppend,
+    AudioCommit,
+    Connection,
+    ResponseCancel,
+    ResponseCreate,
+    Settings,
+    ToolResult,
+)
+from realtime.model.script import tone
+from realtime.runtime import Runtime
+from realtime.testing.errors import CaseError
+from realtime.testing.stand_in import Call, HangUp, Hear, Nothing, Say, StandIn, ToolUse, WriteText
+
+pytestmark = pytest.mark.virtual_time
+
+RATE_HZ = 16_000
+
+
+class Session:
+    """A connection, and what it reported."""
+
+    def __init__(self) -> None:
+        self.events: list[m.ModelEvent] = []
+        self.times: list[float] = []
+        self.connection: Connection
+
+    @classmethod
+    async def open(cls, what: StandIn, folder: Path = Path(), **settings: Any) -> Session:
+        self = cls()
+        loop = asyncio.get_running_loop()
+
+        def note(event: m.ModelEvent) -> None:
+            self.events.append(event)
+            self.times.append(loop.time())
+
+        self.connection = await what.model(folder).connect(
+            settings=Settings(**settings), on_event=note, history=tuple, runtime=Runtime.deterministic(loop.time)
+        )
+        return self
+
+    async def hear(self, pcm: bytes) -> None:
+        """Send it in real time."""
+        for at in range(0, len(pcm), 1_280):
+            self.connection.send(AudioAppend(pcm[at : at + 1_280]))
+            await asyncio.sleep(0.04)
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def at(self, kind: type[Any]) -> float:
+        """When it reported the first of this kind."""
+        return next(at for event, at in zip(self.events, self.times, strict=True) if isinstance(event, kind))
+
+    @property
+    def said(self) -> list[str]:
+        return [event.transcript for event in self.of(m.ModelResponseAudioTranscriptDoneEvent)]
+
+
+async def test_the_detector_finds_the_turns_and_the_case_has_the_words(fixtures_dir: Path) -> None:
+    session = await Session.open(StandIn(hears=(Hear("What time is it?"),), answers=(Say(text="Noon."),)))
+    await session.hear(read_pcm16(fixtures_dir / "audio" / "what_time.wav", RATE_HZ) + bytes(RATE_HZ * 2))
+    (started,), (done,) = session.of(m.ModelInputStartedEvent), session.of(m.ModelInputDoneEvent)
+    assert abs(started.audio_start_ms - 400) < 100
+    assert abs(done.audio_end_ms - 1_310) < 100
+    assert [event.transcript for event in session.of(m.ModelInputTranscriptionDoneEvent)] == ["What time is it?"]
+    assert session.said == ["Noon."]
+
+
+async def test_positions_say_when_a_turn_is_noticed_and_when_it_ends() -> None:
+    hear = Hear("Hello.", from_ms=500, to_ms=1_500, noticed_ms=620, ended_ms=2_000)
+    session = await Session.open(StandIn(turns="positions", hears=(hear,), answers=(Say(text="Yes?", after_ms=250),)))
+    await session.hear(bytes(RATE_HZ * 2 * 3))
+    assert session.of(m.ModelInputStartedEvent)[0].audio_start_ms == 500
+    assert session.of(m.ModelInputDoneEvent)[0].audio_end_ms == 1_500
+    # A frame is taken where it begins: 640 ms have come with the one that begins at 600.
+    assert session.at(m.ModelInputStartedEvent) == pytest.approx(0.6)
+    assert session.at(m.ModelInputDoneEvent) == pytest.approx(1.96)
+    assert session.at(m.ModelResponseAudioDeltaEvent) == pytest.approx(1.96 + 0.25)
+
+
+async def test_without_a_detector_each_commit_has_the_next_words_and_each_request_the_next_answer() -> None:
+    what = StandIn(
+        turns="none", hears=(Hear("One."), Hear("Two.")), answers=(Say(text="First."), WriteText(text="Second."))
+    )
+    session = await Session.open(what)
+    for _ in range(2):
+        session.connection.send(AudioAppend(tone(0.5, RATE_HZ)))
+        session.connection.send(AudioCommit())
+        session.connection.send(ResponseCreate())
+        await asyncio.sleep(1)
+    assert [event.transcript for event in session.of(m.ModelInputTranscriptionDoneEvent)] == ["One.", "Two."]
+    assert session.said == ["First."]
+    assert [event.text for event in session.of(m.ModelResponseTextDoneEvent)] == ["Second."]
+
+
+async def test_tools_are_called_and_the_next_answer_follows_their_results() -> None:
+    use = ToolUse("lookup_order", {"id": "A-17"})
+    session = await Session.open(
+        StandIn(turns="none", answers=(Call(tools=(use,), after_ms=400), Say(text="Tomorrow.")))
+    )
+    session.connection.send(ResponseCreate())
+    await asyncio.sleep(0.399)
+    assert not session.of(m.ModelResponseToolUseDoneEvent)
+    await asyncio.sleep(0.1)
+    (called,) = session.of(m.ModelResponseToolUseDoneEvent)
+    assert (called.tool_use.name, called.tool_use.input) == ("lookup_order", '{"id": "A-17"}')
+    session.connection.send(
+        ToolResult(ToolResultBlock(id=called.tool_use.id, name="lookup_order", output="on its way"))
+    )
+    session.connection.send(ResponseCreate())
+    await asyncio.sleep(1)
+    assert session.said == ["Tomorrow."]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Say(text="Never.", after_ms=500), Call(tools=(ToolUse("never"),), after_ms=500), WriteText(text="Never.")],
+)
+async def test_an_answer_can_be_cancelled_before_it_says_anything(answer: Any) -> None:
+    session = await Session.open(StandIn(turns="none", answers=(answer, Say(text="Well."))))
+    session.connection.send(ResponseCreate())
+    await asyncio.sleep(0.2)
+    session.connection.send(ResponseCancel())
+    await asyncio.sleep(1)
+    assert [event.status for event in session.of(m.ModelResponseDoneEvent)] == ["cancelled"]
+    assert not session.of(m.ModelResponseToolUseDoneEvent)
+    assert not session.of(m.ModelResponseTextDoneEvent)
+    session.connection.send(ResponseCreate())
+    await asyncio.sleep(1)
+    assert session.said[-1] == "Well."
+
+
+async def test_speech_stops_the_answer_that_is_on_its_way() -> None:
+    hears = tuple(Hear("Go on.", at, at + 300, at + 100, at + 600) for at in (0, 1_000))
+    what = StandIn(turns="positions", hears=hears, answers=(Say(text="Never.", after_ms=900), Say(text="Now.")))
+    session = await Session.open(what)
+    await session.hear(bytes(RATE_HZ * 2 * 3))
+    assert [event.status for event in session.of(m.ModelResponseDoneEvent)] == ["cancelled", "completed"]
+    assert session.said == ["", "Now."]
+
+
+async def test_who_decides_elsewhere_hears_no_turns_here(fixtures_dir: Path) -> None:
+    session = await Session.open(StandIn(answers=(Say(text="Never."),)), turn_detection="none")
+    await session.hear(read_pcm16(fixtures_dir / "audio" / "what_time.wav", RATE_HZ) + bytes(RATE_HZ * 2))
+    assert not session.of(m.ModelInputStartedEvent)
+    assert not session.of(m.ModelResponseCreatedEvent)
+
+
+async def test_a_turn_may_be_left_unanswered() -> None:
+    hear = Hear("Hello.", 0, 300, 100, 600)
+    detection = TurnDetection(create_response=False)
+    session = await Session.open(
+        StandIn(turns="positions", hears=(hear,), answers=(Say(text="Later."),)), turn_detection=detection
+    )
+    await session.hear(bytes(RATE_HZ * 2))
+    assert not session.of(m.ModelResponseCreatedEvent)
+    session.connection.send(ResponseCreate())
+    await asyncio.sleep(1)
+    assert session.said == ["Later."]
+
+
+async def test_what_is_used_up_is_followed_by_what_is_otherwise_said() -> None:
+    what = StandIn(turns="none", answers=(Nothing(), Say(text="Once.")), otherwise=Say(text="Pardon?"))
+    session = await Session.open(what)
+    for _ in range(4):
+        session.connection.send(ResponseCreate())
+        await asyncio.sleep(1)
+    assert session.said == ["Once.", "Pardon?", "Pardon?"]
+
+
+async def test_a_provider_may_hang_up_instead_of_an_answer() -> None:
+    session = await Session.open(StandIn(turns="none", answers=(HangUp(reason="quota"),)))
+    session.connection.send(ResponseCreate())
+    await asyncio.sleep(0.1)
+    assert [event.reason for event in session.of(m.ModelSessionEndedEvent)] == ["quota"]
+
+
+async def test_an_answer_sounds_as_its_file_does(fixtures_dir: Path) -> None:
+    said = Say(text="Hello.", audio="hello_anna.wav", from_ms=400, to_ms=900)
+    session = await Session.open(StandIn(turns="none", answers=(said,)), fixtures_dir / "audio")
+    session.connection.send(ResponseCreate())
+    await asyncio.sleep(3)
+    sound = b"".join(event.delta for event in session.of(m.ModelResponseAudioDeltaEvent))
+    whole = read_pcm16(fixtures_dir / "audio" / "hello_anna.wav", 24_000)
+    assert sound == whole[400 * 48 : 900 * 48]
+
+
+@pytest.mark.parametrize(
+    ("what", "problem"),
+    [
+        (StandIn(answers=(Say(text="x", audio="none.wav"),)), r"none.wav: there is no such file. Name one that exists"),
+        (StandIn(answers=(Say(text="x", audio="what_time.wav", from_ms=9_000),)), r"there is no sound from 9000 ms on"),
+        (StandIn(answers=(Say(text="x", audio="manifest.json"),)), r"manifest.json: .*Replace it by a WAV or FLAC"),
+        (
+            StandIn(turns="positions", hears=(Hear("x", 0, 1, 2),)),
+            r"case.json, hears 1: its positions are not complete. Give from_ms, to_ms, noticed_ms and ended_ms",
+        ),
+    ],
+)
+async def test_what_cannot_be_used_is_said_before_the_call_begins(
+    fixtures_dir: Path, what: StandIn, problem: str
+) -> None:
+    with pytest.raises(CaseError, match=problem):
+        what.model(fixtures_dir / "audio")
