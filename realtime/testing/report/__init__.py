@@ -1,0 +1,127 @@
+"""The report of a run of tests, or of any call: one HTML file that opens offline.
+
+It holds all it shows: waveforms, captions, turns and their latency, tool calls, the frames on the wire, the sound while
+it is small, and what differs from an accepted run. Nothing is loaded from anywhere: its policy forbids it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from realtime.testing.record import CallRecord
+from realtime.testing.report.data import run_data, run_text
+from realtime.testing.report.diff import VERSION, Digest, RunDigest, compare, digest, read_digest
+from realtime.testing.report.story import Story, tell
+
+__all__ = ["MAX_AUDIO_BYTES", "RunOutcome", "write_report"]
+
+MAX_AUDIO_BYTES = 24_000_000
+"""FLAC of all runs of one report: about 25 minutes of talk."""
+_SCRIPTS = ("dom.js", "timeline.js", "frames.js", "page.js")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """A run, and the text of its failure; None where it passed, or nothing was expected of it."""
+
+    record: CallRecord
+    failure: str | None = None
+
+
+def write_report(
+    runs: Iterable[RunOutcome],
+    path: str | os.PathLike[str],
+    *,
+    accepted: str | os.PathLike[str] | None = None,
+    title: str = "Call report",
+    max_audio_bytes: int = MAX_AUDIO_BYTES,
+) -> Path:
+    """Write the report to `path` (`report.html`) and its digest beside it (`report.json`); gives the path.
+
+    `accepted` is the digest of an earlier report, to show what differs; it may be the file that is written here. Runs
+    are matched by their name. `max_audio_bytes` bounds the sound of all runs together: a run that finds no room has
+    none.
+
+    Raises CaseError where `accepted` is not a digest, OSError where the files cannot be written.
+    """
+    before = None if accepted is None else {run.name: run for run in read_digest(Path(accepted)).runs}
+    room = max_audio_bytes
+    shown: list[dict[str, Any]] = []
+    texts: list[str] = []
+    digests: list[RunDigest] = []
+    for run in runs:
+        story = tell(run.record)
+        digests.append(digest(run.record.name, run.failure, run.record.duration_ms, story))
+        shown.append(_shown(run.record, story, digests[-1], before, room))
+        texts.append(run_text(digests[-1], story))
+        room -= len(shown[-1]["audio"] or "") * 3 // 4
+    names = {one.name for one in digests}
+    data = {
+        "title": title,
+        "compared": before is not None,
+        "missing": [name for name in before or () if name not in names],
+        "runs": shown,
+    }
+    made = Path(path)
+    made.parent.mkdir(parents=True, exist_ok=True)
+    made.write_text(_page(title, data, "\n\n\n".join(texts)), encoding="utf-8", errors="replace", newline="\n")
+    made.with_suffix(".json").write_bytes(_readable(Digest(VERSION, digests)))
+    return made
+
+
+def _shown(
+    record: CallRecord, story: Story, now: RunDigest, before: Mapping[str, RunDigest] | None, room: int
+) -> dict[str, Any]:
+    change = None if before is None else compare(before.get(record.name), now)
+    return run_data(record, story, now, change, max_audio_bytes=room)
+
+
+def _readable(kept: Digest) -> bytes:
+    text = json.dumps(msgspec.to_builtins(kept), ensure_ascii=False, indent=1) + "\n"
+    return text.encode("utf-8", "replace")
+
+
+def _page(title: str, data: Mapping[str, Any], text: str) -> str:
+    """The page with everything in it. A place of the template is filled once: what is put there is not looked at."""
+    folder = files(__name__)
+    style = folder.joinpath("page.css").read_text("utf-8")
+    script = "\n".join(folder.joinpath(name).read_text("utf-8") for name in _SCRIPTS)
+    # Only these two may run or style: what stands in the data cannot, wherever it ends up.
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{_hash(script)}'",
+            f"style-src '{_hash(style)}'",
+            "media-src blob:",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    parts = {
+        "policy": policy,
+        "title": html.escape(title),
+        "style": style,
+        "script": script,
+        "data": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        "text": html.escape(text),
+    }
+    template = folder.joinpath("page.html").read_text("utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+
+
+def _hash(text: str) -> str:
+    """As a content security policy names an inline script or style."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,201 @@
+"""What a report keeps of its runs for the next one, and what differs between the two.
+
+Pure. The digest is `report.json`: written to be read in a diff and kept under version control.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import msgspec
+
+from realtime.testing.errors import CaseError
+from realtime.testing.report.story import Story, Turn
+
+VERSION = 1
+
+Piece = tuple[str, str]
+"""Words that stayed (`=`), went (`-`) or came (`+`)."""
+
+
+class TurnDigest(msgspec.Struct):
+    """A turn in words. `answer` is what was heard of it, `unheard` what was not."""
+
+    who: str
+    said: str
+    answer: str = ""
+    unheard: str = ""
+    tools: list[str] = []
+    latency_ms: int | None = None
+
+
+class RunDigest(msgspec.Struct):
+    """A run in words and numbers."""
+
+    name: str
+    failure: str | None
+    duration_ms: int
+    barge_ins: int
+    latency_p50_ms: int | None
+    latency_p95_ms: int | None
+    turns: list[TurnDigest]
+
+
+class Digest(msgspec.Struct):
+    """All runs of a report."""
+
+    version: int
+    runs: list[RunDigest]
+
+
+class TurnChange(msgspec.Struct):
+    """A turn that is new (`added`), gone (`removed`) or different (`changed`). `number` counts from 1, in this run
+    unless it is gone. What did not change is empty."""
+
+    kind: str
+    number: int
+    who: str
+    said: list[Piece] = []
+    answer: list[Piece] = []
+    unheard: list[Piece] = []
+    tools: list[Piece] = []
+    latency_ms: tuple[int | None, int | None] | None = None
+
+
+class RunChange(msgspec.Struct):
+    """What differs between the accepted run of this name and this one. `facts` are name, before, after."""
+
+    known: bool
+    """Whether the accepted report has a run of this name."""
+    facts: list[tuple[str, str, str]] = []
+    turns: list[TurnChange] = []
+
+
+def digest(name: str, failure: str | None, duration_ms: float, story: Story) -> RunDigest:
+    """What to keep of a run."""
+    latencies_ms = story.latencies_ms()
+    return RunDigest(
+        name,
+        failure,
+        round(duration_ms),
+        story.barge_ins,
+        percentile(latencies_ms, 50),
+        percentile(latencies_ms, 95),
+        [_turn_digest(turn) for turn in story.turns],
+    )
+
+
+def percentile(values: Sequence[float], percent: int) -> int | None:
+    """The smallest value that so many per cent do not exceed (nearest rank), rounded; None where there is none."""
+    if not values:
+        return None
+    rank = -(-len(values) * percent // 100)
+    return round(sorted(values)[max(rank, 1) - 1])
+
+
+def read_digest(path: Path) -> Digest:
+    """The digest of an earlier report. Raises CaseError where the file is none."""
+    remedy = "Give the report.json that stands beside an earlier report, or none"
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Digest)
+    except OSError as error:
+        raise CaseError(path, error.strerror or str(error), remedy) from error
+    except msgspec.MsgspecError as error:
+        raise CaseError(path, f"this is no digest of a report ({error})", remedy) from error
+    if found.version != VERSION:
+        problem = f"this digest has version {found.version}, not {VERSION}"
+        raise CaseError(path, problem, "Write the report anew and accept that", place="version")
+    return found
+
+
+def compare(before: RunDigest | None, after: RunDigest) -> RunChange:
+    """What is different now."""
+    if before is None:
+        return RunChange(known=False)
+    facts = [
+        ("result", _result(before), _result(after)),
+        ("duration", _ms(before.duration_ms), _ms(after.duration_ms)),
+        ("turns", str(len(before.turns)), str(len(after.turns))),
+        ("barge-ins", str(before.barge_ins), str(after.barge_ins)),
+        ("latency p50", _ms(before.latency_p50_ms), _ms(after.latency_p50_ms)),
+        ("latency p95", _ms(before.latency_p95_ms), _ms(after.latency_p95_ms)),
+    ]
+    changed = [(name, was, now) for name, was, now in facts if was != now]
+    return RunChange(known=True, facts=changed, turns=[*_turn_changes(before.turns, after.turns)])
+
+
+def words_changed(before: str, after: str) -> list[Piece]:
+    """Both texts in one, word by word; empty where they are equal."""
+    return [] if before == after else _merged(re.findall(r"\S+\s*", before), re.findall(r"\S+\s*", after))
+
+
+def _merged(before: list[str], after: list[str]) -> list[Piece]:
+    pieces: list[Piece] = []
+    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind == "equal":
+            pieces.append(("=", "".join(after[c:d])))
+            continue
+        if b > a:
+            pieces.append(("-", "".join(before[a:b])))
+        if d > c:
+            pieces.append(("+", "".join(after[c:d])))
+    return pieces
+
+
+def _turn_digest(turn: Turn) -> TurnDigest:
+    return TurnDigest(
+        turn.who,
+        turn.said.heard if turn.said is not None else "",
+        " ".join(answer.heard for answer in turn.answers if answer.heard),
+        " ".join(answer.unheard.strip() for answer in turn.answers if answer.unheard),
+        [f"{tool.name}({tool.input}) -> {tool.state}" for tool in turn.tools],
+        None if turn.latency_ms is None else round(turn.latency_ms),
+    )
+
+
+def _turn_changes(before: list[TurnDigest], after: list[TurnDigest]) -> Iterator[TurnChange]:
+    """Turns belong together whose words are the same; of the others, those at the same place between such turns."""
+    matcher = SequenceMatcher(None, [(t.who, t.said) for t in before], [(t.who, t.said) for t in after], autojunk=False)
+    for _, a, b, c, d in matcher.get_opcodes():
+        paired = min(b - a, d - c)
+        for place in range(paired):
+            change = _turn_change(before[a + place], after[c + place], c + place + 1)
+            if change.said or change.answer or change.unheard or change.tools or change.latency_ms is not None:
+                yield change
+        for place in range(a + paired, b):
+            yield _whole_turn("removed", "-", before[place], place + 1)
+        for place in range(c + paired, d):
+            yield _whole_turn("added", "+", after[place], place + 1)
+
+
+def _turn_change(before: TurnDigest, after: TurnDigest, number: int) -> TurnChange:
+    return TurnChange(
+        "changed",
+        number,
+        after.who,
+        words_changed(before.said, after.said),
+        words_changed(before.answer, after.answer),
+        words_changed(before.unheard, after.unheard),
+        [] if before.tools == after.tools else _merged(before.tools, after.tools),
+        None if before.latency_ms == after.latency_ms else (before.latency_ms, after.latency_ms),
+    )
+
+
+def _whole_turn(kind: str, mark: str, turn: TurnDigest, number: int) -> TurnChange:
+    def all_of(*texts: str) -> list[Piece]:
+        return [(mark, text) for text in texts if text]
+
+    return TurnChange(
+        kind, number, turn.who, all_of(turn.said), all_of(turn.answer), all_of(turn.unheard), all_of(*turn.tools)
+    )
+
+
+def _result(run: RunDigest) -> str:
+    return "passed" if run.failure is None else "failed"
+
+
+def _ms(value: int | None) -> str:
+    return "none" if value is None else f"{value} ms"
