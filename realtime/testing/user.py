@@ -1,0 +1,392 @@
+"""A scripted user: does the steps of a case on a page, in their order, and notes what it did.
+
+Nothing polls: a condition is looked at when an event comes, and at the moment for which the speaker's queue says that
+it will hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from realtime.testing.errors import CaseError, ScriptFailure
+from realtime.testing.page import Event, Page
+from realtime.testing.record import Mark, Spoken
+from realtime.testing.sound import load
+from realtime.testing.steps import (
+    BargeIn,
+    Drop,
+    Leave,
+    Network,
+    Send,
+    Silence,
+    Speak,
+    Step,
+    Type,
+    WaitFor,
+    WaitUntilHeard,
+)
+
+Outlook = bool | float | None
+"""Whether a condition holds; else the loop's time at which to look again, or None: when something happens."""
+SHOWN_EVENTS = 8
+_NEW_ANSWER = ("client_text_append", "client_response_create")
+"""Events after which what comes next is the answer to them."""
+
+
+class User:
+    """One user at one page that has joined. Files are relative to `folder`, `seed` decides noise that is mixed in.
+
+    All sound is loaded at once: raises CaseError for what cannot be spoken, and for steps that cannot be done.
+    `spoken` and `marks` are what happened, in ms of the call.
+    """
+
+    def __init__(
+        self, name: str, page: Page, steps: Sequence[Step], folder: str | Path | None = None, *, seed: int = 0
+    ) -> None:
+        self.name = name
+        self.spoken: list[Spoken] = []
+        self._page = page
+        self._steps = tuple(steps)
+        self._marks: list[Mark] = []
+        self._sounds: dict[int, bytes] = {}
+        for number, step in enumerate(self._steps, 1):
+            _check(step, number, name, page)
+            if isinstance(step, Speak | BargeIn):
+                self._sounds[number] = load(
+                    step if isinstance(step, Speak) else step.speech, folder, seed=seed + number
+                )
+        self._loop = asyncio.get_running_loop()
+        self._speaks_until_s = 0.0
+        self._exchange = _Exchange(page)
+        self._look: Callable[[], None] | None = None
+        page.on_change = self._changed
+
+    @property
+    def marks(self) -> list[Mark]:
+        """What the user did and met, in order of time."""
+        flushed = [Mark(at_ms, self.name, "flushed", item_id) for at_ms, item_id in self._page.flushes]
+        return sorted([*self._marks, *flushed], key=lambda mark: mark.ts_ms)
+
+    async def run(self) -> None:
+        """Do all steps. Raises ScriptFailure, which names the step, where one waited in vain or the call was over."""
+        for number, step in enumerate(self._steps, 1):
+            try:
+                await self._do(step, number)
+            except ScriptFailure as failure:
+                kind = step.__struct_config__.tag
+                place = f"step {number} of {self.name} ({kind})"
+                raise ScriptFailure(f"{place}, at {self._page.ms():.0f} ms: {failure}{self._last_events()}") from None
+
+    async def _do(self, step: Step, number: int) -> None:
+        page = self._page
+        if page.is_over and isinstance(step, Speak | BargeIn | Type | Send | Drop):
+            raise ScriptFailure("the call is over")
+        match step:
+            case Speak():
+                await self._speak(step, self._sounds[number])
+            case BargeIn():
+                await self._until(self._moment_of(step), step.timeout_ms, _describe(step))
+                await self._speak(step.speech, self._sounds[number], barge_in=True)
+            case Silence():
+                await asyncio.sleep(step.ms / 1000)
+            case Type():
+                self._mark("typed", step.text)
+                self._exchange.acted(is_turn=True)
+                page.send({"type": "client_text_append", "text": step.text})
+            case WaitFor():
+                await self._until(self._came(step), step.timeout_ms, _describe(step))
+            case WaitUntilHeard():
+                await self._until(self._is_heard, step.timeout_ms, "the answer was not heard to its end")
+            case Drop():
+                await self._drop(step)
+            case Network():
+                page.uplink.network = step
+            case Send():
+                if step.event.get("type") in _NEW_ANSWER:
+                    self._exchange.acted(is_turn=True)
+                self._exchange.cancels |= step.event.get("type") == "client_response_cancel"
+                page.send(step.event)
+            case Leave():
+                await page.leave()
+                self._mark("left")
+
+    async def _speak(self, step: Speak, pcm: bytes, *, barge_in: bool = False) -> None:
+        begin_s, end_s = self._page.say(pcm)
+        self._speaks_until_s = end_s
+        self.spoken.append(Spoken(self.name, self._page.ms(begin_s), self._page.ms(end_s), step.text, barge_in))
+        self._exchange.acted(is_turn=False)
+        if step.wait:
+            await asyncio.sleep(end_s - self._loop.time())
+
+    async def _drop(self, step: Drop) -> None:
+        self._page.lose(noticed=step.noticed)
+        self._mark("dropped")
+        await asyncio.sleep(step.away_ms / 1000)
+        try:
+            await self._page.come_back()
+        except ConnectionRefusedError as error:
+            raise ScriptFailure(str(error)) from None
+        self._mark("returned")
+
+    def _mark(self, what: Any, text: str = "") -> None:
+        self._marks.append(Mark(self._page.ms(), self.name, what, text))
+
+    # -- waiting ---------------------------------------------------------------------------------------------------
+
+    async def _until(self, outlook: Callable[[], Outlook], timeout_ms: int, missing: str) -> None:
+        """Wait until it holds. Raises ScriptFailure when it has not in its time, or no more can."""
+        held: asyncio.Future[None] = self._loop.create_future()
+        again: asyncio.TimerHandle | None = None
+
+        def look() -> None:
+            nonlocal again
+            if again is not None:
+                again.cancel()
+                again = None
+            if held.done():
+                return
+            seen = outlook()
+            if seen is True:
+                held.set_result(None)
+            elif isinstance(seen, float):
+                again = self._loop.call_at(max(seen, self._loop.time()), look)
+            elif self._page.is_over:
+                held.set_exception(ScriptFailure(f"{missing}, and the call is over"))
+
+        def give_up() -> None:
+            if not held.done():
+                held.set_exception(ScriptFailure(f"{missing} within {timeout_ms} ms"))
+
+        patience = self._loop.call_later(timeout_ms / 1000, give_up)
+        self._look = look
+        try:
+            look()
+            await held
+        finally:
+            self._look = None
+            patience.cancel()
+            if again is not None:
+                again.cancel()
+
+    def _changed(self) -> None:
+        self._exchange.read_on()
+        if self._look is not None:
+            self._look()
+
+    def _came(self, step: WaitFor) -> Callable[[], Outlook]:
+        at = len(self._page.received)
+
+        def outlook() -> Outlook:
+            nonlocal at
+            received = self._page.received
+            while at < len(received):
+                event = received[at].event
+                at += 1
+                if event["type"] == step.event and _matches(step.where, event):
+                    return True
+            return None
+
+        return outlook
+
+    def _is_heard(self) -> Outlook:
+        now = self._loop.time()
+        if self._speaks_until_s > now:
+            return self._speaks_until_s
+        if not self._exchange.is_answered():
+            return None
+        silent_at = self._page.silent_at
+        return silent_at if silent_at is not None and silent_at > now else silent_at is not None
+
+    def _moment_of(self, step: BargeIn) -> Callable[[], Outlook]:
+        if step.on_tool is not None:
+            return lambda: self._exchange.has_called(step.on_tool) or None
+        if step.at_word is not None:
+            word = re.compile(rf"(?<!\w){re.escape(step.at_word)}(?!\w)", re.IGNORECASE)
+            return lambda: self._word_heard(word)
+        assert step.after_ms is not None
+        after_ms = step.after_ms
+        return lambda: self._heard_at(self._exchange.items(), after_ms)
+
+    def _heard_at(self, items: Sequence[str], ms: int) -> Outlook:
+        at_s = self._page.heard_at(items, ms)
+        return at_s if at_s is None or at_s > self._loop.time() + 1e-9 else True
+
+    def _word_heard(self, word: re.Pattern[str]) -> Outlook:
+        for item_id in self._exchange.items():
+            words = self._page.speech[item_id].words
+            found = word.search(words.text)
+            if found is None:
+                continue
+            low, high = 0, int(words.audio_ms) + 1
+            while low < high:
+                middle = (low + high) // 2
+                if len(words.heard_text(middle)) >= found.end():
+                    high = middle
+                else:
+                    low = middle + 1
+            return self._heard_at([item_id], low) if low <= words.audio_ms else None
+        return None
+
+    def _last_events(self) -> str:
+        shown = self._page.received[-SHOWN_EVENTS:]
+        lines = [f"\n  {one.at_ms:>8.0f} ms  {one.event['type']} {_ids(one.event)}".rstrip() for one in shown]
+        return f"; the last events were{''.join(lines)}" if lines else ""
+
+
+@dataclass(slots=True)
+class _Response:
+    """A response of an agent. `born` is its place among the events of the page."""
+
+    born: int
+    status: str | None = None
+    items: dict[str, None] = field(default_factory=dict)
+    open_tools: set[str] = field(default_factory=set)
+    result_at: int = -1
+
+
+class _Exchange:
+    """Follows who spoke last, and what of the events is the answer to that."""
+
+    def __init__(self, page: Page) -> None:
+        self.cancels = False
+        """Whether the user has cut answers off by a button: one that never sounded is then over, too."""
+        self._page = page
+        self._read = 0
+        self._acted_at = 0
+        """The place among the events at which the user did something last."""
+        self._answered_from = 0
+        """The place from which on responses are answers to it."""
+        self._turn_is_open = False
+        self._turn_item: str | None = None
+        self._responses: dict[str, _Response] = {}
+        self._owner: dict[str, str] = {}
+        """The response of each tool call."""
+        self._called: list[tuple[int, str]] = []
+
+    def acted(self, *, is_turn: bool) -> None:
+        """The user does something now. `is_turn`: whole turns need no word of the server that they are over."""
+        self.read_on()
+        self._acted_at = self._read
+        if is_turn:
+            self._answered_from = self._read
+
+    def is_answered(self) -> bool:
+        """Whether nothing more comes of the answer."""
+        answers = self._answers()
+        if not answers or any(one.status is None or one.open_tools for one in answers):
+            return False
+        if max(one.result_at for one in answers) > max(one.born for one in answers):
+            # The model has the tools' results, and will go on.
+            return False
+        return self.cancels or any(one.status != "cancelled" or one.items for one in answers)
+
+    def items(self) -> list[str]:
+        """The items of the answer that were spoken, in order."""
+        return [item_id for one in self._answers() for item_id in one.items]
+
+    def has_called(self, tool: str | None) -> bool:
+        """Whether the tool was called since the user did something."""
+        return any(at >= self._acted_at and name == tool for at, name in self._called)
+
+    def read_on(self) -> None:
+        """Take in what has come."""
+        received = self._page.received
+        while self._read < len(received):
+            self._take(received[self._read].event)
+            self._read += 1
+
+    def _answers(self) -> list[_Response]:
+        if self._turn_is_open or self._answered_from < self._acted_at:
+            return []
+        return [one for one in self._responses.values() if one.born >= self._answered_from]
+
+    def _take(self, event: Event) -> None:
+        match event["type"]:
+            case "agent_response_audio_delta":
+                response = self._responses.get(event["response_id"])
+                if response is not None:
+                    response.items[event["item_id"]] = None
+            case "agent_input_started":
+                self._turn_is_open = True
+            case "agent_input_done":
+                self._turn_over(event["item_id"])
+            case "agent_input_committed" if self._turn_is_open or event["item_id"] != self._turn_item:
+                self._turn_over(event["item_id"])
+            case "agent_input_cleared":
+                self._turn_is_open = False
+            case "agent_response_created":
+                self._responses[event["response_id"]] = _Response(self._read)
+            case "agent_response_done":
+                response = self._responses.get(event["response_id"])
+                if response is not None:
+                    response.status = event.get("status") or "completed"
+            case "agent_response_tool_use_done":
+                call_id, name = event["tool_use"]["id"], event["tool_use"]["name"]
+                self._called.append((self._read, name))
+                response = self._responses.get(event["response_id"])
+                if response is not None:
+                    self._owner[call_id] = event["response_id"]
+                    response.open_tools.add(call_id)
+            case "agent_response_tool_result":
+                owner = self._responses.get(self._owner.get(event["tool_result"]["id"], ""))
+                if owner is not None:
+                    owner.open_tools.discard(event["tool_result"]["id"])
+                    owner.result_at = self._read
+            case _:
+                pass
+
+    def _turn_over(self, item_id: str) -> None:
+        self._turn_is_open = False
+        self._turn_item = item_id
+        self._answered_from = self._read + 1
+
+
+def _check(step: Step, number: int, name: str, page: Page) -> None:
+    """Raises CaseError for a step that cannot be done."""
+    place = f"step {number} of {name}"
+    match step:
+        case BargeIn() if [step.after_ms, step.at_word, step.on_tool].count(None) != 2:
+            raise CaseError(
+                "barge_in", "it does not say when", "Give one of after_ms, at_word and on_tool", place=place
+            )
+        case Network() if not (0 <= step.loss <= 1 and step.jitter_ms >= 0 and step.delay_ms >= 0):
+            problem = "loss is a share from 0 to 1, times are not negative"
+            raise CaseError("network", problem, "Correct the numbers", place=place)
+        case Silence() if step.ms < 0:
+            raise CaseError("silence", f"{step.ms} ms cannot be waited", "Give 0 or more", place=place)
+        case Drop() if step.away_ms < 0:
+            raise CaseError("drop", f"{step.away_ms} ms cannot be waited", "Give 0 or more", place=place)
+        case Drop() if page.client == "agentscope1":
+            problem = "a page of AgentScope 1.x does not come back"
+            raise CaseError("drop", problem, "Use the client realtime.v1 or json", place=place)
+        case _:
+            pass
+
+
+def _describe(step: BargeIn | WaitFor) -> str:
+    """What did not happen."""
+    if isinstance(step, WaitFor):
+        fields = f" with {step.where}" if step.where else ""
+        return f"no {step.event}{fields} came"
+    if step.on_tool is not None:
+        return f"the tool {step.on_tool!r} was not called"
+    if step.at_word is not None:
+        return f"the word {step.at_word!r} was not heard"
+    return f"{step.after_ms} ms of the answer were not heard"
+
+
+def _matches(wanted: Any, found: Any) -> bool:
+    """Objects may hold more than is asked for; all else is equal or not."""
+    if isinstance(wanted, dict):
+        return isinstance(found, dict) and all(key in found and _matches(wanted[key], found[key]) for key in wanted)
+    return bool(wanted == found)
+
+
+def _ids(event: Event) -> str:
+    shown = ("item_id", "response_id", "status", "code", "reason", "n_samples")
+    return " ".join(f"{key}={event[key]}" for key in shown if event.get(key) is not None)
