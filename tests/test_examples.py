@@ -166,6 +166,22 @@ async def test_the_documented_reconstruction_loop_runs(capsys: pytest.CaptureFix
     assert "Friday said: Hello! Nice to meet you." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("agrees", "said"), [(True, "Order 42 is cancelled."), (False, "the user refused")], ids=["allowed", "refused"]
+)
+async def test_a_tool_asks_first(agrees: bool, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    questions: list[str] = []
+
+    def answer(question: str) -> bool:
+        questions.append(question)
+        return agrees
+
+    reply = await load("ask_first").main(answer)
+    assert questions == ['May cancel_order run with {"number": 42}?']
+    assert reply.get_text_content() == said
+    assert f"Friday said: {said}" in capsys.readouterr().out
+
+
 async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) -> None:
     """MSG-04: one message is one bubble, for each side. EVT-14: the events come over SSE while the call goes on."""
     async with serving() as place, place.client("/ws/ann/s") as client:

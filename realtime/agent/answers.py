@@ -169,8 +169,6 @@ class Answers:
         heard_ms = {item_id: self._ears.heard_ms(item_id) for item_id in self._reply_items}
         if Action.FLUSH in actions:
             self._emit(s.ServerAudioFlushEvent(reason=reason))
-        # What the user says now may change what was asked: the model may ask again.
-        self._tools.withdraw_questions()
         active = self._active
         if Action.CANCEL in actions and active is not None:
             self._send(base.ResponseCancel(active.id))
@@ -181,6 +179,8 @@ class Answers:
             self._unwanted += self._awaited
             self._awaited = 0
             self._owed = False
+        # What the user says now may change what was asked: the model knows that before it answers, and may ask again.
+        self._tools.withdraw_questions()
         if Action.WITHDRAW in actions:
             for item_id in (*self._reply_items, *self._reply_texts):
                 self._withdraw(item_id)

@@ -42,8 +42,8 @@ class ToolRunner:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Of the calls that have no result yet."""
         self._asked: dict[str, asyncio.Future[ToolResultBlock]] = {}
-        self._questions: dict[str, asyncio.Future[ToolCallBlock | str]] = {}
-        """Calls that wait for the user: what shall run, or the words of a refusal."""
+        self._questions: dict[str, tuple[ToolCallBlock, asyncio.Future[ToolCallBlock | str]]] = {}
+        """Calls that wait for the user's answer: what shall run, or the words of a refusal."""
         self._client_tools: frozenset[str] = frozenset()
 
     def set_client_tools(self, tools: tuple[ToolDeclaration, ...]) -> None:
@@ -58,12 +58,13 @@ class ToolRunner:
         """Run the call beside everything else, once the user has agreed where it is `asking`."""
         # The answer may come before the task has begun.
         if call.state == "asking":
-            self._questions[call.id] = asyncio.get_running_loop().create_future()
+            self._questions[call.id] = call, asyncio.get_running_loop().create_future()
         elif call.name in self._client_tools:
             self._asked[call.id] = asyncio.get_running_loop().create_future()
         task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task
-        task.add_done_callback(lambda done: self._ended(call, done))
+        # One that is cancelled before its first step cannot tell that itself.
+        task.add_done_callback(lambda done: self._interrupted(call, done))
 
     def answer_tool(self, result: ToolResultBlock) -> bool:
         """The client's answer; False where no such call is open."""
@@ -75,38 +76,40 @@ class ToolRunner:
 
     def confirm_tool(self, call_id: str, answer: ToolCallBlock | str) -> bool:
         """The user's answer: the call as it shall run, or the words of a refusal. False where none of this id asks."""
-        question = self._questions.get(call_id)
+        _, question = self._questions.get(call_id, (None, None))
         if question is None or question.done():
             return False
         question.set_result(answer)
         return True
 
     def withdraw_questions(self) -> None:
-        """Nobody waits for the user's consent any more: those calls end, with state `interrupted`."""
-        for call_id, question in [*self._questions.items()]:
+        """Nobody waits for the user's consent any more: those calls end at once, with state `interrupted`."""
+        for call_id, (call, question) in [*self._questions.items()]:
             if not question.done():
-                question.cancel()
-                self._tasks[call_id].cancel()
+                task = self._tasks[call_id]
+                self._interrupted(call, task)
+                task.cancel()
 
     def cancel_tools(self) -> None:
         """Stop every running call; each still yields a result, with state `interrupted`."""
-        self.withdraw_questions()
+        for _, question in self._questions.values():
+            question.cancel()
         for task in [*self._tasks.values()]:
             task.cancel()
 
     async def _run(self, call: ToolCallBlock) -> None:
+        task = asyncio.current_task()
         try:
-            asked, question = self._asked.get(call.id), self._questions.get(call.id)
-            if asked is not None:
+            if (asked := self._asked.get(call.id)) is not None:
                 result = await self._ask_client(call, asked)
-            elif question is not None:
-                result = await self._ask_user(call, question)
+            elif call.id in self._questions:
+                result = await self._ask_user(call, self._questions[call.id][1])
             else:
                 result = await self._toolkit.run(call, timeout_s=self._timeout_s)
         except asyncio.CancelledError:
-            self._interrupted(call)
+            self._interrupted(call, task)
             raise
-        self._tell(result)
+        self._tell(result, task)
 
     async def _ask_user(self, call: ToolCallBlock, question: asyncio.Future[ToolCallBlock | str]) -> ToolResultBlock:
         try:
@@ -128,17 +131,15 @@ class ToolRunner:
             text = f"the client did not answer within {self._client_timeout_s:g} s"
             return ToolResultBlock(id=call.id, name=call.name, output=text, state="error")
 
-    def _interrupted(self, call: ToolCallBlock) -> None:
+    def _interrupted(self, call: ToolCallBlock, task: asyncio.Task[None] | None) -> None:
         text = "interrupted by the user"
-        self._tell(ToolResultBlock(id=call.id, name=call.name, output=text, state="interrupted"))
+        self._tell(ToolResultBlock(id=call.id, name=call.name, output=text, state="interrupted"), task)
 
-    def _tell(self, result: ToolResultBlock) -> None:
-        self._tasks.pop(result.id, None)
+    def _tell(self, result: ToolResultBlock, task: asyncio.Task[None] | None) -> None:
+        """The result of the call that `task` runs, once."""
+        if self._tasks.get(result.id) is not task:
+            return
+        del self._tasks[result.id]
         self._asked.pop(result.id, None)
         self._questions.pop(result.id, None)
         self._on_result(result)
-
-    def _ended(self, call: ToolCallBlock, task: asyncio.Task[None]) -> None:
-        if self._tasks.get(call.id) is task:
-            # Cancelled before its first step: nothing of it ran, not even what tells that.
-            self._interrupted(call)

@@ -279,6 +279,26 @@ async def test_an_interruption_withdraws_the_question(way: str, at_once: bool) -
     assert of_call(events)[-1] == ("finished", "interrupted")
 
 
+async def test_the_model_knows_that_a_question_was_withdrawn_before_it_answers() -> None:
+    till = Till()
+    async with call(toolkit=till.tools) as made:
+        ask_tools(made, PAY)
+        await asyncio.sleep(1)
+        made.receive(c.ClientTextAppendEvent(text="Wait."))
+        kinds = (base.ToolResult, base.ItemCreate, base.ResponseCreate)
+        assert [type(one) for one in made.link.sent if isinstance(one, kinds)] == [*kinds]
+
+
+async def test_a_tool_that_is_cancelled_before_its_first_step_is_answered_too() -> None:
+    """Nothing of it ran; the model still gets a result, and may be asked again."""
+    till = Till()
+    async with call(toolkit=till.tools) as made:
+        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
+        made.receive(c.ClientResponseCancelEvent())
+        await asyncio.sleep(2)
+        assert [(one, state) for one, state, _ in results(made)] == [("call_1", "interrupted")]
+
+
 async def test_a_call_that_the_user_let_run_is_not_asked_again_by_an_interruption() -> None:
     """It runs on, as any tool does: what is done is done."""
     till = Till()

@@ -16,6 +16,7 @@ from realtime.model.scripted import (
     SpeechStart,
     Step,
 )
+from realtime.tool import Toolkit
 
 STORY = "Once upon a time there was a voice that told a very long story and was not heard to its end"
 STORY_S = 12.0
@@ -56,6 +57,29 @@ def make_calculator() -> RealtimeAgent:
         return []
 
     return RealtimeAgent("Calculator", "Work out areas.", ScriptedModel(react))
+
+
+def make_cashier() -> RealtimeAgent:
+    """Wants to pay, whatever is said, which only the user may allow; tells what came of it."""
+    given: list[str] = []
+
+    def pay(amount: int, to: str) -> str:
+        """Pay somebody."""
+        return f"paid {amount} to {to}"
+
+    def react(message: ModelInput) -> list[Step]:
+        match message:
+            case ToolResult(result=result):
+                given.append(result.output_text())
+            case ResponseCreate() if given:
+                return [Speak(f"I was told: {given.pop()}.", 0.2)]
+            case ResponseCreate():
+                return [CallTools((("pay", {"amount": 5, "to": "<b>Ann</b>"}),))]
+            case _:
+                pass
+        return []
+
+    return RealtimeAgent("Cashier", "Pay.", ScriptedModel(react), toolkit=Toolkit(confirm=[pay]))
 
 
 UTTERANCES = (

@@ -1,6 +1,6 @@
 /** One call: socket, speaker and microphone together, and what the page shows of it. No DOM. */
 
-import { type Captions, NO_CAPTIONS, foldCaptions } from "./captions.ts";
+import { type Captions, NO_CAPTIONS, foldCaptions, withdrawQuestions } from "./captions.ts";
 import { type ClientState, type Closing, RealtimeClient, type SessionSettings, type Ticket } from "./client.ts";
 import { Emitter } from "./emitter.ts";
 import type { KeptCall } from "./kept-call.ts";
@@ -191,6 +191,11 @@ export class Call extends Emitter<CallEvents> {
     this.#signal({ type: "text_sent" });
   }
 
+  /** The user's answer to a tool that asks. */
+  answerTool(id: string, name: string, confirmed: boolean): void {
+    this.client.send({ type: "client_tool_result", id, name, output: "", confirmed });
+  }
+
   /** Asks the agent to stop speaking. */
   interrupt(): void {
     this.client.send({ type: "client_response_cancel" });
@@ -234,6 +239,7 @@ export class Call extends Emitter<CallEvents> {
   }
 
   async #closed(closing: Closing): Promise<void> {
+    this.#captions = withdrawQuestions(this.#captions);
     this.#signal({ type: "closed" });
     this.emit("closed", closing);
     await Promise.all([this.#closeMicrophone(), this.output.close()]);

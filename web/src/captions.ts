@@ -10,9 +10,9 @@ export interface Bubble {
   readonly text: string;
   /**
    * live: still growing; done; cut: the user interrupted, `text` is what was heard; failed: could not be transcribed;
-   * deleted: kept so that nothing late brings it back.
+   * deleted: kept so that nothing late brings it back; asking: a tool that waits for the user's consent.
    */
-  readonly status: "live" | "done" | "cut" | "failed" | "deleted";
+  readonly status: "live" | "done" | "cut" | "failed" | "deleted" | "asking";
   readonly responseId: string | null;
 }
 
@@ -32,7 +32,8 @@ export const NO_CAPTIONS: Captions = { bubbles: [], latencies: {} };
 /** The bubbles to show: those of the user's speech before its first word too, but nothing that ended without words. */
 export function visibleBubbles(captions: Captions): readonly Bubble[] {
   return captions.bubbles.filter(
-    ({ status, text, side }) => status !== "deleted" && (text !== "" || status === "failed" || (status === "live" && side === "user")),
+    ({ status, text, side }) =>
+      status !== "deleted" && (text !== "" || ["failed", "asking"].includes(status) || (status === "live" && side === "user")),
   );
 }
 
@@ -43,6 +44,15 @@ export function foldCaptions(captions: Captions, event: ServerEvent): Captions {
   }
   const bubbles = foldBubbles(captions.bubbles, event);
   return bubbles === captions.bubbles ? captions : { ...captions, bubbles };
+}
+
+/** Nobody is left to answer. */
+export function withdrawQuestions(captions: Captions): Captions {
+  return { ...captions, bubbles: withdrawn(captions.bubbles) };
+}
+
+function withdrawn(bubbles: readonly Bubble[]): readonly Bubble[] {
+  return bubbles.map((bubble) => (bubble.status === "asking" ? { ...bubble, status: "cut" } : bubble));
 }
 
 function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent): readonly Bubble[] {
@@ -64,10 +74,15 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent): readonly B
     case "agent_response_text_done":
       return settle(bubbles, agent(event), event.text);
     case "agent_response_tool_use_done": {
-      const { id, name, input: given } = event.tool_use;
-      const input = given === "{}" ? "" : given;
-      const bubble: Bubble = { id: `tool:${id}`, side: "tool", name, text: input, status: "live", responseId: event.response_id };
-      return change(bubbles, bubble, () => ({ text: input }));
+      const { state } = event.tool_use;
+      const bubble = tool(event.tool_use, event.response_id);
+      return change(bubbles, bubble, () => ({ text: bubble.text, status: state === "asking" ? "asking" : "live" }));
+    }
+    case "agent_item_done": {
+      const { tool_call: call } = event.item;
+      if (call?.state !== "allowed") return bubbles;
+      const { name, text } = tool(call, null);
+      return bubbles.map((old) => (old.status === "asking" && callIdOf(old) === call.id ? { ...old, name, text, status: "live" } : old));
     }
     case "agent_response_tool_result": {
       const { id, name, output } = event.tool_result;
@@ -75,6 +90,9 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent): readonly B
       const result = typeof output === "string" ? output : JSON.stringify(output);
       return change(bubbles, bubble, (old) => ({ text: `${old.text} → ${result}`.trim(), status: "done" }));
     }
+    case "agent_ended":
+    case "server_session_ended":
+      return withdrawn(bubbles);
     case "agent_response_done":
       return bubbles.map((bubble) =>
         bubble.responseId === event.response_id && bubble.side === "agent" && bubble.status === "live"
@@ -104,6 +122,15 @@ function user(id: string): Bubble {
 function agent(event: { item_id: string; agent_name: string; response_id: string }): Bubble {
   const { item_id: id, agent_name: name, response_id: responseId } = event;
   return { id, side: "agent", name, text: "", status: "live", responseId };
+}
+
+function tool({ id, name, input }: { id: string; name: string; input: string }, responseId: string | null): Bubble {
+  return { id: `tool:${id}`, side: "tool", name, text: input === "{}" ? "" : input, status: "live", responseId };
+}
+
+/** The id of the call that a tool's bubble shows. */
+export function callIdOf({ id }: Bubble): string {
+  return id.slice("tool:".length);
 }
 
 /** The bubble with this id, or an empty one of the agent's, so that what comes late for it meets its end. */

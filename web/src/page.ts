@@ -2,7 +2,7 @@
 
 import "./style.css";
 import { Call } from "./call.ts";
-import { type Bubble, NO_CAPTIONS, visibleBubbles } from "./captions.ts";
+import { type Bubble, NO_CAPTIONS, callIdOf, visibleBubbles } from "./captions.ts";
 import type { Closing } from "./client.ts";
 import { CallStorage, type KeptCall } from "./kept-call.ts";
 import { InspectorLog } from "./inspector-log.ts";
@@ -36,7 +36,9 @@ const voice = byId("voice", HTMLSelectElement);
 const text = byId("text", HTMLInputElement);
 
 const log = new InspectorLog(MAX_LOGGED_EVENTS);
-const captions = new CaptionsView(byId("captions", HTMLElement), byId("empty", HTMLElement));
+const captions = new CaptionsView(byId("captions", HTMLElement), byId("empty", HTMLElement), (asking, confirmed) =>
+  call?.answerTool(callIdOf(asking), asking.name, confirmed),
+);
 const inspector = new InspectorView(log);
 const notices = new NoticesView(byId("notices", HTMLElement));
 const models = new ModelView(

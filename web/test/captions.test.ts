@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Bubble, NO_CAPTIONS, foldCaptions, visibleBubbles } from "../src/captions.ts";
+import { type Bubble, NO_CAPTIONS, callIdOf, foldCaptions, visibleBubbles } from "../src/captions.ts";
 import type { ServerEvent } from "../src/protocol.generated.ts";
 import { event } from "./events.ts";
 
@@ -126,4 +126,32 @@ test("latency is kept by response, in the order of its stages", () => {
 test("events that say nothing leave the captions as they are", () => {
   const captions = fold(written("u1", "one"));
   expect(foldCaptions(captions, event("server_audio_received"))).toBe(captions);
+});
+
+describe("a tool that asks", () => {
+  const use = (state: "pending" | "asking", input = '{"amount": 5}') =>
+    event("agent_response_tool_use_done", { tool_use: { type: "tool_call", id: "c1", name: "pay", input, state } });
+  const result = (output: string) =>
+    event("agent_response_tool_result", { tool_result: { type: "tool_result", id: "c1", name: "pay", output, state: "success" } });
+  const allowed = (input: string) =>
+    event("agent_item_done", {
+      item: {
+        id: "use_1", type: "tool_call", role: null, name: null, status: "completed", content: [], tool_result: null,
+        tool_call: { type: "tool_call", id: "c1", name: "pay", input, state: "allowed" },
+      },
+    });
+
+  test("waits until the user has agreed, then runs with what was agreed to", () => {
+    expect(seen(use("asking"))).toEqual(['tool asking: {"amount": 5}']);
+    expect(seen(use("asking", "{}"))).toEqual(["tool asking: "]);
+    expect(seen(use("asking"), allowed('{"amount": 4}'))).toEqual(['tool live: {"amount": 4}']);
+    expect(seen(use("asking"), allowed('{"amount": 4}'), result("paid"))).toEqual(['tool done: {"amount": 4} → paid']);
+    expect(fold(use("asking")).bubbles.map(callIdOf)).toEqual(["c1"]);
+  });
+
+  test("is over when it is refused, and when nobody is left to ask", () => {
+    expect(seen(use("asking", "{}"), result("the user refused"))).toEqual(["tool done: → the user refused"]);
+    expect(seen(use("asking"), event("agent_ended"))).toEqual(['tool cut: {"amount": 5}']);
+    expect(seen(use("pending"), event("agent_ended"))).toEqual(['tool live: {"amount": 5}']);
+  });
 });

@@ -1,6 +1,7 @@
 /** Draws the captions as bubbles; an element is kept for each bubble and only its differences are written. */
 
 import { type Bubble, type Captions, type Latency, visibleBubbles } from "../captions.ts";
+import { type ConfirmCard, makeConfirmCard } from "./confirm-card.ts";
 import { keepAtEnd, make, setText } from "./elements.ts";
 
 const WAITING = "…";
@@ -14,17 +15,23 @@ interface Row {
   readonly text: HTMLElement;
   readonly mark: HTMLElement;
   latency: HTMLElement | null;
+  card: ConfirmCard | null;
 }
+
+/** Gets the user's answer to a tool that asks. */
+export type AnswerHandler = (asking: Bubble, confirmed: boolean) => void;
 
 export class CaptionsView {
   readonly #empty: HTMLElement;
   readonly #toEnd: () => void;
+  readonly #onAnswer: AnswerHandler;
   readonly #rows = new Map<string, Row>();
 
   /** `empty` is shown inside `box` while there is nothing to read. */
-  constructor(box: HTMLElement, empty: HTMLElement) {
+  constructor(box: HTMLElement, empty: HTMLElement, onAnswer: AnswerHandler) {
     this.#empty = empty;
     this.#toEnd = keepAtEnd(box);
+    this.#onAnswer = onAnswer;
   }
 
   render(captions: Captions): void {
@@ -40,6 +47,7 @@ export class CaptionsView {
     for (const bubble of bubbles) {
       const row = this.#row(bubble);
       fill(row, bubble, bubble.responseId === null ? undefined : captions.latencies[bubble.responseId]);
+      this.#ask(row, bubble);
       if (before.nextElementSibling !== row.root) before.after(row.root);
       before = row.root;
     }
@@ -50,10 +58,27 @@ export class CaptionsView {
     const known = this.#rows.get(id);
     if (known) return known;
     const root = make("article", `bubble ${side}`);
-    const row: Row = { root, who: make("h2", "who"), text: make("p", "words"), mark: make("p", "mark"), latency: null };
+    const row: Row = { root, who: make("h2", "who"), text: make("p", "words"), mark: make("p", "mark"), latency: null, card: null };
     root.append(row.who, row.text, row.mark);
     this.#rows.set(id, row);
     return row;
+  }
+
+  /** The question stands while it is open; it is answered once. */
+  #ask(row: Row, bubble: Bubble): void {
+    if (bubble.status !== "asking") {
+      row.card?.root.remove();
+      row.card = null;
+    } else if (!row.card) {
+      const asked = { name: bubble.name, input: bubble.text };
+      const card = makeConfirmCard((confirmed) => {
+        card.update(asked, false);
+        this.#onAnswer(bubble, confirmed);
+      });
+      card.update(asked, true);
+      row.root.append(card.root);
+      row.card = card;
+    }
   }
 }
 
@@ -61,7 +86,7 @@ function fill(row: Row, bubble: Bubble, latency: Latency | undefined): void {
   row.root.dataset["status"] = bubble.status;
   row.root.setAttribute("aria-busy", String(bubble.status === "live"));
   setText(row.who, bubble.side === "user" ? "You" : bubble.side === "tool" ? `Tool ${bubble.name}` : bubble.name || "Agent");
-  setText(row.text, bubble.text || (bubble.status === "live" ? WAITING : ""));
+  setText(row.text, bubble.status === "asking" ? "" : bubble.text || (bubble.status === "live" ? WAITING : ""));
   setText(row.mark, markOf(bubble));
   row.mark.hidden = row.mark.textContent === "";
   if (latency && !row.latency && bubble.side === "agent") row.root.append((row.latency = latencyBar(latency)));

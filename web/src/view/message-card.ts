@@ -2,6 +2,7 @@
 
 import type { ConfirmResult, MsgData, PermissionRule, ToolCallBlock } from "../message/index.ts";
 import { type HintPart, type Part, type TextPart, type ToolPart, bubbleOf, ruleWords } from "../message-bubbles.ts";
+import { makeConfirmCard } from "./confirm-card.ts";
 import { makeDataPart } from "./data-part.ts";
 import { make, setText } from "./elements.ts";
 import { KeyedList, type Row } from "./keyed-list.ts";
@@ -118,33 +119,21 @@ function makeTool(onConfirm: ConfirmHandler | null): Row<ToolPart> {
 }
 
 function makeConfirm(onConfirm: ConfirmHandler | null): Row<ToolCallBlock> {
-  const root = make("div", "confirm");
-  root.setAttribute("role", "group");
-  const question = make("p", "question");
   const rules = make("ul", "rules");
-  const buttons = make("div", "buttons");
-  const allow = make("button", "allow", "Allow");
-  const refuse = make("button", "refuse", "Refuse");
-  buttons.append(allow, refuse);
-  root.append(question, rules, buttons);
-  const rows = new KeyedList<PermissionRule>(rules, (_, place) => String(place), () => makeRule(onConfirm === null));
   let asked: ToolCallBlock | null = null;
-  for (const button of [allow, refuse]) {
-    button.type = "button";
-    button.disabled = onConfirm === null;
-    button.addEventListener("click", () => {
-      if (!asked || !onConfirm) return;
-      const boxes = [...rules.querySelectorAll("input")];
-      const chosen = (asked.suggested_rules ?? []).filter((_, place) => boxes[place]?.checked);
-      onConfirm({ confirmed: button === allow, tool_call: asked, rules: chosen.length > 0 ? chosen : null });
-    });
-  }
+  const card = makeConfirmCard((confirmed) => {
+    if (!asked) return;
+    const boxes = [...rules.querySelectorAll("input")];
+    const chosen = (asked.suggested_rules ?? []).filter((_, place) => boxes[place]?.checked);
+    onConfirm?.({ confirmed, tool_call: asked, rules: chosen.length > 0 ? chosen : null });
+  });
+  card.buttons.before(rules);
+  const rows = new KeyedList<PermissionRule>(rules, (_, place) => String(place), () => makeRule(onConfirm === null));
   return {
-    root,
+    root: card.root,
     update(call) {
       asked = call;
-      setText(question, `May ${call.name} run${call.input === "" || call.input === "{}" ? "" : ` with ${call.input}`}?`);
-      root.setAttribute("aria-label", `Consent to ${call.name}`);
+      card.update(call, onConfirm !== null);
       rows.update(call.suggested_rules ?? []);
       rules.hidden = (call.suggested_rules ?? []).length === 0;
     },

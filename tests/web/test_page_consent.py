@@ -1,0 +1,74 @@
+"""The page asks whether a tool may run: a real server, Chromium and a keyboard."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.web.conftest import Serving
+
+Serve = Callable[..., Serving]
+
+APP = Path(__file__).with_name("scripted_app.py")
+QUESTION = 'May pay run with {"amount": 5, "to": "<b>Ann</b>"}?'
+
+
+@pytest.fixture
+def asked(page: Page, serve: Serve) -> Page:
+    """The page in a call whose agent wants to pay."""
+    page.goto(serve(f"{APP}:make_cashier").address)
+    page.get_by_label("Message", exact=True).fill("Pay Ann.")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("group", name="Consent to pay").locator(".question")).to_have_text(QUESTION)
+    return page
+
+
+@pytest.mark.parametrize(
+    ("button", "confirmed", "told"),
+    [("Allow", True, "paid 5 to <b>Ann</b>"), ("Refuse", False, "the user refused")],
+)
+def test_the_card_asks_and_its_answer_goes_to_the_server(asked: Page, button: str, confirmed: bool, told: str) -> None:
+    """HITL-22: the page shows a confirm card and sends the result, by keyboard alone."""
+    tool = asked.locator(".bubble.tool")
+    expect(tool).to_have_attribute("data-status", "asking")
+    expect(asked.locator(".bubble b")).to_have_count(0)
+    before = asked.evaluate("realtime.snapshot().events.length")
+    asked.keyboard.press("Shift+Tab")
+    pressed = 0
+    while asked.evaluate("document.activeElement.textContent") != button:
+        asked.keyboard.press("Shift+Tab")
+        pressed += 1
+        assert pressed < 10, "the button cannot be reached by keyboard"
+    asked.keyboard.press("Enter")
+    expect(tool).to_have_attribute("data-status", "done")
+    expect(tool.locator(".words")).to_have_text(f'{{"amount": 5, "to": "<b>Ann</b>"}} → {told}')
+    expect(asked.get_by_role("group", name="Consent to pay")).to_have_count(0)
+    expect(asked.locator(".bubble.agent .words")).to_have_text(f"I was told: {told}.")
+    events: list[str] = asked.evaluate("realtime.snapshot().events")
+    assert events[before:].count("client_tool_result") == 1
+    assert ("agent_item_done" in events[before : events.index("agent_response_tool_result")]) is confirmed
+
+
+def test_the_question_goes_when_the_user_wants_something_else(asked: Page) -> None:
+    tool = asked.locator(".bubble.tool")
+    asked.get_by_label("Message", exact=True).fill("Never mind.")
+    asked.keyboard.press("Enter")
+    expect(tool.locator(".words")).to_contain_text("interrupted by the user")
+    expect(tool.get_by_role("group")).to_have_count(0)
+    expect(asked.locator(".bubble.agent .words")).to_have_text("I was told: interrupted by the user.")
+
+
+def test_a_call_that_is_over_asks_nobody(asked: Page) -> None:
+    asked.get_by_role("button", name="End call").click()
+    expect(asked.locator(".bubble.tool")).to_have_attribute("data-status", "cut")
+    expect(asked.get_by_role("group", name="Consent to pay")).to_have_count(0)
+
+
+def test_a_reload_shows_the_question_again(asked: Page) -> None:
+    """What the user is asked does not hang on the page that was told first."""
+    asked.reload()
+    card = asked.get_by_role("group", name="Consent to pay")
+    expect(card.locator(".question")).to_have_text(QUESTION)
+    card.get_by_role("button", name="Allow").click()
+    expect(asked.locator(".bubble.agent .words")).to_have_text("I was told: paid 5 to <b>Ann</b>.")

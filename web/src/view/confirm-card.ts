@@ -1,0 +1,40 @@
+/** The question whether a tool may run, with a button for each answer. */
+
+import { make, setText } from "./elements.ts";
+
+/** What the question is about: a tool and its arguments as JSON. */
+export interface Asked {
+  readonly name: string;
+  readonly input: string;
+}
+
+export interface ConfirmCard {
+  readonly root: HTMLElement;
+  /** The row of buttons, last in `root`. */
+  readonly buttons: HTMLElement;
+  /** Writes what is asked, and lets it be answered or not. */
+  update(asked: Asked, isEnabled: boolean): void;
+}
+
+export function makeConfirmCard(onAnswer: (confirmed: boolean) => void): ConfirmCard {
+  const root = make("div", "confirm");
+  root.setAttribute("role", "group");
+  const question = make("p", "question");
+  const buttons = make("div", "buttons");
+  const both = [make("button", "allow", "Allow"), make("button", "refuse", "Refuse")];
+  buttons.append(...both);
+  root.append(question, buttons);
+  for (const button of both) {
+    button.type = "button";
+    button.addEventListener("click", () => onAnswer(button === both[0]));
+  }
+  return {
+    root,
+    buttons,
+    update({ name, input }, isEnabled) {
+      setText(question, `May ${name} run${input === "" || input === "{}" ? "" : ` with ${input}`}?`);
+      root.setAttribute("aria-label", `Consent to ${name}`);
+      for (const button of both) button.disabled = !isEnabled;
+    },
+  };
+}
