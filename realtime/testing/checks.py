@@ -28,10 +28,10 @@ from realtime.testing.check_parts import (
     heard_words,
 )
 from realtime.testing.failing import CheckFailed, Fluent, counted
-from realtime.testing.reading import Reading
+from realtime.testing.reading import BY_VOICE, Reading
 from realtime.testing.record import CallRecord
 from realtime.testing.timeline import Timeline
-from realtime.testing.turns import HASTY, BargeIn, Response, Speech, UserTurn
+from realtime.testing.turns import BargeIn, Response, Speech, UserTurn
 from realtime.testing.words import normalised, says, shortened, shown
 
 __all__ = ["BargeInCheck", "CheckFailed", "HeardByAgent", "Latency", "Run", "ToolCalls"]
@@ -232,7 +232,7 @@ class Run(Fluent):
         found = self.interruptions
         if len(found) != count:
             listed = ", ".join(f"{one.flush_ms / 1000:.2f} s ({one.reason})" for one in found)
-            finding = f"There were {counted(len(found), 'interruption')}, not {count}"
+            finding = f"There {'was' if len(found) == 1 else 'were'} {counted(len(found), 'interruption')}, not {count}"
             self.fail(f"{finding}: {listed}." if listed else f"{finding}.", *(one.flush_ms for one in found))
         return self
 
@@ -243,7 +243,7 @@ class Run(Fluent):
         taken for no human.
         """
         for one in self.reading.flushes:
-            if one.reason in ("speech_started", "speech_stopped", HASTY) and not self._human_spoke(one):
+            if one.reason in (*BY_VOICE, "speech_stopped") and not self._human_spoke(one):
                 heard = next((turn.transcript for turn in self.reading.turns if turn.first_seq > one.seq), "")
                 what = f', understood as "{shortened(heard)}"' if heard else ""
                 finding = f"The answer was stopped at {one.flush_ms / 1000:.2f} s, though no human spoke{what}."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 
 class CheckFailed(AssertionError):
     """A check does not hold. The text is the finding, then `details`, then the timeline around the places.
@@ -23,7 +21,7 @@ class CheckFailed(AssertionError):
 class Fluent:
     """Something with checks: it is no truth value, so that `assert run.turns` cannot pass by being forgotten."""
 
-    def __bool__(self) -> NoReturn:
+    def __bool__(self) -> bool:
         raise TypeError(f"{type(self).__name__} is neither true nor false: call its checks, which raise by themselves")
 
 

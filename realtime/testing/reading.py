@@ -15,9 +15,16 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, Item
 from realtime.message import ToolResultBlock
 from realtime.state.log import AudioRun
-from realtime.testing.record import CallRecord
+from realtime.testing.record import CallRecord, Lane
 from realtime.testing.turns import HASTY, USER, BargeIn, CutItem, Response, Silence, Sound, Speech, ToolCall, UserTurn
 from realtime.testing.voice import refine_voice
+
+BY_VOICE = ("speech_started", HASTY, "barge_in")
+"""Why a flush is sent because of a voice; the last is what the event says by itself."""
+NOTICED_MS = 80.0
+"""A detector needs about so much of a voice before it reports one."""
+_BESIDE_MS = 50
+"""A voice and the flush that it causes are told at once."""
 
 
 class Reading:
@@ -39,6 +46,8 @@ class Reading:
         self._rates_hz = _rates_of_frames(record)
         self._flushes: list[tuple[s.ServerAudioFlushEvent, list[tuple[Speech, str, float]]]] = []
         self._marks: list[tuple[float, float]] = []
+        self._starts: list[tuple[s.AgentInputStartedEvent, UserTurn]] = []
+        self._origin_ms = 0.0
         for entry in record.entries:
             self._take(entry)
         self._settle_items(record.items)
@@ -89,6 +98,7 @@ class Reading:
                     turn.from_ms = entry.audio_start_ms
                 turn.to_ms, turn.ended_ms = float("nan"), None
                 self._marks.append((entry.ts_ms, entry.audio_start_ms))
+                self._starts.append((entry, turn))
             case s.AgentInputDoneEvent():
                 turn = self._turn(entry.item_id, entry)
                 turn.to_ms, turn.ended_ms, turn.ended_seq = entry.audio_end_ms, entry.ts_ms, entry.seq
@@ -254,26 +264,29 @@ class Reading:
     # -- voices and ears -------------------------------------------------------------------------------------------
 
     def _place_voices(self) -> None:
-        """Positions in a client's audio become times of the call: the audio began no later than the quickest report of
-        a voice allows; what is left of the detector's lag is taken out by looking at the sound, where it is there."""
-        origin_ms = min((ts_ms - position_ms for ts_ms, position_ms in self._marks), default=0.0)
+        """Positions in a client's audio become times of the call: the audio began when the quickest report of a voice
+        came, less the time that a detector takes at least. Where the sound is there, it is looked at instead."""
+        self._origin_ms = max(0.0, min((ts_ms - position_ms for ts_ms, position_ms in self._marks), default=0.0))
         for turn in self.turns:
             if turn.typed:
                 self._place_typed(turn)
                 continue
             end_ms = turn.ended_ms if turn.ended_ms is not None else float(self.record.duration_ms)
             from_known, to_known = turn.from_ms == turn.from_ms, turn.to_ms == turn.to_ms
-            from_ms = turn.from_ms + origin_ms if from_known else end_ms
-            to_ms = turn.to_ms + origin_ms if to_known else end_ms
+            from_ms = turn.from_ms + self._origin_ms if from_known else end_ms
+            to_ms = turn.to_ms + self._origin_ms if to_known else end_ms
             spoken = [one for one in self.record.spoken if one.from_ms < to_ms + 1 and one.to_ms > from_ms - 1]
             turn.who = self._names.get(turn.item_id) or (spoken[0].who if spoken else self._only_human())
-            lane = next((one for one in self.record.lanes if one.kind == "human" and one.speaker == turn.who), None)
+            lane = self._lane_of(turn.who)
             if spoken and not from_known:
                 # Push-to-talk: only the end of the turn is in the log.
                 from_ms, to_ms = spoken[0].from_ms, min(end_ms, spoken[-1].to_ms)
             if lane is not None:
                 from_ms, to_ms = refine_voice(lane, from_ms, to_ms)
-            turn.from_ms, turn.to_ms = from_ms, max(from_ms, to_ms)
+            else:
+                from_ms -= NOTICED_MS if from_known else 0
+                to_ms -= NOTICED_MS if to_known else 0
+            turn.from_ms, turn.to_ms = max(0.0, from_ms), max(0.0, from_ms, to_ms)
 
     def _place_typed(self, turn: UserTurn) -> None:
         typed = [one for one in self.record.marks if one.what == "typed" and one.ts_ms <= turn.from_ms]
@@ -295,12 +308,7 @@ class Reading:
                 response.first_heard_ms = one.from_ms
 
     def _barge_in(self, number: int, flush: s.ServerAudioFlushEvent, met: list[tuple[Speech, str, float]]) -> BargeIn:
-        voice = None
-        if flush.reason in ("speech_started", "speech_stopped", HASTY):
-            # The voice is told right behind the flush; it may also be in a turn that goes on.
-            voice = next((t for t in self.turns if t.first_seq > flush.seq and t.from_ms <= flush.ts_ms + 1), None)
-        turn = voice or next((t for t in reversed(self.turns) if t.first_seq < flush.seq), None)
-        began_ms = voice.from_ms if voice is not None else self._voice_before(flush)
+        began_ms, turn = self._cause(flush)
         ends = [
             one.from_ms + one.ms
             for speech in self.speeches
@@ -328,12 +336,26 @@ class Reading:
             seq=flush.seq,
         )
 
-    def _voice_before(self, flush: s.ServerAudioFlushEvent) -> float:
-        """When a scripted user began to interrupt, where the log has no new turn for it."""
-        if flush.reason not in ("speech_started", HASTY):
-            return float(flush.ts_ms)
-        began = [one.from_ms for one in self.record.spoken if one.from_ms <= flush.ts_ms <= one.to_ms]
-        return max(began, default=float(flush.ts_ms))
+    def _cause(self, flush: s.ServerAudioFlushEvent) -> tuple[float, UserTurn | None]:
+        """When that began which caused the flush, and whose turn it is.
+
+        A voice is told right beside its flush; where it takes up a turn again, it is not that turn's beginning."""
+        before = next((turn for turn in reversed(self.turns) if turn.first_seq < flush.seq), None)
+        if flush.reason not in BY_VOICE:
+            return float(flush.ts_ms), before
+        beside = [one for one in self._starts if abs(one[0].ts_ms - flush.ts_ms) <= _BESIDE_MS]
+        if not beside:
+            began = [one.from_ms for one in self.record.spoken if one.from_ms <= flush.ts_ms <= one.to_ms]
+            return max(began, default=float(flush.ts_ms)), before
+        start, turn = min(beside, key=lambda one: abs(one[0].seq - flush.seq))
+        if turn.first_seq == start.seq:
+            return turn.from_ms, turn
+        lane = self._lane_of(turn.who)
+        from_ms = start.audio_start_ms + self._origin_ms
+        return (refine_voice(lane, from_ms, from_ms)[0] if lane is not None else max(0.0, from_ms - NOTICED_MS)), turn
+
+    def _lane_of(self, who: str) -> Lane | None:
+        return next((one for one in self.record.lanes if one.kind == "human" and one.speaker == who), None)
 
     # -- sound and silence -----------------------------------------------------------------------------------------
 

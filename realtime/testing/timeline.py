@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from realtime.event import server as s
 from realtime.testing.reading import Reading
+from realtime.testing.turns import UserTurn
 from realtime.testing.record import CallRecord
 from realtime.testing.words import shortened
 
@@ -64,10 +65,10 @@ class Timeline:
         """The lines from `around_ms` before the first of the places to as much behind the last, each place marked
         where it happened. Without a place: the whole call, shortened."""
         if not self.lines:
-            return "  (the log is empty)"
+            return "  (nothing happened)"
         first = min(places_ms, default=0.0) - around_ms
         last = max(places_ms, default=self._end_ms) + around_ms
-        chosen = [index for index, line in enumerate(self.lines) if first <= line.ms <= last]
+        chosen = [n for n, line in enumerate(self.lines) if not places_ms or first <= line.ms <= last]
         marked = {self._nearest(place_ms) for place_ms in places_ms}
         chosen = sorted({*chosen, *marked})
         near = marked or {len(self.lines) - 1}
@@ -99,7 +100,7 @@ def bar(ms: float) -> str:
 
 def _lines(reading: Reading) -> Iterator[Line]:
     for turn in reading.turns:
-        yield from _turn_lines(reading, turn.item_id)
+        yield from _turn_lines(turn)
     for spoken in reading.record.spoken:
         how = "interrupts" if spoken.barge_in else "speaks"
         words = f': "{shortened(spoken.text, 50)}"' if spoken.text else ""
@@ -128,14 +129,13 @@ def _lines(reading: Reading) -> Iterator[Line]:
     yield from _other_lines(reading)
 
 
-def _turn_lines(reading: Reading, item_id: str) -> Iterator[Line]:
-    turn = next(one for one in reading.turns if one.item_id == item_id)
+def _turn_lines(turn: UserTurn) -> Iterator[Line]:
     if turn.typed:
         yield Line(turn.from_ms, turn.who, f'typed: "{shortened(turn.transcript)}"')
         return
     yield Line(turn.from_ms, turn.who, f"voice begins, turn {turn.number}")
-    yield Line(turn.to_ms, turn.who, f"voice ends    {bar(turn.to_ms - turn.from_ms)}")
     if turn.ended_ms is not None:
+        yield Line(turn.to_ms, turn.who, f"voice ends    {bar(turn.to_ms - turn.from_ms)}")
         yield Line(turn.ended_ms, turn.who, f"end of turn {turn.number}, {turn.ended_ms - turn.to_ms:.0f} ms later")
     if turn.transcript_ms is not None:
         yield Line(turn.transcript_ms, turn.who, f'understood: "{shortened(turn.transcript)}"')

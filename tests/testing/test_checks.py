@@ -1,0 +1,477 @@
+"""What the checks of a call accept, and how they say what they do not."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from realtime.event import server as s
+from realtime.event.base import ContentPart, Item
+from realtime.message import ToolCallBlock
+from realtime.testing.checks import CheckFailed, Run
+from realtime.testing.record import CallRecord, Lane, Mark, Played, Spoken
+from tests.testing.hand_made import Hand, any_record, support_call
+
+
+def failure(check: Callable[[], object]) -> CheckFailed:
+    with pytest.raises(CheckFailed) as caught:
+        check()
+    return caught.value
+
+
+def test_the_whole_of_a_good_call_passes() -> None:
+    run = support_call().run()
+    run.heard_by_agent.wer_below(0.10)
+    run.agent_said("order number").agent_did_not_say("Monday").user_said("cancel it", within_turn=2)
+    run.tool_called("lookup_order", id="A-17").before("cancel_order").once().answered(within_ms=200)
+    run.tools_called_in_order("lookup_order", "cancel_order").tools_answered()
+    run.barge_in(1).silence_within(ms=150).transcript_cut_at_heard_word().answered(within_ms=2_000)
+    run.barge_ins(1).turns(2).no_dead_air(longer_than_ms=1_000).no_self_interruption()
+    run.response_latency.p50_below(ms=951).p95_below(ms=951).max_below(ms=951)
+    run.transcript_equals_heard().nothing_after_flush().tokens_below(61)
+
+
+def test_a_failure_says_what_was_found_and_shows_the_seconds_around_it() -> None:
+    found = failure(lambda: support_call().run().barge_in(1).silence_within(ms=50))
+    assert found.finding == (
+        "Interruption 1: the ear was silent 80 ms after it began (the flush left after 80 ms); "
+        "at most 50 ms were allowed."
+    )
+    assert found.places_ms == (7_000, 7_080)
+    lines = str(found).splitlines()
+    assert lines[0] == found.finding
+    assert ">    7.000 s  Ann           voice begins, turn 2" in lines
+    assert any(line.startswith(">    7.080 s") for line in lines)
+    assert all(len(line) <= 110 for line in lines[1:])
+    assert not any("voice begins, turn 1" in line for line in lines)
+
+
+def test_a_run_and_its_parts_are_no_truth_values() -> None:
+    run = support_call().run()
+    for one in (run, run.barge_in(1), run.tool_called("lookup_order"), run.response_latency, run.heard_by_agent):
+        with pytest.raises(TypeError, match="call its checks"):
+            bool(one)
+
+
+class TestWords:
+    def test_the_word_error_rate_names_the_words_that_differ(self) -> None:
+        call = Hand()
+        call.speaks(1_000, 3_000, "Where is my order, please?", item="u1", heard="where is my older please")
+        found = failure(lambda: call.run().heard_by_agent.wer_below(0.2))
+        assert found.finding == (
+            "The word error rate is 0.200 (1 of 5: 1 wrong, 0 missing, 0 added); less than 0.2 was asked."
+        )
+        assert found.details == '  said "order", understood "older"'
+        assert found.places_ms == (1_000,)
+        call.run().heard_by_agent.wer_below(0.21)
+
+    def test_without_a_reference_there_is_no_word_error_rate(self) -> None:
+        found = failure(lambda: Hand().run().heard_by_agent.wer_below(0.1))
+        assert "nobody wrote down what was said" in found.finding
+
+    def test_what_nobody_wrote_down_is_not_counted_as_added(self) -> None:
+        call = support_call()
+        call.spoken[1] = Spoken("Ann", 7_000, 8_000, None)
+        call.run().heard_by_agent.wer_below(0.01)
+
+    @pytest.mark.parametrize("phrase", ["order number", "Order, NUMBER!", "a 17", "A17", re.compile(r"A-\d+")])
+    def test_case_spacing_and_punctuation_of_a_phrase_do_not_count(self, phrase: str | re.Pattern[str]) -> None:
+        call = Hand()
+        call.answers(100, "Your order number is A-17.", response="r1")
+        call.run().agent_said(phrase)
+        failure(lambda: call.run().agent_did_not_say(phrase))
+
+    def test_a_phrase_is_whole_words(self) -> None:
+        call = Hand()
+        call.answers(100, "A category of its own", response="r1")
+        call.run().agent_did_not_say("cat")
+        found = failure(lambda: call.run().agent_said("cat"))
+        assert found.finding == 'The agent did not say "cat"; it said "A category of its own".'
+
+    def test_languages_without_spaces_are_searched_by_character(self) -> None:
+        call = Hand()
+        call.answers(100, "您的订单号是多少?", response="r1")
+        call.run().agent_said("订单号").agent_did_not_say("单子")
+
+    def test_what_was_cut_off_was_not_said(self) -> None:
+        found = failure(lambda: support_call().run().agent_said("on Monday"))
+        assert found.finding.startswith('The agent was interrupted before it had said "on Monday"; it said')
+
+    def test_a_phrase_can_be_asked_of_one_turn(self) -> None:
+        run = support_call().run()
+        run.agent_said("cancelled", within_turn=2).agent_did_not_say("cancelled", within_turn=1)
+        assert "in turn 1" in failure(lambda: run.agent_said("cancelled", within_turn=1)).finding
+        assert failure(lambda: run.agent_said("x", within_turn=3)).finding == (
+            "There is no turn 3: the call has 2 turns of the user."
+        )
+
+    def test_a_phrase_without_words_is_a_mistake_of_the_test(self) -> None:
+        with pytest.raises(ValueError, match="has no words"):
+            support_call().run().agent_said("...")
+
+    def test_the_user_was_not_understood_to_say_it(self) -> None:
+        found = failure(lambda: support_call().run().user_said("refund"))
+        assert found.finding == (
+            'The user was not understood to say "refund"; it was "Where is my order?" or "Stop, cancel it!".'
+        )
+
+    def test_a_typed_turn_counts(self) -> None:
+        call = support_call()
+        typed = Item(id="u3", role="user", content=(ContentPart(type="text", text="Thanks!"),))
+        call.put(10_550, s.AgentItemAddedEvent(item=typed))
+        call.run().turns(3).user_said("thanks", within_turn=3)
+        found = failure(lambda: call.run().turns(2))
+        assert found.finding.startswith('The user had 3 turns, not 2: 1.00 s "Where is my order?"')
+
+
+class TestTools:
+    def test_arguments_that_differ_are_shown(self) -> None:
+        found = failure(lambda: support_call().run().tool_called("lookup_order", id="A-18"))
+        assert found.finding == (
+            'lookup_order(id=\'A-18\') was not called; the agent called lookup_order({"id": "A-17", "deep": true}).'
+        )
+        assert found.places_ms == (3_610,)
+
+    def test_an_argument_may_be_a_pattern(self) -> None:
+        support_call().run().tool_called("lookup_order", id=re.compile(r"^A-\d\d$"))
+
+    def test_the_order_of_tools(self) -> None:
+        run = support_call().run()
+        found = failure(lambda: run.tool_called("cancel_order").before("lookup_order"))
+        assert found.finding == "lookup_order was called at 3.61 s, cancel_order() only at 8.61 s."
+        found = failure(lambda: run.tools_called_in_order("cancel_order", "lookup_order"))
+        assert '"lookup_order" does not follow: lookup_order, cancel_order.' in found.finding
+        assert "but refund was not at all" in failure(lambda: run.tool_called("lookup_order").before("refund")).finding
+
+    def test_a_call_is_counted(self) -> None:
+        found = failure(lambda: support_call().run().tool_called("lookup_order").times(2))
+        assert found.finding == "lookup_order() was called 1 time, not 2."
+
+    def test_a_call_without_a_result_is_left_over(self) -> None:
+        call = support_call()
+        call.calls_tool(9_900, "refund", "{}", call="c3", response="r5", result=None)
+        run = call.run()
+        assert failure(run.tool_called("refund").answered).finding == "refund() never got a result."
+        assert failure(run.tools_answered).finding == "The call of refund({}) never got a result."
+
+    def test_a_call_that_failed_is_not_answered(self) -> None:
+        call = Hand()
+        call.calls_tool(100, "refund", "{}", call="c1", response="r1", result="no right", state="denied")
+        assert failure(call.run().tool_called("refund").answered).finding == "refund() ended as denied: no right."
+        call.run().tools_answered()
+
+    def test_a_slow_tool(self) -> None:
+        found = failure(lambda: support_call().run().tool_called("lookup_order").answered(within_ms=50))
+        assert found.finding == "lookup_order() took 110 ms; at most 50 ms were allowed."
+
+    def test_no_tool_may_be_called(self) -> None:
+        run = support_call().run().no_tool_called("refund")
+        assert failure(run.no_tool_called).finding.startswith("The agent called lookup_order(")
+
+    def test_a_call_in_the_conversation_without_its_result(self) -> None:
+        kept = Item(id="i", type="tool_call", tool_call=ToolCallBlock(id="c9", name="refund", input="{}"))
+        found = failure(Hand().run(items=(kept,)).tools_answered)
+        assert found.finding == "The conversation holds a call of refund without its result."
+
+
+class TestInterruptions:
+    def test_one_that_is_not_there(self) -> None:
+        found = failure(lambda: support_call().run().barge_in(3))
+        assert found.finding == ("There is no interruption 3; the call has 1 interruption: 7.08 s (speech_started).")
+        assert failure(lambda: support_call().run().barge_ins(0)).finding == (
+            "There was 1 interruption, not 0: 7.08 s (speech_started)."
+        )
+
+    def test_a_turn_that_goes_on_is_none(self) -> None:
+        call = Hand()
+        call.speaks(1_000, 2_000, "I would like", item="u1")
+        call.answers(2_600, "Yes?", response="r1", heard_ms=0)
+        call.put(2_900, s.ServerAudioFlushEvent(reason="hasty_turn"), s.AgentItemDeletedEvent(item_id="item_r1"))
+        call.run().barge_ins(0).agent_did_not_say("yes")
+
+    @pytest.mark.parametrize(
+        ("kept", "said"),
+        [
+            ("Your order number A-17 left our house on Monday", "keeps"),
+            ("Your", "keeps"),
+            ("Your order num", "is cut inside a word"),
+            ("Your odour", "is not how"),
+        ],
+    )
+    def test_a_cut_that_is_not_where_the_ear_was(self, kept: str, said: str) -> None:
+        call = support_call()
+        call.events = [one for one in call.events if not isinstance(one[1], s.AgentItemTruncatedEvent)]
+        call.cut(7_081, "r2", kept, 3_130)
+        found = failure(call.run().barge_in(1).transcript_cut_at_heard_word)
+        assert said in found.finding
+
+    def test_a_cut_elsewhere_in_the_sound(self) -> None:
+        call = support_call()
+        call.events = [one for one in call.events if not isinstance(one[1], s.AgentItemTruncatedEvent)]
+        call.cut(7_081, "r2", "Your order number", 3_600)
+        found = failure(call.run().barge_in(1).transcript_cut_at_heard_word)
+        assert found.finding == (
+            "Interruption 1: the answer was cut at 3600 ms, but 3130 ms of it were heard; they may differ by 200 ms."
+        )
+
+    def test_an_answer_that_was_not_cut_at_all(self) -> None:
+        call = support_call()
+        call.events = [one for one in call.events if not isinstance(one[1], s.AgentItemTruncatedEvent)]
+        found = failure(call.run().barge_in(1).transcript_cut_at_heard_word)
+        assert found.finding == (
+            'Interruption 1: the answer was not cut; 3130 of 9000 ms were heard, up to "Your order number".'
+        )
+
+    def test_an_interruption_that_nobody_answers(self) -> None:
+        call = support_call()
+        call.events = [one for one in call.events if one[0] < 8_700]
+        call.played.pop()
+        assert failure(call.run().barge_in(1).answered).finding == "Interruption 1 was never answered."
+
+    def test_sound_after_the_flush(self) -> None:
+        call = support_call()
+        call.played.append(Played("Ann", "item_r2", 3_130, 7_080, 400))
+        call.marks.append(Mark(7_090, "Ann", "flushed"))
+        found = failure(call.run().nothing_after_flush)
+        assert found.finding == "Ann heard the answer 290 ms longer than allowed, until 7.48 s."
+        call.run().nothing_after_flush(grace_ms=390)
+
+    def test_speech_sent_after_the_flush(self) -> None:
+        call = support_call()
+        call.late_samples = 480
+        assert failure(call.run().nothing_after_flush).finding == (
+            "480 samples of speech came to a page after its flush."
+        )
+
+    def test_an_answer_that_stops_while_nobody_speaks(self) -> None:
+        call = support_call()
+        call.spoken.pop()
+        found = failure(call.run().no_self_interruption)
+        assert found.finding == (
+            'The answer was stopped at 7.08 s, though no human spoke, understood as "Stop, cancel it!".'
+        )
+
+    def test_its_own_voice_in_a_call_of_which_nobody_wrote_down_who_spoke(self) -> None:
+        call = support_call()
+        call.events = [one for one in call.events if one[0] < 8_600]
+        call.put(8_600, s.AgentInputTranscriptionDoneEvent(item_id="u2", transcript="your order number"))
+        failure(call.run(spoken=()).no_self_interruption)
+        support_call().run(spoken=()).no_self_interruption()
+
+    def test_a_model_that_gives_up_by_itself(self) -> None:
+        call = Hand()
+        call.answers(1_000, "Well", response="r1", status="cancelled")
+        found = failure(call.run().no_self_interruption)
+        assert found.finding == "The model gave up its answer at 1.60 s, though nobody asked."
+
+    def test_the_conversation_holds_words_that_nobody_heard(self) -> None:
+        call = support_call()
+        call.events = [one for one in call.events if not isinstance(one[1], s.AgentItemTruncatedEvent)]
+        found = failure(call.run().transcript_equals_heard)
+        assert found.finding.startswith(
+            "The conversation holds more than was heard (3130 ms of the answer): "
+            '"Your order number A-17 left our house on Monday", heard'
+        )
+
+    def test_what_was_heard_has_to_be_known(self) -> None:
+        found = failure(support_call().run(played=()).transcript_equals_heard)
+        assert found.finding == ("It is not known what was heard: this record does not say what was played.")
+
+
+class TestTimes:
+    def test_a_slow_answer(self) -> None:
+        found = failure(lambda: support_call().run().response_latency.p95_below(ms=900))
+        assert found.finding == (
+            "The p95 from the end of the user's voice until the first sound reached the ear is 950 ms over 2 turns; "
+            "less than 900 ms was asked. Turn 1 took longest, 950 ms."
+        )
+        assert found.places_ms == (3_000, 3_950)
+
+    def test_every_stage_counts_from_the_end_of_the_voice(self) -> None:
+        latency = support_call().run().response_latency
+        stages = ("turn_end", "transcript", "response", "first_token", "first_audio", "heard")
+        values_ms = {stage: latency.stage(stage).values_ms for stage in stages}
+        assert values_ms == {
+            "turn_end": [500, 500],
+            "transcript": [600, 600],
+            "response": [600, 600],
+            "first_token": [610, 610],
+            "first_audio": [900, 900],
+            "heard": [950, 950],
+        }
+        with pytest.raises(ValueError, match="there is no stage 'thinking': use one of turn_end"):
+            latency.stage("thinking")
+
+    def test_a_stage_that_the_server_measured(self) -> None:
+        call = support_call()
+        told = s.ServerLatencyEvent(response_id="r2", turn_end_to_audio_ms=400, stages_ms={"to_audio": 123})
+        call.put(3_900, told)
+        assert call.run().response_latency.stage("to_audio").values_ms == [123]
+
+    def test_without_an_answer_there_is_no_latency(self) -> None:
+        call = Hand()
+        call.speaks(1_000, 2_000, "Hello?", item="u1")
+        found = failure(lambda: call.run().response_latency.p95_below(ms=900))
+        assert found.finding.startswith("No turn of the user has a latency")
+
+    def test_without_ears_the_first_sound_that_left_counts(self) -> None:
+        assert support_call().run(played=()).response_latency.values_ms == [900, 900]
+
+    def test_the_lag_of_the_detector_is_taken_out_by_the_sound(self) -> None:
+        loud = b"\x00\x20" * 16
+        pcm = b"\0\0" * (16 * 920) + loud * 2_000
+        call = support_call()
+        # The client's audio began 100 ms after the call did, which no event says.
+        lane = Lane("Ann", "human", 16_000, pcm + bytes(32 * 10_000))
+        turn = call.run(lanes=(lane,)).reading.turns[0]
+        assert (turn.from_ms, turn.to_ms) == (920, 2_920)
+
+    def test_a_long_silence_while_the_user_waits(self) -> None:
+        found = failure(lambda: support_call().run().no_dead_air(longer_than_ms=900))
+        assert found.finding == (
+            "Nobody was to be heard for 950 ms, from 3.00 s to 3.95 s; at most 900 ms were allowed."
+        )
+
+    def test_a_question_that_is_never_answered_is_dead_air(self) -> None:
+        call = Hand()
+        call.speaks(1_000, 2_000, "Hello?", item="u1")
+        call.put(9_000, s.ServerSessionEndedEvent(session_id="s"))
+        assert "for 7000 ms" in failure(lambda: call.run().no_dead_air(longer_than_ms=5_000)).finding
+
+    def test_a_user_may_take_their_time(self) -> None:
+        call = Hand()
+        call.answers(100, "Good morning", response="r1", length_ms=1_000)
+        call.speaks(9_000, 9_500, "Hello", item="u1")
+        call.run().no_dead_air(longer_than_ms=2_000)
+        failure(lambda: call.run().no_dead_air(longer_than_ms=2_000, anyones=True))
+
+    def test_too_many_tokens(self) -> None:
+        found = failure(lambda: support_call().run().tokens_below(60))
+        assert found.finding == "The call cost 60 tokens; fewer than 60 were allowed."
+
+
+class TestSpeakers:
+    def two_agents(self) -> Hand:
+        call = Hand()
+        call.answers(100, "I am Friday", response="r1", length_ms=900)
+        call.answers(1_100, "And I am Sunday", response="r2", length_ms=900, who="Sunday")
+        call.speaks(3_000, 4_000, "Hello you", item="u1")
+        call.speaks(5_000, 6_000, "Hello too", item="u2", who="Bob")
+        return call
+
+    def test_only_what_one_agent_says(self) -> None:
+        run = self.two_agents().run()
+        run.of("Friday").agent_said("I am Friday").agent_did_not_say("Sunday").turns(2)
+        run.of("Bob").turns(1).user_said("too", within_turn=1)
+
+    def test_somebody_who_is_not_there(self) -> None:
+        found = failure(lambda: self.two_agents().run().of("Monday"))
+        assert found.finding == 'Nobody called "Monday" says anything in this call: Ann, Bob, Friday, Sunday does.'
+
+    def test_only_one_human_is_compared_with_what_they_said(self) -> None:
+        call = self.two_agents()
+        call.speaks(7_000, 8_000, "Goodbye", item="u3", who="Bob", heard="good pie")
+        call.run().of("Ann").heard_by_agent.wer_below(0.01)
+        failure(lambda: call.run().of("Bob").heard_by_agent.wer_below(0.5))
+
+
+class TestAcceptedLog:
+    def test_a_log_that_was_accepted_matches(self, tmp_path: Path) -> None:
+        support_call().run().matches_log(tmp_path, accept=True).matches_log(tmp_path)
+        support_call().run(folder=tmp_path).matches_log()
+
+    def test_without_one_the_remedy_is_named(self, tmp_path: Path) -> None:
+        found = failure(lambda: support_call().run().matches_log(tmp_path))
+        assert found.finding.endswith("look at the call and keep it with accept=True.")
+
+    def test_an_entry_that_is_new_is_the_only_difference(self, tmp_path: Path) -> None:
+        call = support_call()
+        call.run().matches_log(tmp_path, accept=True)
+        call.put(9_000, s.AgentErrorEvent(error_type="tool_error", code="tool_slow", message="slow"))
+        found = failure(lambda: call.run().matches_log(tmp_path))
+        changed = [line for line in found.details.splitlines() if line[0] in "+-"]
+        assert changed == ["+ 9.000 s agent_error error_type=tool_error code=tool_slow message=slow retryable=False"]
+        assert found.places_ms == (9_000,)
+
+    def test_a_field_that_changed_is_shown_whole(self, tmp_path: Path) -> None:
+        call = support_call()
+        call.run().matches_log(tmp_path, accept=True)
+        call.events = [
+            (ms, s.AgentInputTranscriptionDoneEvent(item_id="u2", transcript="Shop", agent_name="Friday"))
+            if isinstance(event, s.AgentInputTranscriptionDoneEvent) and event.item_id == "u2"
+            else (ms, event)
+            for ms, event in call.events
+        ]
+        found = failure(lambda: call.run().matches_log(tmp_path))
+        assert '  transcript: "Stop, cancel it!" -> "Shop"' in found.details.splitlines()
+
+    def test_what_merely_comes_later_is_told_once(self, tmp_path: Path) -> None:
+        call = support_call()
+        call.run().matches_log(tmp_path, accept=True)
+        call.events = [(ms + 40 if ms > 8_000 else ms, event) for ms, event in call.events]
+        found = failure(lambda: call.run().matches_log(tmp_path))
+        assert "entries come at another time, at most +40 ms; the first:" in found.details
+        assert len(found.details.splitlines()) == 3
+
+    def test_a_broken_file_is_named_with_its_line(self, tmp_path: Path) -> None:
+        (tmp_path / "log.jsonl").write_bytes(b'{"type": "agent_ready"}\n{oops\n')
+        found = failure(lambda: support_call().run().matches_log(tmp_path))
+        assert "line 2 is no JSON" in found.finding
+
+
+class TestOwnChecks:
+    def test_it_gets_the_record(self) -> None:
+        seen = []
+        support_call().run().check(lambda record: seen.append(record.name))
+        assert seen == ["by hand"]
+
+    def test_what_it_asserts_comes_with_the_timeline(self) -> None:
+        def too_long(record: CallRecord) -> None:
+            assert record.duration_ms < 1_000, "the call is too long"
+
+        found = failure(lambda: support_call().run().check(too_long))
+        assert "the call is too long" in found.finding
+        assert "voice begins, turn 1" in str(found)
+
+    def test_an_answer_that_would_be_forgotten_is_refused(self) -> None:
+        with pytest.raises(TypeError, match="returned bool; a check asserts, and returns nothing"):
+            support_call().run().check(lambda record: record.duration_ms < 1_000)
+
+
+CHECKS: list[Callable[[Run], object]] = [
+    lambda run: run.heard_by_agent.wer_below(0.5),
+    lambda run: run.agent_said("one"),
+    lambda run: run.agent_did_not_say("one", within_turn=1),
+    lambda run: run.user_said("two"),
+    lambda run: run.tool_called("a", x=1).before("b").once().answered(within_ms=10),
+    lambda run: run.tools_called_in_order("a", "b"),
+    lambda run: run.no_tool_called(),
+    lambda run: run.tools_answered(),
+    lambda run: run.barge_in(1).silence_within(ms=10),
+    lambda run: run.barge_in(1).transcript_cut_at_heard_word(),
+    lambda run: run.barge_in(1).answered(within_ms=1),
+    lambda run: run.barge_ins(0),
+    lambda run: run.response_latency.p95_below(ms=100),
+    lambda run: run.response_latency.stage("transcript").max_below(ms=100),
+    lambda run: run.no_dead_air(longer_than_ms=100),
+    lambda run: run.no_self_interruption(),
+    lambda run: run.transcript_equals_heard(),
+    lambda run: run.nothing_after_flush(),
+    lambda run: run.turns(1),
+    lambda run: run.tokens_below(1),
+    lambda run: run.of("a").turns(1),
+]
+
+
+@given(any_record())
+def test_a_check_passes_or_fails_whatever_the_log_holds(record: CallRecord) -> None:
+    run, failures = Run(record), []
+    for check in CHECKS:
+        try:
+            check(run)
+        except CheckFailed as failed:
+            failures.append(failed)
+    assert all(one.finding.endswith(".") for one in failures)
+    assert all(len(line) <= 110 for one in failures for line in one.timeline.splitlines())
