@@ -1,18 +1,18 @@
-"""What every test shares: the event loop, the recordings, the watch for leaks, the table of what was skipped."""
+"""What every test shares: the recordings, the watch for leaks, the table of what was skipped.
+
+Virtual time and calls come from the plugin of the test kit, `realtime.testing.plugin`.
+"""
 
 import asyncio
 import os
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 from pytest_asyncio import is_async_test
-
-from realtime.testing.clock import VirtualLoop
 
 # No deadline: a loaded machine is no defect. In CI the examples are the same each time.
 hypothesis.settings.register_profile("project", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -28,19 +28,7 @@ THREAD_END_S = 2.0
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers",
-        "virtual_time(costs=..., epoch_s=..., limit_s=...): run this async test and its fixtures on a VirtualLoop",
-    )
     config.pluginmanager.register(SkipTable(), "skip-table")
-
-
-def pytest_asyncio_loop_factories(
-    config: pytest.Config, item: pytest.Item
-) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """The loop of an async test: virtual where the test, its class or its module is marked, else asyncio's own."""
-    mark = item.get_closest_marker("virtual_time")
-    return {"virtual": partial(VirtualLoop, **mark.kwargs)} if mark else {"real": asyncio.new_event_loop}
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@ error that names file, line and remedy, and keeps what it refused: a server that
 
 Allowed are real work that is declared (`realtime.testing.clock`: `real_work`, `declare_pool`), the standard library's
 own looks at the clock (log records, random seeds, temporary names), modules while they are being imported, pytest,
-Hypothesis, coverage, and what only stamps log records. Other threads and real loops are not looked at.
+Hypothesis, coverage, and what only stamps log records. Other threads and real loops are not looked at. This package
+takes the time of day in one module, `realtime.runtime`: while a guard is entered, that is the virtual loop's.
 
 The guard replaces functions of `time`, `threading`, `subprocess`, `os` and the loop's selector while it is entered, and
 `from time import monotonic` in modules that are loaded by then; nothing is traced. So it does not see:
@@ -44,8 +45,7 @@ EXEMPT = frozenset(
 )
 """Modules, with what is below them, that may do all of this: those that run tests and those that stamp log records."""
 
-TRANSPARENT = frozenset({"realtime.runtime", "realtime.testing.guard"})
-"""Modules that read the clock for whoever calls them, who is to blame then."""
+_OWN_CLOCK = "realtime.runtime"
 
 _REMEDIES = {
     "clock": "take the time from the event loop (`asyncio.get_running_loop().time()`) or from the session's `Runtime`",
@@ -89,8 +89,13 @@ class Guard:
     def check(self) -> None:
         """Raise `UndeclaredRealityError` with the first refusal where there was any."""
         if self.refused:
-            more = f"\n({len(self.refused) - 1} more times)" if len(self.refused) > 1 else ""
-            raise UndeclaredRealityError(self.refused[0] + more)
+            raise UndeclaredRealityError(self.summary())
+
+    def summary(self) -> str:
+        """The first refusal and how many more there were; empty where there was none."""
+        if len(self.refused) < 2:
+            return "".join(self.refused)
+        return f"{self.refused[0]}\n({len(self.refused) - 1} more times)"
 
     def judge(self, what: str, kind: str, frame: FrameType | None) -> None:
         """Refuse `what`, which is about to be done by `frame`, unless its module is exempt."""
@@ -109,7 +114,7 @@ class Guard:
 
     def _culprit(self, frame: FrameType | None) -> FrameType | None:
         """The innermost frame of a program's own code; None where it is exempt or a module is just being imported."""
-        while frame is not None and (_is_of_stdlib(frame) or _name_of(frame) in TRANSPARENT):
+        while frame is not None and _is_of_stdlib(frame):
             frame = frame.f_back
         if frame is None or self._is_exempt(_name_of(frame)) or any(map(_is_importing, _outward(frame))):
             return None
@@ -148,17 +153,15 @@ def _outward(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _watching() -> Guard | None:
-    """The guard, where this thread runs a virtual loop outside declared real work."""
-    return _guard if isinstance(asyncio._get_running_loop(), VirtualLoop) and not in_real_work() else None
-
-
 def _guarded(function: Callable[..., Any], what: str, kind: str) -> Callable[..., Any]:
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        guard = _watching()
-        if guard is not None:
-            guard.judge(what, kind, sys._getframe(1))
+        loop = asyncio._get_running_loop()
+        if isinstance(loop, VirtualLoop) and _guard is not None and not in_real_work():
+            frame = sys._getframe(1)
+            if kind == "clock" and _name_of(frame) == _OWN_CLOCK:
+                return loop.wall_now()
+            _guard.judge(what, kind, frame)
         return function(*args, **kwargs)
 
     return guarded

@@ -17,8 +17,8 @@ from types import ModuleType
 
 import pytest
 
-from realtime.runtime import Runtime
-from realtime.testing.clock import VirtualLoop, real_work, run
+from realtime.runtime import Runtime, wall_clock_iso
+from realtime.testing.clock import EPOCH_S, VirtualLoop, real_work, run
 from realtime.testing.guard import CLOCKS, Guard, UndeclaredRealityError
 
 HERE = Path(__file__).name
@@ -43,12 +43,15 @@ def test_a_clock_that_a_module_has_imported_by_name_is_seen() -> None:
         in_virtual_time(lambda: monotonic())
 
 
-def test_a_runtime_of_the_real_world_is_blamed_on_who_makes_it() -> None:
-    async def main() -> None:
-        Runtime.of_loop(asyncio.get_running_loop())
+def test_a_runtime_of_the_loop_and_a_message_without_a_date_take_the_time_of_day_from_the_loop() -> None:
+    async def main() -> tuple[float, str]:
+        await asyncio.sleep(5)
+        runtime = Runtime.of_loop(asyncio.get_running_loop())
+        await asyncio.sleep(60)
+        return runtime.wall_now(), wall_clock_iso()
 
-    with Guard(), pytest.raises(UndeclaredRealityError, match=rf"{HERE}:\d+ in main: time\.time"):
-        run(main())
+    with Guard():
+        assert run(main()) == (EPOCH_S + 65, "2026-01-01T00:01:05.000Z")
 
 
 def test_no_thread_is_started() -> None:
