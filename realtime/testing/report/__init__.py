@@ -41,14 +41,15 @@ class RunOutcome:
 
 
 def write_report(
-    runs: Iterable[RunOutcome],
+    runs: Iterable[RunOutcome | CallRecord],
     path: str | os.PathLike[str],
     *,
     accepted: str | os.PathLike[str] | None = None,
     title: str = "Call report",
     max_audio_bytes: int = MAX_AUDIO_BYTES,
 ) -> Path:
-    """Write the report to `path` (`report.html`) and its digest beside it (`report.json`); gives the path.
+    """Write the report to `path` (`report.html`) and its digest beside it (`report.json`); gives the path. A bare
+    record is a run that did not fail.
 
     `accepted` is the digest of an earlier report, to show what differs; it may be the file that is written here. Runs
     are matched by their name. `max_audio_bytes` bounds the sound of all runs together: a run that finds no room has
@@ -61,7 +62,8 @@ def write_report(
     shown: list[dict[str, Any]] = []
     texts: list[str] = []
     digests: list[RunDigest] = []
-    for run in runs:
+    for one in runs:
+        run = RunOutcome(one) if isinstance(one, CallRecord) else one
         story = tell(run.record)
         digests.append(digest(run.record.name, run.failure, run.record.duration_ms, story))
         shown.append(_shown(run.record, story, digests[-1], before, room))

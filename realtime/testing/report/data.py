@@ -10,7 +10,8 @@ from realtime.testing.record import CallRecord, Lane
 from realtime.testing.report.diff import RunChange, RunDigest
 from realtime.testing.report.frames import rows
 from realtime.testing.report.sound import bucket_ms, mixed_flac, peaks
-from realtime.testing.report.story import Caption, Story, Turn
+from realtime.testing.report.story import Story
+from realtime.testing.timeline import Timeline
 
 
 def run_data(
@@ -35,7 +36,7 @@ def run_data(
         "step_ms": step_ms,
         "lanes": [_lane(lane, step_ms) for lane in _lanes(record, story)],
         "captions": story.captions,
-        "turns": [_turn(turn, story) for turn in story.turns],
+        "turns": story.turns,
         "tools": story.tools,
         "voice": story.voice,
         "script": [[one.who, one.from_ms, one.to_ms, one.text or "", one.barge_in] for one in record.spoken],
@@ -55,32 +56,8 @@ def run_data(
 
 def run_text(digest: RunDigest, story: Story) -> str:
     """The run as lines of text, in the order of time."""
-    result = "passed" if digest.failure is None else f"FAILED\n{digest.failure}\n"
-    p50, p95 = digest.latency_p50_ms, digest.latency_p95_ms
-    head = [
-        f"{digest.name}: {result}",
-        f"{clock(digest.duration_ms)} long, {len(story.turns)} turns, {digest.barge_ins} barge-ins, "
-        f"latency p50 {'-' if p50 is None else p50} ms, p95 {'-' if p95 is None else p95} ms",
-        "",
-    ]
-    lines = [(one.from_ms, f"{one.who}: {_words(one)}") for one in story.captions]
-    lines += [
-        (one.from_ms, f"{one.who} calls {one.name}({one.input}) -> {one.output} [{one.state}]") for one in story.tools
-    ]
-    lines += [(one.ts_ms, f"* {one.what} {one.who} {one.text}".rstrip()) for one in story.moments]
-    lines.sort(key=lambda line: line[0])
-    return "\n".join([*head, *(f"{clock(at_ms):>9}  {text}" for at_ms, text in lines)])
-
-
-def clock(ms: float) -> str:
-    """`1:02.345`."""
-    minutes, rest = divmod(round(ms), 60_000)
-    return f"{minutes}:{rest / 1000:06.3f}"
-
-
-def _words(caption: Caption) -> str:
-    unheard = f" [not heard: {caption.unheard.strip()}]" if caption.unheard.strip() else ""
-    return f"{caption.heard}{unheard}"
+    result = "passed" if digest.failure is None else f"failed\n\n{digest.failure}\n"
+    return f"{digest.name}: {result}\n\n{Timeline(story.reading)}"
 
 
 def _lanes(record: CallRecord, story: Story) -> list[Lane]:
@@ -88,7 +65,7 @@ def _lanes(record: CallRecord, story: Story) -> list[Lane]:
     lanes = sorted(record.lanes, key=lambda lane: lane.kind == "agent")
     known = {lane.speaker for lane in lanes}
     humans = dict.fromkeys(turn.who for turn in story.turns if turn.who)
-    agents = dict.fromkeys([one.who for turn in story.turns for one in turn.answers] + [one.who for one in story.tools])
+    agents = dict.fromkeys([one.who for one in story.captions] + [one.who for one in story.tools])
     lanes += [Lane(who, "human", 16_000, b"") for who in humans if who not in known]
     lanes += [Lane(who, "agent", 24_000, b"") for who in agents if who not in known and who not in humans]
     return lanes
@@ -96,19 +73,3 @@ def _lanes(record: CallRecord, story: Story) -> list[Lane]:
 
 def _lane(lane: Lane, step_ms: int) -> dict[str, str]:
     return {"speaker": lane.speaker, "kind": lane.kind, "peaks": peaks(lane, step_ms)}
-
-
-def _turn(turn: Turn, story: Story) -> dict[str, Any]:
-    """Captions and tools by their place in the lists of the run, so that nothing stands in the page twice."""
-    places = {id(one): place for place, one in enumerate(story.captions)}
-    tools = {id(one): place for place, one in enumerate(story.tools)}
-    return {
-        "who": turn.who,
-        "at_ms": turn.at_ms,
-        "said": None if turn.said is None else places[id(turn.said)],
-        "answers": [places[id(one)] for one in turn.answers],
-        "tools": [tools[id(one)] for one in turn.tools],
-        "steps": turn.steps,
-        "interrupts": turn.interrupts,
-        "latency_ms": turn.latency_ms,
-    }

@@ -16,6 +16,8 @@ from realtime.testing.errors import CaseError
 from realtime.testing.report.story import Story, Turn
 
 VERSION = 1
+MAX_OUTPUT_CHARS = 200
+"""Of what a tool returned."""
 
 Piece = tuple[str, str]
 """Words that stayed (`=`), went (`-`) or came (`+`)."""
@@ -52,8 +54,8 @@ class Digest(msgspec.Struct):
 
 
 class TurnChange(msgspec.Struct):
-    """A turn that is new (`added`), gone (`removed`) or different (`changed`). `number` counts from 1, in this run
-    unless it is gone. What did not change is empty."""
+    """A turn that is new (`added`), gone (`removed`) or different (`changed`). `number` counts what humans
+    said from 1, in this run unless it is gone; 0 is what an agent said first. What did not change is empty."""
 
     kind: str
     number: int
@@ -76,15 +78,14 @@ class RunChange(msgspec.Struct):
 
 def digest(name: str, failure: str | None, duration_ms: float, story: Story) -> RunDigest:
     """What to keep of a run."""
-    latencies_ms = story.latencies_ms()
     return RunDigest(
         name,
         failure,
         round(duration_ms),
         story.barge_ins,
-        percentile(latencies_ms, 50),
-        percentile(latencies_ms, 95),
-        [_turn_digest(turn) for turn in story.turns],
+        percentile(story.latencies_ms, 50),
+        percentile(story.latencies_ms, 95),
+        [_turn_digest(story, turn) for turn in story.turns],
     )
 
 
@@ -118,7 +119,7 @@ def compare(before: RunDigest | None, after: RunDigest) -> RunChange:
     facts = [
         ("result", _result(before), _result(after)),
         ("duration", _ms(before.duration_ms), _ms(after.duration_ms)),
-        ("turns", str(len(before.turns)), str(len(after.turns))),
+        ("turns", str(_number(before.turns, -1)), str(_number(after.turns, -1))),
         ("barge-ins", str(before.barge_ins), str(after.barge_ins)),
         ("latency p50", _ms(before.latency_p50_ms), _ms(after.latency_p50_ms)),
         ("latency p95", _ms(before.latency_p95_ms), _ms(after.latency_p95_ms)),
@@ -145,13 +146,15 @@ def _merged(before: list[str], after: list[str]) -> list[Piece]:
     return pieces
 
 
-def _turn_digest(turn: Turn) -> TurnDigest:
+def _turn_digest(story: Story, turn: Turn) -> TurnDigest:
+    answers = [story.captions[place] for place in turn.answers]
+    tools = [story.tools[place] for place in turn.tools]
     return TurnDigest(
         turn.who,
-        turn.said.heard if turn.said is not None else "",
-        " ".join(answer.heard for answer in turn.answers if answer.heard),
-        " ".join(answer.unheard.strip() for answer in turn.answers if answer.unheard),
-        [f"{tool.name}({tool.input}) -> {tool.state}" for tool in turn.tools],
+        "" if turn.said is None else story.captions[turn.said].heard,
+        " ".join(answer.heard for answer in answers if answer.heard),
+        " ".join(answer.unheard.strip() for answer in answers if answer.unheard.strip()),
+        [f"{tool.name}({tool.input}) {tool.state}: {tool.output[:MAX_OUTPUT_CHARS]}" for tool in tools],
         None if turn.latency_ms is None else round(turn.latency_ms),
     )
 
@@ -162,13 +165,13 @@ def _turn_changes(before: list[TurnDigest], after: list[TurnDigest]) -> Iterator
     for _, a, b, c, d in matcher.get_opcodes():
         paired = min(b - a, d - c)
         for place in range(paired):
-            change = _turn_change(before[a + place], after[c + place], c + place + 1)
+            change = _turn_change(before[a + place], after[c + place], _number(after, c + place))
             if change.said or change.answer or change.unheard or change.tools or change.latency_ms is not None:
                 yield change
         for place in range(a + paired, b):
-            yield _whole_turn("removed", "-", before[place], place + 1)
+            yield _whole_turn("removed", "-", before[place], _number(before, place))
         for place in range(c + paired, d):
-            yield _whole_turn("added", "+", after[place], place + 1)
+            yield _whole_turn("added", "+", after[place], _number(after, place))
 
 
 def _turn_change(before: TurnDigest, after: TurnDigest, number: int) -> TurnChange:
@@ -191,6 +194,11 @@ def _whole_turn(kind: str, mark: str, turn: TurnDigest, number: int) -> TurnChan
     return TurnChange(
         kind, number, turn.who, all_of(turn.said), all_of(turn.answer), all_of(turn.unheard), all_of(*turn.tools)
     )
+
+
+def _number(turns: list[TurnDigest], place: int) -> int:
+    """Of the turn at this place; -1 for the last."""
+    return (place % len(turns)) + bool(turns[0].who) if turns else 0
 
 
 def _result(run: RunDigest) -> str:

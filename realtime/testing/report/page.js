@@ -65,7 +65,7 @@ function summaryRow(run, number) {
   if (run.failure !== null) result.append(make("span", "why", firstLine(run.failure)));
   const row = make("tr", "", make("td", "", link), result);
   const numbers = [
-    clock(run.duration_ms, 1), String(run.turns.length), inMs(run.latency_p50_ms), inMs(run.latency_p95_ms),
+    clock(run.duration_ms, 1), String(turnCount(run)), inMs(run.latency_p50_ms), inMs(run.latency_p95_ms),
     String(run.barge_ins),
   ];
   for (const text of numbers) row.append(make("td", "number", text));
@@ -132,13 +132,21 @@ function showRun(number) {
 
 /** @param {Run} run */
 function facts(run) {
-  const parts = [clock(run.duration_ms, 1), counted(run.turns.length, "turn"), counted(run.barge_ins, "barge-in")];
+  const parts = [clock(run.duration_ms, 1), counted(turnCount(run), "turn"), counted(run.barge_ins, "barge-in")];
   if (run.latency_p50_ms !== null) {
     parts.push(`latency p50 ${inMs(run.latency_p50_ms)}, p95 ${inMs(run.latency_p95_ms)}`);
   }
   if (run.late_samples) parts.push(`${run.late_samples} samples came after a flush`);
   if (run.wall_s) parts.push(`ran in ${run.wall_s.toFixed(2)} s`);
   return parts.join(" · ");
+}
+
+/**
+ * What humans said; an agent that speaks first makes no turn of theirs.
+ * @param {Run} run
+ */
+function turnCount(run) {
+  return run.turns.filter((turn) => turn.said !== null).length;
 }
 
 /** @param {Tool} tool */
@@ -160,9 +168,11 @@ function toolDetails(tool) {
 function turns(run, details, lanes) {
   const longest = Math.max(1, ...run.turns.map((turn) => stepsLength(turn)));
   const list = make("ol", "turns");
-  run.turns.forEach((turn, number) => {
+  const before = run.turns[0]?.said === null ? 0 : 1;
+  run.turns.forEach((turn, place) => {
     const jump = button(clock(turn.at_ms, 1), () => lanes.show(turn.at_ms), "at");
-    jump.setAttribute("aria-label", `Turn ${number + 1} at ${clock(turn.at_ms, 1)}: show in the timeline`);
+    jump.setAttribute("aria-label", `Turn ${place + before} at ${clock(turn.at_ms, 1)}: show in the timeline`);
+    const when = make("div", "when", jump, make("span", "soft", turn.said === null ? "" : String(place + before)));
     const talk = make("div", "talk");
     const said = turn.said === null ? undefined : run.captions[turn.said];
     if (said) {
@@ -179,7 +189,7 @@ function turns(run, details, lanes) {
       const caption = run.captions[answer];
       if (caption) talk.append(spoken(caption, "agent"));
     }
-    list.append(make("li", "", jump, talk, waterfall(turn, longest)));
+    list.append(make("li", "", when, talk, waterfall(turn, longest)));
   });
   const others = run.tools.flatMap((_, tool) => {
     const found = details[tool];

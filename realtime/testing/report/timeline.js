@@ -19,6 +19,8 @@ class Timeline {
     this.waves = [];
     /** @type {{element: HTMLElement, from: number, to: number, end: number}[]} */
     this.texts = [];
+    /** @type {HTMLElement[]} */
+    this.captions = [];
     /** @type {{element: HTMLElement, at: number, next: number}[]} */
     this.pins = [];
     this.frame = 0;
@@ -28,6 +30,7 @@ class Timeline {
     this.ruler = make("canvas", "ruler");
     this.hair = make("i", "hair");
     this.head = make("i", "head");
+    this.head.hidden = true;
     this.inner = make("div", "inner", this.ruler, this.hair, this.head);
     this.scroller = make("div", "scroller", this.inner);
     this.scroller.tabIndex = 0;
@@ -115,7 +118,9 @@ class Timeline {
       }
       row.append(strip);
     }
-    const said = run.captions.filter((caption) => caption.who === lane.speaker);
+    const said = run.captions
+      .filter((caption) => caption.who === lane.speaker)
+      .sort((one, other) => one.from_ms - other.from_ms);
     const captions = make("div", "captions");
     said.forEach((caption, place) => {
       const text = make("div", `caption ${caption.kind}`, words(caption));
@@ -126,6 +131,7 @@ class Timeline {
       this.texts.push({ element: text, from: caption.from_ms, to: caption.to_ms, end });
     });
     row.append(captions);
+    this.captions.push(captions);
     const uses = run.tools.flatMap((tool, place) => (tool.who === lane.speaker ? [{ tool, place }] : []));
     if (uses.length) {
       const tools = make("div", "tools");
@@ -214,6 +220,11 @@ class Timeline {
       element.style.maxWidth = `${Math.min(room, Math.max(320, spoken))}px`;
       element.classList.toggle("narrow", room < 26);
     }
+    const heights = this.captions.map((row) => {
+      const texts = /** @type {HTMLElement[]} */ ([...row.children]);
+      return Math.max(0, ...texts.map((text) => text.offsetHeight));
+    });
+    this.captions.forEach((row, place) => (row.style.height = `${(heights[place] ?? 0) + 8}px`));
     for (const { element, at, next } of this.pins) {
       const last = (this.run.duration_ms - at) * this.pxPerMs < PIN_PX;
       element.classList.toggle("last", last && next === Infinity);
@@ -255,6 +266,7 @@ class Timeline {
     if (!this.audio) return;
     const ms = this.audio.currentTime * 1_000;
     this.at(this.head, ms);
+    this.head.hidden = false;
     if (!this.audio.paused) {
       this.show(ms);
       requestAnimationFrame(() => this.follow());

@@ -1,0 +1,164 @@
+"""A call that was kept, as a record: from a store, with its sound where it was recorded, or from a folder.
+
+What a store does not know stays empty: such a record has no frames and no marks, and its lanes are those of the
+recording: one for what the client sent, one for what it heard.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from realtime.audio.files import read_pcm16
+from realtime.audio.mix import mix
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ
+from realtime.state.log import Entry, last_seq_of
+from realtime.state.open import open_store
+from realtime.state.restore import restore
+from realtime.state.store import Store, StoreError, decode_entry, is_call_id
+from realtime.testing.errors import CaseError
+from realtime.testing.record import CallRecord, Lane, Played
+from realtime.testing.turns import USER
+
+LOG_FILES = ("log.jsonl", "events.jsonl")
+"""The log in a case's folder, and in a call's folder of a `file:` store."""
+RECORDING_FILE = "recording.json"
+_PAGE = 5_000
+"""Entries that are read at once: a store may serve others meanwhile."""
+
+
+def record_of(
+    source: Store | str | PathLike[str], call_id: str | None = None, *, recordings: str | PathLike[str] | None = None
+) -> CallRecord:
+    """The call `call_id` of a store, open or by its URL; without an id, what is in a folder: a case with its accepted
+    log, or a call or a recording as the server wrote it.
+
+    `recordings` is the folder of all recordings of the server, or that of this call.
+
+    Raises CaseError where there is no such call, or a file cannot be read; UsageError for a URL that names no store.
+    """
+    if call_id is None:
+        if not isinstance(source, str | PathLike):
+            raise CaseError("the store", "no call is named", "Give the id of one.")
+        return _of_folder(Path(source), recordings)
+    if not isinstance(source, str | PathLike):
+        return _of_store(source, call_id, recordings)
+    store = open_store(str(source))
+    try:
+        return _of_store(store, call_id, recordings)
+    finally:
+        store.close()
+
+
+def _of_store(store: Store, call_id: str, recordings: str | PathLike[str] | None) -> CallRecord:
+    try:
+        info = store.call(call_id)
+        if info is None:
+            raise CaseError(
+                "the store", f"it has no call {call_id[:140]!r}", "`/api/calls` of the server lists its calls."
+            )
+        entries = [*_entries(store, call_id)]
+    except StoreError as error:
+        raise CaseError("the store", error.message, "Look whether the server that writes it is well.") from error
+    return _record(call_id, entries, None if recordings is None else Path(recordings), agent=info.agent_name)
+
+
+def _entries(store: Store, call_id: str) -> Iterator[Entry]:
+    after_seq = 0
+    while page := store.read(call_id, after_seq, _PAGE):
+        yield from page
+        after_seq = last_seq_of(page[-1])
+
+
+def _of_folder(folder: Path, recordings: str | PathLike[str] | None) -> CallRecord:
+    log = next((folder / name for name in LOG_FILES if (folder / name).is_file()), None)
+    if log is None and not (folder / RECORDING_FILE).is_file():
+        remedy = f"Name a folder with {' or '.join(LOG_FILES)}, or a recording ({RECORDING_FILE})."
+        raise CaseError(folder, "there is no call in it", remedy)
+    entries = [] if log is None else read_log(log)
+    return _record(folder.name, entries, folder if recordings is None else Path(recordings), folder=folder)
+
+
+def read_log(path: str | PathLike[str]) -> list[Entry]:
+    """A log that was written as lines of JSON. Its last line does not count where a crash has cut it.
+
+    Raises CaseError where the file cannot be read, or another line is no entry.
+    """
+    try:
+        lines = Path(path).read_bytes().splitlines(keepends=True)
+    except OSError as error:
+        raise CaseError(Path(path), error.strerror or str(error), "Give the log of a call.") from error
+    entries: list[Entry] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            entries.append(decode_entry(line))
+        except StoreError as error:
+            if number == len(lines) and not line.endswith(b"\n"):
+                break
+            remedy = "Write the log anew: it is made by a program."
+            raise CaseError(Path(path), error.message, remedy, place=f"line {number}") from error
+    return entries
+
+
+def _record(
+    name: str, entries: Sequence[Entry], recordings: Path | None, *, agent: str = "", folder: Path | None = None
+) -> CallRecord:
+    items = restore(entries).conversation.items()
+    human = next((item.name for item in items if item.role == "user" and item.name), USER)
+    agents = dict.fromkeys(entry.agent_name for entry in entries if isinstance(entry, s.AgentReadyEvent))
+    agent = " and ".join(filter(None, agents)) or agent or "agent"
+    parts = [] if recordings is None else [*_parts(recordings, name)]
+    lanes = [
+        _lane(parts, "input", human, "human", DEFAULT_INPUT_RATE_HZ),
+        _lane(parts, "output", agent, "agent", DEFAULT_OUTPUT_RATE_HZ),
+    ]
+    played = [
+        Played(human, item["item_id"], 0.0, float(item["start_ms"]), float(item["heard_ms"]))
+        for _, about in parts
+        for item in about.get("items", ())
+    ]
+    return CallRecord(
+        name=name,
+        entries=tuple(entries),
+        items=items,
+        lanes=tuple(lane for lane in lanes if lane.pcm),
+        played=tuple(played),
+        folder=folder or (parts[0][0] if parts else None),
+    )
+
+
+def _parts(recordings: Path, call_id: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The folders of a call's recording with what is written of them: one, and one more for each time that the call
+    went on after its server was lost. All are on the clock of the call."""
+    first = recordings / call_id if is_call_id(call_id) and (recordings / call_id).is_dir() else recordings
+    for folder in (first, *(first / str(part) for part in range(2, 1_000))):
+        file = folder / RECORDING_FILE
+        if not file.is_file():
+            return
+        try:
+            about = json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise CaseError(
+                file, f"this is no recording ({error})", "Remove the folder to do without sound."
+            ) from error
+        yield folder, about
+
+
+def _lane(
+    parts: Sequence[tuple[Path, dict[str, Any]]], name: str, speaker: str, kind: Literal["human", "agent"], hz: int
+) -> Lane:
+    rate_hz = next((about[f"{name}_hz"] for _, about in parts if about.get(f"{name}_hz")), hz)
+    pieces: list[bytes] = []
+    for folder, _ in parts:
+        file = folder / f"{name}.flac"
+        if not file.is_file():
+            continue
+        try:
+            pieces.append(read_pcm16(file, rate_hz))
+        except (OSError, ValueError) as error:
+            raise CaseError(file, str(error), "Remove the folder to do without sound.") from error
+    return Lane(speaker, kind, rate_hz, mix(pieces))
