@@ -1,1 +1,68 @@
-"""What tests of voice agents need: a loop in virtual time, recordings, scripted users, conformance checks."""
+"""What tests of voice agents need: recorded calls as test cases, scripted users, virtual time, checks, reports.
+
+Public names are loaded on first use: importing the package loads nothing else. The pytest plugin is
+`realtime.testing.plugin`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from realtime.testing.call import play as play
+    from realtime.testing.call import voice_call as voice_call
+    from realtime.testing.case import Case as Case
+    from realtime.testing.case import Expected as Expected
+    from realtime.testing.case import Person as Person
+    from realtime.testing.case import Returned as Returned
+    from realtime.testing.case import load_case as load_case
+    from realtime.testing.cassette_record import RecordingModel as RecordingModel
+    from realtime.testing.cassette_replay import recorded_model as recorded_model
+    from realtime.testing.checks import Run as Run
+    from realtime.testing.clock import DeadlockError as DeadlockError
+    from realtime.testing.clock import VirtualLoop as VirtualLoop
+    from realtime.testing.clock import in_real_work as in_real_work
+    from realtime.testing.clock import real_work as real_work
+    from realtime.testing.errors import CaseError as CaseError
+    from realtime.testing.errors import ScriptFailure as ScriptFailure
+    from realtime.testing.guard import Guard as Guard
+    from realtime.testing.guard import UndeclaredRealityError as UndeclaredRealityError
+    from realtime.testing.record import CallRecord as CallRecord
+    from realtime.testing.report import RunOutcome as RunOutcome
+    from realtime.testing.report import write_report as write_report
+    from realtime.testing.stand_in import StandIn as StandIn
+    from realtime.testing.steps import BargeIn as BargeIn
+    from realtime.testing.steps import Drop as Drop
+    from realtime.testing.steps import Leave as Leave
+    from realtime.testing.steps import Network as Network
+    from realtime.testing.steps import Send as Send
+    from realtime.testing.steps import Silence as Silence
+    from realtime.testing.steps import Speak as Speak
+    from realtime.testing.steps import Type as Type
+    from realtime.testing.steps import WaitFor as WaitFor
+    from realtime.testing.steps import WaitUntilHeard as WaitUntilHeard
+
+_NAMES = {
+    "call": ("play", "voice_call"),
+    "case": ("Case", "Expected", "Person", "Returned", "load_case"),
+    "cassette_record": ("RecordingModel",),
+    "cassette_replay": ("recorded_model",),
+    "checks": ("Run",),
+    "clock": ("DeadlockError", "VirtualLoop", "in_real_work", "real_work"),
+    "errors": ("CaseError", "ScriptFailure"),
+    "guard": ("Guard", "UndeclaredRealityError"),
+    "record": ("CallRecord",),
+    "report": ("RunOutcome", "write_report"),
+    "stand_in": ("StandIn",),
+    "steps": ("BargeIn", "Drop", "Leave", "Network", "Send", "Silence", "Speak", "Type", "WaitFor", "WaitUntilHeard"),
+}
+_WHERE = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names}
+
+__all__ = list(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), name)
