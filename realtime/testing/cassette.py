@@ -6,7 +6,7 @@
     {"at_ms": 4, "leg": 1, "dir": "sent", "frame": {"type": "session.update", ...}}
     {"at_ms": 950, "leg": 1, "dir": "received", "frame": {"type": "response.output_audio.delta", ...
         "delta": {"audio": "received.flac", "from": 0, "samples": 9600}}}
-    {"at_ms": 2000, "leg": 1, "link": "close", "by": "us", "code": 1000, "reason": ""}
+    {"at_ms": 2000, "leg": 1, "link": "close", "by": "us", "code": 1000}
 
 A leg is one connection; a session that was dialled again has several. Speech stands beside it: `sent.flac` and
 `received.flac` are one stream of pcm16 each, anything else (g711, another rate) is kept as it came in `sent.raw` and
@@ -82,7 +82,7 @@ class LinkLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     leg: int
     link: Literal["open", "refused", "close"]
     took_ms: int = 0
-    by: Literal["us", "them"] = "them"
+    by: Literal["us", "them"] | None = None
     code: int | str = ""
     reason: str = ""
     retryable: bool = False

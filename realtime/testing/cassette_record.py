@@ -14,7 +14,7 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast, runtime_checkable
+from typing import Any, BinaryIO, Literal, Protocol, cast, runtime_checkable
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -133,13 +133,12 @@ class CassetteRecorder:
         line = LinkLine(at_ms=at_ms, leg=self._leg, link="refused", took_ms=took_ms, code=code, reason=reason)
         self._put(msgspec.structs.replace(line, retryable=retryable))
 
-    def closed(self, by: str, code: int, reason: str) -> None:
+    def closed(self, by: Literal["us", "them"], code: int, reason: str) -> None:
         """The link is gone; `by` says which side wanted it: `us` or `them`."""
         if self._is_open:
             self._is_open = False
-            side = cast(Any, by)
             reason = self._scrubber.text(reason)
-            self._put(LinkLine(at_ms=self._at_ms(), leg=self._leg, link="close", by=side, code=code, reason=reason))
+            self._put(LinkLine(at_ms=self._at_ms(), leg=self._leg, link="close", by=by, code=code, reason=reason))
 
     def frame(self, direction: Direction, frame: Frame) -> None:
         """One message: str as a text frame, bytes as a binary one."""

@@ -56,6 +56,8 @@ _MODELS: dict[str, type[OpenAIRealtimeModel | GeminiRealtimeModel | DashScopeRea
     "dashscope": DashScopeRealtimeModel,
 }
 _NO_KEY = "cassette"
+_INSTANT_S = 1e-6
+"""Closer times are one: loops round theirs."""
 _POLICY_VIOLATION, _LOST, _NORMAL = 1008, 1006, 1000
 
 
@@ -137,7 +139,8 @@ class _Leg:
         self._at = 0
         self._anchor_ms = replay.cassette.lines[plan[0]].at_ms
         self._anchor_s = 0.0
-        self._matched: set[int] = set()
+        self._matched: dict[int, float] = {}
+        """When we sent what stands in these lines."""
         self._furthest = -1
         self._sent_ms = 0.0
         self._sent_pcm_bytes = 0
@@ -260,7 +263,7 @@ class _Leg:
         replay.extra.append(f"{kind} was sent and is not in the recording")
 
     def _take(self, number: int) -> None:
-        self._matched.add(number)
+        self._matched[number] = self._loop.time()
         self._furthest = max(self._furthest, number)
 
     # What the provider says.
@@ -279,7 +282,7 @@ class _Leg:
                 if not _is_frame(line) or not self._passes(self._at, line.at_ms, due_s):
                     return
                 self._at += 1
-            elif due_s > self._loop.time():
+            elif due_s > self._loop.time() + _INSTANT_S:
                 self._wake_at(due_s)
                 return
             else:
@@ -287,7 +290,7 @@ class _Leg:
                 self._give(line)
 
     def _passes(self, number: int, at_ms: int, due_s: float) -> bool:
-        """Whether what we sent has come as far as this line of the recording. Then the next lines count from now."""
+        """Whether what we sent has come as far as this line of the recording. Then the next lines count from when that was sent."""
         now_s = self._loop.time()
         if self._speaks[number]:
             if self._replay.strict:
@@ -301,12 +304,12 @@ class _Leg:
             is_there = number in self._matched or (not self._replay.strict and number < self._furthest)
         if not is_there and not self._replay.strict:
             late_s = due_s + self._replay.patience_s
-            if now_s < late_s:
+            if now_s + _INSTANT_S < late_s:
                 self._wake_at(late_s)
                 return False
             is_there = True
         if is_there:
-            self._anchor_s, self._anchor_ms = now_s, at_ms
+            self._anchor_s, self._anchor_ms = self._matched.get(number, now_s), at_ms
         return is_there
 
     def _give(self, line: FrameLine | LinkLine) -> None:
