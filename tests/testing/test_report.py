@@ -308,6 +308,7 @@ def test_the_sound_of_all_is_mixed_while_it_is_small() -> None:
     samples, rate_hz = soundfile.read(io.BytesIO(base64.b64decode(mixed)), dtype="int16")
     assert (rate_hz, list(samples[[0, 799, 800, 1_599]])) == (MIX_HZ, [4_000, 4_000, 1_000, 1_000])
     assert mixed_flac(lanes, 10) is None
+    assert mixed_flac((Lane("a", "human", 8_000, bytes(8_000 * 2 * 3_600)),), 1_000_000_000) is None
     assert mixed_flac((Lane("a", "human", MIX_HZ, b""),), 1_000_000) is None
 
 

@@ -10,15 +10,17 @@ from collections.abc import Sequence
 import numpy as np
 import soundfile
 import soxr
+from numpy.typing import NDArray
 
-from realtime.audio.mix import mix
-from realtime.audio.pcm import from_float32
+from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.testing.record import Lane
 
 MIN_BUCKET_MS = 10
 MAX_BUCKETS = 60_000
 """10 minutes in steps of 10 ms; an hour in steps of 60 ms."""
 MIX_HZ = 16_000
+MAX_AUDIO_S = 1_800
+"""Of a longer call not even the mix is made: it would take hundreds of megabytes."""
 
 
 def bucket_ms(duration_ms: float) -> int:
@@ -45,18 +47,20 @@ def peaks(lane: Lane, step_ms: int) -> str:
 
 
 def mixed_flac(lanes: Sequence[Lane], max_bytes: int) -> str | None:
-    """All lanes at once as FLAC (16 kHz, 16 bits, mono) in base64; None for silence, and for more than `max_bytes`."""
-    # FLAC makes no less than a sixth of speech, so what is far too long is not even encoded.
-    longest_s = max((len(lane.pcm) / 2 / lane.rate_hz for lane in lanes), default=0.0)
-    if not longest_s or longest_s * MIX_HZ * 2 / 6 > max_bytes:
+    """All lanes at once as FLAC (16 kHz, 16 bits, mono) in base64; None for silence, and for what is too long."""
+    lengths = [len(lane.pcm) * MIX_HZ // (lane.rate_hz * SAMPLE_BYTES) for lane in lanes if lane.pcm]
+    if not lengths or max(lengths) > MAX_AUDIO_S * MIX_HZ or max_bytes <= 0:
         return None
+    total = np.zeros(max(lengths) + 1, np.int32)
+    for lane in lanes:
+        samples = _at_mix_rate(lane)[: len(total)]
+        total[: len(samples)] += samples
     file = io.BytesIO()
-    pcm = mix([_at_mix_rate(lane) for lane in lanes])
-    soundfile.write(file, np.frombuffer(pcm, "<i2"), MIX_HZ, subtype="PCM_16", format="FLAC")
+    mixed = np.clip(total, -32_768, 32_767).astype(np.int16)
+    soundfile.write(file, mixed, MIX_HZ, subtype="PCM_16", format="FLAC")
     return base64.b64encode(file.getvalue()).decode() if file.tell() <= max_bytes else None
 
 
-def _at_mix_rate(lane: Lane) -> bytes:
-    if lane.rate_hz == MIX_HZ or not lane.pcm:
-        return lane.pcm
-    return from_float32(soxr.resample(np.frombuffer(lane.pcm, "<i2") / np.float32(32_768), lane.rate_hz, MIX_HZ, "HQ"))
+def _at_mix_rate(lane: Lane) -> NDArray[np.int16]:
+    samples = np.frombuffer(lane.pcm, "<i2")
+    return samples if lane.rate_hz == MIX_HZ or not lane.pcm else soxr.resample(samples, lane.rate_hz, MIX_HZ, "HQ")
