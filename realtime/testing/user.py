@@ -33,6 +33,8 @@ from realtime.testing.steps import (
 
 Outlook = bool | float | None
 """Whether a condition holds; else the loop's time at which to look again, or None: when something happens."""
+MOMENT_S = 1e-6
+"""The least that is waited."""
 SHOWN_EVENTS = 8
 _NEW_ANSWER = ("client_text_append", "client_response_create")
 """Events after which what comes next is the answer to them."""
@@ -154,7 +156,8 @@ class User:
             if seen is True:
                 held.set_result(None)
             elif isinstance(seen, float):
-                again = self._loop.call_at(max(seen, self._loop.time()), look)
+                # A fraction of a nanosecond is no time to wait for: the clock would not move on.
+                again = self._loop.call_at(max(seen, self._loop.time() + MOMENT_S), look)
             elif self._page.is_over:
                 held.set_exception(ScriptFailure(f"{missing}, and the call is over"))
 

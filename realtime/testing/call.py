@@ -1,0 +1,294 @@
+"""Runs a test case: the real server, simulated pages and scripted users in one process, and all that came of it.
+
+Under a `VirtualLoop` every run of a case gives the same log, byte for byte; on any other loop the same takes real time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from realtime.agent import RealtimeAgent
+from realtime.event.config import SessionConfig
+from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
+from realtime.model.base import RealtimeModel
+from realtime.runtime import Runtime
+from realtime.server.app import create_app
+from realtime.server.calls import Calls
+from realtime.server.settings import ServerSettings
+from realtime.server.sockets import MakeAgent, make_agent_of
+from realtime.session import Limits, Session
+from realtime.state.log import AudioRun, Entry
+from realtime.testing.case import CASE_FILE, Case, Person, load_case
+from realtime.testing.cassette import FILE_NAME as CASSETTE_FILE
+from realtime.testing.cassette_record import RecordingModel, WireModel
+from realtime.testing.cassette_replay import RecordedModel, recorded_model
+from realtime.testing.clock import Cost, VirtualLoop
+from realtime.testing.errors import CaseError, ScriptFailure
+from realtime.testing.page import Page
+from realtime.testing.pair import Direction, Frame
+from realtime.testing.record import CallRecord, WireFrame
+from realtime.testing.steps import Step
+from realtime.testing.tools import TestToolkit, Tools
+from realtime.testing.user import User
+
+if TYPE_CHECKING:
+    from realtime.testing.checks import Run
+
+Source = str | Path | Case | Sequence[Step]
+"""A case's folder, an audio file, a case made in Python, or the steps of one user."""
+Model = RealtimeModel | Literal["case", "own"]
+"""`case`: that of the case where it has one (`models`, or a cassette in the folder `cassette`), else the agent's own.
+`own`: the agent's own, always."""
+
+Passed = tuple[float, Direction, str, Frame]
+"""A frame with the loop's time, its direction seen from the server, and whose it was."""
+
+AGENT = "Friday"
+CASSETTE_FOLDER = "cassette"
+LOCAL_COSTS: dict[str, Cost] = {
+    "Recognizer.transcribe": lambda pcm: 0.1 + len(pcm) / 32_000 * 0.035,
+    "HibariVoice.synthesize": 0.02,
+}
+"""What the embedded model's recognition and synthesis cost in virtual seconds: about what they take on one core of a
+small server (0.1 s and 35 ms for each second of speech; the first sentence of an answer)."""
+_AUDIO = re.compile(r'("(?:audio|delta|data)": ?")([A-Za-z0-9+/=]{64,})"')
+_TOKEN = re.compile(r'("(?:resume_)?token": ?")[^"]*"')
+
+
+async def voice_call(source: Source, **options: Any) -> Run:
+    """`play`, as the `Run` that has the checks."""
+    from realtime.testing.checks import Run
+
+    return Run(await play(source, **options))
+
+
+async def play(
+    source: Source,
+    *,
+    agent: MakeAgent | None = None,
+    model: Model = "case",
+    tools: Tools = "recorded",
+    config: dict[str, Any] | None = None,
+    folder: str | Path | None = None,
+    settings: ServerSettings | None = None,
+    frames: bool = True,
+    record_to: str | Path | None = None,
+) -> CallRecord:
+    """Run a case to its end: everybody does their steps and leaves.
+
+    `agent` makes the agent of the call, as for `realtime serve`; without it, a plain one around the case's model.
+    `config` is added to the case's settings of the call. `folder` is where audio files are, where `source` is no
+    folder. `settings` are the server's. `frames` notes every frame on the wire, for the report. `record_to` is the
+    folder for a cassette of what passes between the agent's model and its provider.
+
+    Raises CaseError for a case that cannot be run, ScriptFailure where a user waited in vain, and what the server
+    raised. Cancelling ends the call and leaves nothing behind.
+    """
+    case, where = _case_of(source, folder)
+    if len(case.users) > 1:
+        raise CaseError(where / CASE_FILE, "a call has one user", "Keep one of them.", place="users")
+    began_s = time.perf_counter()
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, VirtualLoop):
+        for job, cost in (LOCAL_COSTS | case.costs).items():
+            loop.declare_cost(job, cost)
+        runtime = Runtime.deterministic(loop.time, seed=case.seed)
+    else:
+        runtime = Runtime.of_loop(loop)
+    stage = _Stage(case, where, agent, model, tools, record_to)
+    settings = settings or ServerSettings(
+        limits=Limits(grace_s=case.grace_s), drain_s=0.0, fronts=(), lists_calls=False
+    )
+    wire: list[Passed] = []
+    person = case.users[0]
+
+    def note(direction: Direction, frame: Frame) -> None:
+        wire.append((loop.time(), direction, person.name, frame))
+
+    async with _serving(stage, settings, runtime) as app:
+        page = Page(
+            app,
+            person.name,
+            client=person.client,
+            config=case.config | (config or {}),
+            seed=case.seed,
+            tap=(lambda direction, frame: wire.append((loop.time(), direction, person.name, frame)))
+            if frames
+            else None,
+        )
+        user = User(person.name, page, person.steps, where)
+        try:
+            async with asyncio.timeout(case.limit_s):
+                await page.join()
+                await user.run()
+                await page.leave()
+        except TimeoutError:
+            raise ScriptFailure(f"the case did not end within {case.limit_s:g} s") from None
+        finally:
+            await page.close()
+    stage.raise_failures()
+    session = stage.sessions[0]
+    return CallRecord(
+        name=case.name,
+        entries=tuple(stage.logs[0].entries),
+        items=tuple(session.conversation.items()),
+        lanes=tuple(page.lanes()),
+        spoken=tuple(user.spoken),
+        played=tuple(page.played()),
+        marks=tuple(user.marks),
+        frames=_frames(page, wire, stage.model_frames),
+        late_samples=page.late_samples,
+        wall_s=time.perf_counter() - began_s,
+        folder=where,
+    )
+
+
+def _case_of(source: Source, folder: str | Path | None) -> tuple[Case, Path]:
+    if isinstance(source, str | Path):
+        case, found = load_case(source)
+        return case, found if folder is None else Path(folder)
+    where = Path.cwd() if folder is None else Path(folder)
+    if isinstance(source, Case):
+        return source, where
+    return Case(users=(Person(tuple(source)),), name="steps"), where
+
+
+@asynccontextmanager
+async def _serving(stage: _Stage, settings: ServerSettings, runtime: Runtime) -> AsyncIterator[Any]:
+    """The server's application, until the block ends."""
+    app = create_app(stage.make_agent, settings)
+    calls: Calls = app.state.calls
+    calls.make_runtime = lambda _: runtime
+    calls.on_call.append(stage.follow)
+    async with app.router.lifespan_context(app):
+        yield app
+
+
+class _Stage:
+    """Puts what the case has in the place of the agent's parts, and listens to the calls that are made."""
+
+    def __init__(
+        self,
+        case: Case,
+        folder: Path,
+        agent: MakeAgent | None,
+        model: Model,
+        tools: Tools,
+        record_to: str | Path | None,
+    ) -> None:
+        self.sessions: list[Session] = []
+        self.logs: list[_WholeLog] = []
+        self._case, self._folder = case, folder
+        self._agent, self._model, self._tools = agent, model, tools
+        self._record_to = record_to
+        self._toolkits: list[TestToolkit] = []
+        self._replays: list[RecordedModel] = []
+        self.model_frames: list[Passed] = []
+        """What passed between agents and their providers: (loop time, direction, agent, frame)."""
+        self._failure: CaseError | None = None
+
+    async def make_agent(self, user: str, config: SessionConfig, call_id: str) -> RealtimeAgent:
+        """See `MakeAgent`."""
+        if self._agent is None:
+            made = RealtimeAgent(AGENT, "", self._model_for(AGENT, None))
+        else:
+            made = await make_agent_of(self._agent, user=user, config=config, call_id=call_id)
+            made.model = self._model_for(made.name, made.model)
+        self._listen_to(made)
+        toolkit = TestToolkit(made.toolkit, self._tools, self._case.tools, self._folder / CASE_FILE)
+        self._toolkits.append(toolkit)
+        made.toolkit = toolkit
+        return made
+
+    def _model_for(self, name: str, own: RealtimeModel | None) -> RealtimeModel:
+        if isinstance(self._model, RealtimeModel):
+            return self._model
+        stand_in = self._case.models.get(name) or self._case.models.get("*")
+        if stand_in is not None and (self._model == "case" or own is None):
+            return stand_in.model(self._folder)
+        cassette = self._folder / CASSETTE_FOLDER
+        if (cassette / CASSETTE_FILE).is_file() and (self._model == "case" or own is None):
+            replay = recorded_model(cassette)
+            self._replays.append(replay)
+            return replay
+        if own is None:
+            self._failure = CaseError(
+                self._folder / CASE_FILE, "there is no model", "Give an agent, or models in the case.", place="models"
+            )
+            raise self._failure
+        return own
+
+    def _listen_to(self, agent: RealtimeAgent) -> None:
+        """Note the frames of a model over a socket, and record them where that is wanted."""
+        if self._record_to is not None:
+            agent.model = RecordingModel(agent.model, self._record_to)
+        elif isinstance(agent.model, WireModel) and agent.model.tap is None:
+            now, who = asyncio.get_running_loop().time, agent.name
+            agent.model.tap = lambda direction, frame, _: self.model_frames.append((now(), direction, who, frame))
+
+    def follow(self, session: Session) -> None:
+        """A call begins, or goes on after its grace time."""
+        log = _WholeLog()
+        self.sessions.append(session)
+        self.logs.append(log)
+        session.log.subscribe(log.read)
+
+    def raise_failures(self) -> None:
+        """Raises the first CaseError that the call itself could only tell the model or the client."""
+        if self._failure is not None:
+            raise self._failure
+        for toolkit in self._toolkits:
+            if toolkit.failures:
+                raise toolkit.failures[0]
+        for replay in self._replays:
+            replay.check()
+
+
+class _WholeLog:
+    """All of a log: the one in memory is bounded."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._n_bytes: dict[str, int] = {}
+
+    def read(self, event: ServerEvent) -> None:
+        """A reader of the log."""
+        if type(event) is not AgentResponseAudioDeltaEvent:
+            self.entries.append(event)
+            return
+        item_id, n_bytes = event.item_id, len(event.delta)
+        offset_bytes = self._n_bytes.get(item_id, 0)
+        self._n_bytes[item_id] = offset_bytes + n_bytes
+        run = self.entries[-1] if self.entries else None
+        if type(run) is AudioRun and run.item_id == item_id:
+            run.last_seq, run.last_ts_ms = event.seq, event.ts_ms
+            run.n_bytes += n_bytes
+        else:
+            self.entries.append(
+                AudioRun(event.seq, event.seq, event.ts_ms, event.ts_ms, item_id, offset_bytes, n_bytes)
+            )
+
+
+def _frames(page: Page, wire: list[Passed], model_frames: list[Passed]) -> tuple[WireFrame, ...]:
+    """All frames in order of time."""
+    both = [*(("client", one) for one in wire), *(("model", one) for one in model_frames)]
+    both.sort(key=lambda pair: pair[1][0])
+    return tuple(
+        WireFrame(page.ms(at_s), "client" if leg == "client" else "model", direction, who, _shown(frame))
+        for leg, (at_s, direction, who, frame) in both
+    )
+
+
+def _shown(frame: Frame) -> str:
+    """A frame as a report may show it: without sound, without tokens."""
+    if isinstance(frame, bytes):
+        return json.dumps({"binary": len(frame)})
+    text = _AUDIO.sub(lambda found: f'{found[1]}({len(found[2])} characters)"', frame)
+    return _TOKEN.sub(r'\1(hidden)"', text)

@@ -1,0 +1,51 @@
+"""What a case expects of its call, checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from realtime.testing.case import LOG_FILE, Expected, read_case
+from realtime.testing.errors import CaseError
+from realtime.testing.words import normalised
+
+if TYPE_CHECKING:
+    from realtime.testing.checks import Run
+
+
+def expected_of(run: Run) -> Expected:
+    """What `case.json` of the run's folder expects. Raises CaseError where there is no case."""
+    folder = run.record.folder
+    if folder is None:
+        raise CaseError(run.record.name, "this run has no case with expectations", "Check what you expect in the test.")
+    return read_case(folder).expect
+
+
+def check_expectations(run: Run, expected: Expected) -> None:
+    """Raises AssertionError for the first that is not met."""
+    if expected.turns is not None:
+        run.turns(expected.turns)
+    if expected.user_said:
+        _check_user_turns(run, expected.user_said)
+    if expected.wer_below is not None:
+        run.heard_by_agent.wer_below(expected.wer_below)
+    for phrase in expected.agent_said:
+        run.agent_said(phrase)
+    for use in expected.tools:
+        run.tool_called(use.name, **use.arguments)
+    if expected.tools:
+        run.tools_called_in_order(*(use.name for use in expected.tools))
+    if expected.barge_ins is not None:
+        run.barge_ins(expected.barge_ins)
+    if expected.response_p95_below_ms is not None:
+        run.response_latency.p95_below(ms=expected.response_p95_below_ms)
+    if expected.no_dead_air_ms is not None:
+        run.no_dead_air(longer_than_ms=expected.no_dead_air_ms)
+    if expected.log:
+        run.matches_log(LOG_FILE if run.record.folder is None else run.record.folder / LOG_FILE)
+
+
+def _check_user_turns(run: Run, texts: tuple[str, ...]) -> None:
+    said = [item.text for item in run.record.items if item.type == "message" and item.role == "user"]
+    if [normalised(text) for text in said] != [normalised(text) for text in texts]:
+        places = [turn.from_ms for turn in run.user_turns]
+        run.fail(f"the user's turns are {said}, and {[*texts]} were expected", *places[:1])

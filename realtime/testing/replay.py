@@ -1,0 +1,43 @@
+"""A case or a recording, played into an agent from the command line: `realtime replay`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from realtime.errors import UsageError
+from realtime.model.base import RealtimeModel
+from realtime.model.choose import open_model
+from realtime.server.sockets import MakeAgent
+from realtime.testing.call import Model, play
+from realtime.testing.clock import VirtualLoop
+from realtime.testing.record import CallRecord
+
+CASSETTE_FILE = "cassette.jsonl"
+
+
+def replay(
+    source: str | Path, *, agent: MakeAgent | None = None, model: str | None = None, real_time: bool = False
+) -> CallRecord:
+    """Run the case in a folder, or speak an audio file and wait for the answer.
+
+    `model` is a name as `realtime serve --model` takes it, or a cassette's folder; without it, the case's own model,
+    else the agent's. Time is virtual unless `real_time`: a provider that is really dialled needs that.
+
+    Raises CaseError and ScriptFailure as `play` does, UsageError for a model that cannot be had.
+    """
+    chosen: Model = "case" if model is None else _model(model)
+    loop_factory = asyncio.new_event_loop if real_time else VirtualLoop
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        return runner.run(play(source, agent=agent, model=chosen, frames=False))
+
+
+def _model(name: str) -> RealtimeModel:
+    folder = Path(name)
+    if (folder / CASSETTE_FILE).is_file():
+        from realtime.testing.cassette_replay import recorded_model
+
+        return recorded_model(folder)
+    if folder.is_dir():
+        raise UsageError(f"there is no {CASSETTE_FILE} in {folder}: name a cassette's folder, or a model", code="model")
+    return open_model(name)
