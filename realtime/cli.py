@@ -1,12 +1,13 @@
-"""The command `realtime`: serve | doctor."""
+"""The command `realtime`: serve | replay | record | export | report | doctor."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -20,10 +21,11 @@ from realtime.server.doctor import examine, try_keys
 from realtime.server.folders import data_folder
 from realtime.server.fronts import FRONTS, fronts_for
 from realtime.server.gate import LOOPBACK_HOSTS
-from realtime.server.plan import FACTORY, Plan, app_of, reload_folder, set_up_logging
+from realtime.server.plan import FACTORY, Plan, app_of, load_make_agent, reload_folder, set_up_logging
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 from realtime.state.open import open_store
+from realtime.state.store import Store
 
 cli = typer.Typer(
     name="realtime",
@@ -173,6 +175,128 @@ def doctor(
     out.print(table)
     if any(one.needed and not one.available for one in findings):
         raise typer.Exit(1)
+
+
+@cli.command()
+def replay(
+    source: Annotated[str, typer.Argument(metavar="FILE | FOLDER", help="A recording to speak, or a test case.")],
+    agent: Annotated[
+        str | None, typer.Option(metavar="app.py:make_agent", help="Your agent; without it, a plain one.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME | CASSETTE",
+            help="local, scripted, a provider's, or the folder of a cassette; without it, the case's own, else the "
+            "agent's.",
+        ),
+    ] = None,
+    real_time: Annotated[
+        bool, typer.Option("--real-time", help="By the wall clock: needed where a provider is really called.")
+    ] = False,
+) -> None:
+    """Play a recording or a test case into an agent; the events of the call as JSON lines."""
+    from realtime.testing.replay import replay as play
+
+    make_agent = load_make_agent(agent) if agent is not None else None
+    if make_agent is None and model is None and not Path(source).is_dir():
+        model = "local"
+    with _kit_errors():
+        record = play(source, agent=make_agent, model=model, real_time=real_time)
+    sys.stdout.buffer.write(record.log_bytes())
+    sys.stdout.flush()
+
+
+@cli.command("record")
+def record_provider(
+    provider: Annotated[Literal["openai", "gemini", "dashscope"], typer.Option(help="Whose protocol passes.")],
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the cassettes go, one folder per session.")],
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 9000,
+    url: Annotated[str | None, typer.Option(help="Where the provider is; without it, its own address.")] = None,
+) -> None:
+    """Stand between your program and a provider, and keep what passes as cassettes. Keys are not kept."""
+    from realtime.testing.proxy import record_proxy
+
+    def tell(bound: int) -> None:
+        out.print("Let your program call this address in place of the provider's:")
+        out.print(f"ws://127.0.0.1:{bound}", style="bold", markup=False)
+        out.print("Ctrl+C ends it.", style="dim")
+
+    with _kit_errors():
+        asyncio.run(record_proxy(provider, to, port=port, url=url, on_ready=tell))
+
+
+@cli.command()
+def export(
+    call_id: Annotated[str, typer.Argument(metavar="CALL")],
+    folder: Annotated[Path, typer.Argument(help="A new folder for the case, such as fixtures/calls/refund.")],
+    store: Annotated[str | None, typer.Option(metavar="URL", help="Where calls are kept (as for serve).")] = None,
+    recordings: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where the sound of calls is kept (--record of serve).")
+    ] = None,
+) -> None:
+    """Make a test case of a call that happened."""
+    from realtime.testing.export import export_call
+
+    with _kit_errors(), _calls_of(store) as calls:
+        export_call(calls, call_id, folder, recordings=recordings)
+    out.print(f"{folder}: read case.json, correct what is expected there, and write the test:", markup=False)
+    out.print(
+        f'''
+async def test_{folder.name.replace("-", "_")}(voice_call):
+    run = await voice_call("{folder}", agent=make_agent)
+    run.meets_expectations()
+''',
+        markup=False,
+    )
+
+
+@cli.command()
+def report(
+    source: Annotated[str, typer.Argument(metavar="CALL | FOLDER", help="A call that is kept, or a test case.")],
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The page to write.")] = Path("report.html"),
+    agent: Annotated[
+        str | None, typer.Option(metavar="app.py:make_agent", help="Your agent, where a case is run.")
+    ] = None,
+    store: Annotated[str | None, typer.Option(metavar="URL", help="Where calls are kept (as for serve).")] = None,
+    recordings: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where the sound of calls is kept (--record of serve).")
+    ] = None,
+) -> None:
+    """Draw a call: who spoke when, what was heard, how long everything took. One file that opens offline."""
+    from realtime.testing.replay import replay as play
+    from realtime.testing.report import write_report
+    from realtime.testing.stored import record_of
+
+    with _kit_errors():
+        if Path(source).exists():
+            record = play(source, agent=load_make_agent(agent) if agent is not None else None)
+        else:
+            with _calls_of(store) as calls:
+                record = record_of(calls, source, recordings=recordings)
+        write_report([record], to)
+    out.print(str(to), markup=False)
+
+
+@contextmanager
+def _kit_errors() -> Iterator[None]:
+    """Mistakes in files of a test case as those of the caller: one sentence, exit code 1."""
+    from realtime.testing.errors import CaseError, ScriptFailure
+
+    try:
+        yield
+    except (CaseError, ScriptFailure) as error:
+        raise UsageError(str(error), code="case") from error
+
+
+@contextmanager
+def _calls_of(url: str | None) -> Iterator[Store]:
+    """The store, closed at the end. Raises UsageError where there is none."""
+    store = open_store(url or f"sqlite:{data_folder() / 'calls.sqlite'}")
+    try:
+        yield store
+    finally:
+        store.close()
 
 
 def routes_of(words: Sequence[str]) -> dict[str, str]:

@@ -374,6 +374,13 @@ class Run(Fluent):
             self.fail(finding, *([] if at_ms is None else [at_ms]), details=text)
         return self
 
+    def meets_expectations(self) -> Run:
+        """What `case.json` expects of the call came of it."""
+        from realtime.testing.expect import check_expectations, expected_of
+
+        check_expectations(self, expected_of(self))
+        return self
+
     def check(self, function: Callable[[CallRecord], object]) -> Run:
         """A check of your own: a function over the record that raises AssertionError, or returns None.
 

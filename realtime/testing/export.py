@@ -20,11 +20,14 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
 from realtime.message import ToolResultBlock
 from realtime.state.log import AudioRun, Entry
+from realtime.state.store import Store
 from realtime.testing.case import Case, Expected, Person, Returned, write_case
 from realtime.testing.errors import CaseError
+from realtime.testing.reading import Reading
 from realtime.testing.record import CallRecord, Lane
 from realtime.testing.stand_in import Answer, Call, Hear, Nothing, Say, StandIn, ToolUse, WriteText
 from realtime.testing.steps import INPUT_HZ, Leave, Silence, Speak, Step, Type
+from realtime.testing.stored import RECORDING_FILE, record_of
 
 INPUT_FILE = "input.flac"
 OUTPUT_FILE = "output.flac"
@@ -73,7 +76,7 @@ class _Response:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _Tape:
     """What a log says of a call, as far as a case needs it."""
 
     hears: list[dict[str, Any]] = field(default_factory=list)
@@ -82,14 +85,9 @@ class _Reading:
     returned: dict[str, list[Returned]] = field(default_factory=dict)
     calls: dict[str, tuple[int, dict[str, Any]]] = field(default_factory=dict)
     asked_ms: int = 0
-    agents: list[str] = field(default_factory=list)
-    barge_ins: int = 0
 
     def read(self, entry: Entry) -> None:
         match entry:
-            case s.AgentReadyEvent(agent_name=name):
-                if name not in self.agents:
-                    self.agents.append(name)
             case s.AgentInputStartedEvent(item_id=item_id, audio_start_ms=from_ms, ts_ms=ts_ms):
                 self.hears.append({"item_id": item_id, "from_ms": from_ms, "noticed_ms": ts_ms, "text": ""})
             case s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=to_ms, ts_ms=ts_ms):
@@ -102,8 +100,6 @@ class _Reading:
                 if text:
                     self.typed.append((ts_ms, text))
                     self.asked_ms = ts_ms
-            case s.ServerAudioFlushEvent(reason="barge_in"):
-                self.barge_ins += 1
             case AudioRun():
                 self._sound(entry)
             case _:
@@ -157,47 +153,68 @@ class _Reading:
                 return
 
 
+def export_call(store: Store, call_id: str, folder: str | Path, *, recordings: str | Path | None = None) -> Path:
+    """Write a call that a store keeps as a case, with its sound from the server's folder of recordings, and return the
+    case's folder. Raises CaseError where that cannot be done."""
+    record = record_of(store, call_id, recordings=recordings)
+    info = store.call(call_id)
+    return export_case(
+        record,
+        folder,
+        config=info.config if info is not None else None,
+        input_from_ms=_input_from_ms(record.folder),
+    )
+
+
+def _input_from_ms(recording: Path | None) -> int:
+    file = recording / RECORDING_FILE if recording is not None else None
+    if file is None or not file.is_file():
+        return 0
+    from_ms = json.loads(file.read_text("utf-8")).get("input_from_ms")
+    return from_ms if isinstance(from_ms, int) else 0
+
+
 def export_case(
     record: CallRecord,
     folder: str | Path,
     *,
     config: dict[str, Any] | None = None,
     input_from_ms: int = 0,
-    heard: dict[str, tuple[int, int]] | None = None,
 ) -> Path:
     """Write a call as a case and return its folder.
 
-    `config` are the settings of the call. `input_from_ms` is where in the recording the client's first audio stands;
-    `heard` is (start, length) in ms of each item in the recording of what was heard (`recording.json` has both).
+    `config` are the settings of the call. `input_from_ms` is where in the recording the client's first audio stands
+    (`recording.json` tells it): the log counts positions from there.
 
     Raises CaseError where the folder holds something already, or the call has nothing in it.
     """
+    heard = {one.item_id: (round(one.from_ms), round(one.ms)) for one in record.played}
     folder = Path(folder)
     if folder.exists() and any(folder.iterdir()):
         raise CaseError(folder, "the folder is not empty", "Name a new one.")
-    reading = _Reading()
+    tape = _Tape()
     for entry in record.entries:
-        reading.read(entry)
-    if not (reading.hears or reading.typed):
+        tape.read(entry)
+    if not (tape.hears or tape.typed):
         raise CaseError(record.name, "nobody said anything in this call", "Export another one.")
     folder.mkdir(parents=True, exist_ok=True)
     human = next((lane for lane in record.lanes if lane.kind == "human"), None)
     agent = next((lane for lane in record.lanes if lane.kind == "agent"), None)
     steps: list[Step] = []
-    hears = [_hear(turn, input_from_ms) for turn in reading.hears]
+    hears = [_hear(turn, input_from_ms) for turn in tape.hears]
     if hears:
         pcm, rate_hz = _voice(human, hears, record.duration_ms)
         write_flac(folder / INPUT_FILE, pcm, rate_hz)
         words = " ".join(hear.text for hear in hears)
         steps.append(Speak(INPUT_FILE, text=words or None, wait=False))
-    steps += _typing(reading.typed, record.duration_ms)
+    steps += _typing(tape.typed, record.duration_ms)
     if agent is not None and agent.pcm:
         write_flac(folder / OUTPUT_FILE, agent.pcm, agent.rate_hz)
     server_decides = any(hear.ended_ms is None for hear in hears)
     stand_in = StandIn(
         turns="none" if server_decides else "positions",
         hears=tuple(Hear(hear.text) for hear in hears) if server_decides else tuple(hears),
-        answers=tuple(one.answer(agent, heard or {}) for one in reading.responses.values()),
+        answers=tuple(one.answer(agent, heard) for one in tape.responses.values()),
     )
     case = Case(
         users=(Person((*steps, Leave())),),
@@ -205,21 +222,21 @@ def export_case(
         about=f"exported from the call {record.name}",
         config={name: value for name, value in (config or {}).items() if name not in _NOT_FOR_A_CASE},
         models={"*": stand_in},
-        tools={name: tuple(results) for name, results in reading.returned.items()},
-        expect=_expected(record, reading),
+        tools={name: tuple(results) for name, results in tape.returned.items()},
+        expect=_expected(record, tape),
     )
     write_case(folder, case)
     return folder
 
 
-def _expected(record: CallRecord, reading: _Reading) -> Expected:
+def _expected(record: CallRecord, tape: _Tape) -> Expected:
     """What happened, as what has to happen: to be corrected where that was the fault."""
     said = [item for item in record.items if item.type == "message" and item.text]
     return Expected(
         user_said=tuple(item.text for item in said if item.role == "user"),
         agent_said=tuple(item.text for item in said if item.role == "assistant"),
-        tools=tuple(use for response in reading.responses.values() for use in response.tools),
-        barge_ins=reading.barge_ins,
+        tools=tuple(use for response in tape.responses.values() for use in response.tools),
+        barge_ins=len(Reading(record).barge_ins),
     )
 
 
