@@ -48,6 +48,10 @@ class TestToolkit(Toolkit):
         """See `Toolkit.declarations`."""
         return self._real.declarations()
 
+    def asks(self, call: ToolCallBlock) -> bool:
+        """See `Toolkit.asks`: also a tool that is answered otherwise waits for the user's consent."""
+        return self._real.asks(call)
+
     async def run(self, call: ToolCallBlock, *, timeout_s: float | None = None) -> ToolResultBlock:
         """See `Toolkit.run`. A call of which the recorded one knows no result is noted and fails."""
         if call.name in self._stubs:
