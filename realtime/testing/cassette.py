@@ -367,7 +367,7 @@ def _copy(node: Any) -> Any:
 
 _SECRET_KEYS = {
     *("authorization", "apikey", "clientsecret", "token", "accesstoken", "refreshtoken", "idtoken", "ephemeralkey"),
-    *("password", "secret", "credential", "credentials", "xgoogapikey", "cookie"),
+    *("password", "secret", "credential", "credentials", "xgoogapikey", "xapikey", "cookie"),
 }
 _HANDLE_KEYS = {"handle", "newhandle"}
 _KEY_SHAPES = re.compile(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import struct
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from realtime.message import ToolResultBlock
 from realtime.model.base import AudioAppend, ItemCreate, RealtimeModel, ResponseCreate, Settings, ToolResult
 from realtime.runtime import Runtime
 from realtime.testing.cassette_record import RecordingModel
-from tests.model.providers import Fake, Talk
+from tests.model.providers import FAKES, Fake, Talk
 
 HANDLE = "resume-7f3a9c51d2"
 """What Gemini hands out: whoever has it has the conversation."""
@@ -113,3 +114,13 @@ def timeless(events: list[ModelEvent]) -> list[ModelEvent]:
         msgspec.structs.replace(event, gap_ms=0) if isinstance(event, ModelEvents.ModelReconnectedEvent) else event
         for event in events
     ]
+
+
+def main(folder: Path) -> None:
+    """Record the fixtures anew: one cassette per provider."""
+    for fake in FAKES:
+        asyncio.run(record(fake, folder / fake.name))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

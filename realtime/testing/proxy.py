@@ -1,0 +1,241 @@
+"""A proxy on loopback between any client and a provider that records each connection as a cassette.
+
+    await record_proxy("openai", "recordings", port=9000)
+
+The client dials `ws://127.0.0.1:9000` with the path and query that it would use with the provider itself, and needs no
+key: the proxy has it, and takes out whatever key the client sends. Since everyone who reaches the port talks on that
+key, it listens on loopback only and refuses the pages of other sites (their `Origin`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+from collections.abc import Callable
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+from websockets.http11 import Request, Response
+from websockets.typing import Subprotocol
+
+from realtime.errors import UsageError
+from realtime.model import dashscope, gemini, openai
+from realtime.model.choose import SERVICES
+from realtime.runtime import Runtime, iso
+from realtime.testing.cassette import VERSION, Direction, Header, Provider, Rates
+from realtime.testing.cassette_record import CassetteRecorder
+
+logger = logging.getLogger(__name__)
+# websockets logs headers (the key) and frames (speech) at DEBUG.
+_QUIET = logging.getLogger("realtime.testing.proxy.websockets")
+_QUIET.setLevel(logging.INFO)
+
+_HOSTS = {
+    "openai": "wss://api.openai.com",
+    "gemini": "wss://generativelanguage.googleapis.com",
+    "dashscope": "wss://dashscope.aliyuncs.com",
+}
+_PROFILES = {"openai": openai.profile_of, "gemini": gemini.profile_of, "dashscope": dashscope.profile_of}
+_LOCAL_PAGE = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?")
+_KEYS = {"authorization", "x-goog-api-key", "api-key", "cookie", "proxy-authorization"}
+_OWN = {"host", "connection", "upgrade", "origin", "user-agent", "content-length", "accept-encoding"}
+"""Headers that each connection makes for itself."""
+_SECRET_QUERY = {"key", "access_token", "api_key"}
+_SECRET_PROTOCOL = re.compile("api-key|token|auth", re.IGNORECASE)
+_NORMAL, _GONE, _NO_STATUS, _INTERNAL = 1000, 1001, 1005, 1011
+
+
+async def record_proxy(
+    provider: Provider,
+    folder: str | Path,
+    *,
+    port: int = 9000,
+    url: str | None = None,
+    key: str | None = None,
+    runtime: Runtime | None = None,
+    on_ready: Callable[[int], None] | None = None,
+) -> None:
+    """Listen on 127.0.0.1:`port` until cancelled; write `folder`/call-1, call-2, ... one per connection.
+
+    `port` 0 takes a free one; `on_ready` is told which, once clients may come. `url` is the provider's address (null:
+    the environment, as with our models, else the provider itself; http and ws both do, its path is not used), `key` its
+    key (null: the environment). Raises UsageError without a key and OSError where the port is taken. Cancelling closes
+    every connection and completes its cassette.
+    """
+    service = SERVICES[provider]
+    key = key or os.environ.get(service.key_variable(os.environ))
+    if not key:
+        raise UsageError(f"there is no key for {service.title}: set {service.key_variables[0]}", code="missing_api_key")
+    base = url or os.environ.get(service.base_url_variable) or _HOSTS[provider]
+    proxy = _Proxy(provider, Path(folder), re.sub("^http", "ws", base), key, runtime or Runtime())
+    async with await _listen(proxy, port) as server:
+        if on_ready is not None:
+            on_ready(int(next(iter(server.sockets)).getsockname()[1]))
+        await asyncio.get_running_loop().create_future()
+
+
+async def _listen(proxy: _Proxy, port: int) -> Server:
+    return await serve(
+        proxy.serve,
+        "127.0.0.1",
+        port,
+        process_request=proxy.admit,
+        select_subprotocol=proxy.choose_protocol,
+        compression=None,
+        max_size=None,
+        ping_interval=None,
+        close_timeout=2,
+        logger=_QUIET,
+    )
+
+
+class _Proxy:
+    def __init__(self, provider: Provider, folder: Path, base: str, key: str, runtime: Runtime) -> None:
+        self._provider = provider
+        self._folder = folder
+        self._base = urlsplit(base)
+        self._key = key
+        self._runtime = runtime
+
+    def admit(self, client: ServerConnection, request: Request) -> Response | None:
+        """Pages of other sites could reach loopback, too: they name themselves."""
+        origin = request.headers.get("Origin")
+        if origin is None or _LOCAL_PAGE.fullmatch(origin):
+            return None
+        return client.respond(HTTPStatus.FORBIDDEN, "pages of other sites may not use this proxy\n")
+
+    def choose_protocol(self, client: ServerConnection, offered: Any) -> Subprotocol | None:
+        """The first that is no key in disguise."""
+        return next((name for name in offered if not _SECRET_PROTOCOL.search(name)), None)
+
+    async def serve(self, client: ServerConnection) -> None:
+        """One client, from its first frame to the last of either side."""
+        assert client.request is not None
+        began_s = self._runtime.now()
+        try:
+            # Gemini's clients name their model in the first frame, the others in the address.
+            first = await client.recv() if self._provider == "gemini" else None
+        except ConnectionClosed:
+            return
+        recorder = CassetteRecorder(
+            self._next_folder(), self._header(client.request, first), now=self._runtime.now, secrets=[self._key]
+        )
+        try:
+            await self._relay(client, recorder, first)
+        finally:
+            recorder.close()
+            logger.info("recorded %s: duration_s=%.1f", recorder.folder.name, self._runtime.now() - began_s)
+
+    async def _relay(self, client: ServerConnection, recorder: CassetteRecorder, first: str | bytes | None) -> None:
+        recorder.dialling()
+        try:
+            provider = await self._dial(client)
+        except (OSError, WebSocketException) as error:
+            status = f"HTTP {error.response.status_code}" if isinstance(error, InvalidStatus) else type(error).__name__
+            recorder.refused("provider_refused", status, retryable=not isinstance(error, InvalidStatus))
+            await client.close(_INTERNAL, f"the provider refused the connection: {status}")
+            return
+        recorder.opened()
+        async with provider:
+            if first is not None:
+                recorder.frame("sent", first)
+                await provider.send(first)
+            ways = {
+                asyncio.ensure_future(_pump(client, provider, recorder, "sent")),
+                asyncio.ensure_future(_pump(provider, client, recorder, "received")),
+            }
+            try:
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+                left_first = client.close_code is not None and provider.close_code is None
+                source, target = (client, provider) if left_first else (provider, client)
+                code, reason = source.close_code or _GONE, source.close_reason or ""
+                recorder.closed("us" if left_first else "them", code, reason)
+                await target.close(_sendable(code), reason)
+            finally:
+                for way in ways:
+                    way.cancel()
+                await asyncio.gather(*ways, return_exceptions=True)
+
+    async def _dial(self, client: ServerConnection) -> ClientConnection:
+        request = client.request
+        assert request is not None
+        parts = urlsplit(request.path)
+        query = [(name, value) for name, value in parse_qsl(parts.query) if name.lower() not in _SECRET_QUERY]
+        target = urlunsplit((self._base.scheme, self._base.netloc, parts.path, urlencode(query), ""))
+        headers = [
+            (name, value)
+            for name, value in request.headers.raw_items()
+            if name.lower() not in _KEYS | _OWN and not name.lower().startswith("sec-websocket-")
+        ]
+        own = ("x-goog-api-key", self._key) if self._provider == "gemini" else ("Authorization", f"Bearer {self._key}")
+        return await connect(
+            target,
+            additional_headers=[*headers, own],
+            subprotocols=[client.subprotocol] if client.subprotocol else None,
+            compression=None,
+            max_size=None,
+            close_timeout=2,
+            logger=_QUIET,
+        )
+
+    def _header(self, request: Request, first: str | bytes | None) -> Header:
+        model = _model_of_setup(first) if first is not None else _model_of_query(request.path)
+        profile = _PROFILES[self._provider](model)
+        return Header(
+            version=VERSION,
+            provider=self._provider,
+            model=model,
+            rates_hz=Rates(sent=profile.input_rate_hz, received=profile.output_rate_hz),
+            recorded_at=iso(self._runtime.wall_now()),
+        )
+
+    def _next_folder(self) -> Path:
+        number = 1
+        while (self._folder / f"call-{number}").exists():
+            number += 1
+        folder = self._folder / f"call-{number}"
+        folder.mkdir(parents=True)
+        return folder
+
+
+async def _pump(
+    source: ServerConnection | ClientConnection,
+    target: ServerConnection | ClientConnection,
+    recorder: CassetteRecorder,
+    direction: Direction,
+) -> None:
+    """Pass every message on, until either side is gone."""
+    try:
+        async for message in source:
+            recorder.frame(direction, message)
+            await target.send(message)
+    except ConnectionClosed:
+        pass  # `_relay` asks both sides how they ended
+
+
+def _sendable(code: int) -> int:
+    """A close code that may stand in a frame."""
+    if code == _NO_STATUS:
+        return _NORMAL
+    return code if code in {1000, 1001, 1002, 1003, *range(1007, 1015)} or 3000 <= code < 5000 else _INTERNAL
+
+
+def _model_of_query(path: str) -> str:
+    return dict(parse_qsl(urlsplit(path).query)).get("model", "")
+
+
+def _model_of_setup(first: str | bytes) -> str:
+    """`models/gemini-...` as Gemini's first frame names it."""
+    try:
+        setup = json.loads(first)["setup"]
+        return unquote(cast(str, setup["model"])).removeprefix("models/")
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return ""
