@@ -15,7 +15,7 @@ from realtime.agent import RealtimeAgent
 from realtime.event import ClientEvents
 from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock
-from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak
+from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step
 from realtime.server.plan import load_make_agent
 from realtime.server.sockets import make_agent_of
 from tests.model.emulator import Emulator
@@ -94,7 +94,7 @@ async def test_an_agent_of_ones_own_uses_its_tool() -> None:
     result = await made.toolkit.run(ToolCallBlock(id="t1", name="find_order", input='{"number": 42}'))
     assert "Order 42 was shipped" in result.output_text()
 
-    script = [Expect(object), CallTools((("find_order", {"number": 42}),)), Expect(object), Speak("Shipped.", 0.1)]
+    script: list[Step] = [Expect(object), CallTools((("find_order", {"number": 42}),)), Expect(object), Speak("Shipped.", 0.1)]
     model = ScriptedModel(script, profile=PROFILE, strict=False)
     agents = iter([RealtimeAgent(made.name, made.sys_prompt, model, toolkit=made.toolkit)])
     async with serving(lambda: next(agents)) as place, place.client() as client:
