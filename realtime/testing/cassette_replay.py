@@ -58,6 +58,8 @@ _MODELS: dict[str, type[OpenAIRealtimeModel | GeminiRealtimeModel | DashScopeRea
 _NO_KEY = "cassette"
 _INSTANT_S = 1e-6
 """Closer times are one: loops round theirs."""
+_LEFT = "the replay has left the recording"
+"""Without the difference, which quotes what was said: this may reach logs and clients."""
 _POLICY_VIOLATION, _LOST, _NORMAL = 1008, 1006, 1000
 
 
@@ -92,8 +94,7 @@ class Replay:
                 self.fail(f"{text}. {AS_RECORDED}")
             self.extra.append(text)
         if self.failure is not None or number > len(self._plan):
-            # Without the diff, which quotes what was said: this text may reach logs and clients.
-            raise ProviderError("the replay has left the recording", code="cassette_drift")
+            raise ProviderError(_LEFT, code="cassette_drift")
         plan = self._plan[number - 1]
         begun = cast(LinkLine, self.cassette.lines[plan[0]])
         leg = _Leg(self, receiver, plan)
@@ -172,7 +173,7 @@ class _Leg:
         else:
             self._control(body)
         if self._replay.failure is not None:
-            self._loop.call_soon(self._end, _POLICY_VIOLATION, "the replay has left the recording")
+            self._loop.call_soon(self._end, _POLICY_VIOLATION, _LEFT)
             return
         self._wake_at(self._loop.time())
 
@@ -388,12 +389,17 @@ class RecordedModel(RealtimeModel):
         return self._below.profile
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
-        """See `RealtimeModel.connect`."""
+        """See `RealtimeModel.connect`. Where the opening frames drift, the error has the code `cassette_drift`."""
         replay = Replay(self._cassette, **self._rules)
         self.replays.append(replay)
         model = copy.copy(self._below)
         model.dial = replay.dial
-        return await model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
+        try:
+            return await model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
+        except ProviderError:
+            if replay.failure is None:
+                raise
+            raise ProviderError(_LEFT, code="cassette_drift") from replay.failure
 
     def check(self) -> None:
         """Raises CassetteDrift where a strict replay left the recording, or ended before everything had been sent."""

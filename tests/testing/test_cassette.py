@@ -12,7 +12,7 @@ import msgspec
 import pytest
 import soundfile
 
-from realtime.errors import UsageError
+from realtime.errors import ProviderError, UsageError
 from realtime.event import ModelEvents
 from realtime.model.base import AudioAppend, ItemCreate, ResponseCreate
 from realtime.model.choose import open_model
@@ -131,6 +131,17 @@ def test_a_drift_ends_the_session_with_its_own_code(fake: Fake, cassettes: Any) 
     assert all("What?" not in error.message for error in errors)
     assert ended.reason != "closed"
     with pytest.raises(CassetteDrift):
+        model.check()
+
+
+@each
+def test_a_drift_in_the_opening_frames_is_told_by_connect(fake: Fake, cassettes: Any) -> None:
+    model = recorded_model(cassettes[fake.name][0])
+    with pytest.raises(ProviderError, match="the replay has left the recording") as caught:
+        clock.run(run(fake, model, client, msgspec.structs.replace(SETTINGS, instructions="Be long.")))
+    assert caught.value.code == "cassette_drift"
+    assert "Be long." in str(caught.value.__cause__)
+    with pytest.raises(CassetteDrift, match=r"Be brief\."):
         model.check()
 
 
