@@ -94,7 +94,8 @@ async def test_an_agent_of_ones_own_uses_its_tool() -> None:
     result = await made.toolkit.run(ToolCallBlock(id="t1", name="find_order", input='{"number": 42}'))
     assert "Order 42 was shipped" in result.output_text()
 
-    script: list[Step] = [Expect(object), CallTools((("find_order", {"number": 42}),)), Expect(object), Speak("Shipped.", 0.1)]
+    find = CallTools((("find_order", {"number": 42}),))
+    script: list[Step] = [Expect(object), find, Expect(object), Speak("Shipped.", 0.1)]
     model = ScriptedModel(script, profile=PROFILE, strict=False)
     agents = iter([RealtimeAgent(made.name, made.sys_prompt, model, toolkit=made.toolkit)])
     async with serving(lambda: next(agents)) as place, place.client() as client:
