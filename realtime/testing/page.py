@@ -12,6 +12,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, Literal, NamedTuple
 
@@ -42,7 +43,7 @@ Client = Literal["realtime.v1", "json", "agentscope1"]
 
 
 class Received(NamedTuple):
-    """An event as it came to the page, at `at_ms` of the call. Of audio it holds `n_samples` in place of the sound."""
+    """An event as it came, at `at_ms` of the call. Of audio it holds `n_samples` in place of the sound."""
 
     at_ms: float
     event: Event
@@ -107,8 +108,17 @@ class Page:
         self.call_began_s = 0.0
         """The loop's time at 0 ms of the call."""
         self.on_change: Callable[[], None] = lambda: None
-        self._app, self._query, self._direct, self._tap = app, query, direct, tap
-        self._path = f"/ws/{name}/{session_id}"
+        self._make_pair = partial(
+            SocketPair,
+            app,
+            f"/ws/{name}/{session_id}",
+            subprotocols=() if client == "agentscope1" else (SUBPROTOCOL,),
+            query=query,
+            direct=direct,
+            tap=tap,
+            on_frame=self._receive,
+            on_close=self._closed,
+        )
         self._config = config or {}
         self._aligned = aligned
         chance = Random(f"{seed} {name}")
@@ -124,6 +134,7 @@ class Page:
         self._token: str | None = None
         self._last_seq = 0
         self._ended = False
+        self._refusal: str | None = None
         self._parts: dict[int, Speech] = {}
         self._indexes: dict[str, int] = {}
         self._cursors: dict[str, int] = {}
@@ -181,11 +192,7 @@ class Page:
         """End the call, wait until the server says that it is over, and `close`."""
         if not self.is_over and self._line == "open":
             self.send({"type": "client_session_end"})
-            try:
-                async with asyncio.timeout(ANSWER_TIME_S):
-                    await self._settle()
-            except TimeoutError:
-                raise ScriptFailure(f"the server did not end the call of {self.name}") from None
+            await self._settle("client_session_end")
         await self.close()
 
     async def close(self) -> None:
@@ -242,36 +249,28 @@ class Page:
         lost.lose()
 
     async def _connect(self, first: Event, line: Literal["asking", "open"]) -> None:
-        subprotocols = () if self.client == "agentscope1" else (SUBPROTOCOL,)
-        pair = SocketPair(
-            self._app,
-            self._path,
-            subprotocols=subprotocols,
-            query=self._query,
-            direct=self._direct,
-            tap=self._tap,
-            on_frame=self._receive,
-            on_close=self._closed,
-        )
+        pair = self._make_pair()
         self._pairs.append(pair)
+        self._refusal = None
         await pair.open()
         self._line = line
         self._put(json.dumps(first), is_audio=False)
-        try:
-            async with asyncio.timeout(ANSWER_TIME_S):
-                await self._settle()
-        except TimeoutError:
-            raise ScriptFailure(f"the server did not answer the {first['type']} of {self.name}") from None
-        if self.is_over or self._line != "open":
-            why = next((e for e in reversed(self.events) if e["type"] in ("agent_error", "error")), None)
-            told = f"{why.get('code')}: {why.get('message')}" if why is not None else f"{self.closed_with}"
-            raise ScriptFailure(f"the server refused the {first['type']} of {self.name} ({told})")
+        await self._settle(first["type"])
+        self._raise_refusal(first["type"])
 
-    async def _settle(self) -> None:
-        """Wait until what was asked of the server is done or refused."""
+    def _raise_refusal(self, asked: str) -> None:
+        if self._refusal is not None or self.is_over:
+            why = self._refusal or f"closed with {self.closed_with}"
+            raise ScriptFailure(f"the server refused the {asked} of {self.name} ({why})")
+
+    async def _settle(self, asked: str) -> None:
+        """Wait until what was asked of the server is done or refused. Raises ScriptFailure where it does not answer."""
         self._settled = self._loop.create_future()
         try:
-            await self._settled
+            async with asyncio.timeout(ANSWER_TIME_S):
+                await self._settled
+        except TimeoutError:
+            raise ScriptFailure(f"the server did not answer the {asked} of {self.name}") from None
         finally:
             self._settled = None
 
@@ -354,7 +353,8 @@ class Page:
             case "server_session_ended":
                 self._ended = True
                 self._have_settled()
-            case "agent_error" if self._frame_timer is None or self._line == "asking":
+            case "agent_error" if self._settled is not None and (self._line == "asking" or not self.call_id):
+                self._refusal = f"{event['code']}: {event['message']}"
                 self._have_settled()
         self.received.append(Received(self.ms(now), event))
 
