@@ -146,7 +146,10 @@ class Cassette:
         if line.text is not None:
             return line.text.encode(), not line.binary
         whole = self.full_frame(line.frame if frame is msgspec.UNSET else frame)
-        return dump(whole).encode(), not line.binary
+        try:
+            return msgspec.json.encode(whole), not line.binary
+        except UnicodeEncodeError:
+            return dump(whole).encode(), not line.binary  # half a surrogate pair: it was escaped
 
 
 def read_cassette(path: str | Path) -> Cassette:

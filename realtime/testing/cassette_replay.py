@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -165,7 +164,7 @@ class _Leg:
         if not self._is_open:
             return
         try:
-            body = json.loads(frame)
+            body = msgspec.json.decode(frame)
         except ValueError:
             body = None
         if is_speech(body):
@@ -291,7 +290,7 @@ class _Leg:
                 self._give(line)
 
     def _passes(self, number: int, at_ms: int, due_s: float) -> bool:
-        """Whether what we sent has come as far as this line of the recording. Then the next lines count from when that was sent."""
+        """Whether what we sent has come as far as this line of the recording: the next lines count from then on."""
         now_s = self._loop.time()
         if self._speaks[number]:
             if self._replay.strict:

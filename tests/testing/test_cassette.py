@@ -14,8 +14,9 @@ import soundfile
 
 from realtime.errors import ProviderError, UsageError
 from realtime.event import ModelEvents
-from realtime.model.base import AudioAppend, ItemCreate, ResponseCreate
+from realtime.model.base import Address, AudioAppend, ItemCreate, ResponseCreate
 from realtime.model.choose import open_model
+from realtime.model.wire import Link, Receiver, WireLimits, dial_websocket
 from realtime.testing import clock
 from realtime.testing.cassette_record import RecordingModel
 from realtime.testing.cassette_replay import CassetteDrift, RecordedModel, recorded_model
@@ -177,7 +178,7 @@ def test_other_audio_passes_by_position_and_fails_by_content(cassettes: Any) -> 
         made.connection.send(AudioAppend(tone(24_000, SPEECH_MS, hz=500.0)))
 
     for audio in ("position", "content"):
-        model = recorded_model(folder, audio=audio)  # type: ignore[arg-type]
+        model = recorded_model(folder, audio=audio)
         clock.run(run(OPENAI, model, hum))
         with pytest.raises(
             CassetteDrift, match="audio sent on this link differs" if audio == "content" else "not sent"
@@ -245,6 +246,26 @@ async def client_until_asked(made: Talk) -> None:
     made.connection.send(AudioAppend(tone(24_000, SPEECH_MS)))
     made.connection.send(ItemCreate(text("item_q", "What time is it?")))
     made.connection.send(ResponseCreate())
+
+
+@each
+def test_a_link_that_was_refused_is_refused_again(fake: Fake, tmp_path: Path) -> None:
+    count = 0
+
+    async def dial(address: Address, receiver: Receiver, limits: WireLimits) -> Link:
+        nonlocal count
+        count += 1
+        if count == 2:
+            raise ProviderError("the service is busy", code="provider_unavailable", retryable=True)
+        return await dial_websocket(address, receiver, limits)
+
+    recorded = asyncio.run(record(fake, tmp_path / "cassette", dial=dial))
+    model = recorded_model(tmp_path / "cassette", limits=LIMITS)
+    replayed = replay(fake, model)
+    model.check()
+    assert timeless(replayed) == timeless(recorded)
+    tries = [event for event in replayed if isinstance(event, ModelEvents.ModelReconnectingEvent)]
+    assert [event.reason for event in tries][1:] == ["provider_unavailable"]
 
 
 def test_a_model_without_a_socket_has_nothing_to_record(tmp_path: Path) -> None:

@@ -47,7 +47,8 @@ async def proxy(fake: Fake, listening: Any, folder: Path) -> AsyncIterator[str]:
         )
     )
     try:
-        await asyncio.wait([running, ready], return_when=asyncio.FIRST_COMPLETED)
+        both: list[asyncio.Future[Any]] = [running, ready]
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             await running
         yield f"http://127.0.0.1:{ready.result()}"
@@ -177,7 +178,12 @@ async def test_without_a_key_it_does_not_begin(tmp_path: Path, monkeypatch: pyte
 
 async def test_binary_and_broken_frames_are_kept_as_they_came(tmp_path: Path) -> None:
     fake = FAKES[0]
-    said = ["{broken", b"\xff\x00\xfe", b'{"type":"odd"}', json.dumps({"type": "odd", "text": "\ud800 \u2028"})]
+    said: list[str | bytes] = [
+        "{broken",
+        b"\xff\x00\xfe",
+        b'{"type":"odd"}',
+        json.dumps({"type": "odd", "text": "\ud800 \u2028"}),
+    ]
     async with (
         Emulator() as listening,
         proxy(fake, listening, tmp_path) as url,
