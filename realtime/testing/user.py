@@ -38,6 +38,8 @@ MOMENT_S = 1e-6
 SHOWN_EVENTS = 8
 _NEW_ANSWER = ("client_text_append", "client_response_create")
 """Events after which what comes next is the answer to them."""
+_UNTOLD = ("server_audio_received", "agent_response_audio_delta", "agent_response_audio_transcript_delta")
+"""What comes so often that it would hide the rest."""
 
 
 class User:
@@ -236,7 +238,7 @@ class User:
         return None
 
     def _last_events(self) -> str:
-        shown = self._page.received[-SHOWN_EVENTS:]
+        shown = [one for one in self._page.received if one.event["type"] not in _UNTOLD][-SHOWN_EVENTS:]
         lines = [f"\n  {one.at_ms:>8.0f} ms  {one.event['type']} {_ids(one.event)}".rstrip() for one in shown]
         return f"; the last events were{''.join(lines)}" if lines else ""
 
