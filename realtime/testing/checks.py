@@ -293,12 +293,16 @@ class Run(Fluent):
         """Every spoken item of the conversation holds the words that reached the ear: no more, and no fewer.
 
         `within_ms` is how exactly it is known when a word is said. What was still to be heard when the call ended, or
-        when the last user left, is not held against it.
+        when the last user left, is not held against it; nor is an answer that was undone since the user's turn had
+        ended in haste (`hasty_turn`): its first moments may have been heard.
         """
         self.must_know_ears("what was heard")
         last_ms = max((one.from_ms + one.ms for one in self.record.played), default=0.0)
+        undone = {cut.speech.item_id for one in self.reading.flushes if not one.number for cut in one.items}
         for speech in self.speeches:
             if speech.written or self.reading.is_out_of_band(speech) or not speech.words.audio_ms:
+                continue
+            if speech.withdrawn and speech.item_id in undone:
                 continue
             ends_ms = [one.from_ms + one.ms for one in speech.played]
             over = speech.gone_seq == 0 and (not ends_ms or max(ends_ms) >= last_ms)

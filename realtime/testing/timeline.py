@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from realtime.event import server as s
 from realtime.testing.reading import Reading
-from realtime.testing.turns import UserTurn
 from realtime.testing.record import CallRecord
+from realtime.testing.turns import UserTurn
 from realtime.testing.words import shortened
 
 WIDTH = 110

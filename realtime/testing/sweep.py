@@ -1,0 +1,219 @@
+"""The barge-in sweep: interrupt a reply every 100 ms of its length, and see that some rules hold wherever it is cut.
+
+    sweep = await barge_in_sweep("fixtures/calls/refund", agent=support_agent)
+    sweep.raise_for_failures()
+
+The rules: nothing is to be heard after the flush; the conversation holds what was heard; every tool call has its
+result; the interruption is noticed and answered, and the call ends as it should.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from realtime.event import server as s
+from realtime.testing.call import play
+from realtime.testing.case import CASE_FILE, Case, Person, load_case
+from realtime.testing.checks import Run
+from realtime.testing.errors import CaseError, ScriptFailure
+from realtime.testing.failing import CheckFailed, Fluent, counted
+from realtime.testing.record import CallRecord
+from realtime.testing.stand_in import Say, StandIn
+from realtime.testing.steps import BargeIn, Speak, Step, Type, WaitUntilHeard
+
+EVERY_MS = 100
+MAX_LISTED = 20
+"""So many failures are listed; the rest is counted."""
+AFTERWARDS = Say("Yes, please?", ms=600)
+"""What a model of the case answers to an interruption for which it has no answer of its own."""
+
+Check = Callable[[Run], object]
+PlayOnce = Callable[[Case, Path], Awaitable[CallRecord]]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepFailure:
+    """An interruption that broke a rule."""
+
+    after_ms: int
+    """So much of the reply had been heard when the user began."""
+    error: AssertionError
+    """`CheckFailed` with its timeline, or `ScriptFailure` where the call could not go on."""
+    record: CallRecord | None
+    """The run; None where it did not come to its end."""
+
+    @property
+    def finding(self) -> str:
+        """What was wrong, in a sentence."""
+        return self.error.finding if isinstance(self.error, CheckFailed) else str(self.error).partition("\n")[0]
+
+
+class Sweep(Fluent):
+    """What came of all the interruptions. Of runs that kept the rules nothing is held."""
+
+    def __init__(self, name: str, length_ms: float, places_ms: Sequence[int], failures: Sequence[SweepFailure]) -> None:
+        self.name = name
+        self.length_ms = length_ms
+        """How long the reply is that was interrupted."""
+        self.places_ms = tuple(places_ms)
+        """Where it was."""
+        self.failures = tuple(failures)
+
+    def __repr__(self) -> str:
+        return f"Sweep({self.name!r}, {len(self.places_ms)} runs, {len(self.failures)} failures)"
+
+    def raise_for_failures(self) -> Sweep:
+        """Raises CheckFailed where an interruption broke a rule: each with its place, the first with its timeline."""
+        if not self.failures:
+            return self
+        first = self.failures[0]
+        broke = len({failure.after_ms for failure in self.failures})
+        finding = (
+            f"{broke} of {counted(len(self.places_ms), 'interruption')} of a reply of {self.length_ms / 1000:.1f} s "
+            f"broke a rule."
+        )
+        lines = [f"  after {one.after_ms:>6,} ms: {one.finding}" for one in self.failures[:MAX_LISTED]]
+        if len(self.failures) > MAX_LISTED:
+            lines.append(f"  ... and {len(self.failures) - MAX_LISTED} more")
+        lines += ["", f"The one after {first.after_ms:,} ms:"]
+        details = "\n".join(lines)
+        if isinstance(first.error, CheckFailed):
+            raise CheckFailed(finding, first.error.timeline, first.error.places_ms, details)
+        raise CheckFailed(finding, str(first.error), (), details)
+
+
+async def barge_in_sweep(
+    source: str | Path | Case,
+    *,
+    speech: Speak | None = None,
+    reply: int = 1,
+    every_ms: int = EVERY_MS,
+    checks: Sequence[Check] = (),
+    folder: str | Path | None = None,
+    play_once: PlayOnce | None = None,
+    **options: Any,
+) -> Sweep:
+    """Interrupt the same reply at 0 ms, `every_ms`, twice that and so on of what is heard of it, each in a call of its
+    own, and check the rules.
+
+    `reply` is the answer to so many steps of speaking or typing of the case's first user, from 1; 0 is what the agent
+    says by itself. The script is followed up to it, then `speech` (else that of the case's first barge-in, else what is
+    said first) interrupts, its answer is heard, and the user leaves. `checks` are rules of your own. `options` are
+    those of `play`; a model that is given as an object has to begin anew with each connection. `play_once` runs a case
+    in another way.
+
+    A model in the case that has no answer to the interruption says `AFTERWARDS`. Raises CaseError where the case cannot
+    be run, or has no such reply; ValueError where `every_ms` is not positive.
+    """
+    if every_ms <= 0:
+        raise ValueError(f"every_ms has to be positive, not {every_ms}")
+    case, where = load_case(source) if isinstance(source, str | Path) else (source, Path.cwd())
+    where = where if folder is None else Path(folder)
+    once = play_once or partial(_play, {"frames": False, **options})
+    before, speech = _script(case, where, reply, speech)
+    case = _able_to_answer(case, where)
+    whole = await once(_with_steps(case, (*before, WaitUntilHeard())), where)
+    length_ms = _length_ms(whole)
+    if not length_ms:
+        raise CaseError(where / CASE_FILE, f"nothing is heard of reply {reply}", "Choose another reply to interrupt.")
+    places_ms = range(0, int(length_ms), every_ms)
+    failures: list[SweepFailure] = []
+    for after_ms in places_ms:
+        steps = (*before, BargeIn(speech, after_ms=after_ms), WaitUntilHeard())
+        try:
+            record = await once(_with_steps(case, steps), where)
+        except ScriptFailure as failure:
+            failures.append(SweepFailure(after_ms, failure, None))
+            continue
+        failures += [SweepFailure(after_ms, error, record) for error in _broken(Run(record), checks)]
+    return Sweep(case.name, length_ms, places_ms, failures)
+
+
+async def _play(options: dict[str, Any], case: Case, folder: Path) -> CallRecord:
+    return await play(case, folder=folder, **options)
+
+
+def _script(case: Case, where: Path, reply: int, speech: Speak | None) -> tuple[tuple[Step, ...], Speak]:
+    """The steps that lead to the reply, and what interrupts it."""
+    steps = case.users[0].steps
+    acts = [place for place, step in enumerate(steps) if isinstance(step, Speak | BargeIn | Type)]
+    if not 0 <= reply <= len(acts):
+        remedy = f"Choose a reply from 0 to {len(acts)}."
+        raise CaseError(where / CASE_FILE, f"there is no reply {reply}", remedy, place=f"users, {case.users[0].name}")
+    if speech is None:
+        interrupting = [step.speech for step in steps if isinstance(step, BargeIn)]
+        spoken = [step for step in steps if isinstance(step, Speak)]
+        speech = next(iter((*interrupting, *spoken)), None)
+    if speech is None:
+        raise CaseError(where / CASE_FILE, "nobody speaks in it", "Give barge_in_sweep the speech that interrupts.")
+    return steps[: acts[reply - 1] + 1] if reply else (), speech
+
+
+def _with_steps(case: Case, steps: tuple[Step, ...]) -> Case:
+    first, *others = case.users
+    person: Person = msgspec.structs.replace(first, steps=steps)
+    return msgspec.structs.replace(case, users=(person, *others))
+
+
+def _able_to_answer(case: Case, where: Path) -> Case:
+    models: dict[str, StandIn] = {}
+    for name, model in case.models.items():
+        if model.turns == "positions":
+            problem = "its model hears at fixed positions, and would not hear an interruption elsewhere"
+            remedy = 'Set "turns" to "detector", or give barge_in_sweep a model.'
+            raise CaseError(where / CASE_FILE, problem, remedy, place=f"models, {name}")
+        models[name] = msgspec.structs.replace(model, otherwise=model.otherwise or AFTERWARDS)
+    return msgspec.structs.replace(case, models=models)
+
+
+def _length_ms(record: CallRecord) -> float:
+    """How much is heard of the answer to the last turn."""
+    reading = Run(record).reading
+    last = len(reading.turns)
+    ids = {response.id for response in reading.responses if response.turn == last}
+    return sum(speech.heard_ms for speech in reading.speeches if speech.response_id in ids)
+
+
+def _broken(run: Run, checks: Sequence[Check]) -> list[AssertionError]:
+    """The rules that do not hold."""
+    rules: tuple[Check, ...] = (
+        Run.nothing_after_flush,
+        Run.transcript_equals_heard,
+        _cut_where_heard,
+        Run.tools_answered,
+        _goes_on,
+        *checks,
+    )
+    broken: list[AssertionError] = []
+    for rule in rules:
+        try:
+            rule(run)
+        except AssertionError as error:
+            broken.append(error)
+    return broken
+
+
+def _cut_where_heard(run: Run) -> None:
+    for number in range(1, len(run.interruptions) + 1):
+        run.barge_in(number).transcript_cut_at_heard_word()
+
+
+def _goes_on(run: Run) -> None:
+    """The call is not dead: who interrupts is heard and answered, and the call ends."""
+    spoken = run.record.spoken[-1]
+    turn = next((one for one in reversed(run.user_turns) if not one.typed and one.to_ms > spoken.from_ms), None)
+    if turn is None:
+        run.fail("The interruption was not noticed: no turn of the user came of it.", spoken.from_ms)
+    if turn.ended_ms is None:
+        run.fail("The turn that interrupted never ended.", turn.from_ms)
+    said = {speech.response_id for speech in run.speeches if speech.played or (speech.written and speech.text)}
+    if not any(answer.created_seq > turn.ended_seq and answer.id in said for answer in run.responses):
+        run.fail("The interruption was never answered.", turn.ended_ms)
+    if not any(isinstance(entry, s.ServerSessionEndedEvent) for entry in run.record.entries):
+        run.fail("The call did not end.", float(run.record.duration_ms))
