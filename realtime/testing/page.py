@@ -311,11 +311,11 @@ class Page:
         now = self._loop.time()
         match kind:
             case "server_session_created":
-                self.call_id = event.get("call_id") or ""
                 if event.get("resume_token") is not None:
                     self._token = event["resume_token"]
-                if not self.call_began_s:
+                if not self.call_id:
                     # One that is told anew after coming back is that of the log.
+                    self.call_id = event.get("call_id") or ""
                     self.call_began_s = now - event.get("ts_ms", 0) / 1000
             case "server_session_resumed":
                 self._token = event["token"] or self._token

@@ -1,6 +1,7 @@
 """A scripted user in a call with the real application, in virtual time: what each step does, and how it fails."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -44,8 +45,8 @@ async def lookup(number: str) -> str:
 class Outcome:
     """What came of a script."""
 
-    def __init__(self, page: Page, user: User, said: list[tuple[str | None, str]], failure: Exception | None) -> None:
-        self.page, self.user, self.said, self.failure = page, user, said, failure
+    def __init__(self, page: Page, user: User, said: Sequence[tuple[str, str]], failure: Exception | None) -> None:
+        self.page, self.user, self.said, self.failure = page, user, list(said), failure
         self.spoken, self.marks = user.spoken, user.marks
 
     def at_ms(self, kind: str) -> list[float]:
