@@ -72,8 +72,10 @@ class HeardByAgent(Fluent):
     def wer_below(self, limit: float) -> HeardByAgent:
         """The share of words that were understood wrongly, missed or added is smaller. Case and punctuation do not
         count; in languages without spaces a character is a word. Needs `jiwer`."""
-        import jiwer
-
+        try:
+            import jiwer
+        except ImportError as error:
+            raise ImportError("the word error rate needs jiwer: pip install jiwer") from error
         reference, heard = self.reference, self.text
         if not reference:
             self._run.fail("The word error rate is not known: nobody wrote down what was said (Speak.text).")

@@ -252,6 +252,9 @@ class Run(Fluent):
             until_ms = response.done_ms
             if response.status != "cancelled" or until_ms is None or response.out_of_band:
                 continue
+            if response.first_audio_ms is None:
+                # One that was asked for before the interruption and began behind it.
+                continue
             if not any(response.created_ms <= one.flush_ms <= until_ms for one in self.reading.flushes):
                 self.fail(f"The model gave up its answer at {until_ms / 1000:.2f} s, though nobody asked.", until_ms)
         return self

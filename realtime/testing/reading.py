@@ -267,6 +267,7 @@ class Reading:
         """Positions in a client's audio become times of the call: the audio began when the quickest report of a voice
         came, less the time that a detector takes at least. Where the sound is there, it is looked at instead."""
         self._origin_ms = max(0.0, min((ts_ms - position_ms for ts_ms, position_ms in self._marks), default=0.0))
+        settled_ms = 0.0
         for turn in self.turns:
             if turn.typed:
                 self._place_typed(turn)
@@ -275,11 +276,13 @@ class Reading:
             from_known, to_known = turn.from_ms == turn.from_ms, turn.to_ms == turn.to_ms
             from_ms = turn.from_ms + self._origin_ms if from_known else end_ms
             to_ms = turn.to_ms + self._origin_ms if to_known else end_ms
-            spoken = [one for one in self.record.spoken if one.from_ms < to_ms + 1 and one.to_ms > from_ms - 1]
+            # Push-to-talk: only the end of the turn is in the log, some time after the voice.
+            since_ms = from_ms if from_known else settled_ms
+            spoken = [one for one in self.record.spoken if one.from_ms < to_ms and one.to_ms > since_ms]
+            settled_ms = max(settled_ms, end_ms)
             turn.who = self._names.get(turn.item_id) or (spoken[0].who if spoken else self._only_human())
             lane = self._lane_of(turn.who)
             if spoken and not from_known:
-                # Push-to-talk: only the end of the turn is in the log.
                 from_ms, to_ms = spoken[0].from_ms, min(end_ms, spoken[-1].to_ms)
             if lane is not None:
                 from_ms, to_ms = refine_voice(lane, from_ms, to_ms)

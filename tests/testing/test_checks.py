@@ -266,6 +266,19 @@ class TestInterruptions:
         found = failure(call.run().no_self_interruption)
         assert found.finding == "The model gave up its answer at 1.60 s, though nobody asked."
 
+    def test_an_answer_that_came_too_late_was_not_given_up(self) -> None:
+        call = support_call()
+        call.put(7_100, s.AgentResponseCreatedEvent(response_id="r9", agent_name="Friday"))
+        call.put(7_110, s.AgentResponseDoneEvent(response_id="r9", status="cancelled", agent_name="Friday"))
+        call.run().no_self_interruption()
+
+    def test_an_answer_in_haste_is_undone_though_its_beginning_was_heard(self) -> None:
+        call = Hand()
+        call.speaks(1_000, 2_000, "I would like", item="u1")
+        call.answers(2_600, "Yes please", response="r1", heard_ms=380)
+        call.put(3_130, s.ServerAudioFlushEvent(reason="hasty_turn"), s.AgentItemDeletedEvent(item_id="item_r1"))
+        call.run().transcript_equals_heard()
+
     def test_the_conversation_holds_words_that_nobody_heard(self) -> None:
         call = support_call()
         call.events = [one for one in call.events if not isinstance(one[1], s.AgentItemTruncatedEvent)]
@@ -327,6 +340,25 @@ class TestTimes:
         lane = Lane("Ann", "human", 16_000, pcm + bytes(32 * 10_000))
         turn = call.run(lanes=(lane,)).reading.turns[0]
         assert (turn.from_ms, turn.to_ms) == (920, 2_920)
+
+    def test_noise_hides_the_edges_of_a_voice(self) -> None:
+        lane = Lane("Ann", "human", 16_000, b"\x00\x20\x00\xe0" * 8 * 11_000)
+        turn = support_call().run(lanes=(lane,)).reading.turns[0]
+        assert (turn.from_ms, turn.to_ms) == (1_080, 3_080)
+
+    def test_where_the_page_ends_the_turn_the_voice_is_that_of_the_script(self) -> None:
+        call = Hand()
+        for number, from_ms in enumerate((1_000, 5_000), 1):
+            said = s.AgentInputCommittedEvent(item_id=f"u{number}", agent_name="Friday")
+            call.put(from_ms + 1_200, said)
+            call.answers(from_ms + 1_300, "Yes", response=f"r{number}", length_ms=500)
+            call.spoken.append(Spoken("Ann", from_ms, from_ms + 1_000, "Hello"))
+        run = call.run()
+        assert [(turn.who, turn.from_ms, turn.to_ms) for turn in run.user_turns] == [
+            ("Ann", 1_000, 2_000),
+            ("Ann", 5_000, 6_000),
+        ]
+        assert run.response_latency.values_ms == [450, 450]
 
     def test_a_long_silence_while_the_user_waits(self) -> None:
         found = failure(lambda: support_call().run().no_dead_air(longer_than_ms=900))
