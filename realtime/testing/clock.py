@@ -45,6 +45,9 @@ EPOCH_S = 1_767_225_600.0
 LIMIT_S = 86_400.0
 """The virtual time after which a loop gives up: a test that is stuck beside a heartbeat must end, too."""
 
+TURNS_LIMIT = 1_000_000
+"""How often a loop may turn at one instant before it gives up: what polls without waiting would never end."""
+
 REAL_LIMIT_S = 30.0
 """How long real work may really take before it is taken for stuck."""
 
@@ -80,6 +83,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._pools: dict[Executor | None, float] = {}
         self._in_flight: dict[RealWork, None] = {}
         self._ended: list[RealWork] = []
+        self._has_default_executor = False
         selector = _Selector(self)
         super().__init__(selector)
         selector.forget_own()
@@ -130,6 +134,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         Inside real work the job belongs to that: it is submitted to the real executor and costs nothing more.
         """
         if in_real_work():
+            self._has_default_executor = self._has_default_executor or executor is None
             return super().run_in_executor(executor, func, *args)
         worker = self._workers.setdefault(executor, _Worker(self, executor))
         future: asyncio.Future[T] = self.create_future()
@@ -137,7 +142,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return future
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 (asyncio's)
-        """As asyncio's. Only real work may have started a default executor, so ending it is real work, too."""
+        """As asyncio's. Only real work starts a default executor, and ending it is real work, too."""
+        if not self._has_default_executor:
+            return
         async with self.real_work(name="ending the default executor"):
             await super().shutdown_default_executor()
 
@@ -311,6 +318,7 @@ class _Selector(selectors.DefaultSelector):
         super().__init__()
         self._loop = loop
         self._undeclared: set[int] = set()
+        self._turns = 0
 
     def forget_own(self) -> None:
         """Take what is registered now (the loop's self-pipe) for the loop's own, not for something to wait for."""
@@ -336,7 +344,11 @@ class _Selector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         events = super().select(0)
         if events or (timeout is not None and timeout <= 0) or self._loop._wake_settling():
+            self._turns += 1
+            if self._turns > TURNS_LIMIT:
+                self._give_up()
             return events
+        self._turns = 0
         if self._loop._in_flight:
             return super().select(self._loop._real_time_left_s())
         if self._loop._deliver_ended():
@@ -351,6 +363,15 @@ class _Selector(selectors.DefaultSelector):
             raise DeadlockError(f"the test waits for something that will never happen: {self._loop._pending()}")
         self._loop._advance(timeout)
         return events
+
+    def _give_up(self) -> None:
+        """Raise DeadlockError, unless something of the real world may yet come and end the polling."""
+        self._turns = 0
+        if not (self._loop._in_flight or self._undeclared):
+            raise DeadlockError(
+                f"the loop has turned {TURNS_LIMIT:,} times at {self._loop.time():g} s: something goes on and on and "
+                f"waits for nothing; {self._loop._pending()}"
+            )
 
 
 class _When(float):

@@ -126,12 +126,16 @@ def _is_virtual(item: pytest.Item) -> bool:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, object]:
     """Mark what runs in virtual time for pytest-asyncio, before it looks: in strict mode nothing else would.
 
-    Each of these tests has a loop of its own, whatever the default, so that every call starts at 0.
+    Each of these tests has a loop of its own, whatever the default, so that every call starts at 0; a test that names
+    its `loop_scope` has what it asks for.
     """
     item = metafunc.definition
     wanted = _is_voice_test(item) or item.get_closest_marker("virtual_time") is not None
-    if wanted and _is_asyncio_usable(metafunc.config) and _is_async(item) and not item.get_closest_marker("asyncio"):
-        mark = pytest.mark.asyncio(loop_scope="function")
+    asked = item.get_closest_marker("asyncio")
+    settings: Mapping[str, Any] = {} if asked is None else asked.kwargs
+    is_scoped = "loop_scope" in settings or "scope" in settings
+    if wanted and not is_scoped and _is_asyncio_usable(metafunc.config) and _is_async(item):
+        mark = pytest.mark.asyncio(loop_scope="function", **settings)
         mark(getattr(item.obj, "__func__", item.obj))  # from where the tests made of this function take their markers
         item.add_marker(mark)
     return (yield)

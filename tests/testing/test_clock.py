@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime.testing import clock
 from realtime.testing.clock import EPOCH_S, DeadlockError, StuckWorkError, VirtualLoop, real_work, run
 
 DAY_S = 86_400.0
@@ -255,6 +256,31 @@ def test_a_heartbeat_does_not_keep_a_stuck_test_alive() -> None:
 
     with pytest.raises(DeadlockError, match=r"86400 s of virtual time have passed(.|\n)*wait_for_ever"):
         run(main())
+
+
+def test_a_test_that_polls_without_waiting_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "TURNS_LIMIT", 1_000)
+
+    answered = asyncio.Event()
+
+    def poll() -> None:
+        if not answered.is_set():
+            this_loop().call_soon(poll)
+
+    async def stuck() -> None:
+        poll()
+        await asyncio.Event().wait()
+
+    async def at_work() -> str:
+        async with real_work():
+            poll()
+            answer = await answer_of_a_thread("answer")
+            answered.set()
+        return answer
+
+    with pytest.raises(DeadlockError, match=r"turned 1,000 times at 0 s(.|\n)*stuck"):
+        run(stuck())
+    assert run(at_work()) == "answer"
 
 
 def test_the_loop_may_be_used_for_a_day() -> None:

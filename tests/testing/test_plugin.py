@@ -157,6 +157,7 @@ def test_a_call_has_its_own_loop_where_others_share_one(suite: pytest.Pytester) 
             assert is_virtual() and loop().time() == 0
             await asyncio.sleep(1)
 
+        @pytest.mark.asyncio
         async def test_other_call(voice_call):
             assert is_virtual() and loop().time() == 0
 
