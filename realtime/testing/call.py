@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -88,8 +89,8 @@ async def play(
     folder. `settings` are the server's. `frames` notes every frame on the wire, for the report. `record_to` is the
     folder for a cassette of what passes between the agent's model and its provider.
 
-    Raises CaseError for a case that cannot be run, ScriptFailure where a user waited in vain, and what the server
-    raised. Cancelling ends the call and leaves nothing behind.
+    Raises CaseError for a case that cannot be run, ScriptFailure (with the call up to there) where a user waited in
+    vain, and what the server raised. Cancelling ends the call and leaves nothing behind.
     """
     case, where = _case_of(source, folder)
     if len(case.users) > 1:
@@ -99,7 +100,7 @@ async def play(
     if isinstance(loop, VirtualLoop):
         for job, cost in (LOCAL_COSTS | case.costs).items():
             loop.declare_cost(job, cost)
-        runtime = Runtime.deterministic(loop.time, seed=case.seed)
+        runtime = _naming_apart(Runtime.deterministic(loop.time, seed=case.seed))
     else:
         runtime = Runtime.of_loop(loop)
     stage = _Stage(case, where, agent, model, tools, record_to)
@@ -119,35 +120,42 @@ async def play(
             client=person.client,
             config=case.config | (config or {}),
             seed=case.seed,
-            tap=(lambda direction, frame: wire.append((loop.time(), direction, person.name, frame)))
-            if frames
-            else None,
+            tap=note if frames else None,
         )
         user = User(person.name, page, person.steps, where)
+        failure: ScriptFailure | None = None
         try:
             async with asyncio.timeout(case.limit_s):
                 await page.join()
                 await user.run()
                 await page.leave()
         except TimeoutError:
-            raise ScriptFailure(f"the case did not end within {case.limit_s:g} s") from None
+            failure = ScriptFailure(f"the case did not end within {case.limit_s:g} s")
+        except ScriptFailure as error:
+            failure = error
         finally:
             await page.close()
     stage.raise_failures()
-    session = stage.sessions[0]
-    return CallRecord(
-        name=case.name,
-        entries=tuple(stage.logs[0].entries),
-        items=tuple(session.conversation.items()),
-        lanes=tuple(page.lanes()),
-        spoken=tuple(user.spoken),
-        played=tuple(page.played()),
-        marks=tuple(user.marks),
-        frames=_frames(page, wire, stage.model_frames),
-        late_samples=page.late_samples,
-        wall_s=time.perf_counter() - began_s,
-        folder=where,
-    )
+    record = None
+    if stage.sessions:
+        record = CallRecord(
+            name=case.name,
+            entries=tuple(stage.logs[0].entries),
+            items=tuple(stage.sessions[0].conversation.items()),
+            lanes=tuple(page.lanes()),
+            spoken=tuple(user.spoken),
+            played=tuple(page.played()),
+            marks=tuple(user.marks),
+            frames=_frames(page, wire, stage.model_frames),
+            late_samples=page.late_samples,
+            wall_s=time.perf_counter() - began_s,
+            folder=where,
+        )
+    if failure is not None or record is None:
+        failure = failure or ScriptFailure("the server made no call")
+        failure.record = record
+        raise failure
+    return record
 
 
 def _case_of(source: Source, folder: str | Path | None) -> tuple[Case, Path]:
@@ -158,6 +166,16 @@ def _case_of(source: Source, folder: str | Path | None) -> tuple[Case, Path]:
     if isinstance(source, Case):
         return source, where
     return Case(users=(Person(tuple(source)),), name="steps"), where
+
+
+def _naming_apart(runtime: Runtime) -> Runtime:
+    """The runtime, with ids such as `item_c4`: a model by a script counts `item_4` itself."""
+
+    def new_id(prefix: str) -> str:
+        kind, _, number = runtime.new_id(prefix).rpartition("_")
+        return f"{kind}_c{number}"
+
+    return replace(runtime, new_id=new_id)
 
 
 @asynccontextmanager

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from realtime.testing.record import CallRecord
 
 
 class CaseError(ValueError):
@@ -18,4 +22,9 @@ class CaseError(ValueError):
 
 
 class ScriptFailure(AssertionError):
-    """A step of a scripted user waited for something that did not happen in its time."""
+    """A step of a scripted user waited for something that did not happen in its time.
+
+    `record` is the call up to there, null where none was made: the report shows it.
+    """
+
+    record: CallRecord | None = None

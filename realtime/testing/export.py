@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from realtime.audio.files import write_flac
@@ -33,6 +34,8 @@ INPUT_FILE = "input.flac"
 OUTPUT_FILE = "output.flac"
 TAIL_MS = 1_500
 """How long the user of the case stays after the last thing that happened."""
+WITHDRAWN_MS = 100
+"""How much later than it was withdrawn an answer comes that nobody heard: a replay may be a frame or two late."""
 _NOT_FOR_A_CASE = ("recording", "model", "model_provider", "instructions")
 """Settings that the test decides: which agent is called, and that nothing is recorded of a test."""
 
@@ -51,6 +54,7 @@ class _Response:
     in_text: bool = False
     tools: list[ToolUse] = field(default_factory=list)
     done_ms: int = 0
+    cancelled: bool = False
 
     def answer(self, heard: Lane | None, where: dict[str, tuple[int, int]]) -> Answer:
         """The same, for a stand-in."""
@@ -84,17 +88,19 @@ class _Tape:
     responses: dict[str, _Response] = field(default_factory=dict)
     returned: dict[str, list[Returned]] = field(default_factory=dict)
     calls: dict[str, tuple[int, dict[str, Any]]] = field(default_factory=dict)
+    understood: dict[str, str] = field(default_factory=dict)
+    """What was understood of a turn so far, by its item."""
     asked_ms: int = 0
 
     def read(self, entry: Entry) -> None:
         match entry:
             case s.AgentInputStartedEvent(item_id=item_id, audio_start_ms=from_ms, ts_ms=ts_ms):
-                self.hears.append({"item_id": item_id, "from_ms": from_ms, "noticed_ms": ts_ms, "text": ""})
+                self.hears.append({"item_id": item_id, "from_ms": from_ms, "noticed_ms": ts_ms})
             case s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=to_ms, ts_ms=ts_ms):
                 self._turn(item_id).update(to_ms=to_ms, ended_ms=ts_ms)
                 self.asked_ms = ts_ms
             case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
-                self._turn(item_id)["text"] = text
+                self._understand(item_id, text)
             case s.AgentItemAddedEvent(item=item, ts_ms=ts_ms) if item.role == "user" and item.type == "message":
                 text = " ".join(part.text for part in item.content if part.text)
                 if text:
@@ -129,8 +135,9 @@ class _Tape:
                 )
                 self.returned.setdefault(result.name, []).append(returned)
                 self.asked_ms = ts_ms
-            case s.AgentResponseDoneEvent(response_id=response_id, ts_ms=ts_ms):
-                self._of(response_id).done_ms = ts_ms
+            case s.AgentResponseDoneEvent(response_id=response_id, status=status, ts_ms=ts_ms):
+                response = self._of(response_id)
+                response.done_ms, response.cancelled = ts_ms, status == "cancelled"
             case _:
                 pass
 
@@ -140,9 +147,17 @@ class _Tape:
     def _turn(self, item_id: str) -> dict[str, Any]:
         known = next((turn for turn in reversed(self.hears) if turn["item_id"] == item_id), None)
         if known is None:
-            known = {"item_id": item_id, "text": ""}
+            known = {"item_id": item_id}
             self.hears.append(known)
         return known
+
+    def _understand(self, item_id: str, text: str) -> None:
+        """Words of a turn. One whose end was undone has several parts, and each time tells the words of all so far."""
+        words = text.removeprefix(self.understood.get(item_id, "")).strip()
+        self.understood[item_id] = text
+        parts = [turn for turn in self.hears if turn["item_id"] == item_id and "ended_ms" in turn]
+        part = next((turn for turn in parts if "text" not in turn), None) or self._turn(item_id)
+        part["text"] = f"{part.get('text', '')} {words}".strip()
 
     def _sound(self, run: AudioRun) -> None:
         for response in reversed(self.responses.values()):
@@ -205,7 +220,7 @@ def export_case(
     if hears:
         pcm, rate_hz = _voice(human, hears, record.duration_ms)
         write_flac(folder / INPUT_FILE, pcm, rate_hz)
-        words = " ".join(hear.text for hear in hears)
+        words = " ".join(hear.text for hear in hears if hear.text)
         steps.append(Speak(INPUT_FILE, text=words or None, wait=False))
     steps += _typing(tape.typed, record.duration_ms)
     if agent is not None and agent.pcm:
@@ -214,7 +229,7 @@ def export_case(
     stand_in = StandIn(
         turns="none" if server_decides else "positions",
         hears=tuple(Hear(hear.text) for hear in hears) if server_decides else tuple(hears),
-        answers=tuple(one.answer(agent, heard) for one in tape.responses.values()),
+        answers=_answers(tape, agent, heard),
     )
     case = Case(
         users=(Person((*steps, Leave())),),
@@ -227,6 +242,22 @@ def export_case(
     )
     write_case(folder, case)
     return folder
+
+
+def _answers(tape: _Tape, agent: Lane | None, heard: dict[str, tuple[int, int]]) -> tuple[Answer, ...]:
+    """One for each time that the model was asked.
+
+    Of an answer that was withdrawn before its first sound nobody knows the words. It gets those of the next one, so
+    late that it is withdrawn again; once what is tested finds turns otherwise, it is the answer.
+    """
+    answers: list[Answer] = []
+    for one in reversed(tape.responses.values()):
+        answer = one.answer(agent, heard)
+        if isinstance(answer, Nothing) and one.cancelled and answers and isinstance(answers[-1], Say):
+            late_ms = one.done_ms - one.asked_ms + WITHDRAWN_MS
+            answer = msgspec.structs.replace(answers[-1], after_ms=max(answers[-1].after_ms, late_ms))
+        answers.append(answer)
+    return tuple(reversed(answers))
 
 
 def _expected(record: CallRecord, tape: _Tape) -> Expected:
@@ -243,10 +274,10 @@ def _expected(record: CallRecord, tape: _Tape) -> Expected:
 def _hear(turn: dict[str, Any], input_from_ms: int) -> Hear:
     """A turn by its positions in the recording, which begins when the call does."""
     if "from_ms" not in turn or "to_ms" not in turn:
-        return Hear(turn["text"])
+        return Hear(turn.get("text", ""))
     from_ms, to_ms = turn["from_ms"] + input_from_ms, turn["to_ms"] + input_from_ms
     noticed_ms, ended_ms = turn["noticed_ms"], turn["ended_ms"]
-    return Hear(turn["text"], from_ms, to_ms, max(from_ms, noticed_ms), max(to_ms, ended_ms))
+    return Hear(turn.get("text", ""), from_ms, to_ms, max(from_ms, noticed_ms), max(to_ms, ended_ms))
 
 
 def _voice(lane: Lane | None, hears: list[Hear], until_ms: int) -> tuple[bytes, int]:

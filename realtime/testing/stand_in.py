@@ -10,7 +10,8 @@ are taken in the order in which turns end; nothing is recognised, nothing is syn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, assert_never
 
@@ -145,7 +146,8 @@ class StandInModel(RealtimeModel):
     def __init__(self, what: StandIn, folder: Path, file: str = "case.json") -> None:
         self._what = what
         self._profile = MANUAL_PROFILE if what.turns == "none" else PROFILE
-        self._heard = iter(what.hears)
+        self._heard = deque(what.hears)
+        self._began_s: float | None = None
         self._sounds = {said: _sound(said, self._profile, folder) for said in _sayings(what)}
         self._answers = iter(what.answers)
         if what.turns == "positions":
@@ -165,18 +167,30 @@ class StandInModel(RealtimeModel):
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`."""
-        ear = _Ear(self, settings)
+        if self._began_s is None:
+            self._began_s = runtime.now()
+        began_s = self._began_s
+        ear = _Ear(self, settings, lambda: (runtime.now() - began_s) * 1000)
         model = ScriptedModel(ear.react, profile=self._profile)
         return await model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
 
     def next_words(self) -> str:
         """What was said in the turn that ended just now."""
-        hear = next(self._heard, None)
-        return "" if hear is None else hear.text
+        return self._heard.popleft().text if self._heard else ""
+
+    def words_until(self, now_ms: float) -> str:
+        """What was said in the turn that somebody else ended now, in ms of the call: where positions are known,
+        everything that began by then, so that turns found otherwise than they were have their words all the same."""
+        if self._what.turns != "positions":
+            return self.next_words()
+        words = []
+        while self._heard and (self._heard[0].from_ms or 0) <= now_ms:
+            words.append(self.next_words())
+        return " ".join(filter(None, words))
 
     def next_position(self) -> Hear | None:
         """The next turn by its positions."""
-        return next(self._heard, None) if self._what.turns == "positions" else None
+        return self._heard.popleft() if self._heard and self._what.turns == "positions" else None
 
     def detector(self, turn_detection: TurnDetection | str | None) -> Endpoint | None:
         """The detector of a connection; None where it has none, or somebody else decides."""
@@ -212,8 +226,9 @@ class StandInModel(RealtimeModel):
 class _Ear:
     """What one connection hears."""
 
-    def __init__(self, model: StandInModel, settings: Settings) -> None:
+    def __init__(self, model: StandInModel, settings: Settings, now_ms: Callable[[], float]) -> None:
         self._model = model
+        self._now_ms = now_ms
         self._endpoint = model.detector(settings.turn_detection)
         self._place = model.next_position() if settings.turn_detection != "none" else None
         self._noticed = False
@@ -226,7 +241,7 @@ class _Ear:
             case AudioAppend(pcm=pcm):
                 return [*self._hear(pcm)]
             case AudioCommit():
-                return [Transcribe(self._model.next_words())]
+                return [Transcribe(self._model.words_until(self._now_ms()))]
             case ResponseCreate():
                 return [*self._model.next_answer()]
             case SessionUpdate(settings=settings):
