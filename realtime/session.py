@@ -29,6 +29,7 @@ from realtime.state.log import AudioRun, Log
 from realtime.ticket import Ticket
 
 if TYPE_CHECKING:
+    from realtime.pipeline.seat import Seat
     from realtime.recording import Recorder
 
 __all__ = ["JSONSession", "Limits", "Session", "SessionBase", "queue_listener"]
@@ -64,7 +65,8 @@ class Limits:
 
 
 class Session:
-    """One call. `private` is the call around an agent that is used alone: it says nothing about itself.
+    """One call, with an agent or with a seat in a room. `private` is the call around one that is used alone: it says
+    nothing about itself.
 
     `owner` is whose call it is (the user id). `record` makes the recorder of a call whose client consents
     (`config.recording`). `log`, `conversation` and `ticket`, where given, are those of a call that goes on after its
@@ -74,7 +76,7 @@ class Session:
     def __init__(
         self,
         *,
-        agent: RealtimeAgent,
+        agent: RealtimeAgent | Seat,
         runtime: Runtime,
         session_id: str,
         call_id: str | None = None,

@@ -37,6 +37,7 @@ HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 LAZY_EXCEPTIONS = {
     ("cli", "testing"): "commands that record and replay are made of the test tools",
     ("agent", "session"): "an agent used alone makes a private session (docs/decisions.md)",
+    ("pipeline", "session"): "a room used alone makes one as well",
 }
 
 # The public package re-exports lazily and the test tools look at everything: neither has a height.

@@ -72,10 +72,11 @@ class RealtimeAgent:
         self.model = model
         self.toolkit = toolkit or Toolkit()
         self.agent_id = agent_id
+        self._given = (turn_detection, voice)
         self._config = SessionConfig(turn_detection=turn_detection, voice=voice)
         self._tool_timeout_s = tool_timeout_s
         self._client_timeout_s = client_timeout_s
-        self._make_detector = make_detector or _silero_detector
+        self._make_detector = make_detector or silero_detector
         self._client_may_replace_tools = client_may_replace_tools
         self._host: Host | None = None
         self._conductor: Conductor | None = None
@@ -90,6 +91,22 @@ class RealtimeAgent:
         self._own_session: OwnCall | None = None
         self._replies = ReplyQueue()
         self._early: list[m.ModelEvent] | None = []
+
+    def another(self) -> RealtimeAgent:
+        """A new agent like this one for another call: with the name, model, tools and settings that it was given."""
+        return RealtimeAgent(
+            self.name,
+            self.sys_prompt,
+            self.model,
+            toolkit=self.toolkit,
+            turn_detection=self._given[0],
+            voice=self._given[1],
+            agent_id=self.agent_id,
+            tool_timeout_s=self._tool_timeout_s,
+            client_timeout_s=self._client_timeout_s,
+            make_detector=self._make_detector,
+            client_may_replace_tools=self._client_may_replace_tools,
+        )
 
     # -- used alone ------------------------------------------------------------------------------------------------
 
@@ -495,7 +512,7 @@ class RealtimeAgent:
         return f"RealtimeAgent(name={self.name!r}, model={self.model.profile.model!r})"
 
 
-def _silero_detector(wanted: TurnDetection) -> Detector:
+def silero_detector(wanted: TurnDetection) -> Detector:
     """The server's own detector. Raises UsageError where its parts are not installed."""
     from realtime.audio.endpoint import Endpoint, EndpointConfig
     from realtime.audio.vad import VadUnavailable, shared_silero

@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 DEFAULT_MAX_ENTRIES = 1_024
 """At 5 transcript deltas and 25 audio deltas a second this is more than a minute of talk in about 200 kB."""
 
+FLOAT_ERROR = 1e-6
+"""In ms. A difference of two times in seconds is a little off: 2.18 s may come out as 2.1799999."""
+
 Reader = Callable[[ServerEvent], None]
 _AUDIO_ITEMS_AT_ONCE = 16
 """Items whose audio may be interleaved; the position in those that spoke longest ago is forgotten."""
@@ -91,7 +94,7 @@ class Log:
 
     def now_ms(self) -> int:
         """Milliseconds since the call began."""
-        return self._start_ms + int((self._now() - self._start) * 1000)
+        return self._start_ms + int((self._now() - self._start) * 1000 + FLOAT_ERROR)
 
     @property
     def first_seq(self) -> int:
@@ -109,7 +112,7 @@ class Log:
         once every reader has got the present event, so that all see the same order.
         """
         self.last_seq = seq = self.last_seq + 1
-        ts_ms = self._start_ms + int((self._now() - self._start) * 1000)
+        ts_ms = self._start_ms + int((self._now() - self._start) * 1000 + FLOAT_ERROR)
         _stamp(event, "seq", seq)
         _stamp(event, "ts_ms", ts_ms)
         if type(event) is AgentResponseAudioDeltaEvent:

@@ -50,7 +50,7 @@ def restore(entries: Iterable[Entry], heard: Heard | None = None) -> Restored:
     An answer that was broken off is cut where `heard` says, and one that it does not name was not heard yet; where
     nobody says anything, all that was sent counts.
     """
-    reader = _Reader()
+    reader = ConversationReader()
     for entry in entries:
         reader.read(entry)
     return reader.finish(heard)
@@ -69,9 +69,11 @@ class _Response:
     items: list[str] = field(default_factory=list)
 
 
-class _Reader:
-    def __init__(self) -> None:
-        self._made = Restored()
+class ConversationReader:
+    """Follows a log and keeps a conversation in step with it."""
+
+    def __init__(self, conversation: Conversation | None = None) -> None:
+        self._made = Restored(conversation=conversation if conversation is not None else Conversation())
         self._conversation = self._made.conversation
         self._responses: dict[str, _Response] = {}
         self._growing: dict[str, str] = {}
@@ -81,6 +83,7 @@ class _Reader:
         """User items whose voice has not ended or whose words are not known, and where they began."""
 
     def read(self, entry: Entry) -> None:
+        """The next entry."""
         self._made.last_seq = max(self._made.last_seq, last_seq_of(entry))
         self._made.last_ts_ms = entry.last_ts_ms if isinstance(entry, AudioRun) else entry.ts_ms
         if isinstance(entry, AudioRun):
@@ -167,6 +170,7 @@ class _Reader:
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def finish(self, heard: Heard | None) -> Restored:
+        """The log has ended here, whatever was going on."""
         for response in self._responses.values():
             self._close(response, heard)
         if heard is not None:

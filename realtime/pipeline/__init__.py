@@ -1,0 +1,5 @@
+"""Rooms: `ChatRoom`."""
+
+from realtime.pipeline.room import ChatRoom
+
+__all__ = ["ChatRoom"]

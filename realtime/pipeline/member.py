@@ -1,0 +1,320 @@
+"""An agent in a room: what it is told, and what the room hears of it.
+
+The room decides about turns, so an agent here answers when it is asked to and never by itself: whatever its model says
+out of turn is dropped and cancelled. It hears a turn of somebody else once, as sound or as the line `[Name]: text`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from realtime.agent.host import Host
+from realtime.agent.realtime import RealtimeAgent
+from realtime.audio.pcm import bytes_of
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.message.formatter import spoken_by
+from realtime.runtime import Runtime
+from realtime.state.conversation import Conversation
+
+Listens = Literal["audio", "text"]
+MAX_TOOL_ROUNDS = 8
+"""An agent that calls tools more often in one turn loses the floor."""
+UTTERANCE_HZ = 16_000
+
+
+@dataclass(slots=True, eq=False)
+class Utterance:
+    """A turn that was spoken: its sound at `rate_hz`, and its words once they are known."""
+
+    id: str
+    who: str
+    name: str
+    pcm: bytearray = field(default_factory=bytearray)
+    rate_hz: int = UTTERANCE_HZ
+    text: str = ""
+    heard_by: set[str] = field(default_factory=set)
+    """Agents (by id) that heard it as sound."""
+
+
+class Hub(Protocol):
+    """What an agent in a room needs of it."""
+
+    def tell(self, event: s.ServerEvent) -> None:
+        """Something happened that everybody in the room is told."""
+        ...
+
+    def transcribed(self, utterance: Utterance, text: str) -> None:
+        """The words of a turn are known; empty where nothing could be understood."""
+        ...
+
+    def turn_over(self, member: Member) -> None:
+        """The agent that has the floor has said what it wanted, or was stopped."""
+        ...
+
+    def lost(self, member: Member, reason: str) -> None:
+        """Its model is gone."""
+        ...
+
+    def listens_to(self, member: Member) -> bool:
+        """Whether another agent hears the voice of this one, not its words."""
+        ...
+
+    def heard_ms(self, item_id: str) -> int:
+        """How much of an item (by its name in the room) was heard."""
+        ...
+
+    def unheard_ms(self) -> int:
+        """How much was sent and is not heard yet."""
+        ...
+
+
+class Member:
+    """One agent. In the room the ids of its items, responses and tool calls begin with its own: two models may use the
+    same.
+
+    `has_floor` is whether it may speak; `is_away` whether its model is lost.
+    """
+
+    def __init__(self, agent: RealtimeAgent, hub: Hub, runtime: Runtime, listens: Listens) -> None:
+        self.agent = agent
+        self.name = agent.name
+        self.id = agent.agent_id or runtime.new_id("agent")
+        self.listens = listens
+        self.has_floor = False
+        self.is_away = False
+        self.is_muted = False
+        self.ready: s.AgentReadyEvent | None = None
+        """How it introduced itself."""
+        self.conversation = Conversation()
+        """What it knows of the talk: its own words, and those of the others as it was told."""
+        self._hub = hub
+        self._runtime = runtime
+        self._prefix = f"{self.id}."
+        self._committed: deque[Utterance] = deque()
+        self._utterances: dict[str, Utterance] = {}
+        """By the agent's own item ids."""
+        self._open: set[str] = set()
+        """Responses of this turn that go on, and those that are dropped as well."""
+        self._dropped: set[str] = set()
+        self._untold: set[str] = set()
+        """Responses that nobody asked for: nothing is told of them."""
+        self._calls_tools = False
+        self._tool_rounds = 0
+        self._spoken: list[str] = []
+        """Its items of this turn, by its own ids."""
+        self._sound: dict[str, bytearray] = {}
+        """What it says in this turn, by item, where somebody listens to its voice."""
+        self._sound_hz = DEFAULT_OUTPUT_RATE_HZ
+        self._leaving = False
+
+    # -- its life --------------------------------------------------------------------------------------------------
+
+    async def join(self, config: SessionConfig) -> None:
+        """Connect its model. Raises what `RealtimeAgent.join` raises."""
+        self._leaving = False
+        self.agent.agent_id = self.id
+        profile = self.agent.model.profile
+        turns = TurnDetection(authority="client") if profile.supports_manual_turns else None
+        driven = msgspec.structs.replace(
+            config, auto_response=False, text_auto_response=False, turn_detection=turns, agent_name=None
+        )
+        await self.agent.join(Host(self._hear, self.conversation, self, self._runtime), driven)
+        self.is_away = False
+
+    async def leave(self, reason: str) -> None:
+        """Disconnect its model. Idempotent."""
+        self._leaving = True
+        await self.agent.leave(reason)
+
+    # -- what it is told -------------------------------------------------------------------------------------------
+
+    def read(self, utterance: Utterance) -> None:
+        """Take a turn of somebody else as a line of text."""
+        if not self.is_away and utterance.text:
+            self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, utterance.text)))
+
+    def listen(self, utterance: Utterance) -> None:
+        """Take a turn of somebody else as sound."""
+        if self.is_away or not utterance.pcm:
+            return
+        utterance.heard_by.add(self.id)
+        self._committed.append(utterance)
+        pcm_format = AudioFormat.pcm16(utterance.rate_hz)
+        self._act(c.ClientAudioAppendEvent(audio=bytes(utterance.pcm), format=pcm_format))
+        self._act(c.ClientAudioCommitEvent())
+
+    def speak(self) -> None:
+        """Take the floor and answer."""
+        self.has_floor = True
+        self._calls_tools, self._tool_rounds = False, 0
+        self._spoken.clear()
+        self._sound.clear()
+        self._act(c.ClientResponseCreateEvent())
+
+    def interrupt(self) -> None:
+        """Stop at the word that was heard, and lose the floor."""
+        self._act(c.ClientResponseCancelEvent())
+        self.has_floor = False
+        self._dropped |= self._open
+
+    def answer_tool(self, event: c.ClientToolResultEvent) -> bool:
+        """A client answers a tool call; False where it is none of this agent's."""
+        if not event.id.startswith(self._prefix):
+            return False
+        self._act(msgspec.structs.replace(event, id=event.id.removeprefix(self._prefix)))
+        return True
+
+    @property
+    def said(self) -> str:
+        """The words of its turn as they were heard."""
+        items = (self.conversation.get(item_id) for item_id in self._spoken)
+        return " ".join(item.text for item in items if item is not None and item.text)
+
+    def utterance(self, utterance_id: str) -> Utterance:
+        """Its turn as the others hear it: cut where it was heard."""
+        said = Utterance(utterance_id, self.id, self.name, rate_hz=self._sound_hz, text=self.said)
+        for item_id, pcm in self._sound.items():
+            said.pcm += pcm[: bytes_of(self.heard_ms(item_id), self._sound_hz)]
+        return said
+
+    def _act(self, event: c.ClientEvent) -> None:
+        if not self.is_away:
+            self.agent.receive(event)
+
+    # -- `realtime.agent.host.Ears` --------------------------------------------------------------------------------
+
+    def heard_ms(self, item_id: str) -> int:
+        """See `Ears`."""
+        return self._hub.heard_ms(self._prefix + item_id)
+
+    def unheard_ms(self) -> int:
+        """See `Ears`: what the others say is nothing that this agent could be interrupted in."""
+        return self._hub.unheard_ms() if self.has_floor else 0
+
+    # -- what it says ----------------------------------------------------------------------------------------------
+
+    def _hear(self, event: s.ServerEvent) -> None:
+        match event:
+            case s.AgentReadyEvent():
+                self.ready = event
+            case s.AgentEndedEvent(reason=reason):
+                self.has_floor = False
+                if not self._leaving:
+                    self.is_away = True
+                    self._fail_commits()
+                    self._hub.lost(self, reason)
+            case s.AgentInputCommittedEvent(item_id=item_id):
+                if self._committed:
+                    self._utterances[item_id] = self._committed.popleft()
+            case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
+                self._understood(item_id, text)
+            case s.AgentInputTranscriptionFailedEvent(item_id=item_id):
+                self._understood(item_id, "")
+            case (
+                s.AgentInputTranscriptionDeltaEvent()
+                | s.AgentInputStartedEvent()
+                | s.AgentInputDoneEvent()
+                | s.AgentInputClearedEvent()
+                | s.AgentSessionUpdatedEvent()
+            ):
+                pass
+            case s.AgentItemAddedEvent(item=item) | s.AgentItemDoneEvent(item=item) if item.role in ("user", "system"):
+                pass
+            case s.AgentResponseCreatedEvent(response_id=response_id):
+                self._begin(event, response_id)
+            case s.AgentResponseDoneEvent():
+                self._done(event)
+            case _:
+                self._forward(event)
+
+    def _begin(self, event: s.AgentResponseCreatedEvent, response_id: str) -> None:
+        self._open.add(response_id)
+        if self.has_floor:
+            self._hub.tell(self._named(event))
+            return
+        # Its provider answers by itself, or too late.
+        self._untold.add(response_id)
+        self._act(c.ClientResponseCancelEvent())
+
+    def _done(self, event: s.AgentResponseDoneEvent) -> None:
+        self._open.discard(event.response_id)
+        if event.response_id in self._untold:
+            self._untold.discard(event.response_id)
+            return
+        self._hub.tell(self._named(event))
+        if event.response_id in self._dropped:
+            self._dropped.discard(event.response_id)
+            return
+        if self._calls_tools and event.status == "completed":
+            self._calls_tools = False
+            self._tool_rounds += 1
+            if self._tool_rounds < MAX_TOOL_ROUNDS:
+                return
+            self.interrupt()
+        if self.has_floor:
+            self._hub.turn_over(self)
+
+    def _forward(self, event: s.ServerEvent) -> None:
+        response_id = getattr(event, "response_id", None)
+        if response_id in self._untold or (response_id in self._dropped and not event.type.endswith("_done")):
+            # Of an answer that does not count only what closes it is told.
+            return
+        if isinstance(event, s.AgentResponseAudioDeltaEvent):
+            if self._hub.listens_to(self):
+                self._sound_hz = event.format.rate or DEFAULT_OUTPUT_RATE_HZ
+                self._sound.setdefault(event.item_id, bytearray()).extend(event.delta)
+        elif isinstance(event, s.AgentResponseToolUseDoneEvent):
+            self._calls_tools = True
+        elif isinstance(event, s.AgentItemAddedEvent) and event.item.type == "message":
+            self._spoken.append(event.item.id)
+        self._hub.tell(self._named(event))
+
+    def _understood(self, item_id: str, text: str) -> None:
+        utterance = self._utterances.pop(item_id, None)
+        if utterance is not None:
+            self._hub.transcribed(utterance, text)
+
+    def _fail_commits(self) -> None:
+        """What only it has heard nobody will write down."""
+        waiting = [*self._committed, *self._utterances.values()]
+        self._committed.clear()
+        self._utterances.clear()
+        for utterance in waiting:
+            self._hub.transcribed(utterance, "")
+
+    def _named(self, event: s.ServerEvent) -> s.ServerEvent:
+        """The event with the names that its things have in the room."""
+        changes: dict[str, Any] = {}
+        for name in ("item_id", "response_id", "previous_item_id"):
+            value = getattr(event, name, None)
+            if value:
+                changes[name] = self._prefix + value
+        for name, rename in _PARTS.items():
+            part = getattr(event, name, None)
+            if part is not None:
+                changes[name] = rename(part, self._prefix)
+        return msgspec.structs.replace(event, **changes)
+
+
+def _item(item: Any, prefix: str) -> Any:
+    changes: dict[str, Any] = {"id": prefix + item.id}
+    if item.tool_call is not None:
+        changes["tool_call"] = _block(item.tool_call, prefix)
+    if item.tool_result is not None:
+        changes["tool_result"] = _block(item.tool_result, prefix)
+    return msgspec.structs.replace(item, **changes)
+
+
+def _block(block: Any, prefix: str) -> Any:
+    return msgspec.structs.replace(block, id=prefix + block.id)
+
+
+_PARTS: dict[str, Callable[[Any, str], Any]] = {"item": _item, "tool_use": _block, "tool_result": _block}

@@ -1,0 +1,240 @@
+"""A human in a room: their voice cut into turns, and what they are told.
+
+To its call a seat is what an agent is: it joins, takes what the client sends, and leaves. So a human in a room has a
+call of their own, with all that belongs to one: a log, what was heard, coming back, a store.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from realtime.agent.audio_input import AudioInput, Detector
+from realtime.agent.host import Host
+from realtime.audio.endpoint import SpeechStarted, TurnEnded
+from realtime.errors import ClientError, UsageError
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.pipeline.member import UTTERANCE_HZ, Utterance
+from realtime.state.log import AudioRun
+from realtime.state.restore import ConversationReader
+
+DetectorFactory = Callable[[TurnDetection], Detector]
+EMPTY_COMMIT_MS = 100
+"""A push-to-talk turn shorter than this is none."""
+
+
+class Room(Protocol):
+    """What a seat needs of its room."""
+
+    async def enter(self, seat: Seat, config: SessionConfig) -> None:
+        """Somebody comes in."""
+        ...
+
+    async def depart(self, seat: Seat, reason: str) -> None:
+        """Somebody is gone."""
+        ...
+
+    def voice_began(self, seat: Seat, start_ms: int) -> None:
+        """A human begins to speak."""
+        ...
+
+    def voice_ended(self, seat: Seat, end_ms: int, pcm: bytes) -> None:
+        """A human's turn is over; `pcm` is all of it at 16 kHz."""
+        ...
+
+    def act(self, seat: Seat, event: c.ClientEvent) -> None:
+        """Anything else that a client says. Raises ClientError for what a room cannot do."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Who is there, for people and pages."""
+        ...
+
+
+class Seat:
+    """One human. `name` is what the others call them; `agent_id` is the id of the participant."""
+
+    def __init__(self, room: Room, name: str, participant_id: str, make_detector: DetectorFactory) -> None:
+        self.name = name
+        self.agent_id: str | None = participant_id
+        self.is_speaking = False
+        self.is_muted = False
+        self._room = room
+        self._make_detector = make_detector
+        self._host: Host | None = None
+        self._reader: ConversationReader | None = None
+        self._input: AudioInput | None = None
+        self._turn = bytearray()
+        self._config = SessionConfig()
+        self.utterance: Utterance | None = None
+        """What this human is saying."""
+
+    @property
+    def host(self) -> Host:
+        """The call of this human. Raises UsageError before `join`."""
+        if self._host is None:
+            raise UsageError("the room is not entered", code="agent_not_running")
+        return self._host
+
+    @property
+    def id(self) -> str:
+        """Who it is in the room."""
+        return self.agent_id or ""
+
+    # -- what a call asks of an agent ------------------------------------------------------------------------------
+
+    async def join(self, host: Host, config: SessionConfig) -> None:
+        """Come in. Raises ClientError where the room does not let anybody in, UsageError without a detector."""
+        if self._host is not None:
+            raise UsageError("a seat is for one call", code="agent_running")
+        self._config = config
+        self._input = AudioInput(UTTERANCE_HZ, self._detector(config))
+        self._host, self._reader = host, ConversationReader(host.conversation)
+        try:
+            await self._room.enter(self, config)
+        except BaseException:
+            self._host = self._reader = None
+            raise
+
+    async def leave(self, reason: str) -> None:
+        """Go. Idempotent, and safe before `join`."""
+        if self._host is None:
+            return
+        try:
+            await self._room.depart(self, reason)
+        finally:
+            self._host = self._reader = None
+
+    def receive(self, event: c.ClientEvent) -> None:
+        """Take a client event at once; what cannot be done becomes an `agent_error` for this client."""
+        if self._host is None:
+            raise UsageError("the room is not entered", code="agent_not_running")
+        try:
+            self._receive(event)
+        except ClientError as error:
+            self.tell(
+                s.AgentErrorEvent(
+                    error_type="client_error",
+                    code=error.code,
+                    message=error.message,
+                    retryable=error.retryable,
+                    client_event_id=event.event_id,
+                    agent_id=self.id,
+                    agent_name=self.name,
+                )
+            )
+
+    def configure(self, change: SessionConfig) -> SessionConfig:
+        """New settings of this client. Raises ClientError where turns would pass to or from the detector once there was
+        audio."""
+        before, self._config = self._config, self._config.merged(change)
+        if _talks_by_button(before) != _talks_by_button(self._config):
+            if self.received_samples:
+                self._config = before
+                raise ClientError(
+                    "turns cannot pass to or from this server's detector once there was audio; create a new call",
+                    code="unsupported_turn_detection",
+                )
+            self._input = AudioInput(UTTERANCE_HZ, self._detector(self._config))
+        return self._config
+
+    def describe(self) -> dict[str, Any]:
+        """See `RealtimeAgent.describe`."""
+        return self._room.describe()
+
+    @property
+    def received_samples(self) -> int:
+        """How many samples of this client's audio have arrived, at its own rate."""
+        return self._input.received_samples if self._input is not None else 0
+
+    # -- what the room asks of it ----------------------------------------------------------------------------------
+
+    def tell(self, event: s.ServerEvent) -> None:
+        """Tell this human. The event is copied: each call's log gives it a place of its own."""
+        if self._host is None or self._reader is None:
+            return
+        told = copy.copy(event)
+        self._host.emit(told)
+        if type(told) is s.AgentResponseAudioDeltaEvent:
+            n_bytes = len(told.delta) * DEFAULT_OUTPUT_RATE_HZ // (told.format.rate or DEFAULT_OUTPUT_RATE_HZ)
+            self._reader.read(AudioRun(told.seq, told.seq, told.ts_ms, told.ts_ms, told.item_id, 0, n_bytes))
+        else:
+            self._reader.read(told)
+
+    def heard_ms(self, item_id: str) -> int:
+        """How much of an item this human has heard."""
+        return self._host.ears.heard_ms(item_id) if self._host is not None else 0
+
+    def unheard_ms(self) -> int:
+        """How much this human will still hear."""
+        return self._host.ears.unheard_ms() if self._host is not None else 0
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _detector(self, config: SessionConfig) -> Detector | None:
+        if _talks_by_button(config):
+            return None
+        wanted = config.turn_detection
+        return self._make_detector(wanted if isinstance(wanted, TurnDetection) else TurnDetection())
+
+    def _receive(self, event: c.ClientEvent) -> None:
+        match event:
+            case c.ClientAudioAppendEvent():
+                self._hear(event)
+            case c.ClientAudioCommitEvent():
+                self._commit()
+            case c.ClientAudioClearEvent():
+                self._turn.clear()
+                if self._input is not None:
+                    self._input.clear()
+                    self._input.close_gate()
+            case _:
+                self._room.act(self, event)
+
+    def _hear(self, event: c.ClientAudioAppendEvent) -> None:
+        assert self._input is not None
+        try:
+            rate_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
+        except ValueError as error:
+            raise ClientError(str(error), code="unsupported_audio_format") from error
+        pcm, found = self._input.take(event.audio, rate_hz, event.offset)
+        if self.is_muted:
+            return
+        self._turn += pcm
+        if _talks_by_button(self._config) and pcm and not self.is_speaking:
+            self._begin(self._input.position_ms)
+        for one in found:
+            if isinstance(one, SpeechStarted):
+                self._turn += self._input.open_gate()
+                self._begin(one.start_ms)
+            elif isinstance(one, TurnEnded):
+                self._end(one.end_ms)
+
+    def _commit(self) -> None:
+        if self._input is None or not self.is_speaking:
+            return
+        if self._input.uncommitted_ms < EMPTY_COMMIT_MS and _talks_by_button(self._config):
+            return
+        self._end(self._input.position_ms)
+
+    def _begin(self, start_ms: int) -> None:
+        if not self.is_speaking:
+            self.is_speaking = True
+            self._room.voice_began(self, start_ms)
+
+    def _end(self, end_ms: int) -> None:
+        assert self._input is not None
+        self._input.close_gate()
+        pcm, self._turn = bytes(self._turn), bytearray()
+        if self.is_speaking:
+            self.is_speaking = False
+            self._room.voice_ended(self, end_ms, pcm)
+
+
+def _talks_by_button(config: SessionConfig) -> bool:
+    wanted = config.turn_detection
+    return wanted == "none" or (isinstance(wanted, TurnDetection) and wanted.authority == "client")
