@@ -4,8 +4,10 @@ import base64
 import io
 import json
 import re
+import tempfile
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -22,14 +24,20 @@ from realtime.testing.report.diff import compare, digest, percentile, words_chan
 from realtime.testing.report.frames import MAX_ROWS, MAX_TEXT_CHARS, rows
 from realtime.testing.report.sound import MAX_BUCKETS, MIX_HZ, bucket_ms, mixed_flac, peaks
 from realtime.testing.report.story import Story, tell
+from realtime.testing.stores import some_entries
 from tests.testing.report_calls import TRIP, CallWriter, interrupted_call, short_call
+
+
+def not_json(constant: str) -> None:
+    """NaN and infinities, which a page cannot read."""
+    raise AssertionError(constant)
 
 
 def data_of(page: Path) -> dict[str, Any]:
     """What is embedded in the page."""
     found = re.search(r'<script type="application/json" id="data">([^<]*)</script>', page.read_text("utf-8"))
     assert found is not None
-    data: dict[str, Any] = json.loads(found[1])
+    data: dict[str, Any] = json.loads(found[1], parse_constant=not_json)
     return data
 
 
@@ -272,6 +280,13 @@ def test_a_long_list_of_frames_and_a_long_frame_are_bounded_and_say_so() -> None
     assert (made[0].kind, made[1].kind) == ("binary", letters[0])
 
 
+def test_words_of_any_length_are_looked_at_once() -> None:
+    """Looked at from each of its letters, a word like this would take hours."""
+    made, _ = rows(frames_of((0, "x" * 2_000_000), (1, "y" * 2_000_000 + "1"), (2, "z" * 2_000_000 + "2")))
+
+    assert [row.more for row in made] == [0, 1]
+
+
 def test_of_a_call_without_frames_the_log_is_listed() -> None:
     made, _ = rows(replace(short_call(), frames=()))
 
@@ -289,6 +304,15 @@ def test_the_outline_of_a_lane_is_the_loudest_sample_of_each_step() -> None:
 
     assert list(outline) == [128, 0, 0, 0, 0, 255, 0]
     assert peaks(Lane("a", "human", 16_000, b""), 10) == ""
+
+
+def test_the_outline_keeps_time_at_rates_that_do_not_divide() -> None:
+    samples = np.zeros(11_025 * 60, "<i2")
+    samples[-1] = 32_767
+
+    outline = base64.b64decode(peaks(Lane("a", "human", 11_025, samples.tobytes()), 10))
+
+    assert (len(outline), outline.index(255)) == (6_000, 5_999)
 
 
 def test_an_hour_fits_into_the_page() -> None:
@@ -334,6 +358,24 @@ def test_nothing_that_was_said_becomes_part_of_the_page(tmp_path: Path) -> None:
     assert "<img" not in text
     run = data_of(page)["runs"][0]
     assert (run["name"], run["failure"], run["captions"][0]["heard"]) == (NASTY, NASTY, NASTY)
+
+
+@given(st.integers(0, 2**32), st.integers(0, 60))
+def test_any_log_makes_a_page_that_can_be_read(seed: int, count: int) -> None:
+    record = CallRecord(name="any", entries=tuple(some_entries(Random(seed), count)), items=())
+    with tempfile.TemporaryDirectory() as folder:
+        page = write_report([record], Path(folder) / "report.html")
+
+        assert data_of(page)["runs"][0]["name"] == "any"
+
+
+def test_a_page_that_commits_its_turns_itself_makes_a_report(tmp_path: Path) -> None:
+    call = CallWriter("push to talk")
+    call.at(2_000, s.AgentInputCommittedEvent(item_id="u1", agent_name="Anna"))
+    call.at(2_100, s.AgentInputTranscriptionDoneEvent(item_id="u1", transcript="Hello.", agent_name="Anna"))
+    run = run_of(call.record(lanes=(), spoken=()), tmp_path)
+
+    assert [(one["heard"], one["from_ms"], one["to_ms"]) for one in run["captions"]] == [("Hello.", 2_000, 2_000)]
 
 
 def test_the_same_runs_make_the_same_bytes(tmp_path: Path) -> None:

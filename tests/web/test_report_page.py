@@ -1,5 +1,6 @@
 """The report of a run in Chromium: opened from the disk, without a request, a console error or anything that runs."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def zoomed(page: Page) -> float:
 
 
 def test_a_failed_run_is_shown_first_with_the_text_of_its_failure(open_report: OpenReport) -> None:
-    page = open_report(short_call(), RunOutcome(interrupted_call(), FAILURE))
+    page = open_report(RunOutcome(short_call()), RunOutcome(interrupted_call(), FAILURE))
 
     expect(page.locator("#about")).to_have_text("2 runs · 1 failed")
     expect(page.locator("h2")).to_have_text("interrupted failed")
@@ -58,8 +59,28 @@ def test_a_failed_run_is_shown_first_with_the_text_of_its_failure(open_report: O
     assert cells.all_text_contents()[2:] == ["0:19.9", "3", "1000 ms", "1510 ms", "1"]
 
 
+def test_a_call_of_which_nothing_was_expected_has_neither_passed_nor_failed(open_report: OpenReport) -> None:
+    page = open_report(short_call())
+
+    expect(page.locator("#about")).to_have_text("1 run")
+    expect(page.locator(".pill")).to_have_count(0)
+
+
+def test_marks_stand_between_the_turns(open_report: OpenReport) -> None:
+    page = open_report(interrupted_call())
+
+    rows = page.locator(".turns > li")
+    assert [text.partition(".")[2][1:] for text in rows.all_text_contents() if "·" in text] == [
+        "flushed · Robert · a2",
+        "left · Robert",
+        "ended · client_end",
+    ]
+    rows.nth(2).get_by_role("button").click()
+    expect(page.locator(".readout")).to_have_text(re.compile("^0:10"))
+
+
 def test_another_run_is_chosen_in_the_table(open_report: OpenReport) -> None:
-    page = open_report(interrupted_call(), short_call())
+    page = open_report(RunOutcome(interrupted_call()), RunOutcome(short_call()))
 
     page.get_by_role("link", name="short").press("Enter")
 
@@ -219,7 +240,7 @@ def test_an_hour_with_many_speakers_opens_and_moves(open_report: OpenReport) -> 
 
     expect(page.locator(".lane")).to_have_count(6)
     expect(page.get_by_role("button", name="Play")).to_be_hidden()
-    expect(page.get_by_text("The sound is too long to be kept in this page.")).to_be_visible()
+    expect(page.get_by_text("The sound is left out: it is too long for one page.")).to_be_visible()
     page.locator(".scroller").press("0")
     assert page.locator(".inner").evaluate("(inner) => inner.offsetWidth") <= 1_400
 
@@ -234,7 +255,7 @@ def test_the_page_is_light_or_dark_as_the_reader_likes(scheme: str, paper: str, 
 def test_the_page_fits_a_phone(open_report: OpenReport) -> None:
     page = open_report(interrupted_call(), viewport={"width": 390, "height": 800})
 
-    expect(page.locator(".turns > li")).to_have_count(4)
+    expect(page.locator(".turns > li")).to_have_count(7)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 

@@ -23,7 +23,7 @@ import msgspec
 from realtime.testing.record import CallRecord
 from realtime.testing.report.data import run_data, run_text
 from realtime.testing.report.diff import VERSION, Digest, RunDigest, compare, digest, read_digest
-from realtime.testing.report.story import Story, tell
+from realtime.testing.report.story import tell
 
 __all__ = ["MAX_AUDIO_BYTES", "RunOutcome", "write_report"]
 
@@ -34,7 +34,7 @@ _SCRIPTS = ("dom.js", "timeline.js", "frames.js", "page.js")
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """A run, and the text of its failure; None where it passed, or nothing was expected of it."""
+    """A run that was judged, and the text of its failure; None where it passed."""
 
     record: CallRecord
     failure: str | None = None
@@ -48,8 +48,8 @@ def write_report(
     title: str = "Call report",
     max_audio_bytes: int = MAX_AUDIO_BYTES,
 ) -> Path:
-    """Write the report to `path` (`report.html`) and its digest beside it (`report.json`); gives the path. A bare
-    record is a run that did not fail.
+    """Write the report to `path` (`report.html`) and its digest beside it (`report.json`); gives the path. Of a
+    bare record nothing was expected: it has neither passed nor failed.
 
     `accepted` is the digest of an earlier report, to show what differs; it may be the file that is written here. Runs
     are matched by their name. `max_audio_bytes` bounds the sound of all runs together: a run that finds no room has
@@ -66,7 +66,9 @@ def write_report(
         run = RunOutcome(one) if isinstance(one, CallRecord) else one
         story = tell(run.record)
         digests.append(digest(run.record.name, run.failure, run.record.duration_ms, story))
-        shown.append(_shown(run.record, story, digests[-1], before, room))
+        change = None if before is None else compare(before.get(run.record.name), digests[-1])
+        judged = isinstance(one, RunOutcome)
+        shown.append(run_data(run.record, story, digests[-1], change, judged=judged, max_audio_bytes=room))
         texts.append(run_text(digests[-1], story))
         room -= len(shown[-1]["audio"] or "") * 3 // 4
     names = {one.name for one in digests}
@@ -81,13 +83,6 @@ def write_report(
     made.write_text(_page(title, data, "\n\n\n".join(texts)), encoding="utf-8", errors="replace", newline="\n")
     made.with_suffix(".json").write_bytes(_readable(Digest(VERSION, digests)))
     return made
-
-
-def _shown(
-    record: CallRecord, story: Story, now: RunDigest, before: Mapping[str, RunDigest] | None, room: int
-) -> dict[str, Any]:
-    change = None if before is None else compare(before.get(record.name), now)
-    return run_data(record, story, now, change, max_audio_bytes=room)
 
 
 def _readable(kept: Digest) -> bytes:

@@ -15,9 +15,15 @@ from realtime.testing.timeline import Timeline
 
 
 def run_data(
-    record: CallRecord, story: Story, digest: RunDigest, change: RunChange | None, *, max_audio_bytes: int
+    record: CallRecord,
+    story: Story,
+    digest: RunDigest,
+    change: RunChange | None,
+    *,
+    judged: bool,
+    max_audio_bytes: int,
 ) -> dict[str, Any]:
-    """What the page shows of one run."""
+    """What the page shows of one run. `judged` is whether anything was expected of it."""
     duration_ms = max(
         [record.duration_ms, *(len(lane.pcm) / 2 * 1000 / lane.rate_hz for lane in record.lanes)], default=0
     )
@@ -26,6 +32,7 @@ def run_data(
     step_ms = bucket_ms(duration_ms)
     data = {
         "name": record.name,
+        "judged": judged,
         "failure": digest.failure,
         "duration_ms": duration_ms,
         "wall_s": record.wall_s,

@@ -17,7 +17,7 @@
 /** @typedef {{kind: string, number: number, who: string, said: Piece[], answer: Piece[], unheard: Piece[],
  *   tools: Piece[], latency_ms: [number | null, number | null] | null}} TurnChange */
 /** @typedef {{known: boolean, facts: [string, string, string][], turns: TurnChange[]}} Change */
-/** @typedef {{name: string, failure: string | null, duration_ms: number, wall_s: number,
+/** @typedef {{name: string, judged: boolean, failure: string | null, duration_ms: number, wall_s: number,
  *   latency_p50_ms: number | null, latency_p95_ms: number | null, barge_ins: number, late_samples: number,
  *   step_ms: number, lanes: Lane[], captions: Caption[], turns: Turn[], tools: Tool[], voice: Span[],
  *   script: [who: string, from_ms: number, to_ms: number, text: string, barge_in: boolean][], floor: Span[],

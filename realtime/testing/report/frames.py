@@ -15,7 +15,8 @@ MAX_TEXT_CHARS = 8_000
 MAX_PAUSE_MS = 1_000
 """Between frames that make one row."""
 
-_VARYING = re.compile(r"\w*\d\w*")
+_VARYING = re.compile(r"\b[^\W\d]*+\d\w*")
+"""A word with a digit in it. It begins where a word does, so that a long word is looked at once."""
 _TYPE = re.compile(r'"type"\s*:\s*"([^"]*)"')
 _FIRST_KEY = re.compile(r'\s*\{\s*"([^"]*)"')
 

@@ -34,7 +34,8 @@ function summary() {
   const { runs } = report;
   const failed = runs.filter((run) => run.failure !== null).length;
   const changed = runs.filter((run) => isChanged(run.change)).length;
-  const parts = [counted(runs.length, "run"), failed ? `${failed} failed` : "all passed"];
+  const parts = [counted(runs.length, "run")];
+  if (runs.some((run) => run.judged)) parts.push(failed ? `${failed} failed` : "all passed");
   if (report.compared) parts.push(`${changed || "none"} changed since the accepted report`);
   if (report.missing.length) parts.push(`no longer run: ${report.missing.join(", ")}`);
   place("about").textContent = runs.length ? parts.join(" · ") : "no runs";
@@ -75,13 +76,13 @@ function summaryRow(run, number) {
 
 /** @param {Run} run */
 function pill(run) {
+  if (!run.judged) return make("span");
   return run.failure === null ? make("span", "pill passed", "passed") : make("span", "pill failed", "failed");
 }
 
 /** @param {string} text */
 function firstLine(text) {
-  const line = text.trim().split("\n")[0] ?? "";
-  return line.length > 160 ? `${line.slice(0, 160)}…` : line;
+  return text.trim().split("\n")[0] ?? "";
 }
 
 /** @param {Change | null} change */
@@ -122,7 +123,10 @@ function showRun(number) {
   heading.tabIndex = -1;
   /** @type {HTMLElement[]} */
   const inside = [heading, make("p", "facts soft", facts(run))];
-  if (run.failure !== null) inside.push(make("pre", "failure", run.failure));
+  if (run.failure !== null) {
+    const [finding = "", ...around] = run.failure.split(/(?=\n)/);
+    inside.push(make("pre", "failure", make("strong", "", finding), around.join("")));
+  }
   if (run.change !== null) inside.push(changes(run.change));
   inside.push(lanes.element, turns(run, details, lanes), frames.element);
   place("run").replaceChildren(...inside);
@@ -169,10 +173,19 @@ function turns(run, details, lanes) {
   const longest = Math.max(1, ...run.turns.map((turn) => stepsLength(turn)));
   const list = make("ol", "turns");
   const before = run.turns[0]?.said === null ? 0 : 1;
+  /** @type {{at: number, row: HTMLLIElement}[]} */
+  const rows = run.moments
+    .filter((moment) => moment.what !== "typed")
+    .map((moment) => {
+      const about = [moment.what, moment.who, moment.text].filter(Boolean).join(" · ");
+      const row = make("li", "moment", make("div", "when", jumpTo(moment.ts_ms, about, lanes)), make("p", "", about));
+      row.dataset["what"] = moment.what;
+      return { at: moment.ts_ms, row };
+    });
   run.turns.forEach((turn, place) => {
-    const jump = button(clock(turn.at_ms, 1), () => lanes.show(turn.at_ms), "at");
-    jump.setAttribute("aria-label", `Turn ${place + before} at ${clock(turn.at_ms, 1)}: show in the timeline`);
-    const when = make("div", "when", jump, make("span", "soft", turn.said === null ? "" : String(place + before)));
+    const number = turn.said === null ? "" : String(place + before);
+    const jump = jumpTo(turn.at_ms, `turn ${place + before}`, lanes);
+    const when = make("div", "when", jump, make("span", "soft", number));
     const talk = make("div", "talk");
     const said = turn.said === null ? undefined : run.captions[turn.said];
     if (said) {
@@ -189,13 +202,25 @@ function turns(run, details, lanes) {
       const caption = run.captions[answer];
       if (caption) talk.append(spoken(caption, "agent"));
     }
-    list.append(make("li", "", when, talk, waterfall(turn, longest)));
+    rows.push({ at: turn.at_ms, row: make("li", "", when, talk, waterfall(turn, longest)) });
   });
+  list.append(...rows.sort((one, other) => one.at - other.at).map(({ row }) => row));
   const others = run.tools.flatMap((_, tool) => {
     const found = details[tool];
     return found && !run.turns.some((turn) => turn.tools.includes(tool)) ? [found] : [];
   });
-  return card("Turns", run.turns.length ? list : make("p", "soft", "Nobody said anything."), ...others);
+  return card("Turns", rows.length ? list : make("p", "soft", "Nobody said anything."), ...others);
+}
+
+/**
+ * @param {number} ms
+ * @param {string} what
+ * @param {Timeline} lanes
+ */
+function jumpTo(ms, what, lanes) {
+  const jump = button(clock(ms, 1), () => lanes.show(ms), "at");
+  jump.setAttribute("aria-label", `${what} at ${clock(ms, 1)}: show in the timeline`);
+  return jump;
 }
 
 /**

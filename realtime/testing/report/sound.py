@@ -31,17 +31,12 @@ def bucket_ms(duration_ms: float) -> int:
 def peaks(lane: Lane, step_ms: int) -> str:
     """The loudest sample of each step, one byte a step in base64: 255 * sqrt(|sample| / 32768)."""
     samples = np.frombuffer(lane.pcm, "<i2")
-    step = lane.rate_hz * step_ms // 1000
-    steps = math.ceil(len(samples) / step)
+    steps = math.ceil(len(samples) * 1000 / (lane.rate_hz * step_ms))
     if not steps:
         return ""
-    loudest = np.zeros(steps, np.float64)
-    whole = len(samples) // step
-    if whole:
-        blocks = samples[: whole * step].reshape(whole, step).astype(np.int32)
-        loudest[:whole] = np.abs(blocks).max(axis=1)
-    if whole < steps:
-        loudest[whole] = np.abs(samples[whole * step :].astype(np.int32)).max()
+    edges = np.arange(steps) * lane.rate_hz * step_ms // 1000
+    highest, lowest = np.maximum.reduceat(samples, edges), np.minimum.reduceat(samples, edges)
+    loudest = np.maximum(highest, -lowest.astype(np.int32))
     outline = np.round(255 * np.sqrt(loudest / 32_768)).astype(np.uint8)
     return base64.b64encode(outline.tobytes()).decode()
 

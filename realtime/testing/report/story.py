@@ -199,7 +199,8 @@ def _steps(reading: Reading, turn: UserTurn) -> list[Step]:
     sent = [one.first_audio_ms for one in answers if one.first_audio_ms is not None]
     heard = [one.first_heard_ms for one in answers if one.first_heard_ms is not None]
     answered = [one.answered_ms for one in tools if one.answered_ms is not None]
-    tokens = [one.first_token_ms for one in answers if one.first_token_ms is not None and not sent]
+    written = {one.response_id for one in reading.speeches if one.written}
+    tokens = [one.first_token_ms for one in answers if one.first_token_ms is not None and one.id in written]
     first_ms = min(sent, default=float("inf"))
     moments = {
         "turn end": [] if turn.typed or turn.ended_ms is None else [turn.ended_ms],

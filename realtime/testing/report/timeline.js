@@ -41,7 +41,7 @@ class Timeline {
     this.play = button("▶ Play", () => this.toggle(), "play");
     const tools = make("div", "bar", this.play, this.readout, make("span", "space"));
     if (!this.audio) {
-      const why = run.silent ? "The sound of this call is not known." : "The sound is too long to be kept in this page.";
+      const why = run.silent ? "The sound of this call is not known." : "The sound is left out: it is too long for one page.";
       this.play.hidden = true;
       tools.append(make("span", "soft", why));
     }
