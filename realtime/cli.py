@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from fastapi import FastAPI
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 import realtime
 from realtime.errors import UsageError
+from realtime.server import plan as planning
 from realtime.server import serve as serving
 from realtime.server.doctor import examine, try_keys
 from realtime.server.folders import data_folder
 from realtime.server.fronts import FRONTS, fronts_for
 from realtime.server.gate import LOOPBACK_HOSTS
-from realtime.server.plan import FACTORY, Plan, app_of, load_make_agent, reload_folder, set_up_logging
+from realtime.server.history import Cases
+from realtime.server.plan import Plan, app_of, load_make_agent, reload_folder, set_up_logging
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 from realtime.state.open import open_store
@@ -34,6 +37,8 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+FACTORY = "realtime.cli:app_of_environment"
+"""Makes the application in a process that `--reload` starts."""
 out = Console(highlight=False, soft_wrap=True)
 
 
@@ -119,6 +124,13 @@ def serve(
     record: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Keep the sound of calls whose client asks for it.")
     ] = None,
+    cases: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the page saves test cases of calls, such as fixtures/calls; without it, they are downloaded.",
+        ),
+    ] = None,
     idle: Annotated[float, typer.Option(min=1, help="Seconds without speech after which a call ends.")] = 300.0,
     call_limit: Annotated[float, typer.Option(min=1, help="Seconds after which every call ends.")] = 3_600.0,
     drain: Annotated[float, typer.Option(min=0, help="Seconds that calls may go on when told to stop.")] = 10.0,
@@ -130,6 +142,8 @@ def serve(
     token = serving.token_for(host, token, insecure=insecure)
     if token is None and not serving.is_loopback(host):
         out.print(f"[yellow]Insecure: everybody who reaches {host} can talk with the agent at your cost.[/yellow]")
+    if cases is not None and token is None and not serving.is_loopback(host):
+        raise UsageError("--cases lets callers write files here: give a --token too", code="token_needed")
     settings = ServerSettings(
         limits=Limits(grace_s=grace, idle_s=idle, call_s=call_limit),
         max_calls_per_address=max_calls_per_address,
@@ -143,6 +157,7 @@ def serve(
         store=store_url(store),
         lists_calls=token is not None or serving.is_loopback(host),
         record_to=str(record) if record is not None else None,
+        cases_to=str(cases) if cases is not None else None,
         fronts=fronts_for(front, guarded=token is not None or serving.is_loopback(host)),
     )
     plan = Plan(target=target, model=model, settings=settings, log_level=log_level)
@@ -150,11 +165,25 @@ def serve(
     folder = reload_folder(target) if reload else None
     if folder is not None:
         plan.put_into_environment()
-    config = serving.uvicorn_config(FACTORY if reload else app_of(plan, out.print), tls=files, reload_folder=folder)
+    config = serving.uvicorn_config(
+        FACTORY if reload else app_of(plan, out.print, _cases), tls=files, reload_folder=folder
+    )
     bound = serving.open_socket(host, port, strict=strict_port, say=out.print)
     address = serving.address_of(bound, host, tls=files is not None, token=token)
     with bound:
         serving.run(config, bound, say=out.print, on_started=lambda: announce(address))
+
+
+def app_of_environment() -> FastAPI:
+    """The application of the plan that the process left which started this one."""
+    return planning.app_of_environment(_cases)
+
+
+def _cases(settings: ServerSettings) -> Cases:
+    """What makes test cases of this server's calls."""
+    from realtime.testing.desk import CaseDesk
+
+    return CaseDesk(recordings=settings.record_to, folder=settings.cases_to)
 
 
 @cli.command()

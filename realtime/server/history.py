@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, ParamSpec
+from typing import Annotated, Literal, ParamSpec, Protocol, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -30,6 +30,7 @@ from realtime.state.replies import ReplyProjection, messages
 from realtime.state.store import CallInfo
 
 P = ParamSpec("P")
+T = TypeVar("T", bytes, str)
 Vocabulary = Literal["realtime", "reply"]
 
 KEEP_ALIVE_S = 15.0
@@ -38,17 +39,35 @@ MAX_WAITING = 10_000
 """Events that may wait for a reader; past it the stream ends, and the reader comes back with the last id it saw."""
 AT_ONCE = 200
 """Events of a log that are projected before others may speak: some 5 ms."""
+CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+"""What a test case may be called: a folder of that name is made of it."""
 _HIDDEN = ("token_hash", "token_expires_at", "config")
 _encode = msgspec.json.Encoder().encode
 
 
-def history_router(calls: Calls, gate: Gate, settings: ServerSettings) -> APIRouter:
-    """`GET /api/calls`, and of each call `GET`, `DELETE`, `GET .../events` (SSE) and `GET .../messages`.
+class Cases(Protocol):
+    """Makes test cases of calls (`realtime.testing.desk`). Methods block; they raise ClientError where a call gives no
+    case."""
+
+    @property
+    def saves(self) -> bool:
+        """Whether `save` has a folder."""
+
+    def zipped(self, info: CallInfo, entries: Sequence[Entry], name: str) -> bytes:
+        """The case as a zip file with one folder of this name."""
+
+    def save(self, info: CallInfo, entries: Sequence[Entry], name: str) -> str:
+        """Make the case in a folder of this name on the server's machine, and return the folder."""
+
+
+def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Cases | None = None) -> APIRouter:
+    """`GET /api/calls`, and of each call `GET`, `DELETE`, `GET .../events` (SSE) and `GET .../messages`; with `cases`
+    also `GET .../case` (zip) and, where they are saved, `POST .../case?name=`.
 
     Without a store only live calls are known, with as much of their log as they hold.
     """
     router = APIRouter(prefix="/api/calls")
-    shelf = _Shelf(calls)
+    shelf = _Shelf(calls, None if cases is None else "save" if cases.saves else "download")
 
     @router.get("")
     @_tells_trouble
@@ -104,6 +123,43 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings) -> APIRou
         stream = _stream(shelf, found, await shelf.follow(call_id, first), vocabulary, after)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
+    async def made(call_id: str, user: str, name: str, make: Callable[..., T]) -> T | Response:
+        """What is made of an ended call as a case, or why there is none."""
+        found = await shelf.find(call_id, user)
+        if isinstance(found, Response):
+            return found
+        if shelf.live(call_id) is not None:
+            return _error(409, "call_goes_on", "the call goes on: wait for its end")
+        if CASE_NAME.fullmatch(name) is None:
+            return _error(422, "invalid_name", "a case is named by up to 100 letters, digits, - and _")
+        entries = await shelf.entries(call_id)
+        try:
+            return await asyncio.to_thread(make, found, entries, name)
+        except ClientError as error:
+            return _error(409, error.code, error.message)
+
+    @router.get("/{call_id}/case")
+    @_tells_trouble
+    async def case_of(request: Request, call_id: str, user: str, name: str | None = None) -> Response:
+        refusal = _refusal(gate, request)
+        if refusal is not None or cases is None:
+            return refusal or _no_cases()
+        name = name or call_id
+        packed = await made(call_id, user, name, cases.zipped)
+        if isinstance(packed, Response):
+            return packed
+        headers = {"content-disposition": f'attachment; filename="{name}.zip"', "cache-control": "no-store"}
+        return Response(packed, media_type="application/zip", headers=headers)
+
+    @router.post("/{call_id}/case")
+    @_tells_trouble
+    async def save_case(request: Request, call_id: str, user: str, name: str) -> Response:
+        refusal = _refusal(gate, request)
+        if refusal is not None or cases is None or not cases.saves:
+            return refusal or _no_cases()
+        folder = await made(call_id, user, name, cases.save)
+        return folder if isinstance(folder, Response) else JSONResponse({"folder": folder}, 201)
+
     @router.delete("/{call_id}")
     @_tells_trouble
     async def delete_call(request: Request, call_id: str, user: str) -> Response:
@@ -119,8 +175,9 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings) -> APIRou
 class _Shelf:
     """The live calls and the kept ones."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, case: Literal["download", "save"] | None) -> None:
         self._calls = calls
+        self._case = case
 
     def live(self, call_id: str) -> Session | None:
         return self._calls.sessions.get(call_id)
@@ -128,11 +185,12 @@ class _Shelf:
     def told(self, info: CallInfo) -> dict[str, object]:
         """What its owner may know of it: settings may hold what belongs to the page alone, and hashes are nobody's.
 
-        `live`: it runs here. A call that neither runs nor has an end was cut off with its server.
+        `live`: it runs here. A call that neither runs nor has an end was cut off with its server. `case`: how a test
+        case can be had of it; null: not at all.
         """
         told: dict[str, object] = msgspec.to_builtins(info)
         kept = {key: value for key, value in told.items() if key not in _HIDDEN}
-        return {**kept, "live": self.live(info.call_id) is not None}
+        return {**kept, "live": self.live(info.call_id) is not None, "case": self._case}
 
     async def calls(self, owner: str) -> list[CallInfo]:
         archive = self._calls.archive
@@ -333,6 +391,10 @@ def _tells_trouble(answer: Callable[P, Awaitable[Response]]) -> Callable[P, Awai
 def _refusal(gate: Gate, request: Request) -> Response | None:
     refusal = gate.refusal(request)
     return JSONResponse({"error": refusal}, 401) if refusal is not None else None
+
+
+def _no_cases() -> Response:
+    return _error(404, "no_cases", "this server makes no test cases of its calls")
 
 
 def _error(status: int, code: str, message: str) -> Response:

@@ -21,13 +21,13 @@ from realtime.model.local.connection import LocalRealtimeModel
 from realtime.server.app import create_app
 from realtime.server.builtin import House
 from realtime.server.doctor import WHISPER_FOLDER
+from realtime.server.history import Cases
 from realtime.server.models import Models, page_providers
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent
 
 PLAN = "REALTIME_SERVE_PLAN"
 """The environment variable that carries the plan into a reloaded process."""
-FACTORY = "realtime.server.plan:app_of_environment"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,17 +45,23 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         os.environ[PLAN] = msgspec.json.encode(self).decode()
 
 
-def app_of_environment() -> FastAPI:
-    """The application of the plan that an earlier process left."""
+def app_of_environment(make_cases: Callable[[ServerSettings], Cases] | None = None) -> FastAPI:
+    """The application of the plan that an earlier process left. `make_cases` as for `app_of`."""
     plan = msgspec.json.decode(os.environ[PLAN], type=Plan)
     set_up_logging(plan.log_level)
-    return app_of(plan, lambda line: logging.getLogger(__name__).warning("%s", line))
+    return app_of(plan, lambda line: logging.getLogger(__name__).warning("%s", line), make_cases)
 
 
-def app_of(plan: Plan, say: Callable[[str], None]) -> FastAPI:
-    """The application. `say` is told what it loads. Raises UsageError where the target or the model cannot be had."""
+def app_of(
+    plan: Plan, say: Callable[[str], None], make_cases: Callable[[ServerSettings], Cases] | None = None
+) -> FastAPI:
+    """The application. `say` is told what it loads, `make_cases` gives what makes test cases of calls.
+
+    Raises UsageError where the target or the model cannot be had.
+    """
+    cases = make_cases(plan.settings) if make_cases is not None else None
     if plan.target is not None:
-        return create_app(load_make_agent(plan.target), plan.settings)
+        return create_app(load_make_agent(plan.target), plan.settings, cases=cases)
     models = Models(plan.settings.routes, plan.model, opener=_open_model)
     _say_what_goes_out(models, plan, say)
     house = House(models, say)
@@ -65,6 +71,7 @@ def app_of(plan: Plan, say: Callable[[str], None]) -> FastAPI:
         info=house.info,
         offer=house.offer,
         page_providers=page_providers(stand_in=models.default),
+        cases=cases,
         is_ready=lambda: house.ready,
         lifespan=house.lifespan,
     )

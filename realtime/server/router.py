@@ -17,7 +17,7 @@ from realtime.model.choose import SERVICES
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
-from realtime.server.history import history_router
+from realtime.server.history import Cases, history_router
 from realtime.server.models import page_providers as providers_with_key
 from realtime.server.recordings import Recordings
 from realtime.server.settings import ServerSettings
@@ -41,6 +41,7 @@ def voice_router(
     settings: ServerSettings | None = None,
     dependencies: Sequence[params.Depends] | None = None,
     page_providers: Mapping[str, str] | None = None,
+    cases: Cases | None = None,
 ) -> VoiceRouter:
     """A router with the WebSocket `{prefix}/ws/{user_id}/{session_id}`, the calls as HTTP tells them
     (`realtime.server.history`), and what the pages of AgentScope 1.x ask before they connect:
@@ -48,8 +49,8 @@ def voice_router(
 
     `make_agent` makes the agent of each call (see `MakeAgent`). `dependencies` run before the socket is accepted; one
     that raises `WebSocketException` or `HTTPException` refuses it. `page_providers` are the providers that those pages
-    may choose and what `config.model_provider` then says; null: those whose key is set, under their own names. When the
-    application stops, its calls are ended.
+    may choose and what `config.model_provider` then says; null: those whose key is set, under their own names. `cases`
+    makes test cases of calls; null: nobody does. When the application stops, its calls are ended.
     """
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
@@ -115,5 +116,5 @@ def voice_router(
             return JSONResponse({"error": refusal}, 401)
         return JSONResponse({name: name in offered for name in SERVICES})
 
-    router.include_router(history_router(calls, gate, settings))
+    router.include_router(history_router(calls, gate, settings, cases))
     return router

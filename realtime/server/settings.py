@@ -41,6 +41,8 @@ class ServerSettings:
     """Whether `GET /api/calls` tells a user's calls. User ids are guessed easily: not where everybody may come in."""
     record_to: str | None = None
     """The folder for recordings of calls whose client asks for one; null: nothing is recorded."""
+    cases_to: str | None = None
+    """The folder for test cases that are made of calls from the page; null: the page gives them to download."""
     fronts: tuple[str, ...] | None = None
     """The protocols of other services that are spoken: `openai`, `gemini`, `dashscope`; null: all of them."""
 

@@ -22,6 +22,8 @@ export interface CallInfo {
   readonly ended_reason: string | null;
   /** Stretches of the call that were lost. */
   readonly gaps?: readonly unknown[];
+  /** How a test case can be had of it; null: not at all. */
+  readonly case?: "download" | "save" | null;
 }
 
 /** The server answered, but not with what was asked for. */
@@ -29,6 +31,8 @@ export class HttpProblem extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
+    /** The server's own sentence. */
+    readonly told = "",
   ) {
     super(`HTTP ${status} ${code}`);
   }
@@ -87,6 +91,17 @@ export class CallShelf {
     await this.#ask(`/${encodeURIComponent(callId)}`, { method: "DELETE" });
   }
 
+  /** An ended call as a test case of this name, zipped. Throws like `list`. */
+  async case(callId: string, name: string): Promise<Blob> {
+    return (await this.#ask(`/${encodeURIComponent(callId)}/case`, {}, { name })).blob();
+  }
+
+  /** Makes the test case on the server's machine; the folder that it is in. Throws like `list`. */
+  async saveCase(callId: string, name: string): Promise<string> {
+    const answer = await this.#ask(`/${encodeURIComponent(callId)}/case`, { method: "POST" }, { name });
+    return ((await answer.json()) as { folder: string }).folder;
+  }
+
   /** What is told of a call after the event with this id. Throws like `list`. */
   async events(callId: string, lastId: string, signal: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = lastId === "" ? {} : { "Last-Event-ID": lastId };
@@ -99,8 +114,8 @@ export class CallShelf {
     const response = await fetch(url, { cache: "no-store", ...options });
     if (response.ok) return response;
     const body: unknown = await response.json().catch(() => null);
-    const code = (body as { code?: unknown } | null)?.code;
-    throw new HttpProblem(response.status, typeof code === "string" ? code : "");
+    const { code, error } = (body ?? {}) as { code?: unknown; error?: unknown };
+    throw new HttpProblem(response.status, typeof code === "string" ? code : "", typeof error === "string" ? error : "");
   }
 }
 

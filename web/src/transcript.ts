@@ -6,6 +6,7 @@ import type { MsgData } from "./message/index.ts";
 import { besidePage } from "./server-info.ts";
 import { browserUserId } from "./user.ts";
 import { CallListView } from "./view/call-list-view.ts";
+import { CaseView } from "./view/case-view.ts";
 import { byId, keepAtEnd, setText } from "./view/elements.ts";
 import { KeyedList } from "./view/keyed-list.ts";
 import { renderMessage } from "./view/message-card.ts";
@@ -83,6 +84,7 @@ async function showCall(id: string): Promise<void> {
       return { root: card.root, update: (msg) => changed.has(msg.id) && card.update(msg) };
     },
   );
+  const caseView = new CaseView(byId("case", HTMLFormElement), shelf, id, notices);
   let info: CallInfo | null = null;
   let isDrawing = false;
   const draw = (): void => {
@@ -98,6 +100,7 @@ async function showCall(id: string): Promise<void> {
       setText(empty, state === "ended" ? "Nothing was said in this call." : "What is said in this call appears here.");
       setText(about, aboutWords(info));
       about.dataset["state"] = state;
+      caseView.update(state === "ended" && messages.length > 0 ? info : null);
       toEnd();
     });
   };

@@ -1,0 +1,93 @@
+"""The button that makes a test case of a call."""
+
+import asyncio
+import json
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from websockets.sync.client import connect
+
+from realtime.testing import Run, VirtualLoop, voice_call
+from tests.web.conftest import Serving
+
+OpenPage = Callable[..., Page]
+Serve = Callable[..., Serving]
+
+
+def finished_call(address: str) -> str:
+    """The address of a call's screen: one typed turn and its answer."""
+    url = f"{address.replace('http', 'ws', 1)}/ws/ann/session1"
+    with connect(url, subprotocols=["realtime.v1"], max_size=None) as socket:  # type: ignore[list-item]
+
+        def until(event_type: str) -> dict[str, Any]:
+            while True:
+                event: dict[str, Any] = json.loads(socket.recv(timeout=30))
+                if event["type"] == event_type:
+                    return event
+
+        socket.send(json.dumps({"type": "client_session_create", "config": {}}))
+        call_id = until("server_session_created")["call_id"]
+        socket.send(json.dumps({"type": "client_text_append", "text": "Where is my order?"}))
+        until("agent_response_done")
+        socket.send(json.dumps({"type": "client_session_end"}))
+        until("server_session_ended")
+    return f"{address}/transcript.html?user=ann&call={call_id}"
+
+
+def run_of(folder: Path) -> Run:
+    """The case, run. In a thread, since this one has the loop of the browser's driver."""
+
+    def play() -> Run:
+        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+            return runner.run(voice_call(folder))
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(play).result()
+
+
+def test_a_call_is_downloaded_as_a_case_that_runs(page: Page, serve: Serve, tmp_path: Path) -> None:
+    page.goto(finished_call(serve("--model", "scripted", "--store", "memory:").address))
+    page.get_by_label("Name it").fill("refund")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as test case").click()
+    assert download.value.suggested_filename == "refund.zip"
+    with zipfile.ZipFile(download.value.path()) as archive:
+        archive.extractall(tmp_path)
+    run_of(tmp_path / "refund").user_said("Where is my order?").meets_expectations()
+
+
+def test_a_server_with_a_folder_for_cases_writes_them_there(page: Page, serve: Serve, tmp_path: Path) -> None:
+    folder = tmp_path / "calls"
+    page.goto(finished_call(serve("--model", "scripted", "--store", "memory:", "--cases", str(folder)).address))
+    page.get_by_label("Name it").fill("refund")
+    page.get_by_role("button", name="Save as test case").click()
+    expect(page.locator("#notices")).to_contain_text(f"Saved as {(folder / 'refund').as_posix()}.")
+    run_of(folder / "refund").meets_expectations()
+    page.get_by_role("button", name="Save as test case").click()
+    expect(page.locator("#notices")).to_contain_text("No test case was made. the folder is not empty. Name a new one.")
+
+
+@pytest.mark.parametrize("name", ["", "../refund", "a b"])
+def test_a_name_that_is_no_folder_is_not_sent(page: Page, serve: Serve, tmp_path: Path, name: str) -> None:
+    page.goto(finished_call(serve("--model", "scripted", "--store", "memory:", "--cases", str(tmp_path)).address))
+    page.get_by_label("Name it").fill(name)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url))
+    page.get_by_role("button", name="Save as test case").click()
+    assert page.evaluate("document.getElementById('case').checkValidity()") is False
+    assert sent == []
+
+
+def test_a_call_that_goes_on_has_no_button(page: Page, serve: Serve) -> None:
+    address = serve("--model", "scripted", "--store", "memory:").address
+    with connect(f"{address.replace('http', 'ws', 1)}/ws/ann/session1", max_size=None) as socket:
+        socket.send(json.dumps({"type": "client_session_create", "config": {}}))
+        call_id = json.loads(socket.recv(timeout=30))["call_id"]
+        page.goto(f"{address}/transcript.html?user=ann&call={call_id}")
+        expect(page.get_by_role("status")).to_contain_text("Live")
+        expect(page.get_by_role("button", name="Save as test case")).to_be_hidden()
