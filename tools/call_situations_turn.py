@@ -1,0 +1,544 @@
+"""The situations of fixtures/calls that the rows of the turn table need: every signal in every state.
+
+Where a model has to be asked to be silent, it is 60 ms off: what it says until it knows must not be heard.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from realtime.testing.case import Returned
+from realtime.testing.stand_in import Call, Nothing, Say, ToolUse, WriteText
+from realtime.testing.steps import Send, Silence, Speak, Type, WaitFor
+from tests.calls.distant import Line
+from tools.call_situations import (
+    ANNA,
+    ASK,
+    BY_CLIENT,
+    BY_SERVER,
+    CANCEL,
+    COMMIT,
+    HEARD,
+    LONG,
+    MM_HM,
+    MONOLOGUE,
+    NOON,
+    SHORT,
+    TIME,
+    TWELVE,
+    Situation,
+    situation,
+)
+
+FAR = Line(delay_ms=60)
+SLOW = Say(LONG.text, after_ms=4_000)
+LIVE = Say(LONG.text, pace=1.0)
+"""The model is still speaking for as long as it is heard."""
+ORDER = ToolUse("lookup_order", {"id": "A-17"})
+FOUND = {"lookup_order": (Returned("found", after_ms=4_000),)}
+CALLED = WaitFor("agent_response_tool_use_done")
+SOUND = WaitFor("agent_response_audio_delta")
+CREATED = WaitFor("agent_response_created")
+STARTED = WaitFor("agent_input_started")
+SAID = Silence(1_300)
+INTO = Speak(MONOLOGUE.audio, text=MONOLOGUE.text, wait=False)
+LET_ON: dict[str, Any] = {"turn_detection": {"authority": "server", "interrupt_response": False}}
+
+
+def turn_situations() -> list[Situation]:
+    """All of them."""
+    return [*push_to_talk(), *buttons(), *into_speech(), *let_on(), *lost_links()]
+
+
+def push_to_talk() -> list[Situation]:
+    """The client says when a turn is over."""
+
+    def talk(name: str, about: str, *steps: Any, answers: Any = (NOON, SHORT), **more: Any) -> Situation:
+        return situation(f"push_{name}", about, steps, answers, config=BY_CLIENT, line=FAR, **more)
+
+    return [
+        talk("to_talk", "A turn is committed when the user lets go.", TIME, Send(COMMIT), HEARD, turns=1, barge_ins=0),
+        talk(
+            "into_a_reply",
+            "A turn that is committed while the agent speaks interrupts it.",
+            TIME,
+            Send(COMMIT),
+            SOUND,
+            SAID,
+            MM_HM,
+            Send(COMMIT),
+            HEARD,
+            answers=(LIVE, SHORT),
+            turns=2,
+            barge_ins=1,
+        ),
+        talk(
+            "while_it_thinks",
+            "A turn that is committed while the model thinks takes the place of the one before.",
+            TIME,
+            Send(COMMIT),
+            Silence(700),
+            MM_HM,
+            Send(COMMIT),
+            HEARD,
+            answers=(SLOW, SHORT),
+            turns=2,
+        ),
+        talk(
+            "while_a_tool_runs",
+            "A turn that is committed while a tool runs: nobody speaks about what the tool returns.",
+            TIME,
+            Send(COMMIT),
+            CALLED,
+            Silence(300),
+            MM_HM,
+            Send(COMMIT),
+            HEARD,
+            Silence(3_500),
+            answers=(Call((ORDER,)), SHORT, NOON),
+            tools=FOUND,
+            turns=2,
+        ),
+        talk(
+            "before_it_begins",
+            "Two turns are committed in a row, before the model has begun to answer the first.",
+            TIME,
+            Send(COMMIT),
+            Silence(110),
+            Send(COMMIT),
+            HEARD,
+            Silence(1_000),
+            answers=(NOON, SHORT),
+            hears=("What time is it?", "Or is it?"),
+        ),
+        talk(
+            "into_silence",
+            "A voice that nobody commits is no turn; text and buttons work all the same.",
+            TIME,
+            Silence(2_000),
+            Type("Hello."),
+            HEARD,
+            Send(ASK),
+            HEARD,
+            Send(CANCEL),
+            Silence(500),
+            answers=(SHORT, NOON),
+        ),
+        situation(
+            "commit_into_silence",
+            "A commit where the provider finds the turns: no speech came before it, so it closes nothing.",
+            [
+                TIME,
+                SOUND,
+                SAID,
+                Send(COMMIT),
+                HEARD,
+                Send(COMMIT),
+                Silence(1_000),
+                TWELVE,
+                Silence(700),
+                Send(COMMIT),
+                HEARD,
+            ],
+            [LONG, SLOW],
+            turns=2,
+            barge_ins=0,
+        ),
+    ]
+
+
+def buttons() -> list[Situation]:
+    """`client_response_create` and `client_response_cancel`."""
+
+    def press(name: str, about: str, *steps: Any, answers: Any = (LIVE, SHORT), **more: Any) -> Situation:
+        return situation(name, about, steps, answers, **({"line": FAR} | more))
+
+    return [
+        press("ask_in_silence", "An answer is asked for though nobody spoke.", Send(ASK), HEARD, answers=(NOON,)),
+        press(
+            "ask_into_a_reply",
+            "An answer is asked for while the agent speaks: it begins anew.",
+            TIME,
+            SOUND,
+            SAID,
+            Send(ASK),
+            HEARD,
+            turns=1,
+        ),
+        press(
+            "ask_while_it_thinks",
+            "An answer is asked for while one is on its way: that one is it.",
+            TIME,
+            CREATED,
+            Silence(500),
+            Send(ASK),
+            Silence(4_000),
+            answers=(Say(NOON.text, after_ms=2_000), SHORT),
+            turns=1,
+        ),
+        press(
+            "cancel_in_silence",
+            "There is nothing to cancel.",
+            TIME,
+            HEARD,
+            Silence(500),
+            Send(CANCEL),
+            Silence(500),
+            ANNA,
+            HEARD,
+            answers=(NOON, SHORT),
+            turns=2,
+        ),
+        press(
+            "cancel_a_reply",
+            "An answer is cancelled while it is spoken; the next one is heard.",
+            TIME,
+            SOUND,
+            SAID,
+            Send(CANCEL),
+            Silence(1_500),
+            ANNA,
+            HEARD,
+            turns=2,
+        ),
+        press(
+            "cancel_while_it_thinks",
+            "An answer is cancelled before its first sound.",
+            TIME,
+            CREATED,
+            Silence(500),
+            Send(CANCEL),
+            Silence(5_000),
+            ANNA,
+            HEARD,
+            answers=(SLOW, SHORT),
+            turns=2,
+        ),
+        press(
+            "cancel_before_it_begins",
+            "An answer is asked for and cancelled at once: it never comes.",
+            Send(ASK),
+            Send(CANCEL),
+            Silence(1_500),
+            Send(ASK),
+            HEARD,
+            answers=(NOON, SHORT),
+        ),
+        press(
+            "typed_twice",
+            "Two texts are typed in a row: the second is answered.",
+            Type("What time is it?"),
+            Type("And the date?"),
+            HEARD,
+            Silence(1_000),
+            answers=(NOON, SHORT),
+            turns=2,
+        ),
+        press(
+            "written_then_spoken",
+            "A written answer, then speech.",
+            Type("In writing, please."),
+            Silence(1_500),
+            TIME,
+            HEARD,
+            answers=(WriteText("Gladly."), NOON),
+            turns=2,
+        ),
+    ]
+
+
+def into_speech() -> list[Situation]:
+    """The user types, commits and presses buttons while speaking."""
+
+    def speak(name: str, about: str, *steps: Any, answers: Any, config: Any = BY_SERVER, **more: Any) -> Situation:
+        return situation(name, about, (INTO, STARTED, *steps), answers, config=config, line=FAR, **more)
+
+    later = Silence(900)
+    return [
+        speak(
+            "typed_into_speech",
+            "The user types while speaking, twice: each text is answered, and so is what was said when it is over.",
+            later,
+            Type("Hello."),
+            SOUND,
+            later,
+            Type("Again."),
+            SOUND,
+            Silence(12_000),
+            HEARD,
+            answers=(LIVE, LIVE, SHORT),
+            turns=3,
+        ),
+        speak(
+            "typed_into_speech_by_provider",
+            "The same where the provider finds the turns: a provider that answers has ended the turn.",
+            later,
+            Type("Hello."),
+            SOUND,
+            later,
+            Type("Again."),
+            Silence(14_000),
+            answers=(LIVE, LIVE, SHORT),
+            config={},
+        ),
+        speak(
+            "ask_into_speech",
+            "An answer is asked for while the user speaks, and once more when it is heard.",
+            later,
+            Send(ASK),
+            SOUND,
+            later,
+            Send(ASK),
+            Silence(14_000),
+            answers=(LIVE, LIVE, SHORT),
+        ),
+        speak(
+            "cancel_into_speech",
+            "An answer is asked for while the user speaks, and cancelled when it is heard.",
+            later,
+            Send(ASK),
+            SOUND,
+            later,
+            Send(CANCEL),
+            Silence(14_000),
+            answers=(LIVE, SHORT),
+        ),
+        speak(
+            "commit_into_speech",
+            "The client ends the turn while the user speaks and an answer to a text is heard.",
+            later,
+            Type("Hello."),
+            SOUND,
+            later,
+            Send(COMMIT),
+            Silence(14_000),
+            answers=(LIVE, LIVE, SHORT),
+            hears=("I have been thinking", "about the garden"),
+        ),
+        speak(
+            "commit_into_speech_by_provider",
+            "The client ends the turn while the user speaks and the provider listens.",
+            Silence(2_000),
+            Send(COMMIT),
+            Silence(14_000),
+            answers=(LIVE, SHORT),
+            hears=("I have been thinking", "about the garden"),
+            config={},
+        ),
+        speak(
+            "tool_into_speech",
+            "A text typed into speech needs a tool; what is said is over before the tool is.",
+            later,
+            Type("My order?"),
+            CALLED,
+            Silence(14_000),
+            answers=(Call((ORDER,)), SHORT, NOON),
+            tools={"lookup_order": (Returned("found", after_ms=12_000),)},
+        ),
+    ]
+
+
+def let_on() -> list[Situation]:
+    """Speech does not stop the agent."""
+    silent_end = {"turn_detection": {"authority": "server", "interrupt_response": False, "create_response": False}}
+    stops: dict[str, Any] = {
+        "type": "client_session_update",
+        "config": {"turn_detection": {"authority": "server", "interrupt_response": True}},
+    }
+    pushes: dict[str, Any] = {"type": "client_session_update", "config": {"turn_detection": "none"}}
+    over = WaitFor("agent_input_done")
+    by_provider = {"turn_detection": {"interrupt_response": False}}
+
+    def beside(name: str, about: str, *steps: Any, answers: Any, config: Any = LET_ON, **more: Any) -> Situation:
+        """The agent speaks, the user says something into it, and then `steps`."""
+        asks = (Silence(800), Send(ASK)) if config == silent_end else ()
+        begin = (TIME, *asks, SOUND, Silence(700), Speak(MM_HM.audio, text=MM_HM.text, wait=False), over)
+        return situation(f"beside_{name}", about, (*begin, *steps), answers, config=config, line=FAR, **more)
+
+    written = WriteText("Noted.")
+    long = Say(LONG.text, pace=None, ms=9_000)
+    live = Say(LONG.text, pace=1.0, ms=9_000)
+    return [
+        beside(
+            "asked",
+            "Beside what is still said, an answer is asked for.",
+            Silence(300),
+            Send(ASK),
+            HEARD,
+            answers=(live, SHORT),
+            config=silent_end,
+        ),
+        beside(
+            "cancelled",
+            "What is still said is cancelled.",
+            Silence(300),
+            Send(CANCEL),
+            Silence(1_500),
+            ANNA,
+            HEARD,
+            answers=(live, SHORT),
+        ),
+        beside(
+            "typed",
+            "A text is typed into what is still said.",
+            Silence(300),
+            Type("Stop."),
+            HEARD,
+            answers=(live, SHORT),
+        ),
+        beside(
+            "written",
+            "What was said is answered in writing, while the first answer is still heard.",
+            Silence(9_000),
+            answers=(long, written),
+        ),
+        beside(
+            "written_asked",
+            "An answer is asked for after one in writing, while the first is still heard.",
+            Silence(700),
+            Send(ASK),
+            HEARD,
+            answers=(long, written, SHORT),
+        ),
+        beside(
+            "written_typed",
+            "A text is typed after one in writing, while the first is still heard.",
+            Silence(700),
+            Type("Stop."),
+            HEARD,
+            answers=(long, written, SHORT),
+        ),
+        beside(
+            "written_cancelled",
+            "The first answer is cancelled after one in writing.",
+            Silence(700),
+            Send(CANCEL),
+            Silence(1_000),
+            Send(ASK),
+            HEARD,
+            answers=(long, written, SHORT),
+        ),
+        beside(
+            "written_spoken",
+            "From now on speech stops the agent again, whose first answer is still heard.",
+            Silence(700),
+            Send(stops),
+            Silence(100),
+            MM_HM,
+            HEARD,
+            answers=(long, written, SHORT),
+        ),
+        beside(
+            "written_committed",
+            "From now on the client ends the turns, and does so while the agent is heard.",
+            Silence(700),
+            Send(pushes),
+            Silence(400),
+            Send(COMMIT),
+            HEARD,
+            answers=(long, written, SHORT),
+            config=by_provider,
+            hears=("What time is it?", "Mm-hm.", "Stop."),
+        ),
+        beside(
+            "written_committed_late",
+            "The same, when the agent has been heard to its end.",
+            Silence(10_000),
+            Send(pushes),
+            Silence(400),
+            Send(COMMIT),
+            HEARD,
+            answers=(long, written, SHORT),
+            config=by_provider,
+            hears=("What time is it?", "Mm-hm.", "Stop."),
+        ),
+    ]
+
+
+def lost_links() -> list[Situation]:
+    """The line to the provider is lost: what is owed comes when it is back, and nothing else does."""
+
+    def lost(name: str, about: str, at: tuple[int, int], *steps: Any, answers: Any, **more: Any) -> Situation:
+        return situation(f"link_lost_{name}", about, steps, answers, line=Line(40, (at,)), **more)
+
+    return [
+        lost(
+            "in_silence",
+            "Nobody speaks and nothing is owed.",
+            (5_000, 5_600),
+            TIME,
+            HEARD,
+            Silence(4_000),
+            answers=(NOON, SHORT),
+            turns=1,
+        ),
+        lost(
+            "while_it_speaks",
+            "The answer goes on when the line is back.",
+            (4_000, 4_600),
+            TIME,
+            HEARD,
+            Silence(3_000),
+            answers=(LIVE, SHORT),
+        ),
+        lost(
+            "while_it_thinks",
+            "The provider has not begun to answer: it is asked when the line is back.",
+            (4_000, 4_600),
+            TIME,
+            Silence(5_000),
+            answers=(Nothing(), SHORT),
+        ),
+        lost(
+            "after_writing",
+            "The turn was answered in writing: nothing is owed.",
+            (4_500, 5_000),
+            TIME,
+            Silence(5_000),
+            answers=(WriteText("Noon."), SHORT),
+        ),
+        lost(
+            "after_a_cancel",
+            "The answer was cancelled while it was spoken: nothing is owed.",
+            (5_500, 6_000),
+            TIME,
+            SOUND,
+            SAID,
+            Send(CANCEL),
+            Silence(4_000),
+            answers=(LIVE, SHORT),
+        ),
+        lost(
+            "after_an_early_cancel",
+            "The answer was cancelled before its first sound: nothing is owed.",
+            (5_500, 6_000),
+            TIME,
+            CREATED,
+            Silence(500),
+            Send(CANCEL),
+            Silence(5_000),
+            answers=(SLOW, SHORT),
+        ),
+        lost(
+            "after_a_late_cancel",
+            "There was nothing to cancel, and nothing is owed.",
+            (6_500, 7_000),
+            TIME,
+            HEARD,
+            Silence(300),
+            Send(CANCEL),
+            Silence(5_000),
+            answers=(NOON, SHORT),
+        ),
+        lost(
+            "after_speech_began",
+            "The user speaks when the line is lost: what was said is said again.",
+            (4_700, 5_100),
+            TIME,
+            HEARD,
+            TWELVE,
+            HEARD,
+            answers=(NOON, SHORT),
+            hears=("What time is it?", "", ""),
+        ),
+    ]

@@ -1,0 +1,90 @@
+"""Make the situations of fixtures/calls: case.json and provider.json of each, and the sound they need.
+
+    python -m tools.make_call_fixtures             write the cases
+    python -m tools.make_call_fixtures --sound     also speak the clips of fixtures/calls/audio anew
+    python -m tools.make_call_fixtures --accept    also play them and keep what comes as accepted (look at the diff!)
+
+What happens in each stands in tools/call_situations.py and tools/call_situations_turn.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+
+import msgspec
+
+from realtime.testing.call import voice_call
+from realtime.testing.case import LOG_FILE, write_case
+from realtime.testing.clock import run
+from realtime.testing.expect import check_expectations
+from tests.calls.distant import LINE_FILE
+from tests.calls.situations import FOLDER, SOUND_FILE, names, options, sound_of
+from tools.call_situations import Situation, situations
+from tools.call_situations_turn import turn_situations
+
+AUDIO = FOLDER / "audio"
+
+
+def write(situation: Situation) -> None:
+    """The files that people read and edit."""
+    folder = FOLDER / situation.case.name
+    write_case(folder, msgspec.structs.replace(situation.case, name=""))
+    line = folder / LINE_FILE
+    if situation.line is not None:
+        line.write_bytes(msgspec.json.format(msgspec.json.encode(situation.line), indent=1) + b"\n")
+    else:
+        line.unlink(missing_ok=True)
+
+
+def accept(situation: Situation) -> str:
+    """Play it, and keep its log and the sums of its sound. Raises AssertionError where it is not as expected."""
+    folder = FOLDER / situation.case.name
+    played = run(voice_call(folder, frames=False, **options(folder)))
+    check_expectations(played, msgspec.structs.replace(situation.case.expect, log=False))
+    (folder / LOG_FILE).write_bytes(played.record.log_bytes())
+    (folder / SOUND_FILE).write_bytes(sound_of(played.record))
+    return str(played.timeline)
+
+
+def speak() -> None:
+    """The clips that fixtures/audio does not have."""
+    import numpy as np
+
+    from realtime.audio.files import write_flac
+    from realtime.audio.pcm import from_float32
+    from tools.call_situations import CLIPS
+    from tools.make_fixtures import LEAD_MS, RATE_HZ, TAIL_MS, Voices, silence
+
+    AUDIO.mkdir(parents=True, exist_ok=True)
+    voices, rng = Voices(), np.random.default_rng(21)
+    for name, parts in CLIPS.items():
+        sound = [silence(LEAD_MS, rng)]
+        for voice, text, behind_ms in parts:
+            sound += [voices.speak(voice, text), silence(behind_ms, rng)]
+        write_flac(AUDIO / name, from_float32(np.concatenate([*sound, silence(TAIL_MS, rng)])), RATE_HZ)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make the situations of fixtures/calls.")
+    parser.add_argument("names", nargs="*", help="only these")
+    parser.add_argument("--sound", action="store_true", help="speak the clips anew (needs hibari-tts and espeak-ng)")
+    parser.add_argument("--accept", action="store_true", help="play the cases and keep what comes as accepted")
+    parser.add_argument("--timeline", action="store_true", help="print what happens")
+    asked = parser.parse_args()
+    if asked.sound:
+        speak()
+    made = {one.case.name: one for one in (*situations(), *turn_situations())}
+    for name in set(names()) - set(made):
+        shutil.rmtree(FOLDER / name)
+    for name, situation in made.items():
+        if asked.names and name not in asked.names:
+            continue
+        write(situation)
+        if asked.accept:
+            timeline = accept(situation)
+            print(f"== {name}", timeline if asked.timeline else "", sep="\n")
+
+
+if __name__ == "__main__":
+    main()
