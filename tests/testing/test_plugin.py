@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from textwrap import dedent
@@ -14,6 +15,9 @@ from realtime.testing import plugin
 # Compiled modules can be loaded once per process; what a suite of its own imports is forgotten at its end.
 for _name in realtime.testing.__all__:
     getattr(realtime.testing, _name)
+
+WORKERS_LIMIT_S = 120.0
+"""How long a run with workers may take: one that hangs has to say so."""
 
 HEAVY = ("numpy", "fastapi", "starlette", "soundfile", "soxr", "msgspec", "cryptography", "uvicorn", "websockets")
 
@@ -178,7 +182,7 @@ def test_calls_are_the_same_in_any_order_and_on_several_workers(
     first = (suite.path / "first.log").read_bytes()
     suite.runpytest("test_it.py::test_second").assert_outcomes(passed=1)
     second = (suite.path / "second.log").read_bytes()
-    run = suite.runpytest_subprocess if workers else suite.runpytest
+    run = partial(suite.runpytest_subprocess, timeout=WORKERS_LIMIT_S) if workers else suite.runpytest
     run(*workers, *(f"test_it.py::{name}" for name in order)).assert_outcomes(passed=2)
     assert (suite.path / "first.log").read_bytes() == first
     assert (suite.path / "second.log").read_bytes() == second
@@ -424,7 +428,7 @@ def test_all_public_names_exist_and_importing_the_kit_imports_nothing_heavy() ->
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_the_report_shows_the_calls_of_all_tests_and_their_failures(suite: pytest.Pytester, workers: list[str]) -> None:
     write(suite, CALLS)
-    run = suite.runpytest_subprocess if workers else suite.runpytest
+    run = partial(suite.runpytest_subprocess, timeout=WORKERS_LIMIT_S) if workers else suite.runpytest
     result = run(*workers, "--voice-report=out/report.html")
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(['*CheckFailed: The agent did not say "Goodbye"*', "*first sound*"])
