@@ -163,16 +163,23 @@ class ChatRoom:
         if self._over:
             raise ClientError("the room is closed", code="room_closed")
         seat.name = self._free_name(seat.name)
+        me = Participant(seat.id, seat.name, "human")
         for member in self.members:
             if member.ready is not None:
                 seat.tell(member.ready)
+        # The first whom a client is told of is itself: only so it learns its id, and the name that it was given.
+        seat.tell(_joined(me))
         for one in self._state.participants:
-            seat.tell(s.ServerRoomJoinedEvent(participant_id=one.id, name=one.name, kind=one.kind))
+            seat.tell(_joined(one))
+            if one.away:
+                seat.tell(s.ServerRoomLeftEvent(participant_id=one.id, name=one.name, reason="away"))
+        if self._floor is not None:
+            seat.tell(s.ServerRoomFloorEvent(participant_id=self._floor))
         for item in self.conversation.items():
             seat.tell(s.AgentItemAddedEvent(item=item, agent_id="", agent_name=item.name or ""))
             seat.tell(s.AgentItemDoneEvent(item=item, agent_id="", agent_name=item.name or ""))
+        self._come(me)
         self.seats.append(seat)
-        self._come(Participant(seat.id, seat.name, "human"))
 
     async def depart(self, seat: Seat, reason: str) -> None:
         """See `realtime.pipeline.seat.Room`."""
@@ -544,7 +551,7 @@ class ChatRoom:
 
     def _come(self, who: Participant) -> None:
         self._state = replace(self._state, participants=(*self._state.participants, who))
-        self.tell(s.ServerRoomJoinedEvent(participant_id=who.id, name=who.name, kind=who.kind))
+        self.tell(_joined(who))
 
     def _go(self, participant_id: str, name: str, reason: str) -> None:
         left = tuple(one for one in self._state.participants if one.id != participant_id)
@@ -601,3 +608,7 @@ class ChatRoom:
         timer = self._timers.pop(name, None)
         if timer is not None:
             timer.cancel()
+
+
+def _joined(who: Participant) -> s.ServerRoomJoinedEvent:
+    return s.ServerRoomJoinedEvent(participant_id=who.id, name=who.name, kind=who.kind)
