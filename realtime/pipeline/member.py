@@ -141,10 +141,12 @@ class Member:
         if not self.is_away and utterance.text:
             self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, utterance.text)))
 
-    def listen(self, utterance: Utterance) -> None:
-        """Take a turn of somebody else as sound."""
+    def listen(self, utterance: Utterance, *, named: bool) -> None:
+        """Take a turn of somebody else as sound; `named` says in a line before it whose voice it is."""
         if self.is_away or not utterance.pcm:
             return
+        if named:
+            self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, "(speaks)")))
         utterance.heard_by.add(self.id)
         self._committed.append(utterance)
         pcm_format = AudioFormat.pcm16(utterance.rate_hz)

@@ -305,7 +305,7 @@ class ChatRoom:
         if scribe is not None and scribe not in listeners:
             listeners.insert(0, scribe)
         for member in listeners:
-            member.listen(utterance)
+            member.listen(utterance, named=len(self.seats) > 1)
         if not utterance.heard_by:
             self._complain("nobody here can hear: all agents are away or take no sound", "nobody_hears")
             self.transcribed(utterance, "")
@@ -348,6 +348,9 @@ class ChatRoom:
         """Something happened: into the log of the room, and to every human."""
         if self.log is None:
             return
+        if type(event) is s.AgentItemAddedEvent:
+            items = self.conversation.items()
+            event = msgspec.structs.replace(event, previous_item_id=items[-1].id if items else None)
         self.log.append(event)
         if type(event) is s.AgentResponseAudioDeltaEvent:
             run = AudioRun(event.seq, event.seq, event.ts_ms, event.ts_ms, event.item_id, 0, len(event.delta))
@@ -439,7 +442,7 @@ class ChatRoom:
                 if member.id == utterance.who or member.id in utterance.heard_by:
                     continue
                 if is_agent and member.listens == "audio" and utterance.pcm:
-                    member.listen(utterance)
+                    member.listen(utterance, named=True)
                 else:
                     member.read(utterance)
         elif is_agent:

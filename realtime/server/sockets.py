@@ -22,6 +22,7 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener
+from realtime.pipeline.seat import Seat
 from realtime.server.archive import no_such_token
 from realtime.server.calls import Calls, Place
 from realtime.server.protocol import EXTENSION
@@ -34,9 +35,9 @@ from realtime.ticket import call_of
 
 logger = logging.getLogger(__name__)
 
-MakeAgent = Callable[..., RealtimeAgent | Awaitable[RealtimeAgent]]
-"""A function, plain or async, that makes the agent of one call. It is given those of `user` (str), `config`
-(SessionConfig) and `call_id` (str) that it has parameters for, by name."""
+MakeAgent = Callable[..., RealtimeAgent | Seat | Awaitable[RealtimeAgent | Seat]]
+"""A function, plain or async, that makes the agent of one call, or takes a seat in a room for it. It is given those of
+`user` (str), `config` (SessionConfig) and `call_id` (str) that it has parameters for, by name."""
 
 MAX_BAD_FRAMES = 100
 """A client that sends more in a row, without one that can be read, is sent away."""
@@ -273,7 +274,7 @@ class ClientSocket:
         listener = self._dialect.listener(self._sink, self._runtime, config)
         call_id = self._runtime.new_id("call")
 
-        def make(agent: RealtimeAgent) -> Session:
+        def make(agent: RealtimeAgent | Seat) -> Session:
             return Session(
                 agent=agent,
                 runtime=self._runtime,
@@ -291,7 +292,7 @@ class ClientSocket:
         call_id: str,
         config: SessionConfig,
         listener: Listener,
-        make: Callable[[RealtimeAgent], Session],
+        make: Callable[[RealtimeAgent | Seat], Session],
         resume: Callable[[Session], None] | None = None,
         info: CallInfo | None = None,
     ) -> None:
@@ -340,7 +341,7 @@ class ClientSocket:
         left = last.get("type") == "websocket.disconnect" and last.get("code") == NORMAL_CLOSURE
         return self._session is not None and not left and self._session.outlives(listener)
 
-    async def _agent_for(self, call_id: str, config: SessionConfig, place: Place) -> RealtimeAgent | None:
+    async def _agent_for(self, call_id: str, config: SessionConfig, place: Place) -> RealtimeAgent | Seat | None:
         """The agent of a call; None where it cannot be made: told to the client, its details stay in the log."""
         try:
             return await make_agent_of(self._make_agent, user=self._user, config=config, call_id=call_id)
@@ -395,7 +396,7 @@ class ClientSocket:
             listener = self._returning_listener(config)
             received_samples = found.received_samples(config)
 
-            def make(agent: RealtimeAgent) -> Session:
+            def make(agent: RealtimeAgent | Seat) -> Session:
                 return found.session(
                     agent=agent, runtime=self._runtime, limits=self._settings.limits, record=self._record
                 )
@@ -558,7 +559,7 @@ def _size(message: Message) -> int:
     return 100 + len(message.get("text") or message.get("bytes") or "")
 
 
-async def make_agent_of(make_agent: MakeAgent, **known: Any) -> RealtimeAgent:
+async def make_agent_of(make_agent: MakeAgent, **known: Any) -> RealtimeAgent | Seat:
     """The agent that `make_agent` makes, given by name those of `known` that it has parameters for.
 
     Raises what it raises, and TypeError where it returns something else.
@@ -568,6 +569,6 @@ async def make_agent_of(make_agent: MakeAgent, **known: Any) -> RealtimeAgent:
     names = {one.name for one in parameters}
     made = make_agent(**{name: value for name, value in known.items() if takes_all or name in names})
     agent = await made if inspect.isawaitable(made) else made
-    if not isinstance(agent, RealtimeAgent):
-        raise TypeError(f"make_agent returned {type(agent).__name__}, not a RealtimeAgent")
+    if not isinstance(agent, RealtimeAgent | Seat):
+        raise TypeError(f"make_agent returned {type(agent).__name__}, not a RealtimeAgent or a seat in a room")
     return agent

@@ -28,7 +28,7 @@ from realtime.session import Limits, Session
 from realtime.state.log import AudioRun, Entry
 from realtime.testing.case import CASE_FILE, Case, Person, load_case
 from realtime.testing.cassette import FILE_NAME as CASSETTE_FILE
-from realtime.testing.cassette_record import RecordingModel, WireModel
+from realtime.testing.cassette_record import WireModel
 from realtime.testing.cassette_replay import RecordedModel, recorded_model
 from realtime.testing.clock import Cost, VirtualLoop
 from realtime.testing.errors import CaseError, ScriptFailure
@@ -80,14 +80,12 @@ async def play(
     folder: str | Path | None = None,
     settings: ServerSettings | None = None,
     frames: bool = True,
-    record_to: str | Path | None = None,
 ) -> CallRecord:
     """Run a case to its end: everybody does their steps and leaves.
 
     `agent` makes the agent of the call, as for `realtime serve`; without it, a plain one around the case's model.
     `config` is added to the case's settings of the call. `folder` is where audio files are, where `source` is no
-    folder. `settings` are the server's. `frames` notes every frame on the wire, for the report. `record_to` is the
-    folder for a cassette of what passes between the agent's model and its provider.
+    folder. `settings` are the server's. `frames` notes every frame on the wire, for the report.
 
     Raises CaseError for a case that cannot be run, ScriptFailure (with the call up to there) where a user waited in
     vain, and what the server raised. Cancelling ends the call and leaves nothing behind.
@@ -103,7 +101,7 @@ async def play(
         runtime = _naming_apart(Runtime.deterministic(loop.time, seed=case.seed))
     else:
         runtime = Runtime.of_loop(loop)
-    stage = _Stage(case, where, agent, model, tools, record_to)
+    stage = _Stage(case, where, agent, model, tools)
     settings = settings or ServerSettings(
         limits=Limits(grace_s=case.grace_s), drain_s=0.0, fronts=(), lists_calls=False
     )
@@ -199,13 +197,11 @@ class _Stage:
         agent: MakeAgent | None,
         model: Model,
         tools: Tools,
-        record_to: str | Path | None,
     ) -> None:
         self.sessions: list[Session] = []
         self.logs: list[_WholeLog] = []
         self._case, self._folder = case, folder
         self._agent, self._model, self._tools = agent, model, tools
-        self._record_to = record_to
         self._toolkits: list[TestToolkit] = []
         self._replays: list[RecordedModel] = []
         self.model_frames: list[Passed] = []
@@ -217,7 +213,11 @@ class _Stage:
         if self._agent is None:
             made = RealtimeAgent(AGENT, "", self._model_for(AGENT, None))
         else:
-            made = await make_agent_of(self._agent, user=user, config=config, call_id=call_id)
+            agent = await make_agent_of(self._agent, user=user, config=config, call_id=call_id)
+            if not isinstance(agent, RealtimeAgent):
+                self._failure = CaseError(self._folder, "the agent is a seat in a room", "Play rooms with voice_room.")
+                raise self._failure
+            made = agent
             made.model = self._model_for(made.name, made.model)
         self._listen_to(made)
         toolkit = TestToolkit(made.toolkit, self._tools, self._case.tools, self._folder / CASE_FILE)
@@ -244,10 +244,8 @@ class _Stage:
         return own
 
     def _listen_to(self, agent: RealtimeAgent) -> None:
-        """Note the frames of a model over a socket, and record them where that is wanted."""
-        if self._record_to is not None:
-            agent.model = RecordingModel(agent.model, self._record_to)
-        elif isinstance(agent.model, WireModel) and agent.model.tap is None:
+        """Note the frames of a model over a socket."""
+        if isinstance(agent.model, WireModel) and agent.model.tap is None:
             now, who = asyncio.get_running_loop().time, agent.name
             agent.model.tap = lambda direction, frame, _: self.model_frames.append((now(), direction, who, frame))
 

@@ -270,6 +270,8 @@ def _recording(source: Any, options: dict[str, Any]) -> dict[str, Any]:
 
     async def make_agent(**known: Any) -> RealtimeAgent:
         made = await make_agent_of(agent, **known)
+        if not isinstance(made, RealtimeAgent):
+            raise UsageError("--voice-record records calls with an agent, not rooms", code="record")
         made.model = RecordingModel(made.model, folder)
         return made
 
