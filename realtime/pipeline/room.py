@@ -99,6 +99,11 @@ class ChatRoom:
         self._own_call: Any = None
         self._over = False
 
+    @property
+    def agents(self) -> tuple[RealtimeAgent, ...]:
+        """The agents of this room, also before it has begun."""
+        return tuple(self._agents)
+
     # -- used alone ------------------------------------------------------------------------------------------------
 
     async def start(self, outgoing_queue: Outlet, *, config: SessionConfig | None = None, name: str = "user") -> None:
@@ -159,7 +164,8 @@ class ChatRoom:
         host = seat.host
         async with self._opening:
             if self._runtime is None:
-                await self._open(host.runtime, config)
+                # Who joins has a voice, tools and settings of their own: they are none of the agents'.
+                await self._open(host.runtime, config if self._own_call is not None else SessionConfig())
         if self._over:
             raise ClientError("the room is closed", code="room_closed")
         seat.name = self._free_name(seat.name)
@@ -202,6 +208,21 @@ class ChatRoom:
         agents = [{"name": agent.name, **agent.describe()} for agent in self._agents]
         first = agents[0] if agents else {"provider": "room", "model": self.name}
         return {**first, "room": self.name, "agents": agents, "turn_authority": "server"}
+
+    @property
+    def participants(self) -> tuple[Participant, ...]:
+        """Who is in it now, in order of coming; empty before the room has begun."""
+        return self._state.participants
+
+    @property
+    def floor(self) -> str | None:
+        """The id of the participant that has the floor; None where nobody has."""
+        return self._floor
+
+    @property
+    def policy(self) -> Policy:
+        """What decides who may speak."""
+        return self._policy
 
     def mute(self, participant_id: str, muted: bool = True) -> None:
         """Nobody hears this human, or this agent gets no floor. Raises KeyError for nobody of the room."""
@@ -429,10 +450,11 @@ class ChatRoom:
         self._cancel("heard")
         member.has_floor = False
         self._set_floor(None, "interrupted" if interrupted else "done")
-        self._spoken(member.utterance(self._new_id("said")), "agent")
+        # Whoever interrupts says what comes next.
+        self._spoken(member.utterance(self._new_id("said")), "agent", goes_on=not interrupted)
 
-    def _spoken(self, utterance: Utterance, kind: str) -> None:
-        """A turn is over and its words are known: everybody hears it who has not."""
+    def _spoken(self, utterance: Utterance, kind: str, *, goes_on: bool = True) -> None:
+        """A turn is over and its words are known: everybody hears it who has not. `goes_on`: the next may speak."""
         is_agent = kind == "agent"
         if utterance.text:
             self._state = with_turn(
@@ -447,7 +469,8 @@ class ChatRoom:
                     member.read(utterance)
         elif is_agent:
             self._state = replace(self._state, agent_turns=self._state.agent_turns + 1)
-        self._consider()
+        if goes_on:
+            self._consider()
 
     def _consider(self, reason: str = "") -> None:
         """Who is next, where nobody speaks and all words are known."""
