@@ -1,0 +1,226 @@
+"""What a test asserts about a room: nobody talks over anybody, nobody hears themselves, every word is there once.
+
+run.floor_went_to("Bob", "Alice").no_two_agents_at_once().every_word_once()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.audio.resample import Resampler
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
+from realtime.testing.checks import Run
+from realtime.testing.record import CallRecord, Played
+from realtime.testing.words import normalised, shortened
+
+COMPARED_HZ = 8_000
+EXCERPT_S = 0.5
+ALIKE = 0.6
+"""A correlation from which on two sounds are the same one; those of strangers stay below 0.2."""
+QUIET = 50
+"""Of 32768: what is less loud is silence."""
+LATEST_ITEMS = 8
+"""An echo is looked for in so many items that were said last."""
+SAMPLE_MS = 0.1
+"""Times of a page are exact to a sample; what is shorter is no sound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What an agent's model was given as the sound of one turn (pcm16), whole at `at_ms` of the room."""
+
+    at_ms: float
+    rate_hz: int
+    pcm: bytes = field(repr=False)
+
+
+class RoomRun(Run):
+    """A room that was run. `heard` is what the agents' models were sent as sound, `said` the sound of each item that
+    they said (24 kHz), both by the agents' names."""
+
+    def __init__(
+        self,
+        record: CallRecord,
+        heard: Mapping[str, Sequence[Heard]],
+        said: Mapping[str, Mapping[str, bytes | bytearray]],
+    ) -> None:
+        super().__init__(record)
+        self.heard = heard
+        self.said = said
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Who was in the room: name by id, agents and humans."""
+        return {one.participant_id: one.name for one in self.record.entries if isinstance(one, s.ServerRoomJoinedEvent)}
+
+    @cached_property
+    def agents(self) -> frozenset[str]:
+        """The ids of the agents that were in the room."""
+        return frozenset(
+            one.participant_id
+            for one in self.record.entries
+            if isinstance(one, s.ServerRoomJoinedEvent) and one.kind == "agent"
+        )
+
+    @cached_property
+    def floors(self) -> list[s.ServerRoomFloorEvent]:
+        """How the floor passed, in order."""
+        return [one for one in self.record.entries if isinstance(one, s.ServerRoomFloorEvent)]
+
+    def floor_went_to(self, *names: str) -> RoomRun:
+        """The agents that had the floor were these, in this order and no others."""
+        given = [one for one in self.floors if one.participant_id in self.agents]
+        found = [self.names[one.participant_id or ""] for one in given]
+        if found != [*names]:
+            place = next((at for at, pair in enumerate(zip(found, names, strict=False)) if pair[0] != pair[1]), None)
+            at_ms = [given[place].ts_ms] if place is not None else [one.ts_ms for one in given[-1:]]
+            finding = f"The floor went to {_listed(found)}, not to {_listed(names)}."
+            self.fail(finding, *at_ms)
+        return self
+
+    def agents_in_a_row_at_most(self, limit: int) -> RoomRun:
+        """Between two turns of humans no more agents had the floor."""
+        row = 0
+        for one in self.floors:
+            if one.participant_id in self.agents:
+                row += 1
+            elif one.participant_id is not None:
+                row = 0
+            if row > limit:
+                self.fail(f"{row} agents spoke in a row; at most {limit} may.", one.ts_ms)
+        return self
+
+    def no_two_agents_at_once(self) -> RoomRun:
+        """At no moment two agents were to be heard, not even at the ears of different humans."""
+        self.must_know_ears("who was to be heard")
+        sounds = sorted(self._audible(), key=lambda one: one[0].from_ms)
+        latest: dict[str, float] = {}
+        for played, who in sounds:
+            for other, until_ms in latest.items():
+                over_ms = min(until_ms, played.from_ms + played.ms) - played.from_ms
+                if other != who and over_ms > SAMPLE_MS:
+                    finding = f"{who} and {other} were to be heard at once for {over_ms:.0f} ms"
+                    self.fail(f"{finding}, by {played.who}.", played.from_ms)
+            latest[who] = max(latest.get(who, 0.0), played.from_ms + played.ms)
+        return self
+
+    def every_human_interruption_stops_the_agent(self, *, within_ms: float) -> RoomRun:
+        """Whenever a human spoke or typed, no agent was to be heard from `within_ms` after that beginning until its
+        end."""
+        self.must_know_ears("who was to be heard")
+        for turn in self.reading.turns:
+            limit_ms, end_ms = turn.from_ms + within_ms, max(turn.to_ms, turn.from_ms + within_ms + SAMPLE_MS)
+            for played, who in self._audible():
+                until_ms = min(played.from_ms + played.ms, end_ms)
+                if until_ms - max(played.from_ms, limit_ms) > SAMPLE_MS / 2:
+                    finding = f"{turn.who} spoke at {turn.from_ms / 1000:.2f} s, and {who} was still to be heard by "
+                    finding += f"{played.who} {until_ms - turn.from_ms:.0f} ms later; {within_ms:.0f} ms were allowed."
+                    self.fail(finding, turn.from_ms, until_ms)
+        return self
+
+    @cached_property
+    def human_interruptions(self) -> int:
+        """How many turns of humans began while an agent was to be heard."""
+        return sum(
+            any(played.from_ms < turn.from_ms < played.from_ms + played.ms for played, _ in self._audible())
+            for turn in self.reading.turns
+        )
+
+    def every_word_once(self) -> RoomRun:
+        """The conversation of the room has everything that each human spoke (`Speak.text`) and typed, once, in order
+        and with the right name; and no words of humans besides."""
+        expected: dict[str, list[tuple[float, str]]] = {}
+        for one in self.record.spoken:
+            if one.text:
+                expected.setdefault(one.who, []).append((one.from_ms, one.text))
+        for mark in self.record.marks:
+            if mark.what == "typed":
+                expected.setdefault(mark.who, []).append((mark.ts_ms, mark.text))
+        found: dict[str, list[str]] = {}
+        for item in self.record.items:
+            if item.role == "user" and item.text:
+                found.setdefault(item.name or "", []).append(item.text)
+        for who in dict.fromkeys([*expected, *found]):
+            said = sorted(expected.get(who, []))
+            wanted, got = normalised(" ".join(text for _, text in said)), normalised(" ".join(found.get(who, [])))
+            if wanted != got:
+                place = self._first_difference(said, got)
+                self.fail(f'{who} said "{shortened(wanted)}", but the room knows "{shortened(got)}".', *place)
+        return self
+
+    def _first_difference(self, said: Sequence[tuple[float, str]], got: str) -> list[float]:
+        """When that was said which is not found any more."""
+        for at_ms, text in said:
+            words = normalised(text)
+            if not got.startswith(words):
+                return [at_ms]
+            got = got[len(words) :].lstrip()
+        return []
+
+    def no_agent_hears_itself(self) -> RoomRun:
+        """In nothing that an agent's model was sent as sound there is anything of what the agent had said last."""
+        for who, pieces in self.heard.items():
+            said = [(self._began_ms(item_id), _excerpt(bytes(pcm))) for item_id, pcm in self.said.get(who, {}).items()]
+            for piece in pieces:
+                sound = _at_compared_rate(piece.pcm, piece.rate_hz)
+                for _, excerpt in [one for one in said if one[0] < piece.at_ms][-LATEST_ITEMS:]:
+                    alike = _likeness(sound, excerpt)
+                    if alike > ALIKE:
+                        finding = f"{who} heard itself: what its model was sent is like its own voice ({alike:.2f})."
+                        self.fail(finding, piece.at_ms)
+        return self
+
+    def _began_ms(self, item_id: str) -> float:
+        speech = self.reading.speech(item_id)
+        return speech.first_audio_ms or 0.0 if speech is not None else 0.0
+
+    def _audible(self) -> list[tuple[Played, str]]:
+        return self._sounds_at_ears
+
+    @cached_property
+    def _sounds_at_ears(self) -> list[tuple[Played, str]]:
+        whose = {one.item_id: one.who for one in self.reading.speeches}
+        return [(one, whose.get(one.item_id, "")) for one in self.record.played if one.ms > SAMPLE_MS]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [*names[:12], *(["..."] if len(names) > 12 else [])]
+    return ", ".join(shown) or "nobody"
+
+
+def _at_compared_rate(pcm: bytes, rate_hz: int) -> NDArray[np.float32]:
+    if rate_hz != COMPARED_HZ:
+        resampler = Resampler(rate_hz, COMPARED_HZ)
+        pcm = resampler.push(pcm[: len(pcm) // SAMPLE_BYTES * SAMPLE_BYTES]) + resampler.flush()
+    return np.frombuffer(pcm, "<i2").astype(np.float32)
+
+
+def _excerpt(sound: bytes) -> NDArray[np.float32]:
+    """The beginning of what was said: whatever was heard of it holds that."""
+    samples = _at_compared_rate(
+        sound[: int((EXCERPT_S + 0.5) * DEFAULT_OUTPUT_RATE_HZ) * SAMPLE_BYTES], DEFAULT_OUTPUT_RATE_HZ
+    )
+    loud = np.flatnonzero(np.abs(samples) > QUIET)
+    begin = int(loud[0]) if len(loud) else 0
+    return samples[begin : begin + int(EXCERPT_S * COMPARED_HZ)]
+
+
+def _likeness(heard: NDArray[np.float32], excerpt: NDArray[np.float32]) -> float:
+    """The greatest correlation of the excerpt with any stretch of the sound, from 0 to 1."""
+    if len(heard) < len(excerpt) or not np.any(excerpt):
+        return 0.0
+    size = 1 << (len(heard) + len(excerpt)).bit_length()
+    product = np.fft.rfft(heard, size) * np.conj(np.fft.rfft(excerpt, size))
+    lags = len(heard) - len(excerpt) + 1
+    correlation = np.abs(np.fft.irfft(product, size)[:lags])
+    energy = np.concatenate(([0.0], np.cumsum(np.square(heard, dtype=np.float64))))
+    local = energy[len(excerpt) :] - energy[:lags]
+    floor = len(excerpt) * QUIET**2
+    return float((correlation / np.sqrt(np.maximum(local, floor) * float(np.dot(excerpt, excerpt)))).max())

@@ -1,0 +1,208 @@
+"""Agents for simulated rooms: a model that understands what it is really sent, and a detector that costs nothing.
+
+In a room it is not known beforehand which agent hears which turn, so words cannot be a list in order as in a
+`StandIn` of a call. Here they are found in the sound: every recording that a user speaks is known by its loudest
+moments. Every agent has a voice of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from realtime.audio.endpoint import EndpointEvent, SpeechStarted, TurnEnded
+from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.model.base import (
+    AudioAppend,
+    AudioClear,
+    AudioCommit,
+    Connection,
+    History,
+    ModelInput,
+    OnEvent,
+    Profile,
+    RealtimeModel,
+    ResponseCreate,
+    Settings,
+)
+from realtime.model.script import Speak, Step, Transcribe
+from realtime.model.scripted import ScriptedModel
+from realtime.runtime import Runtime
+from realtime.testing.stand_in import StandInModel
+from realtime.testing.steps import INPUT_HZ
+
+EXCERPT_SAMPLES = 320
+"""A recording is known again by moments of 20 ms: no two of them are alike to the last bit."""
+EXCERPTS = 4
+LOUD = 500
+"""Of 32768: above this a voice is taken to speak."""
+BEGINS_MS, ENDS_MS = 60, 500
+"""So much of a voice begins a turn, so much silence ends it."""
+
+
+class Vocabulary:
+    """Knows recordings (pcm16 at 16 kHz) by their sound and tells the words that are said in them."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[str, int]] = {}
+        """(words, its sample in the recording) by excerpt."""
+
+    def add(self, pcm: bytes, words: str) -> None:
+        """Learn a recording: a few of its loudest moments, so that one which is lost on the way does no harm."""
+        samples = np.frombuffer(pcm, "<i2").astype(np.int32)
+        whole = len(samples) // EXCERPT_SAMPLES
+        if not whole:
+            return
+        loudness = np.square(samples[: whole * EXCERPT_SAMPLES].reshape(whole, EXCERPT_SAMPLES)).mean(axis=1)
+        for place in np.argsort(loudness)[::-1][:EXCERPTS]:
+            begin = int(place) * EXCERPT_SAMPLES
+            excerpt = pcm[begin * SAMPLE_BYTES : (begin + EXCERPT_SAMPLES) * SAMPLE_BYTES]
+            self._known.setdefault(excerpt, (words, begin))
+
+    def understand(self, pcm: bytes) -> str:
+        """The words of all recordings that are in the sound, in the order in which they were said."""
+        found: dict[tuple[int, str], None] = {}
+        for excerpt, (words, begin) in self._known.items():
+            at = pcm.find(excerpt)
+            while at >= 0:
+                found[at // SAMPLE_BYTES - begin, words] = None
+                at = pcm.find(excerpt, at + 1)
+        return " ".join(words for _, words in sorted(found))
+
+
+class HearingModel(RealtimeModel):
+    """Answers as the stand-in says, in a voice that is `name`'s alone, and understands what the vocabulary knows.
+
+    It has no detector: the room decides about turns.
+    """
+
+    def __init__(self, name: str, stand_in: StandInModel, vocabulary: Vocabulary) -> None:
+        self._name = name
+        self._stand_in = stand_in
+        self._vocabulary = vocabulary
+        self._said = 0
+
+    @property
+    def profile(self) -> Profile:
+        """See `RealtimeModel.profile`."""
+        return self._stand_in.profile
+
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        """See `RealtimeModel.connect`."""
+        heard = bytearray()
+
+        def react(message: ModelInput) -> Iterable[Step]:
+            match message:
+                case AudioAppend(pcm=pcm):
+                    heard.extend(pcm)
+                case AudioClear():
+                    heard.clear()
+                case AudioCommit():
+                    words = self._vocabulary.understand(bytes(heard))
+                    heard.clear()
+                    return [Transcribe(words)]
+                case ResponseCreate():
+                    return [*self._answer()]
+                case _:
+                    pass
+            return []
+
+        model = ScriptedModel(react, profile=self.profile)
+        return await model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
+
+    def _answer(self) -> Iterator[Step]:
+        for step in self._stand_in.next_answer():
+            if isinstance(step, Speak) and isinstance(step.audio, bytes):
+                self._said += 1
+                n_samples = len(step.audio) // SAMPLE_BYTES
+                yield replace(step, audio=voice(f"{self._name} {self._said}", n_samples, self.profile.output_rate_hz))
+            else:
+                yield step
+
+
+class Overheard(RealtimeModel):
+    """Another model, of which is noted what its agent sends it as sound: `note(pcm)`, and None where a turn ends."""
+
+    def __init__(self, model: RealtimeModel, note: Callable[[bytes | None], None]) -> None:
+        self.voice = model.voice
+        self._model = model
+        self._note = note
+
+    @property
+    def profile(self) -> Profile:
+        """See `RealtimeModel.profile`."""
+        return self._model.profile
+
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        """See `RealtimeModel.connect`."""
+        link = await self._model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
+        return _OverheardLink(link, self._note)
+
+
+class _OverheardLink:
+    def __init__(self, link: Connection, note: Callable[[bytes | None], None]) -> None:
+        self._link = link
+        self._note = note
+
+    @property
+    def profile(self) -> Profile:
+        return self._link.profile
+
+    def send(self, message: ModelInput) -> None:
+        match message:
+            case AudioAppend(pcm=pcm):
+                self._note(pcm)
+            case AudioCommit():
+                self._note(None)
+            case _:
+                pass
+        self._link.send(message)
+
+    async def close(self) -> None:
+        await self._link.close()
+
+
+class LoudnessDetector:
+    """Finds a voice where it is loud (a `realtime.agent.audio_input.Detector`). For clean recordings; costs nothing."""
+
+    def __init__(self, *, ends_ms: int = ENDS_MS) -> None:
+        self._ends_ms = ends_ms
+        self._position_ms = 0.0
+        self._loud_ms = self._quiet_ms = 0.0
+        self._speaking = False
+        self._start_ms = 0
+
+    def push(self, pcm: bytes) -> list[EndpointEvent]:
+        """See `Detector`."""
+        if not pcm:
+            return []
+        ms = len(pcm) / SAMPLE_BYTES * 1000 / INPUT_HZ
+        is_loud = int(np.abs(np.frombuffer(pcm, "<i2").astype(np.int32)).max()) > LOUD
+        self._position_ms += ms
+        self._loud_ms = self._loud_ms + ms if is_loud else 0.0
+        self._quiet_ms = 0.0 if is_loud else self._quiet_ms + ms
+        if not self._speaking and self._loud_ms >= BEGINS_MS:
+            self._speaking = True
+            self._start_ms = int(self._position_ms - self._loud_ms)
+            return [SpeechStarted(self._start_ms)]
+        if self._speaking and self._quiet_ms >= self._ends_ms:
+            self._speaking = False
+            return [TurnEnded(self._start_ms, int(self._position_ms - self._quiet_ms), b"")]
+        return []
+
+
+def voice(name: str, n_samples: int, rate_hz: int) -> bytes:
+    """pcm16 of a voice: noise between 200 and 3000 Hz with the rhythm of syllables, another for each name."""
+    chance = Random(name)
+    noise = np.random.default_rng(chance.getrandbits(32)).standard_normal(n_samples)
+    spectrum = np.fft.rfft(noise)
+    frequencies_hz = np.fft.rfftfreq(n_samples, 1 / rate_hz) if n_samples else np.zeros(1)
+    spectrum[(frequencies_hz < 200) | (frequencies_hz > 3_000)] = 0
+    sound = np.fft.irfft(spectrum, n_samples) if n_samples else noise
+    syllables: NDArray[np.float64] = 0.6 + 0.4 * np.sin(2 * np.pi * 4 * np.arange(n_samples) / rate_hz)
+    peak = np.abs(sound).max(initial=1e-9)
+    return bytes((sound / peak * syllables * 12_000).astype("<i2").tobytes())

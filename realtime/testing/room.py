@@ -1,0 +1,302 @@
+"""Runs a voice room: the real server, a simulated page for each human, agents by script, and all that came of it.
+
+    run = await voice_room(
+        {"Anna": [Speak("what_time.wav", text="What time is it, Bob?"), Silence(8_000)], "Ben": [Silence(8_000)]},
+        agents={"Alice": StandIn(otherwise=Say("Yes.")), "Bob": StandIn(otherwise=Say("It is seven."))},
+        floor=addressed,
+    )
+    run.floor_went_to("Bob").every_word_once().no_two_agents_at_once()
+
+Its record is the room's: the room's log, every human's voice and ear, all at the times of the room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from realtime.agent import RealtimeAgent
+from realtime.agent.audio_input import Detector
+from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.event import server as s
+from realtime.event.config import TurnDetection
+from realtime.floor import MAX_AGENT_TURNS, Policy, addressed
+from realtime.pipeline import ChatRoom
+from realtime.pipeline.seat import Seat
+from realtime.runtime import Runtime
+from realtime.server.app import create_app
+from realtime.server.calls import Calls
+from realtime.server.settings import ServerSettings
+from realtime.session import Limits
+from realtime.state.log import AudioRun, Entry
+from realtime.testing.case import Case, Person
+from realtime.testing.errors import CaseError, ScriptFailure
+from realtime.testing.floor_checks import Heard, RoomRun
+from realtime.testing.hearing import HearingModel, LoudnessDetector, Overheard, Vocabulary
+from realtime.testing.page import Page
+from realtime.testing.record import CallRecord, Lane
+from realtime.testing.sound import load
+from realtime.testing.stand_in import StandIn
+from realtime.testing.steps import BargeIn, Speak, Step
+from realtime.testing.user import User
+
+Users = Mapping[str, Sequence[Step]] | Case
+"""The steps of each human by name, or a case with several users."""
+Agents = Sequence[RealtimeAgent] | Mapping[str, StandIn]
+"""Agents as they are, or by name what stands in for them. A stand-in without `hears` understands the recordings that
+the humans speak (`Speak.text`), whoever of them speaks, and has a voice of its own."""
+
+JOIN_APART_MS = 7.0
+"""Pages send their frames at different moments."""
+
+
+async def voice_room(
+    users: Users,
+    *,
+    room: ChatRoom | None = None,
+    agents: Agents | None = None,
+    floor: Policy = addressed,
+    max_agent_turns: int = MAX_AGENT_TURNS,
+    folder: str | Path | None = None,
+    silero: bool = False,
+    config: dict[str, Any] | None = None,
+    seed: int = 0,
+    limit_s: float = 7_200.0,
+) -> RoomRun:
+    """Let all users come into one room, do their steps at once, and leave when all have done theirs.
+
+    `room` is the room as it is; else one is made of `agents` (without them: of the case's `models`), `floor` and
+    `max_agent_turns`. In a room that is made here voices are found by their loudness, which is exact for clean
+    recordings and costs nothing, or with `silero` by the server's own detector. `folder` is where audio files are.
+
+    Raises CaseError for what cannot be run, ScriptFailure where a user waited in vain, and what the server raised.
+    """
+    case = users if isinstance(users, Case) else _case_of(users, seed, limit_s)
+    where = Path.cwd() if folder is None else Path(folder)
+    stage = _Stage(case, where)
+    if room is None:
+        room = ChatRoom(
+            stage.agents(agents if agents is not None else case.models),
+            floor=floor,
+            max_agent_turns=max_agent_turns,
+            make_detector=None if silero else _by_loudness,
+        )
+    began_s = time.perf_counter()
+    loop = asyncio.get_running_loop()
+    runtime = Runtime.deterministic(loop.time, seed=case.seed)
+    stage.follow(room)
+
+    async def make_agent(user: str) -> Seat:
+        seat = stage.room.seat(user, runtime)
+        stage.seats[user] = seat
+        return seat
+
+    app = create_app(
+        make_agent,
+        ServerSettings(limits=Limits(grace_s=case.grace_s, idle_s=case.limit_s), drain_s=0.0, fronts=()),
+    )
+    calls: Calls = app.state.calls
+    calls.make_runtime = lambda _: runtime
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(app.router.lifespan_context(app))
+        stack.push_async_callback(room.close, "over")
+        for number, person in enumerate(case.users):
+            page = Page(
+                app,
+                person.name,
+                client=person.client,
+                session_id=f"seat{number}",
+                config=case.config | (config or {}),
+                seed=case.seed,
+                starts_after_ms=number * JOIN_APART_MS,
+            )
+            stack.push_async_callback(page.close)
+            stage.humans.append(_Human(page, User(person.name, page, person.steps, where, seed=case.seed)))
+        try:
+            async with asyncio.timeout(case.limit_s):
+                for number, one in enumerate(stage.humans):
+                    await one.page.join()
+                    one.hears_from_s = loop.time() + number * JOIN_APART_MS / 1000
+                await _all_at_once(stage.humans)
+                for one in stage.humans:
+                    await one.page.leave()
+        except TimeoutError:
+            raise ScriptFailure(f"the room was not over within {case.limit_s:g} s") from None
+    return RoomRun(stage.record(time.perf_counter() - began_s), stage.heard, stage.said)
+
+
+async def _all_at_once(humans: Sequence[_Human]) -> None:
+    """Everybody does their steps. The first who waits in vain ends it for all."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for one in humans:
+                group.create_task(one.user.run(), name=f"steps of {one.user.name}")
+    except* ScriptFailure as failures:
+        raise failures.exceptions[0] from None
+
+
+def _case_of(users: Mapping[str, Sequence[Step]], seed: int, limit_s: float) -> Case:
+    people = tuple(Person(tuple(steps), name) for name, steps in users.items())
+    return Case(users=people, name="room", seed=seed, limit_s=limit_s)
+
+
+def _by_loudness(_: TurnDetection) -> Detector:
+    return LoudnessDetector()
+
+
+@dataclass(slots=True)
+class _Human:
+    page: Page
+    user: User
+    hears_from_s: float = 0.0
+    """The loop's time at which the microphone was switched on."""
+
+
+@dataclass(slots=True)
+class _Stage:
+    """Makes the agents, and listens to the room."""
+
+    case: Case
+    folder: Path
+    humans: list[_Human] = field(default_factory=list)
+    seats: dict[str, Seat] = field(default_factory=dict)
+    """By the name that the human asked for."""
+    heard: dict[str, list[Heard]] = field(default_factory=dict)
+    said: dict[str, dict[str, bytearray]] = field(default_factory=dict)
+    """The sound of each item by agent."""
+    _room: ChatRoom | None = None
+    _began_s: float = 0.0
+    _entries: list[Entry] = field(default_factory=list)
+    _n_bytes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def room(self) -> ChatRoom:
+        assert self._room is not None
+        return self._room
+
+    def agents(self, agents: Agents) -> list[RealtimeAgent]:
+        """The agents, as they are or made of their stand-ins."""
+        if not isinstance(agents, Mapping):
+            return [*agents]
+        vocabulary = Vocabulary()
+        for person in self.case.users:
+            for number, step in enumerate(person.steps, 1):
+                speech = step.speech if isinstance(step, BargeIn) else step
+                if isinstance(speech, Speak):
+                    pcm = load(speech, self.folder, seed=self.case.seed + number)
+                    vocabulary.add(pcm, speech.text if speech.text is not None else Path(speech.audio).stem)
+        made = []
+        for name, stand_in in agents.items():
+            if stand_in.hears:
+                model = stand_in.model(self.folder)
+                made.append(RealtimeAgent(name, "", model))
+                continue
+            plain = msgspec.structs.replace(stand_in, turns="none").model(self.folder)
+            made.append(RealtimeAgent(name, "", HearingModel(name, plain, vocabulary)))
+        return made
+
+    def follow(self, room: ChatRoom) -> None:
+        """Note what happens in it, and what its agents are sent as sound. Raises CaseError for one that has begun."""
+        if room.log is not None:
+            raise CaseError(room.name, "the room has begun already", "Give voice_room a new one.", place="room")
+        self._room = room
+        for agent in room.agents:
+            agent.model = Overheard(agent.model, self._ear_of(agent.name, agent.model.profile.input_rate_hz))
+        room.on_event.append(self._read)
+
+    def _ear_of(self, name: str, rate_hz: int) -> Any:
+        heard = self.heard.setdefault(name, [])
+        now = asyncio.get_running_loop().time
+        open_turn = bytearray()
+
+        def note(pcm: bytes | None) -> None:
+            if pcm is not None:
+                open_turn.extend(pcm)
+                return
+            heard.append(Heard(round((now() - self._began_s) * 1000, 3), rate_hz, bytes(open_turn)))
+            open_turn.clear()
+
+        return note
+
+    def _read(self, event: s.ServerEvent) -> None:
+        if not self._entries:
+            self._began_s = asyncio.get_running_loop().time() - event.ts_ms / 1000
+        if type(event) is not s.AgentResponseAudioDeltaEvent:
+            self._entries.append(event)
+            return
+        item_id, n_bytes = event.item_id, len(event.delta)
+        self.said.setdefault(event.agent_name, {}).setdefault(item_id, bytearray()).extend(event.delta)
+        offset_bytes = self._n_bytes.get(item_id, 0)
+        self._n_bytes[item_id] = offset_bytes + n_bytes
+        run = self._entries[-1]
+        if type(run) is AudioRun and run.item_id == item_id:
+            run.last_seq, run.last_ts_ms = event.seq, event.ts_ms
+            run.n_bytes += n_bytes
+        else:
+            self._entries.append(
+                AudioRun(event.seq, event.seq, event.ts_ms, event.ts_ms, item_id, offset_bytes, n_bytes)
+            )
+
+    # -- what came of it -------------------------------------------------------------------------------------------
+
+    def record(self, wall_s: float) -> CallRecord:
+        """All of it at the times of the room."""
+        names = {asked: seat.name for asked, seat in self.seats.items()}
+        late_ms = {one.page.name: round((one.page.call_began_s - self._began_s) * 1000, 3) for one in self.humans}
+        hears_from_ms = {
+            self.seats[one.page.name].id: (one.hears_from_s - self._began_s) * 1000
+            for one in self.humans
+            if one.page.name in self.seats
+        }
+        spoken, played, marks = [], [], []
+        for one in self.humans:
+            name, ms = names.get(one.page.name, one.page.name), late_ms[one.page.name]
+            for part in one.user.spoken:
+                spoken.append(replace(part, who=name, from_ms=part.from_ms + ms, to_ms=part.to_ms + ms))
+            for heard in one.page.played():
+                played.append(replace(heard, who=name, from_ms=heard.from_ms + ms))
+            for mark in one.user.marks:
+                marks.append(replace(mark, who=name, ts_ms=mark.ts_ms + ms))
+        return CallRecord(
+            name=self.case.name,
+            entries=tuple(_at_room_times(entry, hears_from_ms) for entry in self._entries),
+            items=tuple(self.room.conversation.items()),
+            lanes=tuple(self._lanes(names, late_ms)),
+            spoken=tuple(sorted(spoken, key=lambda one: one.from_ms)),
+            played=tuple(played),
+            marks=tuple(sorted(marks, key=lambda one: one.ts_ms)),
+            late_samples=sum(one.page.late_samples for one in self.humans),
+            wall_s=wall_s,
+            folder=self.folder,
+        )
+
+    def _lanes(self, names: Mapping[str, str], late_ms: Mapping[str, float]) -> list[Lane]:
+        """Each human's voice, and each agent's as whoever heard most of it heard it."""
+        humans, agents = [], dict[str, Lane]()
+        for one in self.humans:
+            for lane in one.page.lanes():
+                silence = bytes(round(late_ms[one.page.name] * lane.rate_hz / 1000) * SAMPLE_BYTES)
+                shifted = replace(lane, pcm=silence + lane.pcm)
+                if lane.kind == "human":
+                    humans.append(replace(shifted, speaker=names.get(lane.speaker, lane.speaker)))
+                elif lane.speaker not in agents or len(agents[lane.speaker].pcm) < len(shifted.pcm):
+                    agents[lane.speaker] = shifted
+        return [*humans, *agents.values()]
+
+
+def _at_room_times(entry: Entry, hears_from_ms: Mapping[str, float]) -> Entry:
+    """Positions in a human's audio as ms of the room: each microphone has begun at another moment."""
+    match entry:
+        case s.AgentInputStartedEvent(agent_id=who, audio_start_ms=ms) if who in hears_from_ms:
+            return msgspec.structs.replace(entry, audio_start_ms=round(ms + hears_from_ms[who]))
+        case s.AgentInputDoneEvent(agent_id=who, audio_end_ms=ms) if who in hears_from_ms:
+            return msgspec.structs.replace(entry, audio_end_ms=round(ms + hears_from_ms[who]))
+        case _:
+            return entry
