@@ -31,7 +31,7 @@ def speech(fixtures_dir: Path) -> bytes:
 
 async def listen(made: Call, seconds: float) -> str:
     """Have the model burst its answer and hear that much of it. Returns the answer's item."""
-    made.page.send(type="client_response_create")
+    made.page.do("client_response_create")
     await made.page.until("agent_response_audio_delta")
     await asyncio.sleep(seconds)
     [item_id] = made.page.sound
@@ -46,7 +46,7 @@ async def test_the_flush_leaves_with_the_providers_report_of_speech(client: Clie
     async with call(model, client=client) as made:
         page = made.page
         item_id = await listen(made, 3)
-        assert page.speaker.left_ms() == pytest.approx(BURST_MS - 3000, abs=1)
+        assert page.left_ms() == pytest.approx(BURST_MS - 3000, abs=1)
         before, reported_at = len(page.events), loop.time()
 
         model.link.say(m.ModelInputStartedEvent(item_id="said_1", audio_start_ms=2_950))
@@ -54,7 +54,7 @@ async def test_the_flush_leaves_with_the_providers_report_of_speech(client: Clie
         assert loop.time() == reported_at
         after = [event["type"] for event in page.events[before:]]
         assert after == ["server_audio_flush", "agent_item_truncated", "agent_input_started"]
-        assert page.speaker.left_ms() == 0
+        assert page.left_ms() == 0
         cut = page.events[before + 1]
         assert cut["item_id"] == item_id
         assert 3000 - OUTPUT_LATENCY_MS - ACK_EVERY_MS <= cut["audio_end_ms"] <= 3000 - OUTPUT_LATENCY_MS
@@ -70,12 +70,12 @@ async def test_the_flush_leaves_with_the_frame_in_which_our_detector_hears_a_voi
     async with call(model, client=client) as made:
         page = made.page
         await listen(made, 3)
-        said = asyncio.create_task(page.say(speech))
+        said = asyncio.create_task(page.speak(speech))
         flush = await page.until("server_audio_flush")
         started = await page.until("agent_input_started")
 
         assert flush["ts_ms"] == started["ts_ms"] == page.position_ms
-        assert page.speaker.left_ms() == 0
+        assert page.left_ms() == 0
         await said
 
 
@@ -113,7 +113,7 @@ async def test_a_page_that_knows_no_flush_has_little_left_to_play() -> None:
     async with call(model, client="agentscope1") as made:
         page = made.page
         item_id = await listen(made, 3)
-        assert page.speaker.left_ms() <= AHEAD_MS + MAX_CHUNK_MS
+        assert page.left_ms() <= AHEAD_MS + MAX_CHUNK_MS
         before, reported_at, sent_bytes = len(page.events), loop.time(), len(page.sound[item_id])
 
         model.link.say(m.ModelInputStartedEvent(item_id="said_1", audio_start_ms=2_950))

@@ -71,7 +71,7 @@ async def markers_in_calls(
     score = Score()
     for recording in recordings:
         async with call(make_model(), client=client) as made:
-            began_ms = await made.page.say(recording.pcm[2 * skipped_samples :]) - skipped_samples * 1000 / RATE_HZ
+            began_ms = await made.page.speak(recording.pcm[2 * skipped_samples :]) - skipped_samples * 1000 / RATE_HZ
             starts = made.page.of("agent_input_started")
             ends = made.page.of("agent_input_done")
         score.note(
@@ -88,7 +88,7 @@ async def markers_of_the_model(recordings: list[Recording]) -> Score:
     for recording in recordings:
         model = Tapped(LocalRealtimeModel(engine=wordless_engine()))
         async with call(model, client="json") as made:
-            began_ms = await made.page.say(recording.pcm)
+            began_ms = await made.page.speak(recording.pcm)
             starts = [event.audio_start_ms for event in model.of(m.ModelInputStartedEvent)]
             ends = [event.audio_end_ms for event in model.of(m.ModelInputDoneEvent)]
             assert [event["audio_start_ms"] for event in made.page.of("agent_input_started")] == starts

@@ -92,7 +92,7 @@ async def tell(
     told = Told()
     for recording in recordings:
         async with call(make_model()) as made:
-            began_ms = await made.page.say(recording.pcm)
+            began_ms = await made.page.speak(recording.pcm)
             await made.page.until_silent()
             check_turns(made)
             check(made)

@@ -52,14 +52,14 @@ async def answered(made: Call, after: int) -> str:
 async def ask(made: Call, pcm: bytes) -> str:
     """Say it; the answer's words."""
     before = len(made.page.events)
-    await made.page.say(pcm)
+    await made.page.speak(pcm)
     return await answered(made, before)
 
 
 async def type_in(made: Call, text: str) -> str:
     """Type it; the answer's words."""
     before = len(made.page.events)
-    made.page.send(type="client_text_append", text=text)
+    made.page.do("client_text_append", text=text)
     return await answered(made, before)
 
 
@@ -73,7 +73,7 @@ async def test_a_spoken_conversation(speech: dict[str, bytes], client: Client) -
     """RTA-01: end to end with recorded audio: greeting, name, a question that takes a tool, words and sound back."""
     async with talk(client) as made:
         page = made.page
-        page.send(type="client_response_create")
+        page.do("client_response_create")
         greeting = await answered(made, 0)
         met = await ask(made, speech["hello_anna"])
         told = await ask(made, speech["twelve_times_seven"])
@@ -112,19 +112,19 @@ async def test_speech_over_the_answer_silences_it_and_cuts_it_after_the_last_wor
     """RTA-23: nothing of it is played any more; call and page keep only what was heard."""
     async with talk(turn_detection={"authority": authority}) as made:
         page = made.page
-        page.send(type="client_text_append", text=STORY)
+        page.do("client_text_append", text=STORY)
         whole = (await page.until("agent_response_audio_transcript_done"))["transcript"]
         await asyncio.sleep(3)
         [story] = [item.id for item in made.session.conversation.items() if item.role == "assistant"]
         before = len(page.events)
-        interrupting = asyncio.create_task(page.say(speech["barge_in"]))
+        interrupting = asyncio.create_task(page.speak(speech["barge_in"]))
         await page.until("server_audio_flush")
 
-        assert page.speaker.left_ms() == 0
+        assert page.left_ms() == 0
         cut = await page.until("agent_item_truncated")
         assert cut["item_id"] == story
         # The server knows what the page said last.
-        assert 0 <= page.speaker.heard_ms(story) - cut["audio_end_ms"] <= ACK_EVERY_MS
+        assert 0 <= page.heard_ms(story) - cut["audio_end_ms"] <= ACK_EVERY_MS
         assert cut["transcript"] == whole[: len(cut["transcript"])]
         assert whole[len(cut["transcript"])] in " .,"
         assert 3 < len(cut["transcript"].split()) < len(whole.split()) / 2
@@ -139,10 +139,10 @@ async def test_the_model_remembers_only_what_was_heard() -> None:
     """RTA-23: it repeats what was heard of its answer, not what it had meant to say."""
     async with talk() as made:
         page = made.page
-        page.send(type="client_text_append", text=STORY)
+        page.do("client_text_append", text=STORY)
         await page.until("agent_response_audio_delta")
         await asyncio.sleep(2.5)
-        page.send(type="client_response_cancel")
+        page.do("client_response_cancel")
         cut = await page.until("agent_item_truncated")
 
         assert await type_in(made, "What did you say?") == cut["transcript"]
@@ -152,7 +152,7 @@ async def test_the_model_remembers_only_what_was_heard() -> None:
 async def test_a_typed_turn_is_answered_by_voice_and_interrupts_the_one_before(speech: dict[str, bytes]) -> None:
     async with talk("json") as made:
         page = made.page
-        page.send(type="client_text_append", text=STORY)
+        page.do("client_text_append", text=STORY)
         await page.until("agent_response_audio_delta")
         await asyncio.sleep(1)
         answer = await type_in(made, "My name is Robert.")
@@ -187,7 +187,7 @@ def conversation(speech: dict[str, bytes]) -> tuple[list[dict[str, Any]], dict[s
         async with talk() as made:
             await ask(made, speech["hello_anna"])
             await ask(made, speech["twelve_times_seven"])
-            made.page.send(type="client_text_append", text=STORY)
+            made.page.do("client_text_append", text=STORY)
             await made.page.until("agent_response_done", after=len(made.page.events))
             await asyncio.sleep(3)
             await ask(made, speech["barge_in"])
