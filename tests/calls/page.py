@@ -20,7 +20,7 @@ from realtime.server.app import create_app
 from realtime.server.settings import ServerSettings
 from realtime.session import Session
 from realtime.testing import page as kit
-from realtime.testing.devices import OUTPUT_HZ, OUTPUT_LATENCY_S
+from realtime.testing.devices import OUTPUT_LATENCY_S
 from realtime.testing.pair import Direction, Frame
 from realtime.testing.steps import INPUT_HZ
 from realtime.tool import Toolkit
@@ -91,7 +91,7 @@ class Page(kit.Page):
     async def until_silent(self) -> None:
         """Wait until everything that was sent so far is heard and acknowledged."""
         loop = asyncio.get_running_loop()
-        while (left_s := (self.silent_at or 0.0) + kit.ACK_EVERY_S - loop.time()) > 1e-6:
+        while (left_s := (self.silent_at or 0.0) + kit.ACK_EVERY_S - loop.time()) > 1e-6:  # noqa: ASYNC110  (a moment that moves)
             await asyncio.sleep(left_s)
 
     def of(self, kind: str, after: int = 0) -> list[Event]:
