@@ -9,6 +9,7 @@ that was never stopped, a commit before there is a call, the last syllable cut o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ from realtime.event.client import (
     ClientAudioCommitEvent,
     ClientEvent,
     ClientSessionCreateEvent,
+    ClientSessionEndEvent,
 )
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener, Sink
@@ -51,6 +53,16 @@ TAIL_MS = 300
 """Silence behind a reply: the chatbot page stops its player up to 250 ms early."""
 LEAD_MS = 100
 """How far ahead of real time a frame of zeros may be after the voice button was used."""
+REFUSED_ENDS = ("no_session", "session_ended", "session_mismatch")
+"""The codes of errors that answer a `client_session_end` which ends nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedAgent:
+    """One of the two agents that the multi-agent page asks for."""
+
+    name: str
+    instructions: str
 
 
 class AgentScope1Dialect:
@@ -77,6 +89,10 @@ class AgentScope1Dialect:
         self._plays = False
         """Speech was sent that the page may still play to its end."""
         self._told_refusal = False
+        self._stopped = False
+        """The page has stopped its call: a late sound would start it playing again."""
+        self.pair: tuple[PairedAgent, PairedAgent] | None = None
+        """The agents that the latest call was made with, where the page names two."""
 
     @property
     def subprotocol(self) -> str | None:
@@ -102,8 +118,11 @@ class AgentScope1Dialect:
                 return msgspec.structs.replace(event, audio=b"")
             case ClientAudioCommitEvent() if self._recorders is not None:
                 self._recorders.switched_off()
+            case ClientSessionEndEvent():
+                self._stopped = True
             case ClientSessionCreateEvent():
-                self._told_refusal = False
+                self._told_refusal = self._stopped = self._plays = False
+                self.pair = _pair(event.config)
                 named = event.config.get("model_provider")
                 if isinstance(named, str) and named in self._providers:
                     config = event.config | {"model_provider": self._providers[named]}
@@ -114,6 +133,8 @@ class AgentScope1Dialect:
 
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """See `ClientDialect`."""
+        if self._stopped and not self._ends(event):
+            return []
         if type(event) is s.AgentResponseAudioDeltaEvent:
             self._plays = True
             return [self._delta.encode(event)]
@@ -144,6 +165,12 @@ class AgentScope1Dialect:
             ahead_ms=AHEAD_MS,
             output_rate_hz=DEFAULT_OUTPUT_RATE_HZ,
         )
+
+    def _ends(self, event: s.ServerEvent) -> bool:
+        """Whether a page that has stopped its call still hears of this: it ends the call, or says that it goes on."""
+        if isinstance(event, s.AgentErrorEvent) and event.code in REFUSED_ENDS:
+            self._stopped = False
+        return not self._stopped or isinstance(event, s.AgentEndedEvent | s.ServerSessionEndedEvent)
 
     def _is_no_news(self, event: s.AgentErrorEvent) -> bool:
         """Whether the page would only alarm its user: it commits before there is a call, and it shows each of the
@@ -217,6 +244,23 @@ class _Recorders:
             return True
         self._ahead_ms += len(event.audio) // 2 * 1000 / rate_hz
         return True
+
+
+def _pair(config: Mapping[str, Any]) -> tuple[PairedAgent, PairedAgent] | None:
+    """The two agents that the config of the multi-agent page names; null for any other. Raises ClientError."""
+    if not any(f"agent{number}_{part}" in config for number in (1, 2) for part in ("name", "instructions")):
+        return None
+    first, second = _paired(config, 1), _paired(config, 2)
+    if first.name.casefold() == second.name.casefold():
+        second = PairedAgent(f"{second.name} 2", second.instructions)
+    return first, second
+
+
+def _paired(config: Mapping[str, Any], number: int) -> PairedAgent:
+    name, instructions = (config.get(f"agent{number}_{part}", "") for part in ("name", "instructions"))
+    if not isinstance(name, str) or not isinstance(instructions, str):
+        raise ClientError(f"config: name and instructions of agent{number} are strings", code="invalid_config")
+    return PairedAgent(" ".join(name.split()) or f"Agent {number}", instructions)
 
 
 def _image_under_its_name(frame: str) -> str | None:

@@ -17,6 +17,7 @@ from starlette.websockets import WebSocket
 
 from realtime.agent import RealtimeAgent
 from realtime.dialects import ClientDialect
+from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.errors import ClientError, RealtimeError
 from realtime.event import client as c
 from realtime.event import server as s
@@ -25,6 +26,7 @@ from realtime.listener import Listener
 from realtime.pipeline.seat import Seat
 from realtime.server.archive import no_such_token
 from realtime.server.calls import Calls, Place
+from realtime.server.pair import pair_of
 from realtime.server.protocol import EXTENSION
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import DirectSocket, Message, SocketSink
@@ -343,8 +345,13 @@ class ClientSocket:
 
     async def _agent_for(self, call_id: str, config: SessionConfig, place: Place) -> RealtimeAgent | Seat | None:
         """The agent of a call; None where it cannot be made: told to the client, its details stay in the log."""
+
+        async def make(settings: SessionConfig) -> RealtimeAgent | Seat:
+            return await make_agent_of(self._make_agent, user=self._user, config=settings, call_id=call_id)
+
+        pair = self._dialect.pair if isinstance(self._dialect, AgentScope1Dialect) else None
         try:
-            return await make_agent_of(self._make_agent, user=self._user, config=config, call_id=call_id)
+            return await (make(config) if pair is None else pair_of(pair, config, make, self._runtime))
         except Exception as error:
             place.leave()
             _note(f"could not make the agent of {call_id}", error)

@@ -1,0 +1,98 @@
+"""The room of one's own that the multi-agent page of AgentScope 1.x asks for: two agents that talk, and who listens.
+
+The page sends nothing but silence, so the first agent begins by itself and the two go on in turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from realtime.agent import RealtimeAgent
+from realtime.agent.host import Host
+from realtime.agent.realtime import silero_detector
+from realtime.dialects.agentscope1 import PairedAgent
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.floor import FloorState, Policy, Said, broadcast
+from realtime.pipeline import ChatRoom
+from realtime.pipeline.seat import Seat
+from realtime.runtime import Runtime
+
+MAX_TURNS = 200
+"""So often the two speak without a human: half an hour of talk. A page that was left open ends there; Stop and Start
+begin anew. Other rooms stop after `realtime.floor.MAX_AGENT_TURNS`, but here nobody else could ever speak."""
+MAX_SILENT_TURNS = 3
+"""An agent whose answers hold no words so often in a row is not asked again."""
+
+
+async def pair_of(
+    pair: tuple[PairedAgent, PairedAgent],
+    config: SessionConfig,
+    make: Callable[[SessionConfig], Awaitable[RealtimeAgent | Seat]],
+    runtime: Runtime,
+) -> RealtimeAgent | Seat:
+    """A seat in a new room with these two agents, each made by `make` with its own name and instructions.
+
+    Where `make` gives a seat, the client is in a room already: it gets that. Raises what `make` raises.
+    """
+    agents: list[RealtimeAgent] = []
+    for one in pair:
+        made = await make(msgspec.structs.replace(config, agent_name=one.name, instructions=one.instructions))
+        if isinstance(made, Seat):
+            return made
+        made.name, made.sys_prompt = one.name, one.instructions
+        agents.append(made)
+    return PairSeat(ChatRoom(agents, floor=in_turns(), max_agent_turns=MAX_TURNS, name="pair"), runtime)
+
+
+def in_turns() -> Policy:
+    """The agents speak one after the other. One that finds no words is asked again, but not for ever."""
+    before: tuple[Said | None, int] = (None, 0)
+    silent_turns = 0
+
+    def decide(state: FloorState) -> str | None:
+        nonlocal before, silent_turns
+        last, turns = before
+        if state.last is not last:
+            silent_turns = 0
+        elif state.agent_turns > turns:
+            silent_turns += 1
+        before = (state.last, state.agent_turns)
+        return broadcast(state) if silent_turns < MAX_SILENT_TURNS else None
+
+    return decide
+
+
+class PairSeat(Seat):
+    """The only human in a room: it begins and ends with them."""
+
+    def __init__(self, room: ChatRoom, runtime: Runtime) -> None:
+        super().__init__(room, "user", runtime.new_id("human"), silero_detector)
+        self._chat_room = room
+
+    async def join(self, host: Host, config: SessionConfig) -> None:
+        """See `Seat.join`. The first agent begins."""
+        await super().join(host, config)
+        self._chat_room.on_event.append(self._follow)
+        self._let_begin()
+
+    async def leave(self, reason: str) -> None:
+        """See `Seat.leave`. The agents end with their room, and say so."""
+        if self._host is None:
+            return
+        await self._chat_room.close(reason)
+        for member in self._chat_room.members:
+            self.tell(s.AgentEndedEvent(reason=reason, agent_id=member.id, agent_name=member.name))
+        await super().leave(reason)
+
+    def _follow(self, event: s.ServerEvent) -> None:
+        if isinstance(event, s.ServerRoomJoinedEvent) and event.kind == "agent":
+            # It was lost and is back: where nobody had said anything yet, it still has to begin.
+            self._let_begin()
+
+    def _let_begin(self) -> None:
+        if not any(item.text for item in self._chat_room.conversation.items()):
+            self.receive(c.ClientResponseCreateEvent())
