@@ -363,23 +363,6 @@ def interruptions() -> list[Situation]:
             user_said=("What time is it?", "And in writing?"),
             agent_said=("twelve o'clock",),
         ),
-        situation(
-            "typed_into_a_reply",
-            "A typed text interrupts an answer that the model still speaks.",
-            [TIME, WaitFor("agent_response_audio_delta"), Silence(1_500), Type("Stop."), HEARD],
-            [Say(LONG.text, pace=1.0), SHORT],
-            line=Line(delay_ms=60),
-            turns=2,
-            barge_ins=1,
-        ),
-        situation(
-            "typed_while_it_thinks",
-            "A typed text comes before the first sound of a slow answer.",
-            [TIME, Silence(1_000), Type("Never mind."), HEARD],
-            [Say(LONG.text, after_ms=4_000), SHORT],
-            line=Line(delay_ms=60),
-            turns=2,
-        ),
     ]
 
 

@@ -26,6 +26,7 @@ from tools.call_situations import (
     SHORT,
     TIME,
     TWELVE,
+    WAIT,
     Situation,
     situation,
 )
@@ -41,7 +42,9 @@ SOUND = WaitFor("agent_response_audio_delta")
 CREATED = WaitFor("agent_response_created")
 STARTED = WaitFor("agent_input_started")
 SAID = Silence(1_300)
-INTO = Speak(MONOLOGUE.audio, text=MONOLOGUE.text, wait=False)
+INTO = Speak(MONOLOGUE.audio, text=MONOLOGUE.text, to_ms=5_600, wait=False)
+PUSHES: dict[str, Any] = {"type": "client_session_update", "config": {"turn_detection": "none"}}
+FREES: dict[str, Any] = {"type": "client_session_update", "config": {"turn_detection": {"authority": "provider"}}}
 LET_ON: dict[str, Any] = {"turn_detection": {"authority": "server", "interrupt_response": False}}
 
 
@@ -55,6 +58,10 @@ def push_to_talk() -> list[Situation]:
 
     def talk(name: str, about: str, *steps: Any, answers: Any = (NOON, SHORT), **more: Any) -> Situation:
         return situation(f"push_{name}", about, steps, answers, config=BY_CLIENT, line=FAR, **more)
+
+    def free(name: str, about: str, *steps: Any, **more: Any) -> Situation:
+        both = (Send(PUSHES), Silence(400), *steps, SOUND, Send(FREES), SAID, WAIT, HEARD)
+        return situation(f"hands_free_again{name}", about, both, line=FAR, **more)
 
     return [
         talk("to_talk", "A turn is committed when the user lets go.", TIME, Send(COMMIT), HEARD, turns=1, barge_ins=0),
@@ -124,6 +131,32 @@ def push_to_talk() -> list[Situation]:
             Silence(500),
             answers=(SHORT, NOON),
         ),
+        free(
+            "",
+            "A commit is answered, then the provider finds the turns: a voice interrupts.",
+            Send(COMMIT),
+            answers=(LIVE, SHORT),
+            hears=("", "Mm-hm."),
+        ),
+        free(
+            "_after_two",
+            "The same after a commit that interrupts.",
+            Send(COMMIT),
+            SOUND,
+            SAID,
+            Send(COMMIT),
+            answers=(LIVE, LIVE, SHORT),
+            hears=("", "", "Mm-hm."),
+        ),
+        free(
+            "_after_two_in_a_row",
+            "The same after a commit while the model thinks.",
+            Send(COMMIT),
+            Silence(700),
+            Send(COMMIT),
+            answers=(SLOW, LIVE, SHORT),
+            hears=("", "", "Mm-hm."),
+        ),
         situation(
             "commit_into_silence",
             "A commit where the provider finds the turns: no speech came before it, so it closes nothing.",
@@ -148,13 +181,36 @@ def push_to_talk() -> list[Situation]:
 
 
 def buttons() -> list[Situation]:
-    """`client_response_create` and `client_response_cancel`."""
+    """`client_response_create`, `client_response_cancel` and typed texts; a voice interrupts what comes of them."""
 
-    def press(name: str, about: str, *steps: Any, answers: Any = (LIVE, SHORT), **more: Any) -> Situation:
-        return situation(name, about, steps, answers, **({"line": FAR} | more))
+    def press(name: str, about: str, *steps: Any, answers: Any, **more: Any) -> Situation:
+        return situation(name, about, steps, answers, **({"line": FAR, "config": BY_SERVER} | more))
 
+    interrupted = (SOUND, SAID, WAIT, HEARD)
+    asked = {"turn_detection": {"authority": "server", "create_response": False}}
     return [
-        press("ask_in_silence", "An answer is asked for though nobody spoke.", Send(ASK), HEARD, answers=(NOON,)),
+        press(
+            "ask_in_silence",
+            "An answer is asked for though nobody spoke.",
+            Send(ASK),
+            *interrupted,
+            answers=(LIVE, SHORT),
+            turns=1,
+            barge_ins=1,
+        ),
+        press(
+            "ask_for_each",
+            "The end of a turn asks for nothing: the client asks.",
+            TIME,
+            Silence(500),
+            Send(ASK),
+            SOUND,
+            SAID,
+            WAIT,
+            Silence(1_500),
+            answers=(LIVE, SHORT),
+            config=asked,
+        ),
         press(
             "ask_into_a_reply",
             "An answer is asked for while the agent speaks: it begins anew.",
@@ -162,8 +218,10 @@ def buttons() -> list[Situation]:
             SOUND,
             SAID,
             Send(ASK),
-            HEARD,
-            turns=1,
+            *interrupted,
+            answers=(LIVE, LIVE, SHORT),
+            turns=2,
+            barge_ins=2,
         ),
         press(
             "ask_while_it_thinks",
@@ -174,20 +232,19 @@ def buttons() -> list[Situation]:
             Send(ASK),
             Silence(4_000),
             answers=(Say(NOON.text, after_ms=2_000), SHORT),
+            config={},
             turns=1,
         ),
         press(
             "cancel_in_silence",
             "There is nothing to cancel.",
-            TIME,
-            HEARD,
-            Silence(500),
             Send(CANCEL),
             Silence(500),
-            ANNA,
-            HEARD,
-            answers=(NOON, SHORT),
+            Type("Hello."),
+            *interrupted,
+            answers=(LIVE, SHORT),
             turns=2,
+            barge_ins=1,
         ),
         press(
             "cancel_a_reply",
@@ -196,10 +253,12 @@ def buttons() -> list[Situation]:
             SOUND,
             SAID,
             Send(CANCEL),
-            Silence(1_500),
-            ANNA,
-            HEARD,
-            turns=2,
+            Silence(500),
+            Type("Hello."),
+            *interrupted,
+            answers=(LIVE, LIVE, SHORT),
+            turns=3,
+            barge_ins=2,
         ),
         press(
             "cancel_while_it_thinks",
@@ -208,11 +267,11 @@ def buttons() -> list[Situation]:
             CREATED,
             Silence(500),
             Send(CANCEL),
-            Silence(5_000),
-            ANNA,
-            HEARD,
-            answers=(SLOW, SHORT),
-            turns=2,
+            Silence(4_500),
+            Type("Hello."),
+            *interrupted,
+            answers=(SLOW, LIVE, SHORT),
+            turns=3,
         ),
         press(
             "cancel_before_it_begins",
@@ -223,6 +282,38 @@ def buttons() -> list[Situation]:
             Send(ASK),
             HEARD,
             answers=(NOON, SHORT),
+        ),
+        press(
+            "typed_then_spoken",
+            "The answer to a typed text is interrupted by voice.",
+            Type("Hello."),
+            *interrupted,
+            answers=(LIVE, SHORT),
+            turns=2,
+            barge_ins=1,
+        ),
+        press(
+            "typed_into_a_reply",
+            "A typed text interrupts an answer that the model still speaks; a voice interrupts the next.",
+            TIME,
+            SOUND,
+            SAID,
+            Type("Stop."),
+            *interrupted,
+            answers=(LIVE, LIVE, SHORT),
+            turns=3,
+            barge_ins=2,
+        ),
+        press(
+            "typed_while_it_thinks",
+            "A typed text comes before the first sound of a slow answer; a voice interrupts the next.",
+            TIME,
+            CREATED,
+            Silence(500),
+            Type("Never mind."),
+            *interrupted,
+            answers=(SLOW, LIVE, SHORT),
+            turns=3,
         ),
         press(
             "typed_twice",
@@ -264,21 +355,27 @@ def into_speech() -> list[Situation]:
             later,
             Type("Again."),
             SOUND,
-            Silence(12_000),
+            Silence(4_000),
             HEARD,
             answers=(LIVE, LIVE, SHORT),
             turns=3,
         ),
         speak(
             "typed_into_speech_by_provider",
-            "The same where the provider finds the turns: a provider that answers has ended the turn.",
+            "The same where the provider finds the turns: a provider that answers has ended the turn, "
+            "and a commit before its last answer is heard closes nothing.",
             later,
             Type("Hello."),
             SOUND,
             later,
             Type("Again."),
-            Silence(14_000),
-            answers=(LIVE, LIVE, SHORT),
+            CREATED,
+            CREATED,
+            Silence(500),
+            Send(COMMIT),
+            Silence(6_000),
+            answers=(LIVE, SHORT, SLOW),
+            hears=(str(MONOLOGUE.text), ""),
             config={},
         ),
         speak(
@@ -289,7 +386,7 @@ def into_speech() -> list[Situation]:
             SOUND,
             later,
             Send(ASK),
-            Silence(14_000),
+            Silence(7_500),
             answers=(LIVE, LIVE, SHORT),
         ),
         speak(
@@ -300,7 +397,7 @@ def into_speech() -> list[Situation]:
             SOUND,
             later,
             Send(CANCEL),
-            Silence(14_000),
+            Silence(7_500),
             answers=(LIVE, SHORT),
         ),
         speak(
@@ -311,7 +408,7 @@ def into_speech() -> list[Situation]:
             SOUND,
             later,
             Send(COMMIT),
-            Silence(14_000),
+            Silence(7_500),
             answers=(LIVE, LIVE, SHORT),
             hears=("I have been thinking", "about the garden"),
         ),
@@ -320,7 +417,7 @@ def into_speech() -> list[Situation]:
             "The client ends the turn while the user speaks and the provider listens.",
             Silence(2_000),
             Send(COMMIT),
-            Silence(14_000),
+            Silence(7_500),
             answers=(LIVE, SHORT),
             hears=("I have been thinking", "about the garden"),
             config={},
@@ -331,9 +428,50 @@ def into_speech() -> list[Situation]:
             later,
             Type("My order?"),
             CALLED,
-            Silence(14_000),
+            Silence(7_500),
             answers=(Call((ORDER,)), SHORT, NOON),
-            tools={"lookup_order": (Returned("found", after_ms=12_000),)},
+            tools={"lookup_order": (Returned("found", after_ms=7_000),)},
+        ),
+        speak(
+            "speech_over_a_reply",
+            "The user types while speaking; the speech ends while the answer is heard, which it interrupts.",
+            Silence(2_000),
+            Type("Hello."),
+            Silence(7_000),
+            answers=(LIVE, SHORT),
+        ),
+        speak(
+            "commit_into_a_late_reply",
+            "The client commits when the provider has ended the turn by answering a text: that closes nothing.",
+            later,
+            Type("Hello."),
+            CREATED,
+            Silence(500),
+            Send(COMMIT),
+            CREATED,
+            Silence(500),
+            Send(COMMIT),
+            Silence(5_000),
+            answers=(SLOW, SLOW, SHORT),
+            hears=("I have been thinking", "about the garden"),
+            config={},
+        ),
+        speak(
+            "hands_free_again_in_speech",
+            "The client takes over while the user speaks, and gives the turns back to the provider before an answer to "
+            "a text is heard: that ends the turn.",
+            Silence(300),
+            Send(PUSHES),
+            Type("Hello."),
+            CREATED,
+            Send(FREES),
+            SOUND,
+            Silence(300),
+            Send(COMMIT),
+            Silence(6_000),
+            answers=(Say(NOON.text, after_ms=1_200), SHORT),
+            hears=("I have been thinking", "about the garden"),
+            config={},
         ),
     ]
 
@@ -345,7 +483,6 @@ def let_on() -> list[Situation]:
         "type": "client_session_update",
         "config": {"turn_detection": {"authority": "server", "interrupt_response": True}},
     }
-    pushes: dict[str, Any] = {"type": "client_session_update", "config": {"turn_detection": "none"}}
     over = WaitFor("agent_input_done")
     by_provider = {"turn_detection": {"interrupt_response": False}}
 
@@ -432,7 +569,7 @@ def let_on() -> list[Situation]:
             "written_committed",
             "From now on the client ends the turns, and does so while the agent is heard.",
             Silence(700),
-            Send(pushes),
+            Send(PUSHES),
             Silence(400),
             Send(COMMIT),
             HEARD,
@@ -444,7 +581,7 @@ def let_on() -> list[Situation]:
             "written_committed_late",
             "The same, when the agent has been heard to its end.",
             Silence(10_000),
-            Send(pushes),
+            Send(PUSHES),
             Silence(400),
             Send(COMMIT),
             HEARD,
@@ -540,5 +677,16 @@ def lost_links() -> list[Situation]:
             HEARD,
             answers=(NOON, SHORT),
             hears=("What time is it?", "", ""),
+        ),
+        lost(
+            "after_a_commit",
+            "The page commits when its microphone is switched off: nothing was said, nothing is owed.",
+            (5_500, 6_000),
+            TIME,
+            HEARD,
+            Silence(600),
+            Send(COMMIT),
+            Silence(4_000),
+            answers=(NOON, SHORT),
         ),
     ]

@@ -10,16 +10,17 @@ What happens in each stands in tools/call_situations.py and tools/call_situation
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 
 import msgspec
 
-from realtime.testing.call import voice_call
 from realtime.testing.case import LOG_FILE, write_case
-from realtime.testing.clock import run
+from realtime.testing.checks import Run
 from realtime.testing.expect import check_expectations
 from tests.calls.distant import LINE_FILE
-from tests.calls.situations import FOLDER, SOUND_FILE, names, options, sound_of
+from tests.calls.mutants import ROWS_FILE, Rows, play_noting
+from tests.calls.situations import FOLDER, SOUND_FILE, names, sound_of
 from tools.call_situations import Situation, situations
 from tools.call_situations_turn import turn_situations
 
@@ -37,14 +38,18 @@ def write(situation: Situation) -> None:
         line.unlink(missing_ok=True)
 
 
-def accept(situation: Situation) -> str:
-    """Play it, and keep its log and the sums of its sound. Raises AssertionError where it is not as expected."""
+def accept(situation: Situation) -> tuple[int, Rows, str]:
+    """Play it, and keep its log and the sums of its sound: its length in ms, its rows of the turn table, its timeline.
+
+    Raises AssertionError where it is not as expected.
+    """
     folder = FOLDER / situation.case.name
-    played = run(voice_call(folder, frames=False, **options(folder)))
+    rows, record = play_noting(folder)
+    played = Run(record)
     check_expectations(played, msgspec.structs.replace(situation.case.expect, log=False))
     (folder / LOG_FILE).write_bytes(played.record.log_bytes())
     (folder / SOUND_FILE).write_bytes(sound_of(played.record))
-    return str(played.timeline)
+    return record.duration_ms, rows, str(played.timeline)
 
 
 def speak() -> None:
@@ -67,7 +72,6 @@ def speak() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make the situations of fixtures/calls.")
-    parser.add_argument("names", nargs="*", help="only these")
     parser.add_argument("--sound", action="store_true", help="speak the clips anew (needs hibari-tts and espeak-ng)")
     parser.add_argument("--accept", action="store_true", help="play the cases and keep what comes as accepted")
     parser.add_argument("--timeline", action="store_true", help="print what happens")
@@ -77,13 +81,19 @@ def main() -> None:
     made = {one.case.name: one for one in (*situations(), *turn_situations())}
     for name in set(names()) - set(made):
         shutil.rmtree(FOLDER / name)
-    for name, situation in made.items():
-        if asked.names and name not in asked.names:
-            continue
+    for situation in made.values():
         write(situation)
-        if asked.accept:
-            timeline = accept(situation)
-            print(f"== {name}", timeline if asked.timeline else "", sep="\n")
+    if asked.accept:
+        accepted = {}
+        for name, situation in made.items():
+            *accepted[name], timeline = accept(situation)
+            print(
+                f"{name:40} {accepted[name][0] / 1000:8.3f} s",
+                *([timeline] if asked.timeline else []),
+                sep="\n" if asked.timeline else "",
+            )
+        rows = {name: accepted[name][1] for name in sorted(accepted, key=lambda name: accepted[name][0])}
+        ROWS_FILE.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

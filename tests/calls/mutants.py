@@ -1,0 +1,145 @@
+"""Every small mistake in the turn table, made mechanically, and which situations notice it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from realtime.testing.call import play
+from realtime.testing.case import LOG_FILE, read_case
+from realtime.testing.clock import VirtualLoop
+from realtime.testing.record import CallRecord
+from realtime.turn import TRANSITIONS, Action, Signal, State, Turn
+from tests.calls.situations import FOLDER, options
+
+SURVIVORS_FILE = FOLDER / "survivors.toml"
+
+GRACE_MS = 500
+"""A call that takes so much longer than the accepted one is another call."""
+ROWS_FILE = FOLDER / "rows.json"
+
+Rows = dict[str, list[str]]
+"""What was done at each row of the table, by the row's name."""
+Row = tuple[State, Signal]
+Entry = tuple[State, tuple[Action, ...]]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A table in which one row is another; null: it is missing."""
+
+    name: str
+    row: Row
+    entry: Entry | None
+    lacks: Action | None = None
+    """The action that it does not have."""
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """The table is this one meanwhile."""
+        with pytest.MonkeyPatch.context() as patch:
+            if self.entry is None:
+                patch.delitem(TRANSITIONS, self.row)
+            else:
+                patch.setitem(TRANSITIONS, self.row, self.entry)
+            yield
+
+
+def _name(row: Row) -> str:
+    return f"{row[0]} {row[1]}"
+
+
+def mutants() -> Iterator[Mutant]:
+    """The row dropped, each of its actions dropped, its target swapped for each other state."""
+    for row, (target, actions) in TRANSITIONS.items():
+        name = _name(row)
+        yield Mutant(f"{name}: no row", row, None)
+        for place, action in enumerate(actions):
+            yield Mutant(f"{name}: no {action}", row, (target, (*actions[:place], *actions[place + 1 :])), action)
+        for state in State:
+            if state is not target:
+                yield Mutant(f"{name}: to {state}", row, (state, actions))
+
+
+def play_once(folder: Path, *, limit_s: float | None = None) -> CallRecord:
+    """Play a situation. Raises ScriptFailure where it takes longer than `limit_s`."""
+    case = read_case(folder)
+    if limit_s is not None:
+        case = msgspec.structs.replace(case, limit_s=limit_s)
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(play(case, folder=folder, frames=False, **options(folder)))
+
+
+@contextmanager
+def rows_noted() -> Iterator[Rows]:
+    """Meanwhile note which rows of the table are taken, and what was to be done then."""
+    rows: Rows = {}
+    move, receive = Turn._move, Turn.receive
+    last = ""
+
+    def noting_move(turn: Turn, signal: Signal) -> tuple[Action, ...] | None:
+        nonlocal last
+        row = _name((turn.state, signal))
+        actions = move(turn, signal)
+        if actions is not None:
+            rows.setdefault(row, [])
+            last = row
+        return actions
+
+    def noting_receive(turn: Turn, *what: Any, **known: Any) -> tuple[Action, ...]:
+        actions = receive(turn, *what, **known)
+        if actions:
+            rows[last] = sorted({*rows[last], *actions})
+        return actions
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Turn, "_move", noting_move)
+        patch.setattr(Turn, "receive", noting_receive)
+        yield rows
+
+
+def play_noting(folder: Path) -> tuple[Rows, CallRecord]:
+    """Play a situation, and say by which rows it comes."""
+    with rows_noted() as rows:
+        record = play_once(folder)
+    return dict(sorted(rows.items())), record
+
+
+def all_rows() -> dict[str, Rows]:
+    """What each situation comes by, the shortest calls first, as it is kept."""
+    kept: dict[str, Rows] = json.loads(ROWS_FILE.read_text(encoding="utf-8"))
+    return kept
+
+
+def concerned(mutant: Mutant, situations: dict[str, Rows]) -> list[str]:
+    """The situations in which this table does anything else at all."""
+    row = _name(mutant.row)
+    return [
+        name for name, rows in situations.items() if row in rows and (mutant.lacks is None or mutant.lacks in rows[row])
+    ]
+
+
+def notices(folder: Path, mutant: Mutant) -> bool:
+    """Whether the situation fails, or its log is not the accepted one, with this table."""
+    accepted = (folder / LOG_FILE).read_bytes()
+    limit_s = (json.loads(accepted.splitlines()[-1])["ts_ms"] + GRACE_MS) / 1000
+    with mutant.in_place():
+        try:
+            return play_once(folder, limit_s=limit_s).log_bytes() != accepted
+        except Exception:  # whatever a wrong table leads to
+            return True
+
+
+def known_survivors() -> dict[str, str]:
+    """The mutants that no situation can notice, each with the reason."""
+    groups = tomllib.loads(SURVIVORS_FILE.read_text(encoding="utf-8"))["group"]
+    return {name: group["why"] for group in groups for name in group["mutants"]}
