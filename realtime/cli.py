@@ -310,11 +310,12 @@ def report(
 @contextmanager
 def _kit_errors() -> Iterator[None]:
     """Mistakes in files of a test case as those of the caller: one sentence, exit code 1."""
+    from realtime.testing.cassette_replay import CassetteDrift
     from realtime.testing.errors import CaseError, ScriptFailure
 
     try:
         yield
-    except (CaseError, ScriptFailure) as error:
+    except (CaseError, ScriptFailure, CassetteDrift) as error:
         raise UsageError(str(error), code="case") from error
 
 

@@ -227,6 +227,8 @@ class _Stage:
 
     def _model_for(self, name: str, own: RealtimeModel | None) -> RealtimeModel:
         if isinstance(self._model, RealtimeModel):
+            if isinstance(self._model, RecordedModel) and self._model not in self._replays:
+                self._replays.append(self._model)
             return self._model
         stand_in = self._case.models.get(name) or self._case.models.get("*")
         if stand_in is not None and (self._model == "case" or own is None):

@@ -21,8 +21,9 @@ def replay(
 ) -> CallRecord:
     """Run the case in a folder, or speak an audio file and wait for the answer.
 
-    `model` is a name as `realtime serve --model` takes it, or a cassette's folder; without it, the case's own model,
-    else the agent's. Time is virtual unless `real_time`: a provider that is really dialled needs that.
+    `model` is a name as `realtime serve --model` takes it, or a cassette's folder, replayed leniently; without it, the
+    case's own model, else the agent's. Time is virtual unless `real_time`: a provider that is really dialled needs
+    that.
 
     Raises CaseError and ScriptFailure as `play` does, UsageError for a model that cannot be had.
     """
@@ -37,7 +38,7 @@ def _model(name: str) -> RealtimeModel:
     if (folder / CASSETTE_FILE).is_file():
         from realtime.testing.cassette_replay import recorded_model
 
-        return recorded_model(folder)
+        return recorded_model(folder, strict=False)
     if folder.is_dir():
         raise UsageError(f"there is no {CASSETTE_FILE} in {folder}: name a cassette's folder, or a model", code="model")
     return open_model(name)

@@ -1,0 +1,279 @@
+"""What `play` does with a case: whose model, whose tools, which settings, what it notes, and how it fails."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.event import server as s
+from realtime.model.base import RealtimeModel
+from realtime.model.script import Speak, Step
+from realtime.model.scripted import ScriptedModel
+from realtime.server.settings import ServerSettings
+from realtime.testing import (
+    BargeIn,
+    CallRecord,
+    Case,
+    CaseError,
+    Person,
+    Returned,
+    Run,
+    ScriptFailure,
+    Silence,
+    StandIn,
+    Type,
+    VirtualLoop,
+    WaitFor,
+    WaitUntilHeard,
+    play,
+    voice_call,
+)
+from realtime.testing import steps as t
+from realtime.testing.case import write_case
+from realtime.testing.cassette_replay import CassetteDrift, recorded_model
+from realtime.testing.stand_in import Call, Say, ToolUse
+from realtime.testing.stand_in import Hear as HearTurn
+from realtime.testing.tools import Tools
+from realtime.tool import Toolkit
+
+ROOT = Path(__file__).resolve().parents[2]
+AUDIO = ROOT / "fixtures" / "audio"
+ASK: tuple[t.Step, ...] = (Type("Where is my order?"), WaitUntilHeard())
+STAND_IN = StandIn(answers=(Say("The stand-in."),))
+
+
+def speaking(text: str) -> RealtimeModel:
+    """A model that always says this."""
+
+    def react(message: object) -> list[Step]:
+        return [Speak(text, 0.5)] if type(message).__name__ == "ResponseCreate" else []
+
+    return ScriptedModel(react)
+
+
+def an_agent() -> RealtimeAgent:
+    return RealtimeAgent("Robin", "", speaking("The agent's own."))
+
+
+def case_of(*steps: t.Step, models: dict[str, StandIn] | None = None, **more: object) -> Case:
+    return Case(users=(Person(steps or ASK),), name="asked", models=models or {}, **more)  # type: ignore[arg-type]
+
+
+def run(source: object, **options: object) -> Run:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(voice_call(source, **options))  # type: ignore[arg-type]
+
+
+# -- whose model -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "said"),
+    [
+        ({"*": STAND_IN}, {"agent": an_agent}, "The stand-in."),
+        ({"Robin": STAND_IN}, {"agent": an_agent}, "The stand-in."),
+        ({"Anna": STAND_IN}, {"agent": an_agent}, "The agent's own."),
+        ({}, {"agent": an_agent}, "The agent's own."),
+        ({"*": STAND_IN}, {"agent": an_agent, "model": "own"}, "The agent's own."),
+        ({"*": STAND_IN}, {"agent": an_agent, "model": speaking("The given.")}, "The given."),
+        ({"*": STAND_IN}, {}, "The stand-in."),
+        ({}, {"model": speaking("The given.")}, "The given."),
+    ],
+    ids=["any", "by name", "of another", "none", "own", "given", "no agent", "no agent, given"],
+)
+def test_the_model_is_the_given_one_else_that_of_the_case_else_the_agent_s(
+    models: dict[str, StandIn], options: dict[str, object], said: str
+) -> None:
+    run(case_of(models=models), **options).agent_said(said)
+
+
+def test_without_any_model_the_remedy_is_told() -> None:
+    with pytest.raises(CaseError, match=r"case\.json, models: there is no model\. Give an agent, or models"):
+        run(list(ASK))
+
+
+def test_a_given_cassette_that_is_not_followed_to_its_end_fails() -> None:
+    model = recorded_model(ROOT / "fixtures" / "cassettes" / "openai")
+    with pytest.raises(CassetteDrift):
+        run([Silence(200)], agent=an_agent, model=model)
+
+
+# -- tools -------------------------------------------------------------------------------------------------------------
+
+
+def agent_with_a_tool(ran: list[str]) -> Callable[[], RealtimeAgent]:
+    def lookup_order(id: str) -> str:
+        """Look up an order."""
+        ran.append(id)
+        return f"{id} really"
+
+    return lambda: RealtimeAgent("Robin", "", speaking(""), toolkit=Toolkit([lookup_order]))
+
+
+LOOKUP = Call(tools=(ToolUse("lookup_order", {"id": "A-17"}),))
+LOOKED_UP = {"*": StandIn(answers=(LOOKUP, Say("It is on its way.")))}
+
+
+@pytest.mark.parametrize(
+    ("tools", "output", "ran"),
+    [
+        ("recorded", "from the case", []),
+        ("run", "A-17 really", ["A-17"]),
+        ({"lookup_order": lambda id: f"{id} by a stub"}, "A-17 by a stub", []),
+        ({"another": lambda: ""}, "from the case", []),
+    ],
+    ids=["recorded", "run", "stub", "stub of another"],
+)
+def test_a_tool_is_answered_by_the_case_run_or_stubbed(tools: Tools, output: str, ran: list[str]) -> None:
+    really: list[str] = []
+    case = case_of(models=LOOKED_UP, tools={"lookup_order": (Returned("from the case", after_ms=700),)})
+    called = run(case, agent=agent_with_a_tool(really), tools=tools).tool_called("lookup_order", id="A-17").once()
+    assert (called.calls[0].output, really) == (output, ran)
+
+
+def test_a_recorded_tool_takes_as_long_as_it_took() -> None:
+    case = case_of(models=LOOKED_UP, tools={"lookup_order": (Returned({"state": "sent"}, after_ms=700),)})
+    calls = run(case, agent=agent_with_a_tool([])).tool_called("lookup_order").answered(within_ms=700).calls
+    assert calls[0].answered_ms is not None
+    assert calls[0].answered_ms - calls[0].asked_ms == 700
+    assert json.loads(calls[0].output) == {"state": "sent"}
+
+
+def test_a_tool_of_which_the_case_holds_nothing_runs() -> None:
+    really: list[str] = []
+    run(case_of(models=LOOKED_UP), agent=agent_with_a_tool(really)).tool_called("lookup_order").answered()
+    assert really == ["A-17"]
+
+
+def test_a_call_for_which_no_result_is_left_fails_the_run_with_the_remedies() -> None:
+    case = case_of(models=LOOKED_UP, tools={"lookup_order": (Returned("x", arguments={"id": "B-2"}),)})
+    told = r"case\.json, tools\.lookup_order: .* no result left for lookup_order\(.*A-17.*\)\. Add one, give a function"
+    with pytest.raises(CaseError, match=told):
+        run(case, agent=agent_with_a_tool([]))
+
+
+# -- settings, folder, what is noted -----------------------------------------------------------------------------------
+
+
+def test_settings_are_added_to_those_of_the_case() -> None:
+    known: list[tuple[str | None, str | None]] = []
+
+    def make_agent(config: object) -> RealtimeAgent:
+        known.append((config.user_name, config.voice))  # type: ignore[attr-defined]
+        return an_agent()
+
+    run(case_of(config={"user_name": "Ann", "voice": "low"}), agent=make_agent, config={"user_name": "Bob"})
+    assert known == [("Bob", "low")]
+
+
+def test_audio_files_are_found_in_the_folder_of_the_case_or_the_one_that_is_given(tmp_path: Path) -> None:
+    stand_in = StandIn(turns="detector", hears=(HearTurn("What time is it?"),), answers=(Say("Nine."),))
+    case = case_of(t.Speak("what_time.wav"), WaitUntilHeard(), models={"*": stand_in})
+    run(case, folder=AUDIO).user_said("What time is it?").agent_said("Nine")
+    write_case(tmp_path / "asked", case)
+    with pytest.raises(CaseError, match=r"what_time\.wav"):
+        run(tmp_path / "asked")
+    assert run(tmp_path / "asked", folder=AUDIO).agent_said("Nine").record.folder == AUDIO
+
+
+def test_the_frames_on_the_wire_are_noted_without_sound_and_without_tokens() -> None:
+    case = Case(
+        users=(Person((Silence(400), *ASK, t.Drop(200), *ASK), client="json"),),
+        models={"*": StandIn(otherwise=Say("Here."))},
+    )
+    record = run(case).record
+    assert {(frame.leg, frame.direction) for frame in record.frames} == {("client", "sent"), ("client", "received")}
+    times = [frame.ts_ms for frame in record.frames]
+    assert times == sorted(times)
+    texts = [json.loads(frame.text) for frame in record.frames]
+    tokens = [value for text in texts for name, value in text.items() if name in ("token", "resume_token") and value]
+    assert {"(hidden)"} == {*tokens}
+    kinds = [text.get("type", "binary") for text in texts]
+    assert {"client_session_resume", "client_audio_append", "agent_response_audio_delta"} <= {*kinds}
+    assert max(len(frame.text) for frame in record.frames) < 2_000
+
+
+def test_frames_may_be_left_out() -> None:
+    assert run(list(ASK), agent=an_agent, frames=False).record.frames == ()
+
+
+def test_the_server_s_settings_may_be_given() -> None:
+    settings = ServerSettings(drain_s=0, fronts=(), token="letmein")
+    with pytest.raises(ConnectionRefusedError):
+        run(list(ASK), agent=an_agent, settings=settings)
+
+
+def test_names_of_the_call_and_of_a_script_are_never_the_same() -> None:
+    record = run([*ASK, *ASK, *ASK], agent=an_agent).record
+    ids = [item.id for item in record.items]
+    assert len({*ids}) == len(ids) == 6
+
+
+# -- failing -----------------------------------------------------------------------------------------------------------
+
+
+def failure_of(source: object, **options: object) -> ScriptFailure:
+    with pytest.raises(ScriptFailure) as failed:
+        run(source, **options)
+    return failed.value
+
+
+def test_a_step_that_waits_in_vain_names_itself_and_keeps_the_call() -> None:
+    failure = failure_of([Type("Hello"), WaitFor("agent_response_tool_use_done", timeout_ms=5_000)], agent=an_agent)
+    assert str(failure).startswith("step 2 of user (wait_for), at 5000 ms: ")
+    assert isinstance(failure.record, CallRecord)
+    assert [item.text for item in failure.record.items] == ["Hello", "The agent's own."]
+    assert any(isinstance(entry, s.AgentResponseDoneEvent) for entry in failure.record.entries)
+
+
+def test_a_barge_in_into_silence_fails() -> None:
+    silent = StandIn()
+    steps = (Type("Hello"), BargeIn(t.Speak("barge_in.wav"), after_ms=500, timeout_ms=2_000))
+    failure = failure_of(case_of(*steps, models={"*": silent}), folder=AUDIO)
+    assert "step 2 of user (barge_in)" in str(failure)
+    assert failure.record is not None
+
+
+def test_a_case_that_does_not_end_in_its_time_fails() -> None:
+    failure = failure_of(case_of(Silence(600_000), models={"*": STAND_IN}, limit_s=30.0))
+    assert str(failure) == "the case did not end within 30 s"
+    assert failure.record is not None
+    assert failure.record.duration_ms <= 30_000
+
+
+def test_an_agent_that_cannot_be_made_is_told_by_the_step_that_needs_it() -> None:
+    def make_agent() -> RealtimeAgent:
+        raise RuntimeError("no such shop")
+
+    failure = failure_of(list(ASK), agent=make_agent)
+    assert "agent_failed" in str(failure)
+
+
+def test_several_users_are_refused_by_name_of_the_file(tmp_path: Path) -> None:
+    case = Case(users=(Person(ASK, name="Ann"), Person(ASK, name="Bob")), models={"*": STAND_IN})
+    write_case(tmp_path / "two", case)
+    with pytest.raises(CaseError) as refused:
+        run(tmp_path / "two")
+    assert str(refused.value) == f"{tmp_path / 'two' / 'case.json'}, users: a call has one user. Keep one of them."
+
+
+async def test_by_the_wall_clock_the_same_call_takes_its_time() -> None:
+    record = await play([Type("Hello"), Silence(50)], agent=an_agent)
+    assert record.wall_s >= 0.05
+    assert record.items[0].text == "Hello"
+
+
+def test_a_cancelled_call_leaves_nothing_behind() -> None:
+    async def cancelled() -> set[asyncio.Task[object]]:
+        playing = asyncio.create_task(play([Silence(60_000)], agent=an_agent))
+        await asyncio.sleep(1)
+        playing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await playing
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        assert runner.run(cancelled()) == set()
