@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from realtime.testing.clock import real_work as real_work
     from realtime.testing.errors import CaseError as CaseError
     from realtime.testing.errors import ScriptFailure as ScriptFailure
+    from realtime.testing.floor_checks import RoomRun as RoomRun
     from realtime.testing.guard import Guard as Guard
     from realtime.testing.guard import UndeclaredRealityError as UndeclaredRealityError
     from realtime.testing.record import CallRecord as CallRecord
     from realtime.testing.report import RunOutcome as RunOutcome
     from realtime.testing.report import write_report as write_report
+    from realtime.testing.room import voice_room as voice_room
     from realtime.testing.stand_in import StandIn as StandIn
     from realtime.testing.steps import BargeIn as BargeIn
     from realtime.testing.steps import Drop as Drop
@@ -51,9 +53,11 @@ _NAMES = {
     "checks": ("Run",),
     "clock": ("DeadlockError", "VirtualLoop", "in_real_work", "real_work"),
     "errors": ("CaseError", "ScriptFailure"),
+    "floor_checks": ("RoomRun",),
     "guard": ("Guard", "UndeclaredRealityError"),
     "record": ("CallRecord",),
     "report": ("RunOutcome", "write_report"),
+    "room": ("voice_room",),
     "stand_in": ("StandIn",),
     "steps": ("BargeIn", "Drop", "Leave", "Network", "Send", "Silence", "Speak", "Type", "WaitFor", "WaitUntilHeard"),
 }

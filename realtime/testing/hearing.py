@@ -198,11 +198,12 @@ class LoudnessDetector:
 def voice(name: str, n_samples: int, rate_hz: int) -> bytes:
     """pcm16 of a voice: noise between 200 and 3000 Hz with the rhythm of syllables, another for each name."""
     chance = Random(name)
-    noise = np.random.default_rng(chance.getrandbits(32)).standard_normal(n_samples)
-    spectrum = np.fft.rfft(noise)
-    frequencies_hz = np.fft.rfftfreq(n_samples, 1 / rate_hz) if n_samples else np.zeros(1)
+    if not n_samples:
+        return b""
+    spectrum = np.fft.rfft(np.random.default_rng(chance.getrandbits(32)).standard_normal(n_samples))
+    frequencies_hz = np.fft.rfftfreq(n_samples, 1 / rate_hz)
     spectrum[(frequencies_hz < 200) | (frequencies_hz > 3_000)] = 0
-    sound = np.fft.irfft(spectrum, n_samples) if n_samples else noise
+    sound = np.fft.irfft(spectrum, n_samples)
     syllables: NDArray[np.float64] = 0.6 + 0.4 * np.sin(2 * np.pi * 4 * np.arange(n_samples) / rate_hz)
     peak = np.abs(sound).max(initial=1e-9)
     return bytes((sound / peak * syllables * 12_000).astype("<i2").tobytes())

@@ -8,10 +8,10 @@ An async test that asks for `voice_call`, itself or through another fixture, nee
 of its own, under a `Guard`. All other async tests keep the loop they have. `@pytest.mark.virtual_time` gives any async
 test such a loop.
 
-Fixtures: `voice_call`, `recorded_model`, `scripted_model`. Options: `--voice-record`, `--voice-realtime`,
+Fixtures: `voice_call`, `voice_room`, `recorded_model`, `scripted_model`. Options: `--voice-record`, `--voice-realtime`,
 `--voice-report`, `--voice-accepted`. Setting: `voice_allow`. Needs pytest-asyncio 1.4 or newer, and says so to a test
-that asks for `voice_call` without it. `-p no:realtime_voice` turns the plugin off. Nothing of the package that is heavy
-is imported before a fixture is used.
+that asks for `voice_call` or `voice_room` without it. `-p no:realtime_voice` turns the plugin off. Nothing of the
+package that is heavy is imported before a fixture is used.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from realtime.model.scripted import ScriptedModel
     from realtime.testing.call import Source
     from realtime.testing.checks import Run
+    from realtime.testing.floor_checks import RoomRun
     from realtime.testing.guard import Guard
     from realtime.testing.record import CallRecord
+    from realtime.testing.room import Users
 
 T = TypeVar("T")
 
@@ -109,7 +111,7 @@ def _is_asyncio_usable(config: pytest.Config) -> bool:
 
 
 def _is_voice_test(item: pytest.Item) -> bool:
-    return "voice_call" in getattr(item, "fixturenames", ())
+    return not {"voice_call", "voice_room"}.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def _runs_by_the_wall_clock(config: pytest.Config) -> bool:
@@ -248,6 +250,7 @@ def _recording(source: Any, options: dict[str, Any]) -> dict[str, Any]:
 
     Raises UsageError where there is no agent, or no place.
     """
+    from realtime.agent import RealtimeAgent
     from realtime.errors import UsageError
     from realtime.server.sockets import make_agent_of
     from realtime.testing.cassette_record import RecordingModel
@@ -293,11 +296,34 @@ def _find(request: pytest.FixtureRequest, source: Any) -> Any:
 @pytest.fixture
 def voice_call(request: pytest.FixtureRequest) -> VoiceCall:
     """Plays a call in virtual time: `run = await voice_call("fixtures/calls/refund", agent=support_agent)`."""
-    if not _is_asyncio_usable(request.config):
-        pytest.fail(f"voice_call needs pytest-asyncio 1.4 or newer, but {_asyncio_found()}", pytrace=False)
-    if not _is_async(request.node):
-        pytest.fail("voice_call is awaited, so the test that asks for it must be `async def`", pytrace=False)
+    _check_usable(request, "voice_call")
     return VoiceCall(request, request.node.stash.setdefault(_RECORDS, []))
+
+
+@pytest.fixture
+def voice_room(request: pytest.FixtureRequest) -> Callable[..., Coroutine[Any, Any, RoomRun]]:
+    """Plays a room in virtual time: `run = await voice_room({"Anna": steps, "Ben": steps}, room=support_room)`.
+
+    The arguments are those of `realtime.testing.room.voice_room`; a relative `folder` is found as that of a call is.
+    """
+    from realtime.testing.room import voice_room
+
+    _check_usable(request, "voice_room")
+    records = request.node.stash.setdefault(_RECORDS, [])
+
+    async def play(users: Users, *, folder: str | Path | None = None, **options: Any) -> RoomRun:
+        run = await voice_room(users, folder=_find(request, folder), **options)
+        records.append(run.record)
+        return run
+
+    return play
+
+
+def _check_usable(request: pytest.FixtureRequest, fixture: str) -> None:
+    if not _is_asyncio_usable(request.config):
+        pytest.fail(f"{fixture} needs pytest-asyncio 1.4 or newer, but {_asyncio_found()}", pytrace=False)
+    if not _is_async(request.node):
+        pytest.fail(f"{fixture} is awaited, so the test that asks for it must be `async def`", pytrace=False)
 
 
 def _asyncio_found() -> str:

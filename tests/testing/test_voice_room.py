@@ -1,0 +1,241 @@
+"""The kit's rooms: what `voice_room` runs and records, and that each check fails where it has to."""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.floor import FloorState, broadcast
+from realtime.pipeline import ChatRoom
+from realtime.testing import ScriptFailure, clock
+from realtime.testing.case import Case, Person
+from realtime.testing.checks import CheckFailed
+from realtime.testing.errors import CaseError
+from realtime.testing.floor_checks import Heard, RoomRun
+from realtime.testing.hearing import LoudnessDetector, Vocabulary, voice
+from realtime.testing.room import voice_room as run_room
+from realtime.testing.stand_in import Say, StandIn
+from realtime.testing.steps import BargeIn, Silence, Speak, Type, WaitUntilHeard
+
+VoiceRoom = Callable[..., Awaitable[RoomRun]]
+
+AUDIO = Path(__file__).parents[2] / "fixtures/audio"
+ALICE = StandIn(otherwise=Say("Hello my dear friend, how are you doing today?"))
+BOB = StandIn(otherwise=Say("It is seven in the morning, and the sun shines."))
+AGENTS = {"Alice": ALICE, "Bob": BOB}
+
+
+def says(file: str, text: str) -> Speak:
+    return Speak(audio=file, text=text)
+
+
+ANNA = says("hello_anna.wav", "Hello there, my name is Anna.")
+ROBERT = says("hello_robert.wav", "Good morning, I am Robert.")
+TIME = says("what_time.wav", "What time is it?")
+
+
+async def a_talk(voice_room: VoiceRoom, **options: Any) -> RoomRun:
+    """Anna speaks to Alice, Ben to Bob and into Bob's answer."""
+    return await voice_room(
+        {
+            "Anna": [ANNA, Silence(6_000), Silence(9_000)],
+            "Ben": [Silence(7_000), Type("Bob, please."), BargeIn(ROBERT, after_ms=500), WaitUntilHeard()],
+        },
+        agents=AGENTS,
+        folder=AUDIO,
+        **options,
+    )
+
+
+# -- what is run -------------------------------------------------------------------------------------------------------
+
+
+async def test_all_humans_are_in_one_room_and_the_record_is_the_rooms(voice_room: VoiceRoom) -> None:
+    run = await a_talk(voice_room)
+    assert [(one.role, one.name) for one in run.record.items] == [
+        ("user", "Anna"),
+        ("assistant", "Alice"),
+        ("user", "Ben"),
+        ("assistant", "Bob"),
+        ("user", "Ben"),
+        ("assistant", "Bob"),
+    ]
+    assert [(lane.speaker, lane.kind) for lane in run.record.lanes] == [
+        ("Anna", "human"),
+        ("Ben", "human"),
+        ("Alice", "agent"),
+        ("Bob", "agent"),
+    ]
+    assert {one.who for one in run.record.played} == {"Anna", "Ben"}
+    assert [(turn.who, turn.typed) for turn in run.reading.turns] == [("Anna", False), ("Ben", True), ("Ben", False)]
+    places = [entry.seq for entry in run.record.entries]
+    assert places == sorted(places)
+
+
+async def test_voices_stand_where_they_were_spoken(voice_room: VoiceRoom) -> None:
+    run = await a_talk(voice_room)
+    first, last = run.reading.turns[0], run.reading.turns[-1]
+    spoken = run.record.spoken
+    # 400 ms into the recordings the voice begins, as their manifest says.
+    assert first.from_ms == pytest.approx(spoken[0].from_ms + 400, abs=60)
+    assert last.from_ms == pytest.approx(spoken[1].from_ms + 400, abs=60)
+
+
+async def test_every_check_holds_in_a_room_where_all_is_well(voice_room: VoiceRoom) -> None:
+    run = await a_talk(voice_room)
+    assert run.human_interruptions == 1
+    run.floor_went_to("Alice", "Bob", "Bob").agents_in_a_row_at_most(1).no_two_agents_at_once().every_word_once()
+    run.every_human_interruption_stops_the_agent(within_ms=300).no_agent_hears_itself()
+    run.transcript_equals_heard().nothing_after_flush()
+
+
+def test_the_same_room_gives_the_same_log_every_time() -> None:
+    first, second = (clock.run(a_talk(run_room)) for _ in range(2))
+    assert first.record.log_bytes() == second.record.log_bytes()
+
+
+async def test_a_case_with_several_users_is_a_room(voice_room: VoiceRoom) -> None:
+    people = (Person((TIME, WaitUntilHeard()), "Anna"), Person((Silence(500),), "Ben", client="json"))
+    run = await voice_room(Case(users=people, name="two", models=AGENTS), folder=AUDIO)
+    assert run.record.name == "two"
+    run.floor_went_to("Alice").every_word_once()
+
+
+async def test_a_room_of_ones_own_is_run_as_it_is(voice_room: VoiceRoom) -> None:
+    def bob_only(state: FloorState) -> str | None:
+        return "Bob" if state.last is not None and state.last.kind == "human" else None
+
+    agents = [RealtimeAgent(name, "", stand_in.model(Path())) for name, stand_in in AGENTS.items()]
+    run = await voice_room({"Anna": [Type("Hi."), WaitUntilHeard()]}, room=ChatRoom(agents, floor=bob_only))
+    run.floor_went_to("Bob").agent_said("It is seven")
+
+
+async def test_the_servers_own_detector_finds_the_turns_where_it_is_asked_for(voice_room: VoiceRoom) -> None:
+    run = await voice_room({"Anna": [TIME, WaitUntilHeard()]}, agents=AGENTS, folder=AUDIO, silero=True)
+    run.every_word_once().floor_went_to("Alice")
+
+
+async def test_a_user_who_waits_in_vain_ends_the_room(voice_room: VoiceRoom) -> None:
+    with pytest.raises(ScriptFailure, match="step 1 of Ben"):
+        await voice_room({"Anna": [Silence(60_000)], "Ben": [WaitUntilHeard(timeout_ms=1_000)]}, agents=AGENTS)
+
+
+async def test_a_room_that_has_begun_is_refused(voice_room: VoiceRoom) -> None:
+    room = ChatRoom([RealtimeAgent("Bob", "", BOB.model(Path()))])
+    await voice_room({"Anna": [Silence(100)]}, room=room)
+    with pytest.raises(CaseError, match="begun already"):
+        await voice_room({"Anna": [Silence(100)]}, room=room)
+
+
+# -- checks that have to fail ------------------------------------------------------------------------------------------
+
+
+def changed(run: RoomRun, **changes: Any) -> RoomRun:
+    return RoomRun(replace(run.record, **changes), run.heard, run.said)
+
+
+async def test_two_agents_at_once_are_found(voice_room: VoiceRoom) -> None:
+    run = await a_talk(voice_room)
+    bobs = next(one for one in run.record.played if run.reading.speech(one.item_id).who == "Bob")  # type: ignore[union-attr]
+    alices = next(one for one in run.record.played if run.reading.speech(one.item_id).who == "Alice")  # type: ignore[union-attr]
+    over = replace(bobs, from_ms=alices.from_ms + alices.ms - 100, ms=1_000.0)
+    with pytest.raises(CheckFailed, match="Bob and Alice were to be heard at once for 100 ms"):
+        changed(run, played=(alices, over)).no_two_agents_at_once()
+
+
+async def test_an_agent_that_goes_on_over_a_human_is_found(voice_room: VoiceRoom) -> None:
+    run = await a_talk(voice_room)
+    played = [one for one in run.record.played if run.reading.speech(one.item_id).who == "Bob"]  # type: ignore[union-attr]
+    on = replace(played[0], ms=played[0].ms + 700)
+    with pytest.raises(CheckFailed, match=r"Ben spoke at .* and Bob was still to be heard by"):
+        changed(run, played=(on,)).every_human_interruption_stops_the_agent(within_ms=300)
+    with pytest.raises(CheckFailed, match="20 ms were allowed"):
+        run.every_human_interruption_stops_the_agent(within_ms=20)
+
+
+async def test_words_that_are_missing_doubled_or_anothers_are_found(voice_room: VoiceRoom) -> None:
+    run = await a_talk(voice_room)
+    items = run.record.items
+    mine = msgspec.structs.replace(items[0], name="Ben")
+    for wrong in (items[1:], (items[0], *items), (mine, *items[1:])):
+        with pytest.raises(CheckFailed, match=re.escape('said "')):
+            changed(run, items=wrong).every_word_once()
+
+
+async def test_an_agent_that_hears_itself_is_found(voice_room: VoiceRoom) -> None:
+    run = await a_talk(voice_room)
+    said = next(iter(run.said["Alice"].values()))
+    # Softer, with noise and in the middle of something else, as an echo is.
+    samples = np.frombuffer(bytes(said), "<i2")[:24_000].astype(float) * 0.2
+    noise = np.random.default_rng(4).normal(0, 200, 72_000)
+    noise[20_000:44_000] += samples
+    echo = Heard(run.record.duration_ms, 24_000, noise.astype("<i2").tobytes())
+    with pytest.raises(CheckFailed, match="Alice heard itself"):
+        RoomRun(run.record, {"Alice": [echo]}, run.said).no_agent_hears_itself()
+    RoomRun(run.record, {"Bob": [echo]}, run.said).no_agent_hears_itself()
+
+
+async def test_a_floor_that_went_elsewhere_is_found(voice_room: VoiceRoom) -> None:
+    run = await a_talk(voice_room)
+    with pytest.raises(CheckFailed, match=r"The floor went to Alice, Bob, Bob, not to Alice\."):
+        run.floor_went_to("Alice")
+    with pytest.raises(CheckFailed, match="not to Bob, Bob, Bob"):
+        run.floor_went_to("Bob", "Bob", "Bob")
+
+
+async def test_too_many_agents_in_a_row_are_found(voice_room: VoiceRoom) -> None:
+    run = await voice_room(
+        {"Anna": [Type("Hi all."), Silence(20_000)]}, agents=AGENTS, floor=broadcast, max_agent_turns=3
+    )
+    run.floor_went_to("Alice", "Bob", "Alice").agents_in_a_row_at_most(3)
+    with pytest.raises(CheckFailed, match="3 agents spoke in a row; at most 2 may"):
+        run.agents_in_a_row_at_most(2)
+
+
+# -- the parts ---------------------------------------------------------------------------------------------------------
+
+
+def test_recordings_are_known_again_in_any_order_and_with_frames_lost() -> None:
+    words = Vocabulary()
+    sounds = [voice(f"{number}", 16_000, 16_000) for number in range(3)]
+    for number, sound in enumerate(sounds):
+        words.add(sound, f"word {number}")
+    silence = bytes(3_200)
+    assert words.understand(silence) == ""
+    assert words.understand(sounds[2] + silence + sounds[0]) == "word 2 word 0"
+    assert words.understand(sounds[1] + sounds[1]) == "word 1 word 1"
+    assert words.understand(sounds[0][6_400:]) in ("word 0", "")
+
+
+@pytest.mark.parametrize("chunk_ms", [20, 40, 100])
+def test_the_detector_by_loudness_finds_a_voice_and_its_end(chunk_ms: int) -> None:
+    detector, found = LoudnessDetector(), list[Any]()
+    sound = bytes(16_000 * 2) + voice("Anna", 16_000, 16_000) + bytes(16_000 * 4)
+    n_bytes = chunk_ms * 32
+    for at in range(0, len(sound), n_bytes):
+        found += detector.push(sound[at : at + n_bytes])
+    started, ended = found
+    assert started.start_ms == pytest.approx(1_000, abs=chunk_ms)
+    assert ended.end_ms == pytest.approx(2_000, abs=chunk_ms)
+
+
+def test_each_name_has_a_voice_of_its_own() -> None:
+    def samples(name: str) -> Any:
+        return np.frombuffer(voice(name, 16_000, 16_000), "<i2").astype(float)
+
+    assert voice("Anna", 1_000, 16_000) == voice("Anna", 1_000, 16_000)
+    assert abs(np.corrcoef(samples("Anna"), samples("Ben"))[0, 1]) < 0.2
+    assert voice("Anna", 0, 16_000) == b""
+
+
+def test_the_public_names_are_these() -> None:
+    import realtime.testing
+
+    assert realtime.testing.voice_room is run_room
+    assert realtime.testing.RoomRun is RoomRun
