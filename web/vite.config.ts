@@ -1,5 +1,5 @@
 /**
- * The page, the second screen and the worklets, each under a fixed name: the built files are committed, so a build on
+ * The pages and the worklets, each under a fixed name: the built files are committed, so a build on
  * another machine must give the same bytes. The server sends them with an ETag instead of hashed names.
  */
 import { defineConfig } from "vitest/config";
@@ -18,8 +18,10 @@ export default defineConfig({
       input: {
         page: "index.html",
         transcript: "transcript.html",
+        room: "room.html",
         "worklets/capture": "src/worklets/capture.ts",
         "worklets/playback": "src/worklets/playback.ts",
+        "worklets/voices": "src/worklets/voices.ts",
       },
       output: {
         entryFileNames: "[name].js",
@@ -29,7 +31,7 @@ export default defineConfig({
     },
   },
   server: {
-    proxy: { "/ws": { target: SERVER, ws: true }, "/api": SERVER },
+    proxy: { "/ws": { target: SERVER, ws: true }, "/rooms": { target: SERVER, ws: true }, "/api": SERVER },
   },
   test: { include: ["test/**/*.test.ts"], environment: "node" },
 });

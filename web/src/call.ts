@@ -8,7 +8,7 @@ import { Microphone } from "./microphone.ts";
 import type { ServerEvent } from "./protocol.generated.ts";
 import { Speaker } from "./speaker.ts";
 import { type Activity, type CallState, INITIAL_ACTIVITY, type LocalSignal, callState, foldActivity } from "./state.ts";
-import { OUTPUT_RATE_HZ, SilentOutput, type VoiceOutput, attachVoice } from "./voice-output.ts";
+import { OUTPUT_RATE_HZ, type VoiceOutput, attachVoice, openOutput } from "./voice-output.ts";
 
 export const INPUT_RATE_HZ = 16_000;
 
@@ -251,13 +251,5 @@ export class Call extends Emitter<CallEvents> {
     this.emit("level", { side: "user", rms: 0 });
     this.emit("change", undefined);
     await microphone?.close();
-  }
-}
-
-async function openOutput(workletUrl: string): Promise<VoiceOutput> {
-  try {
-    return await Speaker.create(workletUrl, OUTPUT_RATE_HZ);
-  } catch {
-    return new SilentOutput();
   }
 }

@@ -5,7 +5,7 @@ import { Emitter } from "./emitter.ts";
 import { type AudioFrame, FLAG_LAST, KIND_AGENT_AUDIO } from "./frames.ts";
 import { pcmFromBase64 } from "./pcm.ts";
 import type { AudioFormat, ServerEvent } from "./protocol.generated.ts";
-import type { Speaker, SpeakerCounters, SpeakerEvents } from "./speaker.ts";
+import { Speaker, type SpeakerCounters, type SpeakerEvents } from "./speaker.ts";
 
 export const OUTPUT_RATE_HZ = 24_000;
 
@@ -56,6 +56,15 @@ export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput 
   async close(): Promise<void> {}
 }
 
+/** A speaker, or what stands in for it. Call it in a click or key handler, else the browser keeps the voice silent. */
+export async function openOutput(workletUrl: string): Promise<VoiceOutput> {
+  try {
+    return await Speaker.create(workletUrl, OUTPUT_RATE_HZ);
+  } catch {
+    return new SilentOutput();
+  }
+}
+
 interface Part {
   readonly itemId: string;
   readonly responseId: string;
@@ -67,11 +76,13 @@ interface Part {
 /**
  * Plays what comes and acknowledges what was heard, until the returned function is called.
  *
- * While the user's speech is being sent, it carries the acknowledgements; an item's end is an event of its own.
+ * While the user's speech is being sent, it carries the acknowledgements; an item's end is an event of its own. Items of
+ * which `isElsewhere` says so when they are announced are played by somebody else, and not acknowledged.
  */
 export function attachVoice(
   client: Pick<RealtimeClient, "on" | "send" | "audioSent" | "played" | "lastPlayed">,
   output: VoiceOutput,
+  isElsewhere: (itemId: string) => boolean = () => false,
 ): () => void {
   const parts = new Map<number, Part>();
   /** Samples of each part so far: the numbers of `parts` are those of one socket, and the speech goes on on another. */
@@ -88,11 +99,14 @@ export function attachVoice(
     switch (event.type) {
       case "server_audio_item": {
         const { item_id: itemId, response_id: responseId } = event;
+        parts.delete(event.item_index);
+        if (isElsewhere(itemId)) return;
         const key = `${event.content_index} ${itemId}`;
         parts.set(event.item_index, { itemId, responseId, rateHz: rateOf(event.format), key });
         return belongs(responseId, itemId);
       }
       case "agent_response_audio_delta":
+        if (isElsewhere(event.item_id)) return;
         belongs(event.response_id, event.item_id);
         return output.play(event.item_id, pcmFromBase64(event.delta), rateOf(event.format));
       case "agent_response_audio_done":
@@ -155,6 +169,7 @@ export function attachVoice(
   };
 }
 
-function rateOf(format: AudioFormat): number {
+/** Of a format that names none, the rate of agents' speech. */
+export function rateOf(format: AudioFormat): number {
   return format.rate ?? format.sample_rate ?? OUTPUT_RATE_HZ;
 }

@@ -1,6 +1,7 @@
 /** What the page and its worklets say to each other. Types only: nothing of this is left in the built files. */
 
 import type { QueueCounters } from "../playback-queue.ts";
+import type { LaneCounters } from "../room/jitter-lane.ts";
 
 export interface CaptureOptions {
   /** Rate of the frames that come out, in Hz. */
@@ -42,3 +43,20 @@ export type FromPlayback =
       delaySamples: number;
       counters: QueueCounters;
     };
+
+export interface VoicesOptions {
+  /** How long a voice is held back, and how much of it waits at most. */
+  holdMs: number;
+  maxMs: number;
+  reportMs: number;
+}
+
+export type ToVoices =
+  | { type: "push"; lane: string; pcm: Int16Array<ArrayBuffer> }
+  | { type: "remove"; lane: string }
+  | { type: "close" };
+
+/** How loud each voice was since the last report (RMS, 0..1), and what was played of it in all. */
+export interface FromVoices {
+  voices: { lane: string; rms: number; counters: LaneCounters }[];
+}

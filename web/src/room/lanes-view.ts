@@ -1,0 +1,129 @@
+/** One lane per participant: who it is, how loud, what they say, and a clear mark on whoever has the floor. */
+
+import { KeyedList, type Row } from "../view/keyed-list.ts";
+import { make, setText } from "../view/elements.ts";
+import type { Hues } from "./hues.ts";
+import { LevelHistory, STEP_MS, drawWaveform } from "./waveform.ts";
+
+const STEPS = 80;
+
+export interface Lane {
+  readonly id: string;
+  readonly name: string;
+  readonly isMe: boolean;
+  readonly isAgent: boolean;
+  /** Beside the kind: the name of an agent's voice. */
+  readonly voice: string | null;
+  readonly hasFloor: boolean;
+  readonly isAway: boolean;
+  readonly isMuted: boolean;
+  /** What they are doing, in a word or two; may be empty. */
+  readonly doing: string;
+  /** Their latest words. */
+  readonly words: string;
+}
+
+interface Drawn {
+  readonly canvas: HTMLCanvasElement;
+  readonly history: LevelHistory;
+}
+
+export class LanesView {
+  readonly #list: KeyedList<Lane>;
+  readonly #drawn = new Map<string, Drawn>();
+  readonly #hues: Hues;
+  readonly #still = window.matchMedia("(prefers-reduced-motion: reduce)");
+  #steppedAtMs = 0;
+  #moving = false;
+
+  constructor(box: HTMLElement, hues: Hues) {
+    this.#hues = hues;
+    this.#list = new KeyedList<Lane>(
+      box,
+      ({ id }) => id,
+      (lane) => this.#make(lane),
+    );
+    const redraw = (): void => this.#draw();
+    new ResizeObserver(redraw).observe(box);
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  }
+
+  render(lanes: readonly Lane[]): void {
+    const here = new Set(lanes.map(({ id }) => id));
+    for (const id of this.#drawn.keys()) if (!here.has(id)) this.#drawn.delete(id);
+    this.#list.update(lanes);
+    if (!this.#moving) this.#draw();
+  }
+
+  /** Somebody's loudness (RMS, 0..1). */
+  tell(id: string, rms: number): void {
+    const drawn = this.#drawn.get(id);
+    if (!drawn) return;
+    drawn.history.tell(rms, performance.now());
+    if (this.#moving || rms === 0) return;
+    this.#moving = true;
+    this.#steppedAtMs = performance.now();
+    requestAnimationFrame(() => this.#move());
+  }
+
+  /** Runs for as long as anything is to be seen. */
+  #move(): void {
+    const nowMs = performance.now();
+    // A page in the background is given no frames: what was missed is not shown in slow motion.
+    if (nowMs - this.#steppedAtMs > STEPS * STEP_MS) this.#steppedAtMs = nowMs - STEP_MS;
+    while (nowMs - this.#steppedAtMs >= STEP_MS) {
+      this.#steppedAtMs += STEP_MS;
+      for (const { history } of this.#drawn.values()) history.step(nowMs);
+    }
+    this.#draw();
+    this.#moving = [...this.#drawn.values()].some(({ history }) => !history.isFlat);
+    if (this.#moving) requestAnimationFrame(() => this.#move());
+  }
+
+  #draw(): void {
+    for (const { canvas, history } of this.#drawn.values()) drawWaveform(canvas, history.levels, this.#still.matches);
+  }
+
+  #make({ id }: Lane): Row<Lane> {
+    const root = make("li", "lane");
+    const badge = make("span", "badge");
+    badge.setAttribute("aria-hidden", "true");
+    const who = make("div", "lane-who");
+    const name = make("p", "lane-name");
+    const kind = make("p", "lane-kind");
+    who.append(name, kind);
+    const canvas = make("canvas", "wave");
+    canvas.setAttribute("aria-hidden", "true");
+    const floor = make("p", "floor", "Has the floor");
+    const doing = make("p", "doing");
+    // The conversation says it to screen readers already.
+    const words = make("p", "latest");
+    words.setAttribute("aria-hidden", "true");
+    root.append(badge, who, floor, canvas, doing, words);
+    this.#drawn.set(id, { canvas, history: new LevelHistory(STEPS) });
+    return {
+      root,
+      update: (lane) => {
+        Object.assign(root.dataset, {
+          id: lane.id,
+          hue: this.#hues.of(lane.name),
+          floor: String(lane.hasFloor),
+          away: String(lane.isAway),
+          muted: String(lane.isMuted),
+          kind: lane.isAgent ? "agent" : "human",
+        });
+        setText(badge, initialOf(lane.name));
+        setText(name, lane.isMe ? `${lane.name} (you)` : lane.name);
+        setText(kind, lane.isAgent ? `Agent${lane.voice === null ? "" : `, voice ${lane.voice}`}` : "Human");
+        floor.hidden = !lane.hasFloor;
+        setText(doing, lane.doing);
+        setText(words, lane.words);
+      },
+    };
+  }
+}
+
+function initialOf(name: string): string {
+  const [first] = new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(name);
+  return (first?.segment ?? "?").toLocaleUpperCase();
+}

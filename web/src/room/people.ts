@@ -1,0 +1,83 @@
+/** Who is in the room, who has the floor, who is speaking: folded from the events. Pure. */
+
+import type { ServerEvent } from "../protocol.generated.ts";
+import { readModelInfo } from "../words.ts";
+
+export interface Person {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: "human" | "agent";
+  /** An agent whose model is lost, and that may come back. */
+  readonly away: boolean;
+  /** A human whose voice is heard, or an agent that prepares or tells its answer. */
+  readonly active: boolean;
+  /** Of an agent: the name of its voice, where it has one. */
+  readonly voice: string | null;
+}
+
+export interface People {
+  /** In the order in which they came, we before those who came later. */
+  readonly all: readonly Person[];
+  /** Our own id; null before we are in. */
+  readonly me: string | null;
+  /** The id of whoever may speak; null: nobody in particular. */
+  readonly floor: string | null;
+  /** Voices of agents that introduced themselves before they are told of, by id. */
+  readonly voices: Readonly<Record<string, string>>;
+}
+
+export const NOBODY: People = { all: [], me: null, floor: null, voices: {} };
+
+export function personOf(people: People, id: string | null): Person | null {
+  return people.all.find((person) => person.id === id) ?? null;
+}
+
+/** Whose thing it is that is called so: what agents make is named after them. */
+export function makerOf(people: People, id: string): Person | null {
+  return people.all.find((person) => id.startsWith(`${person.id}.`)) ?? null;
+}
+
+export function foldPeople(people: People, event: ServerEvent): People {
+  switch (event.type) {
+    case "server_room_joined":
+      return joined(people, event.participant_id, event.name, event.kind);
+    case "server_room_left":
+      if (event.reason === "away") return change(people, event.participant_id, { away: true, active: false });
+      // Somebody renamed is told of at once under the new name.
+      if (event.reason === "renamed") return people;
+      return { ...people, all: people.all.filter(({ id }) => id !== event.participant_id) };
+    case "server_room_floor":
+      return { ...people, floor: event.participant_id };
+    case "agent_ready": {
+      const voice = readModelInfo(event.model)?.voice ?? null;
+      const voices = voice === null ? people.voices : { ...people.voices, [event.agent_id]: voice };
+      return change({ ...people, voices }, event.agent_id, { away: false, voice });
+    }
+    case "agent_reconnecting":
+      return change(people, event.agent_id, { away: true });
+    case "agent_reconnected":
+      return change(people, event.agent_id, { away: false });
+    case "agent_input_started":
+    case "agent_response_created":
+      return change(people, event.agent_id, { active: true });
+    case "agent_input_done":
+    case "agent_response_done":
+      return change(people, event.agent_id, { active: false });
+    default:
+      return people;
+  }
+}
+
+/** The first whom we are told of is ourselves. */
+function joined(people: People, id: string, name: string, kind: string): People {
+  const me = people.me ?? id;
+  if (personOf(people, id)) return change({ ...people, me }, id, { name, away: false });
+  const voice = people.voices[id] ?? null;
+  const person: Person = { id, name, kind: kind === "human" ? "human" : "agent", away: false, active: false, voice };
+  return { ...people, me, all: [...people.all, person] };
+}
+
+function change(people: People, id: string, how: Partial<Person>): People {
+  if (!personOf(people, id)) return people;
+  return { ...people, all: people.all.map((person) => (person.id === id ? { ...person, ...how } : person)) };
+}

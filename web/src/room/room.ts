@@ -1,0 +1,337 @@
+/** The room page: lanes, captions, words and buttons around one seat at a time. */
+
+import "./room.css";
+import { callIdOf } from "../captions.ts";
+import type { Closing } from "../client.ts";
+import { CallStorage, type KeptCall } from "../kept-call.ts";
+import { MicrophoneError } from "../microphone.ts";
+import { fetchServerInfo } from "../server-info.ts";
+import { byId, setText } from "../view/elements.ts";
+import { NoticesView } from "../view/notices-view.ts";
+import { MICROPHONE_LOST, microphoneNotice } from "../words.ts";
+import { Hues } from "./hues.ts";
+import { type Lane, LanesView } from "./lanes-view.ts";
+import { NOBODY, type Person, makerOf, personOf } from "./people.ts";
+import { RoomCall } from "./room-call.ts";
+import { addAgent, fetchRoom, invitation, seatUrl } from "./room-server.ts";
+import { soundMayBegin } from "./sound.ts";
+import { NO_TALK, type Turn, turnsOf } from "./talk.ts";
+import { type SaidTurn, TalkView } from "./talk-view.ts";
+import * as words from "./words.ts";
+
+const REMEMBERED_NAME = "realtime.name";
+const COPIED_MS = 2_000;
+/** In development the worklets are served from their sources. */
+const WORKLETS = import.meta.env.DEV
+  ? {
+      capture: "./src/worklets/capture.ts",
+      playback: "./src/worklets/playback.ts",
+      voices: "./src/worklets/voices.ts",
+    }
+  : { capture: "./worklets/capture.js", playback: "./worklets/playback.js", voices: "./worklets/voices.js" };
+
+const lobby = byId("lobby", HTMLElement);
+const nameField = byId("name", HTMLInputElement);
+const roomField = byId("room", HTMLInputElement);
+const withMicrophone = byId("with-microphone", HTMLInputElement);
+const mute = byId("mute", HTMLButtonElement);
+const copy = byId("copy", HTMLButtonElement);
+const leave = byId("leave", HTMLButtonElement);
+const interrupt = byId("interrupt", HTMLButtonElement);
+const add = byId("add", HTMLFormElement);
+const template = byId("template", HTMLSelectElement);
+const text = byId("text", HTMLInputElement);
+
+const hues = new Hues();
+const lanes = new LanesView(byId("lanes", HTMLElement), hues);
+const talk = new TalkView(
+  byId("captions", HTMLElement),
+  byId("turns", HTMLElement),
+  byId("empty", HTMLElement),
+  hues,
+  (asking, confirmed) => call?.answerTool(callIdOf(asking), asking.name, confirmed),
+);
+const notices = new NoticesView(byId("notices", HTMLElement));
+const storage = new CallStorage(() => window.sessionStorage, document.baseURI);
+
+let call: RoomCall | null = null;
+/** The room that is shown; its conversation stays when we are out of it. */
+let room = "";
+let opening = false;
+/** Muted for all by the room, as far as it was asked. */
+let mutedByRoom: ReadonlySet<string> = new Set();
+let kept: KeptCall | null = null;
+let drawing = false;
+
+// -- coming and going ---------------------------------------------------------------------------------------------------
+
+async function enter(wanted: string, name: string, left: KeptCall | null): Promise<void> {
+  if (opening || (call && call.state !== "closed")) return;
+  opening = true;
+  try {
+    room = wanted;
+    remember(name);
+    showAddress(wanted, name);
+    for (const key of ["closed", "line", "microphone", "end", "trouble", "voice", "link"]) notices.remove(key);
+    const url = seatUrl(document.baseURI, wanted, name);
+    show(await RoomCall.enter({ url, worklets: WORKLETS, kept: left }), name, left !== null);
+  } finally {
+    opening = false;
+  }
+  void askRoom();
+  if (withMicrophone.checked) void startMicrophone();
+}
+
+function show(opened: RoomCall, name: string, returns: boolean): void {
+  const sessionId = seatOf(room, name);
+  call = opened;
+  opened.client.on("state", (state) => {
+    if (state === "reconnecting") notices.show("line", words.LINE_LOST, "hint");
+    else notices.remove("line");
+    if (state !== "open" || opened.hasVoice) return;
+    notices.show("voice", window.isSecureContext ? words.NO_VOICE : microphoneNotice("insecure"));
+  });
+  opened.client.on("event", ({ type }) => {
+    if (type === "server_room_joined" || type === "server_room_left") void askRoom();
+  });
+  opened.on("change", draw);
+  opened.on("level", ({ who, rms }) => lanes.tell(who, rms));
+  opened.on("trouble", (what) => notices.show("trouble", { what, todo: "" }));
+  opened.on("goodbye", (reason) => {
+    const notice = words.roomEndNotice(reason);
+    if (notice) notices.show("end", notice);
+  });
+  opened.on("ticket", (ticket) => {
+    kept = ticket && { sessionId, ticket, captions: null, lastPlayed: null };
+    if (kept) storage.save(kept);
+    else storage.forget();
+  });
+  opened.on("microphoneLost", () => notices.show("microphone", MICROPHONE_LOST));
+  opened.on("closed", (closing) => {
+    // A seat that was kept too long is taken anew.
+    if (returns && !closing.wasOpen && closing.instead !== null) void enter(room, name, null);
+    else void showClosing(closing);
+  });
+  draw();
+}
+
+async function showClosing(closing: Closing): Promise<void> {
+  notices.remove("line");
+  draw();
+  roomField.value = room;
+  if (closing.expected) return;
+  const reachable = (await fetchServerInfo(document.baseURI)) !== null;
+  const notice = words.roomCloseNotice(closing, reachable);
+  if (notice) notices.show("closed", notice);
+}
+
+async function startMicrophone(): Promise<void> {
+  notices.remove("microphone");
+  try {
+    await call?.startMicrophone();
+  } catch (error) {
+    notices.show("microphone", microphoneNotice(error instanceof MicrophoneError ? error.problem : "failed"));
+  }
+}
+
+/** Which agents can be added, and who is muted. */
+async function askRoom(): Promise<void> {
+  const info = await fetchRoom(document.baseURI, room);
+  mutedByRoom = info?.muted ?? new Set();
+  const templates = info?.templates ?? [];
+  add.hidden = templates.length === 0;
+  if (templates.join("\n") !== [...template.options].map(({ value }) => value).join("\n")) {
+    template.replaceChildren(...templates.map((name) => new Option(name)));
+  }
+  draw();
+}
+
+function seatOf(inRoom: string, name: string): string {
+  return `${inRoom}\n${name}`;
+}
+
+function showAddress(inRoom: string, name: string): void {
+  const address = new URL(document.location.href);
+  address.searchParams.set("room", inRoom);
+  address.searchParams.set("name", name);
+  history.replaceState(null, "", address);
+}
+
+function remember(name: string): void {
+  try {
+    localStorage.setItem(REMEMBERED_NAME, name);
+  } catch {
+    // It holds for this visit.
+  }
+}
+
+function rememberedName(): string {
+  try {
+    return localStorage.getItem(REMEMBERED_NAME) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+// -- what is shown ------------------------------------------------------------------------------------------------------
+
+/** Draws with the next frame, once for all that changed until then. */
+function draw(): void {
+  if (drawing) return;
+  drawing = true;
+  requestAnimationFrame(() => {
+    drawing = false;
+    const state = call?.state ?? null;
+    const inside = opening || (state !== null && state !== "closed");
+    const seen = call !== null || inside;
+    const people = call?.people ?? NOBODY;
+    const turns = turnsOf(call?.talk ?? NO_TALK);
+    lobby.hidden = inside;
+    byId("people", HTMLElement).hidden = !inside;
+    byId("conversation", HTMLElement).hidden = !seen;
+    byId("typed", HTMLFormElement).hidden = !inside;
+    document.body.dataset["inside"] = String(inside);
+    const title = room === "" ? "Rooms" : `Room ${room}`;
+    setText(byId("title", HTMLElement), title);
+    document.title = `${title} · realtime`;
+    setText(byId("status", HTMLElement), words.statusWords(state, call?.attempt ?? 1, people));
+    copy.hidden = leave.hidden = !inside;
+    const muted = call?.muted ?? true;
+    mute.setAttribute("aria-pressed", String(muted));
+    setText(mute, call?.hasMicrophone ? (muted ? "Unmute" : "Mute") : "Turn microphone on");
+    interrupt.hidden = (call?.sounding ?? null) === null;
+    talk.render(turns.map(toSaid));
+    lanes.render(people.all.map((person) => toLane(person, turns)));
+  });
+}
+
+function toLane(person: Person, turns: readonly Turn[]): Lane {
+  const isMe = person.id === call?.people.me;
+  const isMuted = mutedByRoom.has(person.id) || (isMe && (call?.muted ?? true));
+  const latest = turns.findLast((turn) => turn.side !== "tool" && makerIdOf(turn) === person.id);
+  return {
+    id: person.id,
+    name: person.name,
+    isMe,
+    isAgent: person.kind === "agent",
+    voice: person.voice,
+    hasFloor: person.id === call?.people.floor,
+    isAway: person.away,
+    isMuted,
+    doing: words.doingWords(person, call?.sounding === person.id, isMuted),
+    words: latest?.text ?? "",
+  };
+}
+
+function toSaid(turn: Turn): SaidTurn {
+  const people = call?.people ?? NOBODY;
+  const id = makerIdOf(turn);
+  const who = turn.author.name || personOf(people, id)?.name || "Somebody";
+  return { ...turn, who, isMine: id !== "" && id === people.me };
+}
+
+/** Who said it. What was said before we came names no ids, but agents' items are named after them. */
+function makerIdOf({ id, author }: Turn): string {
+  return author.id || (makerOf(call?.people ?? NOBODY, id)?.id ?? "");
+}
+
+// -- buttons ------------------------------------------------------------------------------------------------------------
+
+byId("join", HTMLFormElement).addEventListener("submit", (event) => {
+  event.preventDefault();
+  const [wanted, name] = [roomField.value.trim(), nameField.value.trim()];
+  if (wanted === "" || name === "") return;
+  void enter(wanted, name, keptFor(wanted, name));
+});
+mute.addEventListener("click", () => {
+  if (call?.hasMicrophone) call.muted = !call.muted;
+  else void startMicrophone();
+});
+leave.addEventListener("click", () => call?.leave());
+interrupt.addEventListener("click", () => call?.interrupt());
+copy.addEventListener("click", () => void copyLink());
+add.addEventListener("submit", (event) => {
+  event.preventDefault();
+  void addChosen();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && (call?.sounding ?? null) !== null) call?.interrupt();
+});
+byId("typed", HTMLFormElement).addEventListener("submit", (event) => {
+  event.preventDefault();
+  const typed = text.value.trim();
+  if (typed === "" || !call) return;
+  text.value = "";
+  call.say(typed);
+});
+window.addEventListener("online", () => call?.client.retryNow());
+window.addEventListener("pagehide", () => {
+  if (call && kept) storage.save({ ...kept, lastPlayed: call.client.lastPlayed });
+});
+
+async function copyLink(): Promise<void> {
+  const link = invitation(document.location.href, room);
+  try {
+    await navigator.clipboard.writeText(link);
+    setText(copy, "Copied");
+    setTimeout(() => setText(copy, "Copy link"), COPIED_MS);
+  } catch {
+    notices.show("link", { ...words.LINK_IN_HAND, todo: link }, "hint");
+  }
+}
+
+async function addChosen(): Promise<void> {
+  const button = add.querySelector("button");
+  if (button) button.disabled = true;
+  notices.remove("add");
+  const problem = await addAgent(document.baseURI, room, template.value);
+  if (problem !== null) notices.show("add", { what: `${template.value} did not come in.`, todo: problem });
+  if (button) button.disabled = false;
+}
+
+// -- the beginning ------------------------------------------------------------------------------------------------------
+
+function keptFor(inRoom: string, name: string): KeptCall | null {
+  const left = storage.load();
+  return left?.sessionId === seatOf(inRoom, name) ? left : null;
+}
+
+async function begin(): Promise<void> {
+  const given = new URL(document.location.href).searchParams;
+  const name = given.get("name")?.trim() || "";
+  room = given.get("room")?.trim() || "";
+  roomField.value = room;
+  nameField.value = name || rememberedName();
+  // Where the browser wants a click before a page may sound, the button Join is that click.
+  if (room !== "" && name !== "" && (await soundMayBegin())) return enter(room, name, keptFor(room, name));
+  draw();
+  lobby.hidden = false;
+  (nameField.value === "" ? nameField : room === "" ? roomField : byId("join", HTMLFormElement).querySelector("button"))?.focus();
+}
+
+/** What tests and the curious can read from the console. */
+function snapshot(): object {
+  const people = call?.people ?? NOBODY;
+  return {
+    state: call?.state ?? "outside",
+    people: people.all,
+    me: people.me,
+    floor: people.floor,
+    sounding: call?.sounding ?? null,
+    turns: turnsOf(call?.talk ?? NO_TALK).map((turn) => {
+      const { who, isMine } = toSaid(turn);
+      return { id: turn.id, who, isMine, side: turn.side, text: turn.text, unheard: turn.unheard, status: turn.status };
+    }),
+    playback: call?.output.counters ?? null,
+    playedMs: call?.output.played ?? {},
+    voices: call?.voices?.counters ?? {},
+    microphone: call?.hasMicrophone ?? false,
+    muted: call?.muted ?? true,
+    sent: call?.client.audioSent ?? null,
+    notices: notices.texts,
+  };
+}
+
+Object.assign(window, { realtime: { snapshot } });
+
+void begin();

@@ -1,0 +1,91 @@
+/** The conversation of a room as bubbles: who said it, and struck what an interruption kept everybody from hearing. */
+
+import { type ConfirmCard, makeConfirmCard } from "../view/confirm-card.ts";
+import { keepAtEnd, make, setText } from "../view/elements.ts";
+import { KeyedList, type Row } from "../view/keyed-list.ts";
+import type { Hues } from "./hues.ts";
+import type { Turn } from "./talk.ts";
+
+const WAITING = "…";
+
+export interface SaidTurn extends Turn {
+  /** Who said it, by the name to be shown. */
+  readonly who: string;
+  readonly isMine: boolean;
+}
+
+/** Gets the answer to a tool that asks. */
+export type AnswerHandler = (asking: Turn, confirmed: boolean) => void;
+
+export class TalkView {
+  readonly #list: KeyedList<SaidTurn>;
+  readonly #empty: HTMLElement;
+  readonly #toEnd: () => void;
+
+  /** `box` scrolls and holds `list` and, while there is nothing to read, `empty`. */
+  constructor(box: HTMLElement, list: HTMLElement, empty: HTMLElement, hues: Hues, onAnswer: AnswerHandler) {
+    this.#empty = empty;
+    this.#toEnd = keepAtEnd(box);
+    this.#list = new KeyedList<SaidTurn>(
+      list,
+      ({ id }) => id,
+      (turn) => makeRow(turn, hues, onAnswer),
+    );
+  }
+
+  render(turns: readonly SaidTurn[]): void {
+    this.#empty.hidden = turns.length > 0;
+    this.#list.update(turns);
+    this.#toEnd();
+  }
+}
+
+function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<SaidTurn> {
+  const root = make("article", `bubble ${side === "tool" ? "tool" : "said"}`);
+  const who = make("h2", "who");
+  const words = make("p", "words");
+  const heard = make("span", "heard");
+  const unheard = make("s", "unheard");
+  unheard.title = "Nobody heard this";
+  words.append(heard, unheard);
+  const mark = make("p", "mark");
+  root.append(who, words, mark);
+  let card: ConfirmCard | null = null;
+  return {
+    root,
+    update: (turn) => {
+      root.dataset["status"] = turn.status;
+      root.dataset["side"] = turn.side;
+      root.dataset["hue"] = hues.of(turn.who);
+      root.classList.toggle("mine", turn.isMine);
+      root.setAttribute("aria-busy", String(turn.status === "live"));
+      setText(who, side === "tool" ? `Tool ${turn.name} of ${turn.who}` : turn.isMine ? `${turn.who} (you)` : turn.who);
+      const text = turn.status === "asking" ? "" : turn.text || (turn.status === "live" ? WAITING : "");
+      setText(heard, text);
+      setText(unheard, turn.unheard);
+      unheard.hidden = turn.unheard === "";
+      // A space between what was heard and what was not, where there are both.
+      words.classList.toggle("both", text !== "" && turn.unheard !== "");
+      setText(mark, markOf(turn));
+      mark.hidden = mark.textContent === "";
+      if (turn.status !== "asking") {
+        card?.root.remove();
+        card = null;
+      } else if (!card) {
+        const asked = { name: turn.name, input: turn.text };
+        const made = makeConfirmCard((confirmed) => {
+          made.update(asked, false);
+          onAnswer(turn, confirmed);
+        });
+        made.update(asked, true);
+        root.append(made.root);
+        card = made;
+      }
+    },
+  };
+}
+
+function markOf({ status, side }: Turn): string {
+  if (status === "cut" && side === "agent") return "Interrupted here";
+  return status === "failed" ? "These words could not be written down." : "";
+}

@@ -1,0 +1,100 @@
+/** What was said in the room: each turn with the name of whoever said it, and of agents what nobody heard of it. Pure. */
+
+import { type Bubble, type Captions, NO_CAPTIONS, foldCaptions, visibleBubbles, withdrawQuestions } from "../captions.ts";
+import type { ServerEvent } from "../protocol.generated.ts";
+
+interface Author {
+  /** Empty where nobody knows any more. */
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface Talk {
+  readonly captions: Captions;
+  /** By bubble. */
+  readonly authors: Readonly<Record<string, Author>>;
+  /** By bubble: the words behind those that were heard. */
+  readonly unheard: Readonly<Record<string, string>>;
+}
+
+export interface Turn extends Bubble {
+  readonly author: Author;
+  readonly unheard: string;
+}
+
+export const NO_TALK: Talk = { captions: NO_CAPTIONS, authors: {}, unheard: {} };
+
+/** The turns to show, in order. One that was interrupted before its first word was heard shows what was not heard. */
+export function turnsOf(talk: Talk): readonly Turn[] {
+  const shown = new Set(visibleBubbles(talk.captions));
+  return talk.captions.bubbles
+    .map((bubble) => ({ bubble, unheard: talk.unheard[bubble.id] ?? "" }))
+    .filter(({ bubble, unheard }) => shown.has(bubble) || (unheard !== "" && bubble.status === "cut"))
+    .map(({ bubble, unheard }) => {
+      const author = talk.authors[bubble.id] ?? { id: "", name: bubble.side === "agent" ? bubble.name : "" };
+      return { ...bubble, author, unheard };
+    });
+}
+
+export function foldTalk(talk: Talk, event: ServerEvent): Talk {
+  const known = new Map(talk.captions.bubbles.map((bubble) => [bubble.id, bubble]));
+  const captions = foldCaptions(withHistory(talk.captions, event), event);
+  const authors = withAuthor(talk.authors, event);
+  let { unheard } = talk;
+  if (event.type === "agent_item_truncated" && event.transcript !== null) {
+    const before = known.get(event.item_id);
+    const rest = before && before.status !== "cut" ? restOf(before.text, event.transcript) : "";
+    if (rest !== "") unheard = { ...unheard, [event.item_id]: rest };
+  }
+  if (captions === talk.captions && authors === talk.authors && unheard === talk.unheard) return talk;
+  return { captions, authors, unheard };
+}
+
+/** Nobody is left to answer what a tool asks. */
+export function endTalk(talk: Talk): Talk {
+  return { ...talk, captions: withdrawQuestions(talk.captions) };
+}
+
+/** What agents said before we came is told as whole items. */
+function withHistory(captions: Captions, event: ServerEvent): Captions {
+  if (event.type !== "agent_item_added" || event.item.role !== "assistant") return captions;
+  const { item } = event;
+  const text = item.content.map((part) => part.text ?? part.transcript ?? "").join(" ").trim();
+  if (text === "" || captions.bubbles.some(({ id }) => id === item.id)) return captions;
+  const status = item.status === "incomplete" ? "cut" : "done";
+  const bubble: Bubble = { id: item.id, side: "agent", name: event.agent_name, text, status, responseId: null };
+  return { ...captions, bubbles: [...captions.bubbles, bubble] };
+}
+
+function withAuthor(authors: Talk["authors"], event: ServerEvent): Talk["authors"] {
+  const id = bubbleOf(event);
+  if (id === null || authors[id] !== undefined || !("agent_id" in event)) return authors;
+  return { ...authors, [id]: { id: event.agent_id, name: event.agent_name } };
+}
+
+function bubbleOf(event: ServerEvent): string | null {
+  switch (event.type) {
+    case "agent_response_tool_use_done":
+      return `tool:${event.tool_use.id}`;
+    case "agent_response_tool_result":
+      return `tool:${event.tool_result.id}`;
+    case "agent_item_added":
+      return event.item.id;
+    case "agent_input_started":
+    case "agent_input_transcription_delta":
+    case "agent_input_transcription_done":
+    case "agent_input_transcription_failed":
+    case "agent_response_audio_transcript_delta":
+    case "agent_response_audio_transcript_done":
+    case "agent_response_text_delta":
+    case "agent_response_text_done":
+      return event.item_id;
+    default:
+      return null;
+  }
+}
+
+/** What is left of `text` behind `heard`; nothing where the one does not begin with the other. */
+function restOf(text: string, heard: string): string {
+  return text.startsWith(heard.trim()) ? text.slice(heard.trim().length).trim() : "";
+}
