@@ -184,8 +184,8 @@ class ChatRoom:
         for item in self.conversation.items():
             seat.tell(s.AgentItemAddedEvent(item=item, agent_id="", agent_name=item.name or ""))
             seat.tell(s.AgentItemDoneEvent(item=item, agent_id="", agent_name=item.name or ""))
-        self._come(me)
         self.seats.append(seat)
+        self._come(me, told=seat)
 
     async def depart(self, seat: Seat, reason: str) -> None:
         """See `realtime.pipeline.seat.Room`."""
@@ -365,8 +365,8 @@ class ChatRoom:
 
     # -- what agents do (`realtime.pipeline.member.Hub`) -----------------------------------------------------------
 
-    def tell(self, event: s.ServerEvent) -> None:
-        """Something happened: into the log of the room, and to every human."""
+    def tell(self, event: s.ServerEvent, told: Seat | None = None) -> None:
+        """Something happened: into the log of the room, and to every human but the one who was `told` already."""
         if self.log is None:
             return
         if type(event) is s.AgentItemAddedEvent:
@@ -379,7 +379,8 @@ class ChatRoom:
         else:
             self._reader.read(event)
         for seat in self.seats:
-            seat.tell(event)
+            if seat is not told:
+                seat.tell(event)
         for follow in self.on_event:
             follow(event)
 
@@ -575,9 +576,9 @@ class ChatRoom:
 
         self._after(f"again {member.id}", delay_s, lambda: self._run(again(), f"agent {member.name} comes back"))
 
-    def _come(self, who: Participant) -> None:
+    def _come(self, who: Participant, told: Seat | None = None) -> None:
         self._state = replace(self._state, participants=(*self._state.participants, who))
-        self.tell(_joined(who))
+        self.tell(_joined(who), told)
 
     def _go(self, participant_id: str, name: str, reason: str) -> None:
         left = tuple(one for one in self._state.participants if one.id != participant_id)
