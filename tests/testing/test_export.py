@@ -1,0 +1,231 @@
+"""A call that happened, as a case: it speaks the same sound, and the same words and turns come of it."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.audio.files import read_pcm16
+from realtime.event.config import TurnDetection
+from realtime.model.scripted import ScriptedModel
+from realtime.state.memory import MemoryStore
+from realtime.state.store import CallInfo, Change
+from realtime.testing import (
+    BargeIn,
+    CallRecord,
+    Case,
+    CaseError,
+    Person,
+    Run,
+    Silence,
+    Speak,
+    StandIn,
+    Type,
+    VirtualLoop,
+    WaitUntilHeard,
+    play,
+)
+from realtime.testing.case import read_case
+from realtime.testing.export import INPUT_FILE, OUTPUT_FILE, export_call, export_case
+from realtime.testing.stand_in import Call, Hear, Say, ToolUse
+from realtime.testing.steps import Step
+from realtime.tool import Toolkit
+
+AUDIO = Path(__file__).resolve().parents[2] / "fixtures" / "audio"
+TIME = Speak("what_time.wav", text="What time is it?")
+TWICE = (TIME, WaitUntilHeard(), TIME, WaitUntilHeard())
+TRIP = Speak("trip_pauses.flac")
+PARTS = ("I would like to plan", "a trip to the mountains", "and I need to know", "how cold it gets", "in October.")
+
+
+def agent_with_turns(silence_ms: int | None) -> RealtimeAgent:
+    """Turns by the server's detector, or where `silence_ms` is null by the model's."""
+    detection = None if silence_ms is None else TurnDetection(authority="server", silence_duration_ms=silence_ms)
+
+    def clock() -> str:
+        """Tell the time."""
+        return "09:15"
+
+    return RealtimeAgent("Robin", "", ScriptedModel([]), toolkit=Toolkit([clock]), turn_detection=detection)
+
+
+def played(source: Any, *, silence_ms: int | None = None, **options: Any) -> CallRecord:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(play(source, agent=lambda: agent_with_turns(silence_ms), **options))
+
+
+def happened(
+    *steps: Step,
+    hears: Sequence[str] = (),
+    answers: Sequence[Any] = (),
+    turns: Any = "detector",
+    silence_ms: int | None = None,
+) -> CallRecord:
+    """A call, as a recorded one: what the user sent and heard, nothing of what the script meant."""
+    stand_in = StandIn(turns=turns, hears=tuple(map(Hear, hears)), answers=tuple(answers), otherwise=Say("Yes?"))
+    case = Case(users=(Person(steps),), name="happened", models={"*": stand_in})
+    return played(case, folder=AUDIO, silence_ms=silence_ms)
+
+
+def words(record: CallRecord) -> list[tuple[str | None, str]]:
+    return [(item.role, item.text) for item in record.items if item.type == "message"]
+
+
+def places(record: CallRecord) -> list[float]:
+    """Where the turns begin and end."""
+    return [ms for turn in Run(record).user_turns for ms in (turn.from_ms, turn.to_ms)]
+
+
+def same_again(record: CallRecord, folder: Path, *, silence_ms: int | None = None) -> Run:
+    """The run of the exported case, once it is seen to be like the call."""
+    again = played(export_case(record, folder), silence_ms=silence_ms)
+    assert words(again) == words(record)
+    assert places(again) == pytest.approx(places(record), abs=60)
+    return Run(again).meets_expectations()
+
+
+# -- what comes of it again --------------------------------------------------------------------------------------------
+
+
+def test_turns_that_the_model_found_are_found_where_they_were(tmp_path: Path) -> None:
+    record = happened(
+        *TWICE,
+        hears=("What time is it?", "And now?"),
+        answers=(Say("Nine."), Say("Ten.")),
+    )
+    run = same_again(record, tmp_path / "case").turns(2)
+    assert run.response_latency.values_ms == pytest.approx(Run(record).response_latency.values_ms, abs=60)
+
+
+def test_turns_that_the_server_found_are_found_anew_in_the_sound(tmp_path: Path) -> None:
+    record = happened(
+        *TWICE,
+        turns="none",
+        silence_ms=400,
+        hears=("What time is it?", "And now?"),
+        answers=(Say("Nine."), Say("Ten.")),
+    )
+    case = export_case(record, tmp_path / "case")
+    assert "turn_detection" not in read_case(case).config
+    slower = Run(played(case, silence_ms=900)).turns(2)
+    latencies = slower.response_latency.stage("turn_end").values_ms
+    assert min(latencies) >= 900
+    same_again(record, tmp_path / "again", silence_ms=400).turns(2)
+
+
+def test_a_turn_in_several_parts_keeps_the_words_of_each_part(tmp_path: Path) -> None:
+    """Whatever pieces it falls into: after a fix the words are those of the whole turn."""
+    record = happened(TRIP, WaitUntilHeard(), turns="none", silence_ms=200, hears=PARTS)
+    whole = " ".join(PARTS)
+    assert " ".join(text for role, text in words(record) if role == "user") == whole
+    same_again(record, tmp_path / "case", silence_ms=200)
+    patient = Run(played(tmp_path / "case", silence_ms=1_200)).turns(1)
+    assert patient.user_turns[0].transcript == whole
+    assert [role for role, _ in words(patient.record)] == ["user", "assistant"]
+
+
+def test_an_interruption_happens_again_at_the_same_word(tmp_path: Path) -> None:
+    record = happened(
+        TIME,
+        BargeIn(Speak("barge_in.wav"), after_ms=1_500),
+        WaitUntilHeard(),
+        hears=("What time is it?", "Stop, please."),
+        answers=(Say("It is nine in Berlin and eight in London."), Say("All right.")),
+    )
+    run = same_again(record, tmp_path / "case").barge_ins(1)
+    run.barge_in().silence_within(ms=250).transcript_cut_at_heard_word().answered()
+    assert words(record)[1][1] not in ("", "It is nine in Berlin and eight in London.")
+
+
+def test_a_tool_answers_as_it_did_after_as_long(tmp_path: Path) -> None:
+    answers = (Call(tools=(ToolUse("clock"),)), Say("A quarter past nine."))
+    record = happened(Type("What time is it?"), WaitUntilHeard(), answers=answers)
+    folder = export_case(record, tmp_path / "case")
+    text = (folder / "case.json").read_text().replace("09:15", "from the case")
+    (folder / "case.json").write_text(text)
+    called = Run(played(folder)).tool_called("clock").once().answered()
+    assert called.calls[0].output == "from the case"
+
+
+def test_typed_turns_come_when_they_came(tmp_path: Path) -> None:
+    record = happened(Silence(700), Type("Hello"), WaitUntilHeard(), Silence(500), Type("Bye"), WaitUntilHeard())
+    run = same_again(record, tmp_path / "case").turns(2)
+    assert [turn.from_ms for turn in run.user_turns] == [turn.from_ms for turn in Run(record).user_turns]
+    assert not (tmp_path / "case" / INPUT_FILE).exists()
+
+
+def test_an_exported_case_of_an_exported_case_is_the_same(tmp_path: Path) -> None:
+    record = happened(TIME, WaitUntilHeard(), hears=("What time is it?",), answers=(Say("Nine."),))
+    first = same_again(record, tmp_path / "first").record
+    second = same_again(first, tmp_path / "second").record
+    assert words(second) == words(first)
+
+
+# -- what is written ---------------------------------------------------------------------------------------------------
+
+
+def test_the_sound_of_both_sides_lies_beside_the_case(tmp_path: Path) -> None:
+    record = happened(TIME, WaitUntilHeard(), hears=("What time is it?",), answers=(Say("Nine."),))
+    folder = export_case(record, tmp_path / "case")
+    human, agent = record.lanes
+    assert read_pcm16(folder / INPUT_FILE, human.rate_hz) == human.pcm
+    assert read_pcm16(folder / OUTPUT_FILE, agent.rate_hz) == agent.pcm
+    said = read_case(folder).models["*"].answers[0]
+    assert isinstance(said, Say)
+    assert said.audio == OUTPUT_FILE
+
+
+def test_what_belongs_to_the_call_alone_is_left_out_of_its_settings(tmp_path: Path) -> None:
+    record = happened(Type("Hello"), WaitUntilHeard())
+    config = {"recording": True, "model": "x", "model_provider": "openai", "instructions": "y", "user_name": "Ann"}
+    assert read_case(export_case(record, tmp_path / "case", config=config)).config == {"user_name": "Ann"}
+
+
+def test_expectations_are_what_happened(tmp_path: Path) -> None:
+    record = happened(Type("Hello"), WaitUntilHeard(), answers=(Call(tools=(ToolUse("clock"),)), Say("Nine.")))
+    expected = read_case(export_case(record, tmp_path / "case")).expect
+    assert (expected.user_said, expected.agent_said, expected.barge_ins) == (("Hello",), ("Nine.",), 0)
+    assert [use.name for use in expected.tools] == ["clock"]
+
+
+def test_a_call_without_sound_hums_where_the_user_spoke(tmp_path: Path) -> None:
+    record = happened(TIME, WaitUntilHeard(), hears=("What time is it?",), answers=(Say("Nine."),))
+    unheard = replace(record, lanes=(), played=(), spoken=())
+    folder = export_case(unheard, tmp_path / "case")
+    again = played(folder)
+    assert words(again) == words(record)
+    assert places(again) == pytest.approx(places(record), abs=60)
+    assert any(read_pcm16(folder / INPUT_FILE, 16_000))
+    assert not (folder / OUTPUT_FILE).exists()
+
+
+def test_a_call_of_a_store_is_exported_with_its_settings(tmp_path: Path) -> None:
+    record = happened(Type("Hello"), WaitUntilHeard())
+    store = MemoryStore()
+    info = CallInfo(call_id="call_1", agent_name="Robin", config={"user_name": "Ann", "recording": True})
+    store.write([Change("call_1", info, record.entries)])
+    folder = export_call(store, "call_1", tmp_path / "calls" / "hello")
+    assert json.loads((folder / "case.json").read_text())["about"] == "exported from the call call_1"
+    assert read_case(folder).config == {"user_name": "Ann"}
+    assert words(played(folder)) == words(record)
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    record = happened(Type("Hello"), WaitUntilHeard())
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(CaseError, match=r"the folder is not empty\. Name a new one\."):
+        export_case(record, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    (tmp_path / "empty").mkdir()
+    assert export_case(record, tmp_path / "empty") == tmp_path / "empty"
+
+
+def test_a_call_in_which_nobody_said_anything_gives_no_case(tmp_path: Path) -> None:
+    with pytest.raises(CaseError, match="nobody said anything in this call"):
+        export_case(happened(Silence(500)), tmp_path / "case")
+    assert not (tmp_path / "case").exists()
