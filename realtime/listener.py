@@ -15,17 +15,16 @@ from typing import Any, Protocol
 
 import msgspec
 
-from realtime.audio.playback import AHEAD_MS, EstimatedPlayback, PlaybackClock, PlayoutBuffer
+from realtime.audio.playback import AHEAD_MS, EstimatedPlayback, PlaybackClock
 from realtime.audio.resample import Resampler
 from realtime.audio.unheard import Chunk, UnheardAudio
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat
+from realtime.pacer import MAX_AUDIO_BYTES, MIXED_AHEAD_MS, Pacer
 from realtime.runtime import Runtime
 
 logger = logging.getLogger(__name__)
 
-MAX_AUDIO_BYTES = 4_000_000
-"""Speech that may wait for a client that does not read: 83 s at 24 kHz."""
 MAX_CONTROL_EVENTS = 10_000
 
 Frame = Any
@@ -64,12 +63,21 @@ class ResumableDialect(Dialect, Protocol):
         ...
 
 
+class LaneDialect(Dialect, Protocol):
+    """A dialect in which each human of a room is heard by themselves."""
+
+    def encode_voice(self, chunk: Chunk) -> list[Frame]:
+        """The frames of what a human says now, with its place in their voice."""
+        ...
+
+
 class Listener:
     """One client of a call.
 
     `clock` is the truth about what it heard. `ahead_ms`, where given, paces speech to at most that far ahead of real
     time; else it is sent as it comes. `output_rate_hz` is the rate that the client plays. `resumes_with`, where given,
-    is the dialect of a client that may come back: what it has not heard is kept for it.
+    is the dialect of a client that may come back: what it has not heard is kept for it. `lanes`, where given, is the
+    dialect of a client that plays the humans of a room beside the agents; any other gets all as one stream.
     """
 
     def __init__(
@@ -83,13 +91,15 @@ class Listener:
         output_rate_hz: int = DEFAULT_OUTPUT_RATE_HZ,
         tells_received_audio: bool = False,
         resumes_with: ResumableDialect | None = None,
+        lanes: LaneDialect | None = None,
     ) -> None:
         self._sink = sink
         self._dialect = dialect
         self._now = runtime.now
         self.clock = clock or EstimatedPlayback(output_rate_hz)
-        self._pacer = Pacer(output_rate_hz, ahead_ms, self._send, self._overflow) if ahead_ms is not None else None
         self._rate_hz = output_rate_hz
+        self._pacer = self._paced(ahead_ms) if ahead_ms is not None else None
+        self._lanes = lanes
         self._resampler: Resampler | None = None
         self._model_rate_hz = output_rate_hz
         self._resumes_with = resumes_with
@@ -107,6 +117,13 @@ class Listener:
         self.away = False
         """Its socket is gone and it may come back: it keeps the speech that it would have been sent."""
         self.frames_dropped = 0
+        self.voices_dropped = 0
+        """Chunks of humans' voices that the client could not take when they were said."""
+
+    @property
+    def rate_hz(self) -> int:
+        """What it plays at."""
+        return self._rate_hz
 
     @property
     def resumable(self) -> bool:
@@ -149,6 +166,34 @@ class Listener:
         if self._pacer is not None and self._pacer.holds(event):
             return
         self._send(event)
+
+    def deliver_voice(self, chunk: Chunk) -> None:
+        """A human of the room says this, at the rate of this client: now or never.
+
+        It is no part of the call: nothing of it is kept, acknowledged or resumed, and a flush leaves it alone.
+        """
+        if self.closed or not chunk.event.delta:
+            return
+        if self.away or self._drainer is not None:
+            self.voices_dropped += 1
+        elif self._lanes is not None:
+            self._put(self._lanes.encode_voice(chunk))
+        else:
+            if self._pacer is None:
+                self._pacer = self._paced(MIXED_AHEAD_MS)
+            self._pacer.hear(chunk.event, self._now())
+
+    def _paced(self, ahead_ms: int) -> Pacer:
+        return Pacer(self._rate_hz, ahead_ms, self._send, self._send_voice, self._overflow)
+
+    def _send_voice(self, event: s.ServerEvent) -> None:
+        """A frame of humans without speech of an agent, or the beginning or end of what they say."""
+        if self.away or (self._drainer is not None and type(event) is s.AgentResponseAudioDeltaEvent):
+            self.voices_dropped += 1
+        elif self._drainer is not None:
+            self._waiting.append(event)
+        else:
+            self._put(self._dialect.encode(event))
 
     def _resampled(self, event: s.AgentResponseAudioDeltaEvent) -> s.AgentResponseAudioDeltaEvent:
         rate_hz = event.format.rate or self._rate_hz
@@ -213,6 +258,9 @@ class Listener:
                 if self._begun_before and start is not None and event.item_id in self._begun_before:
                     return self._write(Chunk(event, start))
             frames = self._dialect.encode(event)
+        return self._put(frames)
+
+    def _put(self, frames: list[Frame]) -> bool:
         for place, frame in enumerate(frames):
             if not self._sink.write(frame):
                 self._in_flight = frames[place + 1 :]
@@ -331,79 +379,6 @@ def _place(event: s.ServerEvent | Chunk) -> int:
     return event.event.seq if isinstance(event, Chunk) else event.seq
 
 
-class Pacer:
-    """Hands speech out in real time, a little ahead, and keeps what belongs behind the speech behind it."""
-
-    def __init__(
-        self, rate_hz: int, ahead_ms: int, send: Callable[[s.ServerEvent], None], overflow: Callable[[], None]
-    ) -> None:
-        self._rate_hz = rate_hz
-        self._ahead_ms = ahead_ms
-        self._send = send
-        self._overflow = overflow
-        self._buffer = PlayoutBuffer(rate_hz, MAX_AUDIO_BYTES)
-        self._models: dict[str, s.AgentResponseAudioDeltaEvent] = {}
-        self._held: deque[tuple[int, s.ServerEvent]] = deque()
-        self._pushed_bytes = 0
-        self._popped_bytes = 0
-        self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def waiting_bytes(self) -> int:
-        """Speech that was not sent yet."""
-        return self._buffer.size_bytes
-
-    def push(self, event: s.AgentResponseAudioDeltaEvent, now: float) -> None:
-        """More speech."""
-        if event.item_id not in self._models:
-            self._models[event.item_id] = msgspec.structs.replace(event, delta=b"")
-        if not self._buffer.push(event.item_id, event.delta):
-            self._overflow()
-            return
-        self._pushed_bytes += len(event.delta)
-        if self._timer is None:
-            self._release(now)
-
-    def holds(self, event: s.ServerEvent) -> bool:
-        """Whether the event has to wait for the speech before it; it is then sent in its place."""
-        if not self._buffer and not self._held:
-            return False
-        if not event.type.startswith(("agent_response_", "agent_item_")):
-            return False
-        self._held.append((self._pushed_bytes, event))
-        return True
-
-    def flush(self) -> list[s.ServerEvent]:
-        """Drop the speech that was not sent. Returns what waited behind it, but for words that were not heard."""
-        self._pushed_bytes -= self._buffer.clear()
-        self._models.clear()
-        self.stop()
-        held, self._held = self._held, deque()
-        return [event for _, event in held if type(event) is not s.AgentResponseAudioTranscriptDeltaEvent]
-
-    def stop(self) -> None:
-        """Send nothing more by the clock."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _tick(self) -> None:
-        self._timer = None
-        self._release(asyncio.get_running_loop().time())
-
-    def _release(self, now: float) -> None:
-        for item_id, pcm in self._buffer.pop_due(now, self._ahead_ms):
-            self._popped_bytes += len(pcm)
-            self._send(msgspec.structs.replace(self._models[item_id], delta=pcm))
-            while self._held and self._held[0][0] <= self._popped_bytes:
-                self._send(self._held.popleft()[1])
-        due = self._buffer.next_due(self._ahead_ms)
-        if due is not None:
-            self._timer = asyncio.get_running_loop().call_at(max(due, now), self._tick)
-        elif len(self._models) > 1:
-            self._models.clear()
-
-
 class EventDialect:
     """For queues and callables: events as they are."""
 
@@ -412,6 +387,10 @@ class EventDialect:
         if isinstance(event, s.ServerSessionCreatedEvent | s.ServerSessionEndedEvent):
             return []
         return [event]
+
+    def encode_voice(self, chunk: Chunk) -> list[Frame]:
+        """See `LaneDialect`."""
+        return [chunk.event]
 
 
 class QueueSink:
@@ -446,4 +425,5 @@ class QueueSink:
 
 def queue_listener(out: Callable[[Any], None] | asyncio.Queue[Any], runtime: Runtime) -> Listener:
     """A listener for `agent.start(queue)`: events as objects, speech at most 350 ms ahead of real time."""
-    return Listener(sink=QueueSink(out), dialect=EventDialect(), runtime=runtime, ahead_ms=AHEAD_MS)
+    dialect = EventDialect()
+    return Listener(sink=QueueSink(out), dialect=dialect, runtime=runtime, ahead_ms=AHEAD_MS, lanes=dialect)

@@ -16,6 +16,7 @@ import msgspec
 
 from realtime.agent.host import Host
 from realtime.agent.realtime import RealtimeAgent
+from realtime.audio.voice import Voice
 from realtime.errors import ClientError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
@@ -128,7 +129,9 @@ class Session:
         self.config = config
         if not self._private and not self.log.last_seq:
             self.log.append(s.ServerSessionCreatedEvent(session_id=self.session_id, call_id=self.call_id))
-        host = Host(emit=self.log.append, conversation=self.conversation, ears=self, runtime=self.runtime)
+        host = Host(
+            emit=self.log.append, conversation=self.conversation, ears=self, runtime=self.runtime, voice=self.let_hear
+        )
         try:
             await self.agent.join(host, config)
         except BaseException as error:
@@ -250,6 +253,11 @@ class Session:
         self._repeated = set(self._recent_ids) if last_seq else set()
         self._cancel("grace")
         logger.info("call %s goes on after seq %d", self.call_id, last_seq)
+
+    def let_hear(self, voice: Voice) -> None:
+        """See `realtime.agent.host.Host.voice`."""
+        for listener in self.listeners:
+            listener.deliver_voice(voice.chunk(listener.rate_hz, self.log.last_seq, self.log.now_ms()))
 
     def heard_ms(self, item_id: str) -> int:
         """See `realtime.agent.host.Ears`."""

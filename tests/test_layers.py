@@ -24,6 +24,7 @@ LAYERS: list[set[str]] = [
     {"agent"},
     {"floor"},
     {"pipeline"},
+    {"pacer"},
     {"listener", "recording", "ticket"},
     {"session"},
     {"dialects"},

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from realtime.audio.voice import Voice
 from realtime.event.server import ServerEvent
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 
 Emit = Callable[[ServerEvent], None]
+LetHear = Callable[[Voice], None]
 
 
 class Ears(Protocol):
@@ -26,6 +28,10 @@ class Ears(Protocol):
         ...
 
 
+def nobody_hears(voice: Voice) -> None:
+    """For an agent: it hears turns, not voices."""
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """The call as an agent sees it: where to say things, what was said, who heard it, and the world."""
@@ -34,3 +40,6 @@ class Host:
     conversation: Conversation
     ears: Ears
     runtime: Runtime
+    voice: LetHear = nobody_hears
+    """Lets the people in the call hear what another human says at this moment. Unlike what is emitted, nothing of it is
+    kept."""

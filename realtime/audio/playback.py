@@ -263,7 +263,7 @@ class PlayoutBuffer:
     :meth:`pop` serves a listener that takes all it can, :meth:`pop_due` one that is fed in real time.
     """
 
-    __slots__ = ("_ahead_until", "_byte_s", "_chunks", "_head_offset", "_limit_bytes", "_rate_hz", "size_bytes")
+    __slots__ = ("_byte_s", "_chunks", "_head_offset", "_limit_bytes", "_rate_hz", "ahead_until", "size_bytes")
 
     def __init__(self, rate_hz: int, limit_bytes: int = PLAYOUT_LIMIT_BYTES) -> None:
         self._rate_hz = rate_hz
@@ -271,8 +271,8 @@ class PlayoutBuffer:
         self._limit_bytes = limit_bytes
         self._chunks: deque[tuple[str, bytes]] = deque()
         self._head_offset = 0
-        # Until when the client can play what it was given.
-        self._ahead_until = 0.0
+        self.ahead_until = 0.0
+        """Until when the client can play what it was given; whoever sends it other sound as well moves this on."""
         self.size_bytes = 0
         """Bytes that wait."""
 
@@ -302,7 +302,7 @@ class PlayoutBuffer:
         shorter.
         """
         due: list[tuple[str, bytes]] = []
-        start = max(self._ahead_until, now)
+        start = max(self.ahead_until, now)
         most_bytes = self._bytes_of(MAX_CHUNK_MS)
         while self._chunks:
             room_bytes = int((now + ahead_ms / 1000 - start) / self._byte_s + 1e-3) & ~1
@@ -313,22 +313,30 @@ class PlayoutBuffer:
             start += len(chunk[1]) * self._byte_s
             due.append(chunk)
         if due:
-            self._ahead_until = start
+            self.ahead_until = start
         return due
+
+    def take(self, n_bytes: int) -> list[tuple[str, bytes]]:
+        """The oldest *n_bytes* whenever they are due, or all where fewer wait: one chunk of each item, in order."""
+        taken: list[tuple[str, bytes]] = []
+        while n_bytes and self._chunks:
+            taken.append(self._take(n_bytes))
+            n_bytes -= len(taken[-1][1])
+        return taken
 
     def next_due(self, ahead_ms: int = AHEAD_MS) -> float | None:
         """The earliest time at which :meth:`pop_due` has something, None when nothing waits. May lie in the past."""
         if not self._chunks:
             return None
         shortest_s = min(self._bytes_of(MIN_CHUNK_MS), self._run_bytes()) * self._byte_s
-        return self._ahead_until + shortest_s - ahead_ms / 1000
+        return self.ahead_until + shortest_s - ahead_ms / 1000
 
     def clear(self) -> int:
         """Drop everything, as at a flush; the next audio is due at once. Returns the dropped bytes."""
         dropped_bytes = self.size_bytes
         self._chunks.clear()
         self._head_offset = 0
-        self._ahead_until = 0.0
+        self.ahead_until = 0.0
         self.size_bytes = 0
         return dropped_bytes
 

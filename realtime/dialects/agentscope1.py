@@ -16,6 +16,7 @@ import msgspec
 
 from realtime.audio.pcm import bytes_of
 from realtime.audio.playback import AHEAD_MS, EstimatedPlayback
+from realtime.audio.voice import is_voice
 from realtime.dialects.base import AudioDeltaWriter, Frame, decode_json
 from realtime.errors import ClientError
 from realtime.event import server as s
@@ -149,7 +150,7 @@ class AgentScope1Dialect:
         if self._short:
             fields["type"] = fields["type"].removeprefix("agent_")
         frames: list[Frame] = [msgspec.json.encode(fields).decode()]
-        if type(event) is s.AgentResponseAudioDoneEvent and self._plays:
+        if type(event) is s.AgentResponseAudioDoneEvent and self._plays and not is_voice(event.item_id):
             self._plays = False
             if not self._short:
                 frames.insert(0, self._delta.encode(_tail(event)))

@@ -22,6 +22,18 @@ from realtime.runtime import Runtime
 SUBPROTOCOL = "realtime.v1"
 ITEMS_AT_ONCE = KEPT_ITEMS
 """Parts whose binary audio may be interleaved; one that was silent for longer is introduced again."""
+LANES = 64
+"""Humans whose voices may be interleaved: more than a room holds, so that those who left are forgotten."""
+
+
+class _Lane:
+    """The voice of one human: the index of its frames, and what stays the same in each."""
+
+    __slots__ = ("delta", "index")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.delta = AudioDeltaWriter()
 
 
 class NativeDialect:
@@ -38,6 +50,7 @@ class NativeDialect:
         self._offset_samples = 0
         self._others: dict[tuple[str, str, int], tuple[int, int]] = {}
         self._introduced: dict[int, str] = {}
+        self._lanes: dict[str, _Lane] = {}
 
     @property
     def subprotocol(self) -> str | None:
@@ -90,6 +103,23 @@ class NativeDialect:
         out: list[Frame] = [encode_json(self._introduce(event))] if is_new else []
         return [*out, *self.encode(event)]
 
+    def encode_voice(self, chunk: Chunk) -> list[Frame]:
+        """See `LaneDialect`."""
+        event, start = chunk
+        lane = self._lanes.get(event.item_id)
+        out: list[Frame] = []
+        if lane is None:
+            if len(self._lanes) >= LANES:
+                del self._lanes[next(iter(self._lanes))]
+            self._items += 1
+            lane = self._lanes[event.item_id] = _Lane(self._items)
+            out.append(encode_json(_introduction(event, lane.index, start)))
+        if self._binary:
+            out.append(frames.pack(frames.AGENT_AUDIO, 0, lane.index, start, event.delta))
+        else:
+            out.append(lane.delta.encode(event))
+        return out
+
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
         """See `ClientDialect`. Raises ClientError for a rate that is not served."""
         try:
@@ -107,6 +137,7 @@ class NativeDialect:
             output_rate_hz=output_hz,
             tells_received_audio=True,
             resumes_with=self,
+            lanes=self,
         )
 
     def _is_new(self, key: tuple[str, str, int]) -> bool:
@@ -123,21 +154,26 @@ class NativeDialect:
         self._items += 1
         self._item_index, self._offset_samples = self._items, 0
         self._introduced[self._items] = key[0]
-        # A clock of playback has forgotten older ones too.
-        self._introduced.pop(self._items - KEPT_ITEMS, None)
+        if len(self._introduced) > KEPT_ITEMS:
+            # A clock of playback has forgotten older ones too.
+            del self._introduced[next(iter(self._introduced))]
         return True
 
     def _introduce(self, event: s.AgentResponseAudioDeltaEvent) -> s.ServerAudioItemEvent:
-        return s.ServerAudioItemEvent(
-            item_index=self._item_index,
-            response_id=event.response_id,
-            item_id=event.item_id,
-            output_index=event.output_index,
-            content_index=event.content_index,
-            format=event.format,
-            offset_samples=self._offset_samples,
-            agent_id=event.agent_id,
-            agent_name=event.agent_name,
-            seq=event.seq,
-            ts_ms=event.ts_ms,
-        )
+        return _introduction(event, self._item_index, self._offset_samples)
+
+
+def _introduction(event: s.AgentResponseAudioDeltaEvent, index: int, offset_samples: int) -> s.ServerAudioItemEvent:
+    return s.ServerAudioItemEvent(
+        item_index=index,
+        response_id=event.response_id,
+        item_id=event.item_id,
+        output_index=event.output_index,
+        content_index=event.content_index,
+        format=event.format,
+        offset_samples=offset_samples,
+        agent_id=event.agent_id,
+        agent_name=event.agent_name,
+        seq=event.seq,
+        ts_ms=event.ts_ms,
+    )

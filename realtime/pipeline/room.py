@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from realtime.agent.realtime import Outlet, RealtimeAgent, silero_detector
+from realtime.audio.voice import Voice
 from realtime.errors import ClientError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
@@ -298,6 +299,12 @@ class ChatRoom:
             await asyncio.wait(self._tasks)
 
     # -- what humans do --------------------------------------------------------------------------------------------
+
+    def voice(self, voice: Voice) -> None:
+        """See `realtime.pipeline.seat.Room`."""
+        for seat in self.seats:
+            if seat.voice is not voice:
+                seat.hear(voice)
 
     def voice_began(self, seat: Seat, start_ms: int) -> None:
         """See `realtime.pipeline.seat.Room`: whoever speaks has the floor."""

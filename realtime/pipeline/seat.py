@@ -13,6 +13,8 @@ from typing import Any, Protocol
 from realtime.agent.audio_input import AudioInput, Detector
 from realtime.agent.host import Host
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
+from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry
+from realtime.audio.voice import Voice
 from realtime.errors import ClientError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
@@ -36,6 +38,10 @@ class Room(Protocol):
 
     async def depart(self, seat: Seat, reason: str) -> None:
         """Somebody is gone."""
+        ...
+
+    def voice(self, voice: Voice) -> None:
+        """A human makes a sound that the other humans hear at once."""
         ...
 
     def voice_began(self, seat: Seat, start_ms: int) -> None:
@@ -68,6 +74,9 @@ class Seat:
         self._host: Host | None = None
         self._reader: ConversationReader | None = None
         self._input: AudioInput | None = None
+        self.voice = Voice(participant_id)
+        """What the other humans hear of this one."""
+        self._carry = PcmCarry()
         self._turn = bytearray()
         self._config = SessionConfig()
         self.utterance: Utterance | None = None
@@ -165,6 +174,11 @@ class Seat:
         else:
             self._reader.read(told)
 
+    def hear(self, voice: Voice) -> None:
+        """Another human speaks."""
+        if self._host is not None:
+            self._host.voice(voice)
+
     def heard_ms(self, item_id: str) -> int:
         """How much of an item this human has heard."""
         return self._host.ears.heard_ms(item_id) if self._host is not None else 0
@@ -201,9 +215,11 @@ class Seat:
             rate_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
         except ValueError as error:
             raise ClientError(str(error), code="unsupported_audio_format") from error
+        known = self._input.received_samples
         pcm, found = self._input.take(event.audio, rate_hz, event.offset)
         if self.is_muted:
             return
+        self._let_hear(event, rate_hz, 0 if event.offset is None else event.offset - known)
         self._turn += pcm
         if _talks_by_button(self._config) and pcm and not self.is_speaking:
             self._begin(self._input.position_ms)
@@ -213,6 +229,15 @@ class Seat:
                 self._begin(one.start_ms)
             elif isinstance(one, TurnEnded):
                 self._end(one.end_ms)
+
+    def _let_hear(self, event: c.ClientAudioAppendEvent, rate_hz: int, ahead_samples: int) -> None:
+        """The others hear it as it comes, but nothing twice. A hole in it is no sound."""
+        if ahead_samples:
+            self._carry.clear()
+        pcm = self._carry.push(event.audio[max(0, -ahead_samples) * SAMPLE_BYTES :])
+        self.voice.name = self.name
+        if self.voice.push(pcm, rate_hz, self.host.runtime.now()):
+            self._room.voice(self.voice)
 
     def _commit(self) -> None:
         if self._input is None or not self.is_speaking:

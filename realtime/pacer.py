@@ -1,0 +1,200 @@
+"""Speech on its way to a client that is fed in real time, and the voices of humans mixed into it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from realtime.audio.mix import FRAME_MS, Mixer
+from realtime.audio.playback import PlayoutBuffer
+from realtime.event import server as s
+
+MAX_AUDIO_BYTES = 4_000_000
+"""Speech that may wait for a client that does not read: 83 s at 24 kHz."""
+MIXED_AHEAD_MS = 120
+"""How far ahead of real time agents speak where humans are mixed in: a human is heard behind what was sent already."""
+STRETCH_ENDS_MS = 500
+"""After so much silence a human has ended what the client is told as one response."""
+
+Send = Callable[[s.ServerEvent], None]
+T = TypeVar("T", s.AgentResponseCreatedEvent, s.AgentResponseAudioDoneEvent, s.AgentResponseDoneEvent)
+
+
+class Pacer:
+    """Hands speech out in real time, a little ahead, and keeps what belongs behind the speech behind it.
+
+    Where humans are heard (`hear`), they and the agents become one stream of frames of 20 ms. A frame with speech of an
+    agent goes on as a part of that; one with nothing but voices is no speech of the call and goes to `send_voice`. So
+    that every client has words for it, what humans say without an agent is told as a response of the human.
+    """
+
+    def __init__(self, rate_hz: int, ahead_ms: int, send: Send, send_voice: Send, overflow: Callable[[], None]) -> None:
+        self._rate_hz = rate_hz
+        self._ahead_ms = ahead_ms
+        self._send = send
+        self._send_voice = send_voice
+        self._overflow = overflow
+        self._buffer = PlayoutBuffer(rate_hz, MAX_AUDIO_BYTES)
+        self._models: dict[str, s.AgentResponseAudioDeltaEvent] = {}
+        self._held: deque[tuple[int, s.ServerEvent]] = deque()
+        self._pushed_bytes = 0
+        self._popped_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._mixer: Mixer | None = None
+        self._latest: s.AgentResponseAudioDeltaEvent | None = None
+        """What a human said last."""
+        self._stretch: s.AgentResponseAudioDeltaEvent | None = None
+        """What each frame of humans looks like while their response is open at the client."""
+        self._stretches = 0
+        self._ends_stretch: asyncio.TimerHandle | None = None
+        self._heard_at = 0.0
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Speech that was not sent yet."""
+        return self._buffer.size_bytes
+
+    @property
+    def dropped_voice_bytes(self) -> int:
+        """Of voices that came too late to be heard."""
+        return self._mixer.dropped_bytes if self._mixer is not None else 0
+
+    def push(self, event: s.AgentResponseAudioDeltaEvent, now: float) -> None:
+        """More speech."""
+        if event.item_id not in self._models:
+            self._models[event.item_id] = msgspec.structs.replace(event, delta=b"")
+        if not self._buffer.push(event.item_id, event.delta):
+            self._overflow()
+            return
+        self._pushed_bytes += len(event.delta)
+        if self._timer is None:
+            self._release(now)
+
+    def hear(self, event: s.AgentResponseAudioDeltaEvent, now: float) -> None:
+        """A human speaks."""
+        if self._mixer is None:
+            self._mixer = Mixer(self._rate_hz)
+            self._ahead_ms = min(self._ahead_ms, MIXED_AHEAD_MS)
+        self._latest = event
+        began = not self._mixer.active
+        self._mixer.push(event.item_id, event.delta, now)
+        if began or self._timer is None:
+            self._stop_timer()
+            self._release(now)
+
+    def holds(self, event: s.ServerEvent) -> bool:
+        """Whether the event has to wait for the speech before it; it is then sent in its place."""
+        if not self._buffer and not self._held:
+            return False
+        if not event.type.startswith(("agent_response_", "agent_item_")):
+            return False
+        self._held.append((self._pushed_bytes, event))
+        return True
+
+    def flush(self) -> list[s.ServerEvent]:
+        """Drop the speech that was not sent; humans sound on. Returns what waited behind the speech, but for words that
+        were not heard."""
+        if self._mixer is not None and self._mixer.active:
+            rest = b"".join(pcm for _, pcm in self._buffer.take(self._mixer.frame_bytes))
+            self._pushed_bytes -= len(rest)
+            self._mixer.fade_out(rest)
+        else:
+            self._stop_timer()
+        self._pushed_bytes -= self._buffer.clear()
+        self._models.clear()
+        held, self._held = self._held, deque()
+        return [event for _, event in held if type(event) is not s.AgentResponseAudioTranscriptDeltaEvent]
+
+    def stop(self) -> None:
+        """Send nothing more by the clock."""
+        self._stop_timer()
+        if self._ends_stretch is not None:
+            self._ends_stretch.cancel()
+            self._ends_stretch = None
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._release(asyncio.get_running_loop().time())
+
+    def _release(self, now: float) -> None:
+        if self._mixer is not None and self._mixer.active and self._mix(self._mixer, now):
+            return
+        for item_id, pcm in self._buffer.pop_due(now, self._ahead_ms):
+            self._speak(item_id, pcm)
+        due = self._buffer.next_due(self._ahead_ms)
+        if due is not None:
+            self._timer = asyncio.get_running_loop().call_at(max(due, now), self._tick)
+        elif len(self._models) > 1:
+            self._models.clear()
+
+    def _speak(self, item_id: str, pcm: bytes) -> None:
+        """Send speech of an agent, and what has waited for it."""
+        self._popped_bytes += len(pcm)
+        self._send(msgspec.structs.replace(self._models[item_id], delta=pcm))
+        while self._held and self._held[0][0] <= self._popped_bytes:
+            self._send(self._held.popleft()[1])
+
+    # -- humans among the agents -----------------------------------------------------------------------------------
+
+    def _mix(self, mixer: Mixer, now: float) -> bool:
+        """Send the frames that are due. False where no human sounds any more."""
+        due = max(self._buffer.ahead_until, now)
+        while mixer.active and due <= now:
+            pieces = self._buffer.take(mixer.frame_bytes)
+            mixed = mixer.pull(now, [b"".join(pcm for _, pcm in pieces)])
+            at = 0
+            for item_id, pcm in pieces:
+                self._speak(item_id, mixed.pcm[at : at + len(pcm)])
+                at += len(pcm)
+            if mixed.has_voices and at < len(mixed.pcm):
+                self._let_hear(mixed.pcm[at:], now)
+            due += FRAME_MS / 1000
+        self._buffer.ahead_until = due
+        if mixer.active:
+            self._timer = asyncio.get_running_loop().call_at(due, self._tick)
+        return mixer.active
+
+    def _let_hear(self, pcm: bytes, now: float) -> None:
+        """Send a frame of humans. Where one goes on before another has ended, it stays one response."""
+        assert self._latest is not None
+        if self._stretch is None:
+            self._stretches += 1
+            where = {"response_id": f"{self._latest.item_id}.{self._stretches}"}
+            self._stretch = msgspec.structs.replace(self._latest, item_id=where["response_id"], **where)
+            self._send_voice(_telling(s.AgentResponseCreatedEvent, self._stretch, output_modalities=("audio",)))
+            self._ends_stretch = asyncio.get_running_loop().call_later(STRETCH_ENDS_MS / 1000, self._end_stretch)
+        self._heard_at = now
+        self._send_voice(msgspec.structs.replace(self._stretch, delta=pcm))
+
+    def _end_stretch(self) -> None:
+        """The response of the humans is over, unless somebody sounds."""
+        assert self._stretch is not None
+        ends_at = self._heard_at + STRETCH_ENDS_MS / 1000
+        loop = asyncio.get_running_loop()
+        if ends_at > loop.time():
+            self._ends_stretch = loop.call_at(ends_at, self._end_stretch)
+            return
+        stretch, self._stretch, self._ends_stretch = self._stretch, None, None
+        self._send_voice(_telling(s.AgentResponseAudioDoneEvent, stretch, item_id=stretch.item_id))
+        self._send_voice(_telling(s.AgentResponseDoneEvent, stretch, output_modalities=("audio",)))
+
+
+def _telling(kind: type[T], voice: s.AgentResponseAudioDeltaEvent, **fields: Any) -> T:
+    """An event about the response of a voice."""
+    return kind(
+        response_id=voice.response_id,
+        agent_id=voice.agent_id,
+        agent_name=voice.agent_name,
+        seq=voice.seq,
+        ts_ms=voice.ts_ms,
+        **fields,
+    )
