@@ -27,7 +27,7 @@ from realtime.testing.errors import CaseError
 from realtime.testing.reading import Reading
 from realtime.testing.record import CallRecord, Lane
 from realtime.testing.stand_in import Answer, Call, Hear, Nothing, Say, StandIn, ToolUse, WriteText
-from realtime.testing.steps import INPUT_HZ, Leave, Silence, Speak, Step, Type
+from realtime.testing.steps import INPUT_HZ, Leave, Send, Silence, Speak, Step, Type
 from realtime.testing.stored import RECORDING_FILE, record_of
 
 INPUT_FILE = "input.flac"
@@ -84,7 +84,8 @@ class _Tape:
     """What a log says of a call, as far as a case needs it."""
 
     hears: list[dict[str, Any]] = field(default_factory=list)
-    typed: list[tuple[int, str]] = field(default_factory=list)
+    done: list[tuple[int, Step]] = field(default_factory=list)
+    """What the user typed, and where they ended a turn themselves (push-to-talk)."""
     responses: dict[str, _Response] = field(default_factory=dict)
     returned: dict[str, list[Returned]] = field(default_factory=dict)
     calls: dict[str, tuple[int, dict[str, Any]]] = field(default_factory=dict)
@@ -104,7 +105,12 @@ class _Tape:
             case s.AgentItemAddedEvent(item=item, ts_ms=ts_ms) if item.role == "user" and item.type == "message":
                 text = " ".join(part.text for part in item.content if part.text)
                 if text:
-                    self.typed.append((ts_ms, text))
+                    self.done.append((ts_ms, Type(text)))
+                    self.asked_ms = ts_ms
+            case s.AgentInputCommittedEvent(item_id=item_id, ts_ms=ts_ms):
+                if not any(turn["item_id"] == item_id for turn in self.hears):
+                    self.hears.append({"item_id": item_id})
+                    self.done.append((ts_ms, Send({"type": "client_audio_commit"})))
                     self.asked_ms = ts_ms
             case AudioRun():
                 self._sound(entry)
@@ -210,7 +216,7 @@ def export_case(
     tape = _Tape()
     for entry in record.entries:
         tape.read(entry)
-    if not (tape.hears or tape.typed):
+    if not (tape.hears or tape.done):
         raise CaseError(record.name, "nobody said anything in this call", "Export another one.")
     folder.mkdir(parents=True, exist_ok=True)
     human = next((lane for lane in record.lanes if lane.kind == "human"), None)
@@ -222,7 +228,7 @@ def export_case(
         write_flac(folder / INPUT_FILE, pcm, rate_hz)
         words = " ".join(hear.text for hear in hears if hear.text)
         steps.append(Speak(INPUT_FILE, text=words or None, wait=False))
-    steps += _typing(tape.typed, record.duration_ms)
+    steps += _doing(tape.done, record.duration_ms)
     if agent is not None and agent.pcm:
         write_flac(folder / OUTPUT_FILE, agent.pcm, agent.rate_hz)
     server_decides = any(hear.ended_ms is None for hear in hears)
@@ -292,13 +298,13 @@ def _voice(lane: Lane | None, hears: list[Hear], until_ms: int) -> tuple[bytes, 
     return from_float32(samples), INPUT_HZ
 
 
-def _typing(typed: list[tuple[int, str]], until_ms: int) -> Iterator[Step]:
-    """The typed texts at their times, and then waiting for the end."""
+def _doing(done: list[tuple[int, Step]], until_ms: int) -> Iterator[Step]:
+    """The steps at their times, and then waiting for the end."""
     now_ms = 0
-    for ts_ms, text in typed:
+    for ts_ms, step in done:
         if ts_ms > now_ms:
             yield Silence(ts_ms - now_ms)
-        yield Type(text)
+        yield step
         now_ms = max(now_ms, ts_ms)
     yield Silence(max(0, until_ms - now_ms) + TAIL_MS)
 

@@ -22,6 +22,7 @@ from realtime.testing import (
     CaseError,
     Person,
     Run,
+    Send,
     Silence,
     Speak,
     StandIn,
@@ -157,6 +158,17 @@ def test_typed_turns_come_when_they_came(tmp_path: Path) -> None:
     run = same_again(record, tmp_path / "case").turns(2)
     assert [turn.from_ms for turn in run.user_turns] == [turn.from_ms for turn in Run(record).user_turns]
     assert not (tmp_path / "case" / INPUT_FILE).exists()
+
+
+def test_a_turn_that_the_user_ended_by_a_button_is_ended_by_one(tmp_path: Path) -> None:
+    stand_in = StandIn(turns="none", hears=(Hear("What time is it?"),), answers=(Say("Nine."),))
+    config = {"turn_detection": "none"}
+    steps = (TIME, Send({"type": "client_audio_commit"}), WaitUntilHeard())
+    record = played(Case(users=(Person(steps),), config=config, models={"*": stand_in}), folder=AUDIO)
+    assert words(record) == [("user", "What time is it?"), ("assistant", "Nine.")]
+    again = played(export_case(record, tmp_path / "case", config=config))
+    assert words(again) == words(record)
+    assert [turn.to_ms for turn in Run(again).user_turns] == [turn.to_ms for turn in Run(record).user_turns]
 
 
 def test_an_exported_case_of_an_exported_case_is_the_same(tmp_path: Path) -> None:
