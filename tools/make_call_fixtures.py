@@ -2,6 +2,7 @@
 
     python -m tools.make_call_fixtures             write the cases
     python -m tools.make_call_fixtures --sound     also speak the clips of fixtures/calls/audio anew
+    python -m tools.make_call_fixtures --mutants   also find which of them notices which mistake in the turn table
     python -m tools.make_call_fixtures --accept    also play them and keep what comes as accepted (look at the diff!)
 
 What happens in each stands in tools/call_situations.py and tools/call_situations_turn.py.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+from concurrent.futures import ProcessPoolExecutor
 
 import msgspec
 
@@ -19,7 +21,7 @@ from realtime.testing.case import LOG_FILE, write_case
 from realtime.testing.checks import Run
 from realtime.testing.expect import check_expectations
 from tests.calls.distant import LINE_FILE
-from tests.calls.mutants import ROWS_FILE, Rows, play_noting
+from tests.calls.mutants import NOTICED_FILE, ROWS_FILE, Rows, mutants, noticer_of, play_noting
 from tests.calls.situations import FOLDER, SOUND_FILE, names, sound_of
 from tools.call_situations import Situation, situations
 from tools.call_situations_turn import turn_situations
@@ -52,6 +54,17 @@ def accept(situation: Situation) -> tuple[int, Rows, str]:
     return record.duration_ms, rows, str(played.timeline)
 
 
+def find_noticers() -> None:
+    """Keep which situation notices which wrong row of the turn table, and name those that none does."""
+    made = list(mutants())
+    with ProcessPoolExecutor() as pool:
+        found = {mutant.name: name for mutant, name in zip(made, pool.map(noticer_of, made), strict=True)}
+    noticed = {mutant: name for mutant, name in found.items() if name is not None}
+    NOTICED_FILE.write_text(json.dumps(noticed, indent=1) + "\n", encoding="utf-8")
+    print(*(f"nobody notices: {name}" for name in found if name not in noticed), sep="\n")
+    print(f"{len(noticed)} of {len(made)} are noticed")
+
+
 def speak() -> None:
     """The clips that fixtures/audio does not have."""
     import numpy as np
@@ -75,6 +88,7 @@ def main() -> None:
     parser.add_argument("--sound", action="store_true", help="speak the clips anew (needs hibari-tts and espeak-ng)")
     parser.add_argument("--accept", action="store_true", help="play the cases and keep what comes as accepted")
     parser.add_argument("--timeline", action="store_true", help="print what happens")
+    parser.add_argument("--mutants", action="store_true", help="also find which case notices which mistake")
     asked = parser.parse_args()
     if asked.sound:
         speak()
@@ -94,6 +108,8 @@ def main() -> None:
             )
         rows = {name: accepted[name][1] for name in sorted(accepted, key=lambda name: accepted[name][0])}
         ROWS_FILE.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    if asked.mutants:
+        find_noticers()
 
 
 if __name__ == "__main__":

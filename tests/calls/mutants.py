@@ -21,6 +21,7 @@ from realtime.testing.record import CallRecord
 from realtime.turn import TRANSITIONS, Action, Signal, State, Turn
 from tests.calls.situations import FOLDER, options
 
+NOTICED_FILE = FOLDER / "noticed.json"
 SURVIVORS_FILE = FOLDER / "survivors.toml"
 
 GRACE_MS = 500
@@ -60,7 +61,7 @@ def _name(row: Row) -> str:
 
 def mutants() -> Iterator[Mutant]:
     """The row dropped, each of its actions dropped, its target swapped for each other state."""
-    for row, (target, actions) in TRANSITIONS.items():
+    for row, (target, actions) in [*TRANSITIONS.items()]:
         name = _name(row)
         yield Mutant(f"{name}: no row", row, None)
         for place, action in enumerate(actions):
@@ -120,12 +121,24 @@ def all_rows() -> dict[str, Rows]:
     return kept
 
 
-def concerned(mutant: Mutant, situations: dict[str, Rows]) -> list[str]:
-    """The situations in which this table does anything else at all."""
+def known_noticers() -> dict[str, str]:
+    """The situation that noticed each mutant, by the mutant's name, as it is kept."""
+    kept: dict[str, str] = json.loads(NOTICED_FILE.read_text(encoding="utf-8"))
+    return kept
+
+
+def concerned(mutant: Mutant, situations: dict[str, Rows], first: str | None = None) -> list[str]:
+    """The situations in which this table does anything else at all; `first` comes first."""
     row = _name(mutant.row)
-    return [
+    found = [
         name for name, rows in situations.items() if row in rows and (mutant.lacks is None or mutant.lacks in rows[row])
     ]
+    return sorted(found, key=lambda name: name != first)
+
+
+def noticer_of(mutant: Mutant, first: str | None = None) -> str | None:
+    """The first situation that notices the mutant; null where none does."""
+    return next((name for name in concerned(mutant, all_rows(), first) if notices(FOLDER / name, mutant)), None)
 
 
 def notices(folder: Path, mutant: Mutant) -> bool:
