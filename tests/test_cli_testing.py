@@ -1,0 +1,172 @@
+"""The commands replay, export, report and record as their users run them: what they print, and how they fail."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from realtime.cli import FACTORY, app_of_environment
+from realtime.server.plan import PLAN, Plan
+from realtime.server.settings import ServerSettings
+from realtime.state.open import open_store
+from realtime.state.store import CallInfo, Change
+from realtime.testing import Case, Person, StandIn, Type, WaitUntilHeard, load_case
+from realtime.testing.case import write_case
+from realtime.testing.replay import replay
+from realtime.testing.stand_in import Say
+from tests.server.harness import serving_app
+
+ROOT = Path(__file__).resolve().parent.parent
+QUESTION = ROOT / "fixtures" / "audio" / "what_time.wav"
+AGENT = """
+from realtime import RealtimeAgent, ScriptedModel
+from realtime.model.scripted import echo_bot
+
+def make_agent():
+    return RealtimeAgent("Robin", "", ScriptedModel(echo_bot("The agent's own.")))
+"""
+
+
+def says(*words: str, cwd: Path) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of the command."""
+    done = subprocess.run(
+        [sys.executable, "-m", "realtime", *words],
+        cwd=cwd,
+        env=dict(os.environ, NO_COLOR="1", XDG_DATA_HOME=str(cwd / "data")),
+        capture_output=True,
+        check=False,
+        timeout=100,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A working directory with an agent, the case `hello` and a store with the call `call_1`."""
+    (tmp_path / "app.py").write_text(AGENT)
+    made = Case(
+        users=(Person((Type("Hello"), WaitUntilHeard())),), models={"*": StandIn(answers=(Say("The case's."),))}
+    )
+    write_case(tmp_path / "hello", made)
+    store = open_store(f"sqlite:{tmp_path / 'calls.sqlite'}")
+    store.write([Change("call_1", CallInfo(call_id="call_1"), replay(tmp_path / "hello").entries)])
+    store.close()
+    return tmp_path
+
+
+def test_replay_prints_the_events_of_a_case_as_lines_of_json(folder: Path) -> None:
+    code, printed, complaints = says("replay", "hello", cwd=folder)
+    assert (code, complaints) == (0, "")
+    events = [json.loads(line) for line in printed.splitlines()]
+    assert (events[0]["type"], events[-1]["type"]) == ("server_session_created", "server_session_ended")
+    said = [event["transcript"] for event in events if event["type"] == "agent_response_audio_transcript_done"]
+    assert said == ["The case's."]
+    assert says("replay", "hello", cwd=folder)[1] == printed, "the same bytes each time"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("hello", "--agent", "app.py:make_agent"), "The case's."),
+        (("hello", "--agent", "app.py:make_agent", "--model", "scripted"), "I heard you."),
+    ],
+)
+def test_replay_takes_an_agent_and_a_model(folder: Path, words: tuple[str, ...], said: str) -> None:
+    code, printed, _ = says("replay", *words, cwd=folder)
+    assert (code, said in printed) == (0, True)
+
+
+def test_replay_of_a_recording_speaks_to_the_embedded_model(folder: Path) -> None:
+    pytest.importorskip("hibari", reason="the embedded model is not installed")
+    code, printed, _ = says("replay", str(QUESTION), cwd=folder)
+    assert code == 0
+    events = [json.loads(line) for line in printed.splitlines()]
+    heard = [event["transcript"] for event in events if event["type"] == "agent_input_transcription_done"]
+    assert heard == ["What time is it?"]
+
+
+def test_export_makes_a_case_and_prints_its_test(folder: Path) -> None:
+    code, printed, _ = says("export", "call_1", "cases/the-call", "--store", "sqlite:calls.sqlite", cwd=folder)
+    assert code == 0
+    assert "async def test_the_call(voice_call):" in printed
+    assert 'await voice_call("cases/the-call", agent=make_agent)' in printed
+    assert load_case(folder / "cases" / "the-call")[0].expect.user_said == ("Hello",)
+    assert says("replay", "cases/the-call", cwd=folder)[0] == 0
+
+
+@pytest.mark.parametrize("source", [("call_1", "--store", "sqlite:calls.sqlite"), ("hello",)], ids=["call", "case"])
+def test_report_draws_a_kept_call_and_a_case(folder: Path, source: tuple[str, ...]) -> None:
+    code, printed, _ = says("report", *source, "--to", "out.html", cwd=folder)
+    assert (code, printed) == (0, "out.html\n")
+    assert "<!doctype html>" in (folder / "out.html").read_text(encoding="utf-8").lower()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("replay", "nothing.wav"), "nothing.wav: there is no such file or folder."),
+        (("replay", "app.py"), "app.py: neither a case's folder nor an audio file."),
+        (("replay", "data"), "data: there is no case.json."),
+        (("replay", "hello", "--model", "parrot"), "parrot"),
+        (("replay", "hello", "--model", "data"), "there is no cassette.jsonl in data"),
+        (("replay", "hello", "--agent", "none.py"), "there is no file"),
+        (("replay", "broken"), "broken/case.json, line 2: not JSON"),
+        (("replay", "waits"), "step 1 of user (wait_for), at 100 ms"),
+        (("export", "call_2", "new", "--store", "sqlite:calls.sqlite"), "the store: it has no call 'call_2'."),
+        (("export", "call_1", "hello", "--store", "sqlite:calls.sqlite"), "hello: the folder is not empty."),
+        (("export", "call_1", "new", "--store", "nowhere"), "nowhere"),
+        (("report", "call_2", "--store", "sqlite:calls.sqlite"), "the store: it has no call 'call_2'."),
+        (("serve", "--host", "0.0.0.0", "--insecure", "--cases", "x"), "--cases lets callers write files here"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_1(folder: Path, words: tuple[str, ...], sentence: str) -> None:
+    (folder / "data").mkdir(exist_ok=True)
+    (folder / "broken").mkdir()
+    (folder / "broken" / "case.json").write_text('{\n"users": [}\n')
+    (folder / "waits").mkdir()
+    waits = {"users": [{"steps": [{"do": "wait_for", "event": "agent_error", "timeout_ms": 100}]}]}
+    (folder / "waits" / "case.json").write_text(json.dumps(waits | {"models": {"*": {}}}))
+    code, printed, complaints = says(*words, cwd=folder)
+    assert code == 1
+    assert sentence in complaints.replace(os.sep, "/")
+    assert "Traceback" not in complaints
+    assert "{" not in printed
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a console cannot be sent Ctrl+C there")
+def test_record_tells_its_address_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "realtime", "record", "--provider", "openai", "--to", "tapes", "--port", "0"],
+        cwd=tmp_path,
+        env=dict(os.environ, PYTHONUNBUFFERED="1", NO_COLOR="1", OPENAI_API_KEY="not-a-key"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(3)]
+        assert re.fullmatch(r"ws://127\.0\.0\.1:\d+\n", lines[1])
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=30)
+        assert "Traceback" not in rest
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def test_a_reloaded_server_makes_cases_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert f"{app_of_environment.__module__}:{app_of_environment.__name__}" == FACTORY
+    monkeypatch.setenv(PLAN, "")
+    Plan(target=f"{folder / 'app.py'}:make_agent", settings=ServerSettings(cases_to="cases")).put_into_environment()
+    async with serving_app(app_of_environment()) as place:
+        assert (await place.get("/api/calls/call_1/case?user=ann")).json()["code"] == "unknown_call"
+        async with place.client() as client:
+            created = await client.make_call()
+            told = await place.get(f"/api/calls/{created['call_id']}?user=user1")
+            assert told.json()["case"] == "save"
