@@ -27,6 +27,8 @@ from realtime.state.conversation import Conversation
 Listens = Literal["audio", "text"]
 MAX_TOOL_ROUNDS = 8
 """An agent that calls tools more often in one turn loses the floor."""
+KEPT_UNTOLD_ITEMS = 32
+"""Items that nobody is told of are remembered as long as something may still happen to them."""
 UTTERANCE_HZ = 16_000
 
 
@@ -106,6 +108,7 @@ class Member:
         self._dropped: set[str] = set()
         self._untold: set[str] = set()
         """Responses that nobody asked for: nothing is told of them."""
+        self._untold_items: deque[str] = deque(maxlen=KEPT_UNTOLD_ITEMS)
         self._calls_tools = False
         self._tool_rounds = 0
         self._spoken: list[str] = []
@@ -119,7 +122,9 @@ class Member:
 
     async def join(self, config: SessionConfig) -> None:
         """Connect its model. Raises what `RealtimeAgent.join` raises."""
-        self._leaving = False
+        self._leaving = True  # An end before it has joined is told by what is raised.
+        for of_the_last_model in (self._open, self._dropped, self._untold):
+            of_the_last_model.clear()
         self.agent.agent_id = self.id
         profile = self.agent.model.profile
         turns = TurnDetection(authority="client") if profile.supports_manual_turns else None
@@ -127,7 +132,7 @@ class Member:
             config, auto_response=False, text_auto_response=False, turn_detection=turns, agent_name=None
         )
         await self.agent.join(Host(self._hear, self.conversation, self, self._runtime), driven)
-        self.is_away = False
+        self._leaving = self.is_away = False
 
     async def leave(self, reason: str) -> None:
         """Disconnect its model. Idempotent."""
@@ -261,12 +266,17 @@ class Member:
             if self._tool_rounds < MAX_TOOL_ROUNDS:
                 return
             self.interrupt()
-        if self.has_floor:
-            self._hub.turn_over(self)
+        elif not self.has_floor:
+            return
+        self._hub.turn_over(self)
 
     def _forward(self, event: s.ServerEvent) -> None:
         response_id = getattr(event, "response_id", None)
-        if response_id in self._untold or (response_id in self._dropped and not event.type.endswith("_done")):
+        if isinstance(event, s.AgentItemAddedEvent) and event.item.role == "assistant" and not self.has_floor:
+            self._untold_items.append(event.item.id)
+        if response_id in self._untold or (self._untold_items and _item_id(event) in self._untold_items):
+            return
+        if response_id in self._dropped and not event.type.endswith("_done"):
             # Of an answer that does not count only what closes it is told.
             return
         if isinstance(event, s.AgentResponseAudioDeltaEvent):
@@ -304,6 +314,12 @@ class Member:
             if part is not None:
                 changes[name] = rename(part, self._prefix)
         return msgspec.structs.replace(event, **changes)
+
+
+def _item_id(event: s.ServerEvent) -> str | None:
+    item = getattr(event, "item", None)
+    item_id: str | None = item.id if item is not None else getattr(event, "item_id", None)
+    return item_id
 
 
 def _item(item: Any, prefix: str) -> Any:

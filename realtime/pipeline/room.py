@@ -275,6 +275,7 @@ class ChatRoom:
             if member.id == participant_id:
                 if self._speaker is member:
                     self._stop_speaker()
+                self._cancel(f"again {member.id}")
                 self.members.remove(member)
                 self._agents.remove(member.agent)
                 await member.leave(reason)
@@ -420,8 +421,8 @@ class ChatRoom:
         self._change(member.id, away=True)
         self.tell(s.ServerRoomLeftEvent(participant_id=member.id, name=member.name, reason="away"))
         logger.warning("agent %s of room %s is away: %s", member.id, self.name, reason)
-        if self._speaker is member:
-            self._end_turn(member)
+        # What it has said already is still heard to its end.
+        self.turn_over(member)
         self._try_again(member, 0)
         self._consider()
 
@@ -541,12 +542,17 @@ class ChatRoom:
             async with asyncio.TaskGroup() as group:
                 for agent in self._agents:
                     group.create_task(self._bring(agent, runtime, config), name=f"agent {agent.name} comes in")
-        except* RealtimeError as errors:
+        except BaseException as error:
             for member in self.members:
                 await member.leave("failed")
             self.members.clear()
+            # An agent is for one call: whoever comes next finds others like them.
+            self._agents = [agent.another() for agent in self._agents]
             self._runtime, self.log, self._state = None, None, FloorState(())
-            raise errors.exceptions[0] from None
+            known = error.subgroup(RealtimeError) if isinstance(error, BaseExceptionGroup) else None
+            if known is None:
+                raise
+            raise known.exceptions[0] from None
         order = {id(agent): place for place, agent in enumerate(self._agents)}
         self.members.sort(key=lambda member: order[id(member.agent)])
         by_id = {one.id: one for one in self._state.participants}
@@ -570,12 +576,18 @@ class ChatRoom:
         delay_s = COMES_BACK_S[min(attempt, len(COMES_BACK_S) - 1)]
 
         async def again() -> None:
-            await member.agent.leave("away")
-            member.agent = member.agent.another()
+            before = member.agent
+            await before.leave("away")
+            if before not in self._agents:
+                return
+            member.agent = self._agents[self._agents.index(before)] = before.another()
             try:
                 await member.join(SessionConfig(instructions=self._instructions(member.agent)))
             except RealtimeError:
                 self._try_again(member, attempt + 1)
+                return
+            if member not in self.members:
+                await member.leave("kicked")
                 return
             self._change(member.id, away=False)
             self.tell(s.ServerRoomJoinedEvent(participant_id=member.id, name=member.name, kind="agent"))
