@@ -52,6 +52,9 @@ _AS_THEY_ARE = (
 
 TAIL_MS = 300
 """Silence behind a reply: the chatbot page stops its player up to 250 ms early."""
+PAIR_DELAY_MS = 400
+"""From the first byte to sound in the multi-agent page, 330 to 370 ms after each pause: where the next agent began
+before the page has played the last one, it would fall behind by as much with each turn."""
 LEAD_MS = 100
 """How far ahead of real time a frame of zeros may be after the voice button was used."""
 REFUSED_ENDS = ("no_session", "session_ended", "session_mismatch")
@@ -152,19 +155,20 @@ class AgentScope1Dialect:
         frames: list[Frame] = [msgspec.json.encode(fields).decode()]
         if type(event) is s.AgentResponseAudioDoneEvent and self._plays and not is_voice(event.item_id):
             self._plays = False
-            if not self._short:
+            if not self._short and self.pair is None:
                 frames.insert(0, self._delta.encode(_tail(event)))
         return frames
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
         """See `ClientDialect`. These pages play 24 kHz whatever is said, never flush and acknowledge nothing."""
+        rate_hz = DEFAULT_OUTPUT_RATE_HZ
         return Listener(
             sink=sink,
             dialect=self,
             runtime=runtime,
-            clock=EstimatedPlayback(DEFAULT_OUTPUT_RATE_HZ),
+            clock=EstimatedPlayback(rate_hz) if self.pair is None else EstimatedPlayback(rate_hz, PAIR_DELAY_MS),
             ahead_ms=AHEAD_MS,
-            output_rate_hz=DEFAULT_OUTPUT_RATE_HZ,
+            output_rate_hz=rate_hz,
         )
 
     def _ends(self, event: s.ServerEvent) -> bool:

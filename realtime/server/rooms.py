@@ -1,0 +1,324 @@
+"""The rooms of a server: by id, made from templates or over HTTP, forgotten when nobody is in them any more."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from realtime.agent import RealtimeAgent
+from realtime.errors import ClientError
+from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.floor import POLICIES
+from realtime.model.base import RealtimeModel
+from realtime.pipeline import ChatRoom
+from realtime.pipeline.room import MAX_NAME_CHARS
+from realtime.pipeline.seat import Seat
+from realtime.runtime import Runtime
+
+logger = logging.getLogger(__name__)
+
+MAX_ROOMS = 100
+MAX_AGENTS = 8
+"""In one room, of those that clients ask for."""
+GRACE_S = 30.0
+"""How long an empty room waits for somebody."""
+ENTER_S = 30.0
+"""How long a room waits at least for whoever it was made for: their agents may have to be connected first."""
+ROOM_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+class AgentRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An agent that somebody wants in a room: from a template of the server, or described. `model` as
+    `config.model_provider` of a call, null: the server's default."""
+
+    template: str | None = None
+    name: str | None = None
+    instructions: str = ""
+    model: str | None = None
+    voice: str | None = None
+
+
+class RoomRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A room that somebody wants: from a template, or with these agents and this policy of `realtime.floor.POLICIES`
+    (null: `addressed`). `room_id` null: one that nobody guesses."""
+
+    template: str | None = None
+    agents: tuple[AgentRequest, ...] | None = None
+    floor: str | None = None
+    room_id: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Hosted:
+    """A room with its id. `owner`: who may put others out, mute and rename them and add agents; null: everybody."""
+
+    id: str
+    room: ChatRoom
+    template: str | None = None
+    owner: str | None = None
+    keep_until: float = 0.0
+    """Loop time until which it waits for somebody."""
+    timer: asyncio.TimerHandle | None = field(default=None, repr=False)
+
+    def describe(self) -> dict[str, Any]:
+        """Who is there and who has the floor, for people and pages. Holds no secrets."""
+        told = self.room.describe()
+        named = next((name for name, policy in POLICIES.items() if policy is self.room.policy), None)
+        return {
+            "room_id": self.id,
+            "template": self.template,
+            "owned": self.owner is not None,
+            "policy": named or "custom",
+            "floor": self.room.floor,
+            "humans": len(self.room.seats),
+            "participants": [
+                {"id": one.id, "name": one.name, "kind": one.kind, "away": one.away, "muted": one.muted}
+                for one in self.room.participants
+            ],
+            "agents": told["agents"],
+        }
+
+
+class Rooms:
+    """The rooms of a server. `templates` make rooms by name, `agents` make agents by name to be added to one.
+
+    A room whose id is the name of a template is made from it by the first who comes; rooms of other ids are made from
+    `default`, and where that is null they have to be made first (`make`). `choose_model` opens the models of agents
+    that clients describe (`realtime.server.models.Models.choose`); null: they can only ask for templates.
+
+    An empty room waits `grace_s` seconds; then its agents leave and it is forgotten. At most `max_rooms` are there.
+    """
+
+    def __init__(
+        self,
+        templates: Mapping[str, Callable[[], ChatRoom]],
+        *,
+        default: str | None = None,
+        agents: Mapping[str, Callable[[], RealtimeAgent]] | None = None,
+        choose_model: Callable[[SessionConfig], RealtimeModel] | None = None,
+        max_rooms: int = MAX_ROOMS,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self._templates = {**templates}
+        if default is not None and default not in self._templates:
+            raise ValueError(f"there is no template {default!r}; there are {', '.join(self._templates) or 'none'}")
+        self._default = default
+        self._agents = {**(agents or {})}
+        self._choose_model = choose_model
+        self._max_rooms = max_rooms
+        self._grace_s = grace_s
+        self._hosted: dict[str, Hosted] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._over = False
+
+    # -- rooms -----------------------------------------------------------------------------------------------------
+
+    @property
+    def hosted(self) -> list[Hosted]:
+        """All rooms, in order of making."""
+        return [*self._hosted.values()]
+
+    @property
+    def templates(self) -> list[str]:
+        """The names of the templates of rooms."""
+        return [*self._templates]
+
+    @property
+    def agent_templates(self) -> list[str]:
+        """The names of the templates of agents."""
+        return [*self._agents]
+
+    def find(self, room_id: str) -> Hosted:
+        """The room of this id. Raises ClientError where there is none."""
+        hosted = self._hosted.get(room_id)
+        if hosted is None:
+            raise ClientError(f"there is no room {room_id[:64]!r}", code="no_such_room")
+        return hosted
+
+    def make(self, request: RoomRequest, runtime: Runtime, owner: str | None = None) -> Hosted:
+        """A new room. Raises ClientError for what cannot be, what `choose_model` raises, and what a template does."""
+        room_id = request.room_id if request.room_id is not None else runtime.new_id("room")
+        if ROOM_ID.fullmatch(room_id) is None:
+            raise ClientError("a room's id has up to 64 letters, digits, - and _", code="invalid_room_id")
+        if room_id in self._hosted:
+            raise ClientError(f"there is a room {room_id!r} already", code="room_exists")
+        if (request.template is None) == (request.agents is None):
+            raise ClientError("name either a template or agents", code="invalid_request")
+        if request.template is not None:
+            if request.floor is not None:
+                raise ClientError("a template has a floor of its own: leave `floor` out", code="invalid_request")
+            return self._host(room_id, request.template, owner)
+        return self._host(room_id, None, owner, lambda: self._room_of(request.agents or (), request.floor, room_id))
+
+    def admit(self, room_id: str, name: str) -> None:
+        """Raises ClientError where nobody of this name could come into this room: it is not there and nobody makes it,
+        or the name cannot be shown to others."""
+        _check_name(name)
+        if room_id not in self._hosted:
+            self._template_for(room_id)
+
+    def seat(self, room_id: str, name: str, runtime: Runtime) -> Seat:
+        """A place in the room, which is made where a template says how. Raises ClientError as `admit` and
+        `ChatRoom.seat` do, and what a template raises."""
+        self.admit(room_id, name)
+        hosted = self._hosted.get(room_id) or self._host(room_id, self._template_for(room_id), None)
+        seat = hosted.room.seat(name, runtime)
+        self._keep(hosted, max(self._grace_s, ENTER_S))
+        return seat
+
+    async def close(self) -> None:
+        """All rooms are over, and no new ones are made: their agents leave. Idempotent."""
+        self._over = True
+        for hosted in self.hosted:
+            self._forget(hosted, "shutdown")
+        if self._closing:
+            await asyncio.wait(self._closing)
+
+    # -- who is in them --------------------------------------------------------------------------------------------
+
+    async def add_agent(self, room_id: str, request: AgentRequest) -> None:
+        """One more agent. Raises ClientError for what cannot be, what `choose_model` and `RealtimeAgent.join` raise."""
+        room = self.find(room_id).room
+        agents = room.describe()["agents"]
+        if len(agents) >= MAX_AGENTS:
+            raise ClientError(f"a room has at most {MAX_AGENTS} agents", code="too_many_agents")
+        agent = self._agent_of(request)
+        if agent.name.casefold() in {one["name"].casefold() for one in agents}:
+            raise ClientError(f"{agent.name!r} is taken", code="name_taken")
+        await room.add(agent)
+
+    def change(self, room_id: str, participant_id: str, *, muted: bool | None = None, name: str | None = None) -> None:
+        """Mute somebody or let them be heard again, and call them otherwise. Raises ClientError, with nothing changed,
+        for nobody of the room and for a name that is taken or cannot be shown."""
+        room = self.find(room_id).room
+        if name is not None:
+            _check_name(name)
+            name = " ".join(name.split())
+        try:
+            if name is not None:
+                room.rename(participant_id, name)
+            if muted is not None:
+                room.mute(participant_id, muted)
+        except KeyError:
+            raise _nobody() from None
+
+    async def remove(self, room_id: str, participant_id: str) -> None:
+        """Somebody has to go. Raises ClientError for nobody of the room."""
+        room = self.find(room_id).room
+        try:
+            await room.remove(participant_id)
+        except KeyError:
+            raise _nobody() from None
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _template_for(self, room_id: str) -> str:
+        """What a room is made from that is not there yet. Raises ClientError where nothing says so."""
+        if room_id in self._templates:
+            return room_id
+        if self._default is None or ROOM_ID.fullmatch(room_id) is None:
+            raise ClientError(f"there is no room {room_id[:64]!r}: it has to be made first", code="no_such_room")
+        return self._default
+
+    def _host(
+        self, room_id: str, template: str | None, owner: str | None, make: Callable[[], ChatRoom] | None = None
+    ) -> Hosted:
+        if self._over:
+            raise ClientError("the server is about to stop and makes no rooms", code="draining", retryable=True)
+        if len(self._hosted) >= self._max_rooms:
+            raise ClientError("the server has no place for another room", code="too_many_rooms", retryable=True)
+        if make is None:
+            if template not in self._templates:
+                there = ", ".join(self._templates) or "none"
+                raise ClientError(f"there is no template {template!r}; there are: {there}", code="unknown_template")
+            make = self._templates[template]
+        hosted = self._hosted[room_id] = Hosted(room_id, make(), template, owner)
+        hosted.room.on_event.append(lambda event: self._watch(hosted, event))
+        self._keep(hosted, max(self._grace_s, ENTER_S))
+        logger.info("room %s is open", room_id)
+        return hosted
+
+    def _room_of(self, requests: Sequence[AgentRequest], floor: str | None, name: str) -> ChatRoom:
+        if not 0 < len(requests) <= MAX_AGENTS:
+            raise ClientError(f"a room is made with 1 to {MAX_AGENTS} agents", code="too_many_agents")
+        policy = POLICIES.get(floor or "addressed")
+        if policy is None:
+            there = ", ".join(POLICIES)
+            raise ClientError(f"there is no floor {floor!r}; there are: {there}", code="unknown_floor")
+        agents = [self._agent_of(one) for one in requests]
+        names = [agent.name.casefold() for agent in agents]
+        if len(set(names)) < len(names):
+            raise ClientError("two agents of a room have one name; nobody could address them", code="name_taken")
+        return ChatRoom(agents, floor=policy, name=name)
+
+    def _agent_of(self, request: AgentRequest) -> RealtimeAgent:
+        if request.template is not None:
+            make = self._agents.get(request.template)
+            if make is None:
+                there = ", ".join(self._agents) or "none"
+                raise ClientError(
+                    f"there is no agent {request.template!r}; there are: {there}", code="unknown_template"
+                )
+            agent = make()
+            if request.name is not None:
+                _check_name(request.name)
+                agent.name = " ".join(request.name.split())
+            return agent
+        if self._choose_model is None:
+            raise ClientError("agents are made from templates here", code="templates_only")
+        name = request.name or ""
+        _check_name(name)
+        model = self._choose_model(SessionConfig(model_provider=request.model))
+        return RealtimeAgent(" ".join(name.split()), request.instructions, model, voice=request.voice)
+
+    def _watch(self, hosted: Hosted, event: s.ServerEvent) -> None:
+        """Somebody came or went."""
+        if not isinstance(event, s.ServerRoomJoinedEvent | s.ServerRoomLeftEvent):
+            return
+        if hosted.room.seats:
+            self._stop_timer(hosted)
+            hosted.keep_until = 0.0
+        elif isinstance(event, s.ServerRoomLeftEvent):
+            self._keep(hosted, self._grace_s)
+
+    def _keep(self, hosted: Hosted, for_s: float) -> None:
+        """It waits so long for somebody, or longer where it does already."""
+        if hosted.room.seats or self._hosted.get(hosted.id) is not hosted:
+            return
+        loop = asyncio.get_running_loop()
+        hosted.keep_until = max(hosted.keep_until, loop.time() + for_s)
+        self._stop_timer(hosted)
+        hosted.timer = loop.call_at(hosted.keep_until, self._forget, hosted, "empty")
+
+    def _stop_timer(self, hosted: Hosted) -> None:
+        if hosted.timer is not None:
+            hosted.timer.cancel()
+            hosted.timer = None
+
+    def _forget(self, hosted: Hosted, reason: str) -> None:
+        self._stop_timer(hosted)
+        del self._hosted[hosted.id]
+        logger.info("room %s is over: %s", hosted.id, reason)
+        closing = asyncio.create_task(hosted.room.close(reason), name=f"closing room {hosted.id}")
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+
+def _check_name(name: str) -> None:
+    """Raises ClientError for a name that others could not be shown, or that could be taken for a line of talk."""
+    shown = " ".join(name.split())
+    if not shown or len(shown) > MAX_NAME_CHARS or not shown.isprintable() or set(shown) & set("[]"):
+        raise ClientError(
+            f"a name has 1 to {MAX_NAME_CHARS} characters that can be shown, without [ and ]", code="invalid_name"
+        )
+
+
+def _nobody() -> ClientError:
+    return ClientError("nobody of this id is in the room", code="unknown_participant")

@@ -1,0 +1,234 @@
+"""Rooms by URL: the socket of each human, and who is there over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import ParamSpec, TypeVar
+
+import msgspec
+from fastapi import APIRouter, FastAPI, Request, Response, WebSocket, params
+from fastapi.responses import JSONResponse
+
+from realtime.dialects import choose
+from realtime.errors import ClientError, RealtimeError
+from realtime.event.decode import explain
+from realtime.pipeline.seat import Seat
+from realtime.server.calls import Calls
+from realtime.server.gate import Gate
+from realtime.server.rooms import AgentRequest, Hosted, RoomRequest, Rooms
+from realtime.server.settings import ServerSettings
+from realtime.server.sockets import ClientSocket
+from realtime.session import error_event, public_error
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_BODY_BYTES = 65_536
+NO_SUCH_ROOM = 4404
+"""Closes a socket that asks for a room which is not there: the 404 of sockets."""
+HTTP_STATUS = {
+    "malformed_json": 400,
+    "not_the_owner": 403,
+    "rooms_not_listed": 403,
+    "no_such_room": 404,
+    "unknown_participant": 404,
+    "name_taken": 409,
+    "room_exists": 409,
+    "room_closed": 409,
+    "request_too_large": 413,
+    "draining": 503,
+    "too_many_rooms": 503,
+}
+"""Of what a client got wrong by its code; anything else is 422. What a model got wrong is 503."""
+
+
+class ParticipantChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to become of somebody in a room; null: as it is."""
+
+    muted: bool | None = None
+    name: str | None = None
+
+
+def rooms_router(
+    rooms: Rooms,
+    prefix: str = "",
+    *,
+    settings: ServerSettings | None = None,
+    gate: Gate | None = None,
+    calls: Calls | None = None,
+    page_providers: Mapping[str, str] | None = None,
+    dependencies: Sequence[params.Depends] | None = None,
+) -> APIRouter:
+    """A router with the WebSocket `{prefix}/rooms/{room_id}/ws?name=...` for each human, and below `{prefix}/api/rooms`
+    what programs and pages ask about rooms (docs/rooms.md).
+
+    `gate` and `calls` are those of the server that it belongs to; null: of its own, by `settings`. `page_providers` as
+    for `voice_router`. `dependencies` run before all of it. When the application stops, calls end and rooms close.
+    """
+    settings = settings or ServerSettings()
+    door = gate or Gate(settings)
+    all_calls = calls or Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await all_calls.drain(settings.drain_s)
+        await rooms.close()
+
+    router = APIRouter(prefix=prefix, lifespan=lifespan, dependencies=dependencies)
+
+    @router.websocket("/rooms/{room_id}/ws")
+    async def enter(websocket: WebSocket, room_id: str, name: str = "") -> None:
+        refusal = door.refusal(websocket)
+        if refusal is not None:
+            logger.warning("a socket was refused: %s", refusal)
+            await websocket.close(1008, refusal)
+            return
+        loop = asyncio.get_running_loop()
+        try:
+            dialect = choose(
+                websocket.scope.get("subprotocols", ()),
+                websocket.query_params.get("dialect"),
+                now=loop.time,
+                providers=page_providers,
+            )
+            rooms.admit(room_id, name)
+        except ClientError as error:
+            await websocket.accept()
+            await websocket.send_json(error_event(error).model_dump())
+            await websocket.close(NO_SUCH_ROOM if error.code == "no_such_room" else 1008, _reason(error))
+            return
+        await websocket.accept(dialect.subprotocol)
+
+        def take_a_seat() -> Seat:
+            return rooms.seat(room_id, name, all_calls.make_runtime(loop))
+
+        socket = ClientSocket(
+            websocket,
+            dialect=dialect,
+            user=" ".join(name.split()),
+            session_id=room_id,
+            address=door.address(websocket),
+            make_agent=take_a_seat,
+            calls=all_calls,
+            settings=settings,
+        )
+        await socket.serve()
+
+    def told(answer: Callable[P, Awaitable[Response]]) -> Callable[P, Awaitable[Response]]:
+        """What goes wrong becomes a status, a code and a sentence."""
+
+        @functools.wraps(answer)
+        async def tell(*args: P.args, **kwargs: P.kwargs) -> Response:
+            try:
+                return await answer(*args, **kwargs)
+            except ClientError as error:
+                return _error(HTTP_STATUS.get(error.code, 422), error)
+            except Exception as error:
+                logger.exception("a room could not be made or changed")
+                return _error(503, public_error(error))
+
+        return tell
+
+    def owned(room_id: str, user: str | None) -> Hosted:
+        """The room, for somebody who may change who is in it."""
+        hosted = rooms.find(room_id)
+        if hosted.owner is not None and hosted.owner != user:
+            raise ClientError("only the owner of this room may do that: name them by ?user=", code="not_the_owner")
+        return hosted
+
+    @router.post("/api/rooms")
+    @told
+    async def make_room(request: Request, user: str | None = None) -> Response:
+        if (refusal := door.refusal(request)) is not None:
+            return _refused(refusal)
+        asked = await _body(request, RoomRequest)
+        if all_calls.draining:
+            raise ClientError("the server is about to stop and makes no rooms", code="draining", retryable=True)
+        hosted = rooms.make(asked, all_calls.make_runtime(asyncio.get_running_loop()), user)
+        return JSONResponse({"room_id": hosted.id, "url": f"{prefix}/rooms/{hosted.id}/ws"}, 201)
+
+    @router.get("/api/rooms")
+    @told
+    async def list_rooms(request: Request) -> Response:
+        if (refusal := door.refusal(request)) is not None:
+            return _refused(refusal)
+        if not settings.lists_calls:
+            raise ClientError("this server is open to everybody and lists no rooms", code="rooms_not_listed")
+        there = [one.describe() for one in rooms.hosted]
+        names = {"templates": rooms.templates, "agent_templates": rooms.agent_templates}
+        return JSONResponse({"rooms": there, **names})
+
+    @router.get("/api/rooms/{room_id}")
+    @told
+    async def one_room(request: Request, room_id: str) -> Response:
+        if (refusal := door.refusal(request)) is not None:
+            return _refused(refusal)
+        return JSONResponse(rooms.find(room_id).describe())
+
+    @router.post("/api/rooms/{room_id}/participants/{participant_id}")
+    @told
+    async def change_participant(
+        request: Request, room_id: str, participant_id: str, user: str | None = None
+    ) -> Response:
+        if (refusal := door.refusal(request)) is not None:
+            return _refused(refusal)
+        change = await _body(request, ParticipantChange)
+        hosted = owned(room_id, user)
+        rooms.change(room_id, participant_id, muted=change.muted, name=change.name)
+        return JSONResponse(hosted.describe())
+
+    @router.delete("/api/rooms/{room_id}/participants/{participant_id}")
+    @told
+    async def put_out(request: Request, room_id: str, participant_id: str, user: str | None = None) -> Response:
+        if (refusal := door.refusal(request)) is not None:
+            return _refused(refusal)
+        owned(room_id, user)
+        await rooms.remove(room_id, participant_id)
+        return Response(status_code=204)
+
+    @router.post("/api/rooms/{room_id}/agents")
+    @told
+    async def add_agent(request: Request, room_id: str, user: str | None = None) -> Response:
+        if (refusal := door.refusal(request)) is not None:
+            return _refused(refusal)
+        asked = await _body(request, AgentRequest)
+        hosted = owned(room_id, user)
+        await rooms.add_agent(room_id, asked)
+        return JSONResponse(hosted.describe(), 201)
+
+    return router
+
+
+async def _body(request: Request, kind: type[T]) -> T:
+    """What the body says. Raises ClientError."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            raise ClientError(f"the request is larger than {MAX_BODY_BYTES} bytes", code="request_too_large")
+    try:
+        return msgspec.json.decode(body or b"{}", type=kind)
+    except msgspec.ValidationError as error:
+        raise ClientError(explain(error), code="invalid_request") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ClientError("the request is not JSON", code="malformed_json") from error
+
+
+def _reason(error: ClientError) -> str:
+    """As much of the sentence as a close frame takes."""
+    return error.message.encode()[:120].decode(errors="ignore")
+
+
+def _error(status: int, error: RealtimeError) -> Response:
+    return JSONResponse({"code": error.code, "error": error.message}, status)
+
+
+def _refused(refusal: str) -> Response:
+    return JSONResponse({"error": refusal}, 401)

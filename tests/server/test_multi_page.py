@@ -1,0 +1,414 @@
+"""The multi-agent page of AgentScope 1.x, played with all its faults: two agents talk, are stopped, begin again, fail.
+
+What it sends, shows and plays is written down from the page as it ran in a browser. In virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.errors import ProviderError
+from realtime.event.config import SessionConfig
+from realtime.floor import FloorState, Said, with_turn
+from realtime.floor import Participant as Someone
+from realtime.model import base
+from realtime.model.base import ModelInput, RealtimeModel, ResponseCreate
+from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.script import Hangup, Speak, Step, Wait
+from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
+from realtime.server.calls import Calls
+from realtime.server.pair import MAX_SILENT_TURNS, MAX_TURNS, in_turns
+from tests.calls.models import REAL_COSTS
+from tests.server.harness import FakeSocket, Json
+
+pytestmark = pytest.mark.virtual_time(costs=REAL_COSTS)
+
+OUTPUT_HZ = 24_000
+SILENCE_S, SILENCE_BYTES = 2.0, 64_000
+"""Its timer, and the zeros that it sends where nothing plays and no audio came for as long."""
+TO_SOUND_S = 0.35
+"""From the first delta to sound: the player's two buffers."""
+SESSION_TIMEOUT_S = 10.0
+PATIENCE_S = 600.0
+CONFIG = {
+    "agent1_name": "Ada",
+    "agent1_instructions": "You are Ada.",
+    "agent2_name": "Bob",
+    "agent2_instructions": "You are Bob.",
+    "model_provider": "dashscope",
+}
+
+
+class MultiPage:
+    """One tab. `talk` is what it shows, one (name, words) per bubble; `lines` the errors."""
+
+    def __init__(self, socket: FakeSocket) -> None:
+        self.talk: list[tuple[str, str]] = []
+        self.lines: list[str] = []
+        self.ended: list[str] = []
+        """`agent_ended` by name and `server_session_ended`, in order."""
+        self.late: list[str] = []
+        """What came after Stop besides."""
+        self.played: list[tuple[str, float, float]] = []
+        """Which agent was heard from when to when."""
+        self.talked_over_s = 0.0
+        """How long at most an agent had still to be played when the other's first sound came."""
+        self.silences = 0
+        self.names: dict[str, str] = {}
+        self.is_running = False
+        self._socket = socket
+        self._loop = asyncio.get_running_loop()
+        self._bubbles: dict[str, str] = {}
+        self._queues: dict[str, bytearray] = {}
+        self._complete: dict[str, bool] = {}
+        self._playing: str | None = None
+        """The agent that plays; its entry goes only once it is played and marked complete (`isPlayingGlobal`)."""
+        self._sounds_until = 0.0
+        self._last_audio_at = self._loop.time()
+        self._shown = 0
+        self._tasks = [
+            asyncio.create_task(self._read(), name="what the page gets"),
+            asyncio.create_task(self._keep_silent(), name="the page's timer"),
+        ]
+
+    # -- what its user does --------------------------------------------------------------------------------------------
+
+    async def start(self, **config: Any) -> None:
+        """The Start button."""
+        count = self._socket.types.count("server_session_created")
+        self.press_start(**config)
+        async with asyncio.timeout(SESSION_TIMEOUT_S):
+            await self._socket.until("server_session_created", count + 1)
+
+    def press_start(self, **config: Any) -> None:
+        """The Start button, without waiting for what comes of it."""
+        self.is_running = True
+        self.ended.clear()
+        self.say({"type": "client_session_create", "config": CONFIG | config})
+
+    async def stop(self) -> None:
+        """The Stop button: what plays is dropped, and what comes later counts as late."""
+        self.is_running = False
+        self._forget_sound()
+        self.say({"type": "client_session_end", "session_id": "session1"})
+        await self.until(lambda: "server_session_ended" in self.ended)
+
+    def say(self, frame: Json) -> None:
+        self._socket.say(frame)
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self._socket.unread.put_nowait({"type": "websocket.disconnect", "code": 1001})
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while not holds():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+
+    # -- what it shows -------------------------------------------------------------------------------------------------
+
+    @property
+    def speakers(self) -> list[str]:
+        return [name for name, _ in self.talk]
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether an agent counts as playing that has nothing to play: no other is heard any more."""
+        return self._playing is not None and self._loop.time() > self._sounds_until + 1.0
+
+    async def _read(self) -> None:
+        while True:
+            came, self._shown = self._socket.sent[self._shown :], len(self._socket.sent)
+            for data in came:
+                self._on_message(data)
+            self._play()
+            await asyncio.sleep(0.005)
+
+    def _on_message(self, data: Json) -> None:
+        kind = data["type"]
+        if not self.is_running and kind not in ("agent_ended", "server_session_ended"):
+            self.late.append(kind)
+        agent = data.get("agent_id", "")
+        match kind:
+            case "agent_ready":
+                self.names[agent] = data["agent_name"]
+            case "agent_response_created":
+                self._complete[agent] = False
+            case "agent_response_audio_delta":
+                chunk = base64.b64decode(data["delta"])
+                assert len(chunk) % 2 == 0, "Int16Array throws"
+                self._queues.setdefault(agent, bytearray()).extend(chunk)
+                self._last_audio_at = self._loop.time()
+                if self._playing not in (None, agent):
+                    self.talked_over_s = max(self.talked_over_s, self._sounds_until - self._last_audio_at)
+            case "agent_response_audio_done":
+                self._complete[agent] = True
+            case "agent_response_audio_transcript_delta":
+                self._bubbles[agent] = self._bubbles.get(agent, "") + data["delta"]
+            case "agent_response_audio_transcript_done":
+                self.talk.append((data["agent_name"], self._bubbles.pop(agent, "")))
+            case "agent_error":
+                self.lines.append(f"{data['error_type']}: {data['message']}")
+            case "agent_ended":
+                self.ended.append(data["agent_name"])
+            case "server_session_ended":
+                self.ended.append(kind)
+            case "binary":
+                self.lines.append("Error processing message")
+            case _:
+                pass
+
+    def _play(self) -> None:
+        """One agent plays at a time, and nobody else before its entry is complete."""
+        now = self._loop.time()
+        if self._playing is None:
+            self._playing = next((agent for agent, pcm in self._queues.items() if pcm), None)
+            if self._playing is None:
+                return
+            self._sounds_until = now + TO_SOUND_S
+            self.played.append((self.names[self._playing], now, now))
+        pcm = self._queues[self._playing]
+        if pcm:
+            self._sounds_until = max(self._sounds_until, now) + len(pcm) / 2 / OUTPUT_HZ
+            name, began, _ = self.played[-1]
+            self.played[-1] = (name, began, self._sounds_until)
+            pcm.clear()
+        elif now >= self._sounds_until and self._complete.get(self._playing, False):
+            self._playing = None
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _forget_sound(self) -> None:
+        self._queues.clear()
+        self._playing = None
+
+    async def _keep_silent(self) -> None:
+        zeros = base64.b64encode(bytes(SILENCE_BYTES)).decode()
+        while True:
+            await asyncio.sleep(SILENCE_S)
+            quiet = self._playing is None and self._loop.time() - self._last_audio_at >= SILENCE_S
+            if self.is_running and quiet:
+                self.silences += 1
+                pcm_format = {"rate": 16_000, "type": "audio/pcm"}
+                frame = {"type": "client_audio_append", "session_id": "session1", "audio": zeros, "format": pcm_format}
+                self.say(frame)
+
+
+class Talker:
+    """Makes the agents: each numbers its sentences, and `faults` says in which answers something happens to whom."""
+
+    def __init__(self, faults: dict[tuple[str, int], list[Step]] | None = None) -> None:
+        self.configs: list[SessionConfig] = []
+        self.heard: list[tuple[str, str]] = []
+        """What each agent was told in text."""
+        self.answers: dict[str, int] = {}
+        self._faults = faults or {}
+
+    def make_agent(self, config: SessionConfig) -> RealtimeAgent:
+        self.configs.append(config)
+        name = config.agent_name or ""
+        return RealtimeAgent("Friday", "You are Friday.", self._model(name))
+
+    def _model(self, name: str) -> RealtimeModel:
+        def react(message: ModelInput) -> list[Step]:
+            if isinstance(message, base.ItemCreate):
+                self.heard.append((name, message.item.text))
+            if not isinstance(message, ResponseCreate):
+                return []
+            number = self.answers[name] = self.answers.get(name, 0) + 1
+            return self._faults.get((name, number), [Speak(f"{name} says {number}.", 2.0)])
+
+        return ScriptedModel(react, profile=MANUAL_PROFILE)
+
+
+@asynccontextmanager
+async def tab(make_agent: Any, calls: Calls | None = None) -> AsyncIterator[MultiPage]:
+    """A tab with the page, connected."""
+    async with FakeSocket(make_agent, calls=calls, native=False) as socket:
+        page = MultiPage(socket)
+        try:
+            yield page
+        finally:
+            page.close()
+
+
+async def test_the_first_agent_begins_and_the_two_talk_in_turns_as_long_as_the_page_listens() -> None:
+    """The page sends nothing but silence; nobody talks over anybody, each is told the other's words."""
+    talker = Talker()
+    async with tab(talker.make_agent) as page:
+        await page.start()
+        await page.until(lambda: len(page.talk) >= 24)
+        assert page.speakers[:24] == ["Ada", "Bob"] * 12
+        assert page.talk[:3] == [("Ada", "Ada says 1."), ("Bob", "Bob says 1."), ("Ada", "Ada says 2.")]
+        assert sorted(page.names.values()) == ["Ada", "Bob"]
+        assert page.talked_over_s == 0.0
+        assert talker.heard[:2] == [("Bob", "[Ada]: Ada says 1."), ("Ada", "[Bob]: Bob says 1.")]
+        assert [config.instructions for config in talker.configs] == ["You are Ada.", "You are Bob."]
+        assert (page.lines, page.is_stuck) == ([], False)
+        await page.stop()
+
+
+async def test_stop_is_confirmed_at_once_and_nothing_else_follows() -> None:
+    calls = Calls(max_per_address=8, max_total=8)
+    async with tab(Talker().make_agent, calls) as page:
+        await page.start()
+        await page.until(lambda: page.speakers == ["Ada"] and len(page.played) == 2)
+        # In the middle of what Bob says.
+        await page.stop()
+        assert page.ended == ["Ada", "Bob", "server_session_ended"]
+        await asyncio.sleep(30)
+        assert page.late == []
+        assert calls.running == 0
+
+
+async def test_start_after_stop_on_the_same_socket_begins_anew() -> None:
+    calls = Calls(max_per_address=8, max_total=8)
+    async with tab(Talker().make_agent, calls) as page:
+        for _ in range(3):
+            page.talk.clear()
+            await page.start()
+            await page.until(lambda: len(page.talk) >= 4)
+            assert page.speakers[:4] == ["Ada", "Bob", "Ada", "Bob"]
+            assert calls.running == 1
+            await page.stop()
+        assert (page.late, page.lines, calls.running) == ([], [], 0)
+
+
+async def test_a_model_that_is_lost_in_mid_sentence_leaves_nobody_stuck() -> None:
+    """Its audio is closed, the other goes on, and it comes back."""
+    speech = Speak("Bob begins to say something long.", 6.0, pace=1.0, wait=False)
+    talker = Talker({("Bob", 2): [speech, Wait(2_000), Hangup()]})
+    async with tab(talker.make_agent) as page:
+        await page.start()
+        await page.until(lambda: len(page.talk) >= 12)
+        print(page.talk, page.lines, page._socket.types[-1])
+        assert not page.is_stuck
+        assert page.speakers.count("Bob") >= 4
+        await page.stop()
+        assert page.late == []
+
+
+async def test_an_agent_that_is_lost_before_the_first_word_begins_when_it_is_back() -> None:
+    talker = Talker({("Ada", 1): [Hangup()]})
+    async with tab(talker.make_agent) as page:
+        await page.start()
+        await page.until(lambda: len(page.talk) >= 2)
+        assert page.speakers[:2] == ["Ada", "Bob"]
+        await page.stop()
+
+
+async def test_a_page_that_is_closed_leaves_nothing_running() -> None:
+    calls = Calls(max_per_address=8, max_total=8)
+    async with tab(Talker().make_agent, calls) as page:
+        await page.start()
+        await page.until(lambda: len(page.talk) >= 1)
+        (session,) = calls.sessions.values()
+    await asyncio.wait_for(session.ended.wait(), PATIENCE_S)
+    assert calls.running == 0
+
+
+async def test_agents_that_cannot_be_had_are_told_and_start_may_be_pressed_again() -> None:
+    talker = Talker()
+    attempts = 0
+
+    def make_agent(config: SessionConfig) -> RealtimeAgent:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 2:
+            raise ProviderError("the key is missing", code="missing_api_key")
+        return talker.make_agent(config)
+
+    async with tab(make_agent) as page:
+        page.press_start()
+        await page.until(lambda: page.ended == ["server_session_ended"])
+        assert page.lines == ["provider_error: the key is missing"]
+        await page.start()
+        await page.until(lambda: len(page.talk) >= 2)
+        await page.stop()
+
+
+@pytest.mark.parametrize(
+    ("config", "names"),
+    [
+        ({"agent1_name": "", "agent2_name": " "}, ["Agent 1", "Agent 2"]),
+        ({"agent1_name": "Ada", "agent2_name": "ada"}, ["Ada", "ada 2"]),
+    ],
+    ids=["no names", "one name for both"],
+)
+async def test_agents_without_names_of_their_own_get_some(config: Json, names: list[str]) -> None:
+    async with tab(Talker().make_agent) as page:
+        await page.start(**config)
+        await page.until(lambda: len(page.talk) >= 2)
+        assert page.speakers[:2] == names
+        await page.stop()
+
+
+async def test_a_config_that_is_no_text_is_refused() -> None:
+    async with tab(Talker().make_agent) as page:
+        page.press_start(agent2_name=7)
+        await page.until(lambda: bool(page.lines))
+        assert page.lines == ["client_error: config: name and instructions of agent2 are strings"]
+        await page.start()
+        await page.stop()
+
+
+async def test_a_stop_that_names_another_session_stops_nothing() -> None:
+    async with tab(Talker().make_agent) as page:
+        await page.start()
+        page.say({"type": "client_session_end", "session_id": "another"})
+        await page.until(lambda: len(page.talk) >= 3)
+        assert len(page.lines) == 1
+        assert "session1" in page.lines[0]
+        await page.stop()
+
+
+async def test_the_embedded_model_talks_with_itself_in_one_voice_or_two() -> None:
+    """The real voice, words by the built-in rules: the page shows and plays both."""
+    async with tab(lambda: RealtimeAgent("Heart", "", LocalRealtimeModel())) as page:
+        await page.start()
+        await page.until(lambda: len(page.talk) >= 4)
+        assert page.speakers[:4] == ["Ada", "Bob", "Ada", "Bob"]
+        assert page.talk[0][1] == "Hello! I'm Ada. What can I do for you?"
+        assert all(end - begin > 0.5 for _, begin, end in page.played[:3])
+        await page.stop()
+        assert (page.lines, page.late) == ([], [])
+
+
+# -- who is next -------------------------------------------------------------------------------------------------------
+
+
+def test_an_agent_without_words_is_asked_again_but_not_for_ever() -> None:
+    decide = in_turns()
+    agents = (Someone("a", "Ada", "agent"), Someone("b", "Bob", "agent"))
+    state = FloorState(agents)
+    assert decide(state) == "a"
+    state = with_turn(state, Said("a", "Ada", "agent", "Hello."))
+    asked = []
+    for silent in range(MAX_SILENT_TURNS + 1):
+        asked.append(decide(FloorState(agents, state.said, 1 + silent)))
+    assert asked == ["b", "b", "b", None]
+    spoke = FloorState(agents, (*state.said, Said("b", "Bob", "agent", "Hi.")), 9)
+    assert decide(spoke) == "a"
+
+
+async def test_the_talk_has_an_end_where_nobody_ends_it() -> None:
+    """ROOM-11: the loop guard of this page lies high, and holds."""
+    talker = Talker()
+    async with tab(talker.make_agent) as page:
+        await page.start()
+        async with asyncio.timeout(3_000):
+            while len(page.talk) < MAX_TURNS:  # noqa: ASYNC110
+                await asyncio.sleep(1)
+        await asyncio.sleep(120)
+        assert len(page.talk) == MAX_TURNS
+        assert page.silences > 10
+        await page.stop()
+        assert page.ended[-1] == "server_session_ended"
