@@ -98,7 +98,7 @@ async def play(
     if isinstance(loop, VirtualLoop):
         for job, cost in (LOCAL_COSTS | case.costs).items():
             loop.declare_cost(job, cost)
-        runtime = _naming_apart(Runtime.deterministic(loop.time, seed=case.seed))
+        runtime = naming_apart(Runtime.deterministic(loop.time, seed=case.seed))
     else:
         runtime = Runtime.of_loop(loop)
     stage = _Stage(case, where, agent, model, tools)
@@ -166,7 +166,7 @@ def _case_of(source: Source, folder: str | Path | None) -> tuple[Case, Path]:
     return Case(users=(Person(tuple(source)),), name="steps"), where
 
 
-def _naming_apart(runtime: Runtime) -> Runtime:
+def naming_apart(runtime: Runtime) -> Runtime:
     """The runtime, with ids such as `item_c4`: a model by a script counts `item_4` itself."""
 
     def new_id(prefix: str) -> str:

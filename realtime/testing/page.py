@@ -20,6 +20,7 @@ import msgspec
 import pybase64
 
 from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.audio.voice import is_voice
 from realtime.dialects import frames
 from realtime.dialects.native import SUBPROTOCOL
 from realtime.state.conversation import Spoken as Words
@@ -149,7 +150,6 @@ class Page:
         self._said: deque[tuple[int, str]] = deque()
         """Events with the sample of the page's speech before which each was said."""
         self._event_count = 0
-        # -- the acknowledgements
         self._next_ack_s = 0.0
         self._ending: list[Speech] = []
         """Complete and not heard to the end."""
@@ -369,6 +369,8 @@ class Page:
 
     def _hear(self, speech: Speech, offset: int, pcm: bytes) -> None:
         """More sound, played unless it was played before, or its item was flushed."""
+        if is_voice(speech.item_id):
+            return  # Another human in a room, heard live beside the agents.
         now = self._loop.time()
         known = speech.received - offset
         if known > 0:
@@ -595,5 +597,4 @@ _FORMAT = f'"format":{{"type":"audio/pcm","rate":{INPUT_HZ}}}'
 
 
 def _ack(item_id: str, played_ms: int, flushed: bool = False) -> str:
-    ack = {"type": "client_playback_ack", "item_id": item_id, "played_ms": played_ms, "flushed": flushed}
-    return json.dumps(ack)
+    return json.dumps({"type": "client_playback_ack", "item_id": item_id, "played_ms": played_ms, "flushed": flushed})

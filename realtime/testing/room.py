@@ -36,6 +36,7 @@ from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 from realtime.state.log import AudioRun, Entry
+from realtime.testing.call import naming_apart
 from realtime.testing.case import Case, Person
 from realtime.testing.errors import CaseError, ScriptFailure
 from realtime.testing.floor_checks import Heard, RoomRun
@@ -90,7 +91,7 @@ async def voice_room(
         )
     began_s = time.perf_counter()
     loop = asyncio.get_running_loop()
-    runtime = Runtime.deterministic(loop.time, seed=case.seed)
+    runtime = naming_apart(Runtime.deterministic(loop.time, seed=case.seed))
     stage.follow(room)
 
     async def make_agent(user: str) -> Seat:
