@@ -1,7 +1,7 @@
 """`python -m bench [WHAT ...]`: measure, print a table and the limits, and write both where asked.
 
-WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`, `resume`;
-without it, all of them but `resume`, which takes half an hour.
+WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`, `resume`,
+`testkit`; without it, all of them but `resume`, which takes half an hour.
 """
 
 from __future__ import annotations
@@ -111,6 +111,12 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_resume(20_000, 5, say) if quick else measure_resume(options.cuts, RUNS, say)
 
+    def testkit() -> Awaitable[Section]:
+        from bench.testkit import RUNS as TESTKIT_RUNS
+        from bench.testkit import measure_testkit
+
+        return measure_testkit(10 if quick else TESTKIT_RUNS)
+
     return {
         "talk": talk,
         "stalled": stalled,
@@ -123,6 +129,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "log": lambda: measure_log(quick=quick),
         "stores": stores,
         "resume": resume,
+        "testkit": testkit,
     }
 
 

@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from realtime.testing.case import Returned
-from realtime.testing.stand_in import Call, Nothing, Say, ToolUse, WriteText
-from realtime.testing.steps import Send, Silence, Speak, Type, WaitFor
-from tests.calls.distant import Line
-from tools.call_situations import (
+from call_situations import (
     ANNA,
     ASK,
     BY_CLIENT,
@@ -30,6 +26,11 @@ from tools.call_situations import (
     Situation,
     situation,
 )
+
+from realtime.testing.case import Returned
+from realtime.testing.stand_in import Call, Nothing, Say, ToolUse, WriteText
+from realtime.testing.steps import Send, Silence, Speak, Type, WaitFor
+from tests.calls.distant import Line
 
 FAR = Line(delay_ms=60)
 SLOW = Say(LONG.text, after_ms=4_000)
@@ -184,7 +185,8 @@ def buttons() -> list[Situation]:
     """`client_response_create`, `client_response_cancel` and typed texts; a voice interrupts what comes of them."""
 
     def press(name: str, about: str, *steps: Any, answers: Any, **more: Any) -> Situation:
-        return situation(name, about, steps, answers, **({"line": FAR, "config": BY_SERVER} | more))
+        settings: dict[str, Any] = {"line": FAR, "config": BY_SERVER}
+        return situation(name, about, steps, answers, **(settings | more))
 
     interrupted = (SOUND, SAID, WAIT, HEARD)
     asked = {"turn_detection": {"authority": "server", "create_response": False}}

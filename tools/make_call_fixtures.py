@@ -1,9 +1,9 @@
 """Make the situations of fixtures/calls: case.json and provider.json of each, and the sound they need.
 
-    python -m tools.make_call_fixtures             write the cases
-    python -m tools.make_call_fixtures --sound     also speak the clips of fixtures/calls/audio anew
-    python -m tools.make_call_fixtures --mutants   also find which of them notices which mistake in the turn table
-    python -m tools.make_call_fixtures --accept    also play them and keep what comes as accepted (look at the diff!)
+    PYTHONPATH=. python tools/make_call_fixtures.py
+
+writes the cases. `--sound` also speaks the clips of fixtures/calls/audio anew, `--accept` plays the cases and keeps what
+comes as accepted (look at the diff!), `--mutants` finds which of them notices which mistake in the turn table.
 
 What happens in each stands in tools/call_situations.py and tools/call_situations_turn.py.
 """
@@ -16,6 +16,8 @@ import shutil
 from concurrent.futures import ProcessPoolExecutor
 
 import msgspec
+from call_situations import Situation, situations
+from call_situations_turn import turn_situations
 
 from realtime.testing.case import LOG_FILE, write_case
 from realtime.testing.checks import Run
@@ -23,8 +25,6 @@ from realtime.testing.expect import check_expectations
 from tests.calls.distant import LINE_FILE
 from tests.calls.mutants import NOTICED_FILE, ROWS_FILE, Rows, mutants, noticer_of, play_noting
 from tests.calls.situations import FOLDER, SOUND_FILE, names, sound_of
-from tools.call_situations import Situation, situations
-from tools.call_situations_turn import turn_situations
 
 AUDIO = FOLDER / "audio"
 
@@ -68,11 +68,11 @@ def find_noticers() -> None:
 def speak() -> None:
     """The clips that fixtures/audio does not have."""
     import numpy as np
+    from call_situations import CLIPS
+    from make_fixtures import LEAD_MS, RATE_HZ, TAIL_MS, Voices, silence
 
     from realtime.audio.files import write_flac
     from realtime.audio.pcm import from_float32
-    from tools.call_situations import CLIPS
-    from tools.make_fixtures import LEAD_MS, RATE_HZ, TAIL_MS, Voices, silence
 
     AUDIO.mkdir(parents=True, exist_ok=True)
     voices, rng = Voices(), np.random.default_rng(21)
@@ -98,11 +98,12 @@ def main() -> None:
     for situation in made.values():
         write(situation)
     if asked.accept:
-        accepted = {}
+        accepted: dict[str, tuple[int, Rows]] = {}
         for name, situation in made.items():
-            *accepted[name], timeline = accept(situation)
+            length_ms, came_by, timeline = accept(situation)
+            accepted[name] = length_ms, came_by
             print(
-                f"{name:40} {accepted[name][0] / 1000:8.3f} s",
+                f"{name:40} {length_ms / 1000:8.3f} s",
                 *([timeline] if asked.timeline else []),
                 sep="\n" if asked.timeline else "",
             )
