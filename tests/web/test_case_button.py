@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from websockets.sync.client import connect
 
 from realtime.testing import Run, VirtualLoop, voice_call
-from tests.web.conftest import Serving
+from tests.web.conftest import ScriptedServer, Serving
 
 OpenPage = Callable[..., Page]
 Serve = Callable[..., Serving]
@@ -91,3 +91,15 @@ def test_a_call_that_goes_on_has_no_button(page: Page, serve: Serve) -> None:
         page.goto(f"{address}/transcript.html?user=ann&call={call_id}")
         expect(page.get_by_role("status")).to_contain_text("Live")
         expect(page.get_by_role("button", name="Save as test case")).to_be_hidden()
+
+
+@pytest.mark.parametrize(("query", "consent"), [("", None), ("?record", True)])
+def test_the_page_asks_for_a_recording_only_where_its_address_says_so(
+    page: Page, scripted: ScriptedServer, static_page: str, query: str, consent: bool | None
+) -> None:
+    page.goto(static_page + query)
+    page.get_by_role("button", name="Start talking").click()
+    expect(page.get_by_role("status")).to_have_text("Listening")
+    (created,) = scripted.of("client_session_create")
+    assert created["config"].get("recording") == consent
+    expect(page.get_by_text("You agreed to be recorded.")).to_have_count(1 if consent else 0)

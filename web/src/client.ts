@@ -83,6 +83,8 @@ export interface SessionSettings {
   voice?: string;
   /** A name of `GET api/models`. */
   model_provider?: string;
+  /** Consent to keep the sound of the call. */
+  recording?: boolean;
   output_modalities?: ("text" | "audio")[];
   /** Rates in Hz. */
   input_audio_format: { type: "audio/pcm"; rate: number };

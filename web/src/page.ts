@@ -22,6 +22,8 @@ import * as words from "./words.ts";
 const MAX_LOGGED_EVENTS = 1000;
 /** The page knows no accounts. */
 const USER = browserUserId();
+/** Whoever opens the page as `?record` agrees that the sound of their calls is kept. */
+const IS_RECORDED = new URL(document.baseURI).searchParams.has("record");
 /** In development the worklets are served from their sources. */
 const WORKLETS = import.meta.env.DEV
   ? { capture: "./src/worklets/capture.ts", playback: "./src/worklets/playback.ts" }
@@ -77,7 +79,9 @@ async function openCall(): Promise<Call> {
   const settings = {
     ...(voice.value === "" ? {} : { voice: voice.value }),
     ...(chosen ? { model_provider: chosen.name } : {}),
+    ...(IS_RECORDED ? { recording: true } : {}),
   };
+  if (IS_RECORDED) notices.show("recording", words.RECORDED, "hint");
   const sessionId = `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   const url = callUrl(document.baseURI, USER, sessionId);
   return show(await Call.start({ url, settings, worklets: WORKLETS }), sessionId);

@@ -82,6 +82,11 @@ export const LINE_LOST: Notice = {
   todo: "Trying to get it back. What you type meanwhile is sent then, and the last 10 seconds of what you say.",
 };
 
+export const RECORDED: Notice = {
+  what: "You agreed to be recorded.",
+  todo: "The sound of this call is kept, where the server keeps any.",
+};
+
 export const BACK_AFTER_RELOAD: Notice = {
   what: "You are back in your call.",
   todo: "Press the button to hear the agent and to be heard.",
