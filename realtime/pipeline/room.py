@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 MAX_HUMANS = 50
 TRANSCRIPT_S = 10.0
 """How long the words of a turn are waited for before the talk goes on without them."""
+STALLED_S = 2.0
+"""How much longer than it takes to play a turn the others wait for a human who does not say that it was played."""
 SETTLE_S = 0.02
 """How much later the ear is asked again whether all is heard."""
 COMES_BACK_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
@@ -93,6 +95,8 @@ class ChatRoom:
         self._speaker: Member | None = None
         self._ear: Seat | None = None
         self._floor: str | None = None
+        self._wait_until: float | None = None
+        """When the turn of the agent that speaks is taken for heard, whatever its listeners say."""
         self._deciding = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -407,9 +411,11 @@ class ChatRoom:
 
     def turn_over(self, member: Member) -> None:
         """See `Hub`: the next may speak when this one was heard to the end."""
-        left_s = self.unheard_ms() / 1000
-        if left_s > 0:
-            self._after("heard", left_s + SETTLE_S, lambda: self.turn_over(member))
+        left_s, now = self.unheard_ms() / 1000, self._now()
+        self._wait_until = self._wait_until or now + left_s + STALLED_S
+        if left_s > 0 and now < self._wait_until:
+            again_s = min(left_s + SETTLE_S, self._wait_until - now)
+            self._after("heard", again_s, lambda: self.turn_over(member))
             return
         if self._speaker is member:
             self._end_turn(member)
@@ -519,7 +525,7 @@ class ChatRoom:
         if member is None:
             self._set_floor(None, "nobody")
             return
-        self._speaker, self._ear = member, None
+        self._speaker, self._ear, self._wait_until = member, None, None
         self._set_floor(member.id, "policy")
         member.speak()
 
@@ -635,6 +641,10 @@ class ChatRoom:
     def _new_id(self, prefix: str) -> str:
         assert self._runtime is not None
         return self._runtime.new_id(prefix)
+
+    def _now(self) -> float:
+        assert self._runtime is not None
+        return self._runtime.now()
 
     def _run(self, work: Any, name: str) -> None:
         task = asyncio.create_task(work, name=name)

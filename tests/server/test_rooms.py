@@ -1,0 +1,563 @@
+"""Rooms by URL: who comes in, who is told what over HTTP, when a room is forgotten, and each bad request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from websockets.exceptions import InvalidStatus
+
+from realtime.agent import RealtimeAgent
+from realtime.audio.files import read_pcm16
+from realtime.errors import ClientError, ProviderError
+from realtime.event.config import SessionConfig
+from realtime.floor import addressed, broadcast
+from realtime.model.base import AudioCommit, ModelInput, RealtimeModel, ResponseCreate
+from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.script import Speak, Step, Transcribe
+from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
+from realtime.pipeline import ChatRoom
+from realtime.server.calls import Calls
+from realtime.server.rooms import Rooms
+from realtime.server.rooms_router import NO_SUCH_ROOM, rooms_router
+from realtime.server.settings import ServerSettings
+from realtime.session import Limits
+from tests.calls.models import wordless_engine
+from tests.server.harness import (
+    PATIENCE_S,
+    Client,
+    FakeSocket,
+    Json,
+    Place,
+    audio_append,
+    create,
+    serving,
+    serving_app,
+    settled,
+)
+from tests.square.chain import provider_model
+
+
+def agent(name: str, seconds: float = 0.1) -> RealtimeAgent:
+    """Says its name, and takes whatever it hears for the same words."""
+
+    def react(message: ModelInput) -> list[Step]:
+        if isinstance(message, AudioCommit):
+            return [Transcribe("Hello everyone.")]
+        return [Speak(f"{name} here.", seconds)] if isinstance(message, ResponseCreate) else []
+
+    return RealtimeAgent(name, f"You are {name}.", ScriptedModel(react, profile=MANUAL_PROFILE))
+
+
+def two() -> ChatRoom:
+    return ChatRoom([agent("Ada"), agent("Bob")], floor=addressed)
+
+
+def rooms_of(**more: Any) -> Rooms:
+    return Rooms({"pair": two}, **({"default": "pair"} | more))
+
+
+@asynccontextmanager
+async def hosting(rooms: Rooms, settings: ServerSettings | None = None) -> AsyncIterator[Place]:
+    """A server with these rooms alone."""
+    settings = settings or ServerSettings(drain_s=0, limits=Limits(grace_s=0))
+    calls = Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
+    app = FastAPI()
+    app.state.calls, app.state.settings = calls, settings
+    app.include_router(rooms_router(rooms, settings=settings, calls=calls, page_providers={"dashscope": "scripted"}))
+    async with serving_app(app) as place:
+        yield place
+
+
+async def ask(place: Place, method: str, path: str, body: Json | bytes | None = None) -> tuple[int, Json]:
+    """The status and the JSON of an answer."""
+
+    def send() -> tuple[int, Json]:
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        request = urllib.request.Request(place.url + path, data=data, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+                return answer.status, json.loads(answer.read() or b"{}")
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code, json.loads(refused.read())
+
+    return await asyncio.to_thread(send)
+
+
+async def come_in(client: Client, **config: Any) -> str:
+    """Make the call of somebody in a room; their id there, which is told first."""
+    await client.send(create(**config))
+    joined = await client.until("server_room_joined")
+    return str(joined["participant_id"])
+
+
+def say(text: str) -> Json:
+    return {"type": "client_text_append", "text": text}
+
+
+async def until_said(client: Client, name: str, words: str) -> Json:
+    """Until this client knows that somebody has said this."""
+    while True:
+        done = await client.until("agent_item_done")
+        item = done["item"]
+        said = " ".join(part.get("text") or part.get("transcript") or "" for part in item["content"])
+        if (item.get("name") or done["agent_name"], said) == (name, words):
+            return done
+
+
+async def heard_next(client: Client) -> str:
+    """Listen to the next answer to its end, and say so; who gave it."""
+    done = await client.until("agent_response_done")
+    item = next(event for event in reversed(client.events) if event["type"] == "agent_response_audio_done")
+    await client.send({"type": "client_playback_ack", "item_id": item["item_id"], "played_ms": 60_000})
+    return str(done["agent_name"])
+
+
+def participants(told: Json) -> dict[str, str]:
+    """Ids by name."""
+    return {one["name"]: one["id"] for one in told["participants"]}
+
+
+# -- coming in ---------------------------------------------------------------------------------------------------------
+
+
+async def test_the_first_who_comes_makes_the_room_and_the_next_is_in_the_same() -> None:
+    """ROOM-01: two agents in one conversation. Both humans are told the same words with the same names."""
+    async with hosting(rooms_of()) as place, place.client("/rooms/tea/ws?name=Ann") as ann:
+        await come_in(ann)
+        async with place.client("/rooms/tea/ws?name=Ben") as ben:
+            await come_in(ben)
+            await ann.send(say("Bob, are you there?"))
+            for client in (ann, ben):
+                await until_said(client, "Ann", "Bob, are you there?")
+                await until_said(client, "Bob", "Bob here.")
+            await ben.send(say("And Ada?"))
+            for client in (ann, ben):
+                await until_said(client, "Ben", "And Ada?")
+                await until_said(client, "Ada", "Ada here.")
+        left = await ann.until("server_room_left")
+        assert (left["name"], place.calls.running) == ("Ben", 1)
+
+
+async def test_two_of_one_name_are_told_apart() -> None:
+    async with (
+        hosting(rooms_of()) as place,
+        place.client("/rooms/tea/ws?name=Ann") as first,
+        place.client("/rooms/tea/ws?name=Ann") as second,
+    ):
+        await come_in(first)
+        await second.send(create())
+        assert (await second.until("server_room_joined"))["name"] == "Ann 2"
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "close_code", "sentence"),
+    [
+        ("/rooms/nowhere/ws?name=Ann", "no_such_room", NO_SUCH_ROOM, "there is no room 'nowhere': it has to be made"),
+        ("/rooms/pair/ws", "invalid_name", 1008, "a name has 1 to 64 characters"),
+        ("/rooms/pair/ws?name=%20%20", "invalid_name", 1008, "a name has 1 to 64 characters"),
+        ("/rooms/pair/ws?name=" + "x" * 65, "invalid_name", 1008, "a name has 1 to 64 characters"),
+        ("/rooms/pair/ws?name=Ann%5D:%20hi%20%5BBob", "invalid_name", 1008, "without [ and ]"),
+        ("/rooms/pair/ws?name=Ann%E2%80%AE", "invalid_name", 1008, "that can be shown"),
+        ("/rooms/pair/ws?name=Ann&dialect=klingon", "unknown_dialect", 1008, "unknown dialect 'klingon'"),
+    ],
+    ids=["no room", "no name", "blanks", "long", "like a line of talk", "cannot be shown", "dialect"],
+)
+async def test_a_socket_for_nothing_is_told_why_and_closed(
+    path: str, code: str, close_code: int, sentence: str
+) -> None:
+    async with hosting(rooms_of(default=None)) as place, place.client(path) as client:
+        error = await client.next()
+        assert (error["type"], error["code"]) == ("agent_error", code)
+        assert sentence in error["message"]
+        told, reason = await client.closed()
+        assert told == close_code
+        assert reason
+        assert error["message"].startswith(reason)
+
+
+async def test_a_room_whose_id_is_that_of_a_template_needs_no_making() -> None:
+    rooms = rooms_of(default=None)
+    async with hosting(rooms) as place, place.client("/rooms/pair/ws?name=Ann") as ann:
+        await come_in(ann)
+        assert [(one.id, one.template) for one in rooms.hosted] == [("pair", "pair")]
+
+
+async def test_whoever_has_no_token_comes_neither_in_nor_near() -> None:
+    settings = ServerSettings(token="open sesame", drain_s=0)
+    async with hosting(rooms_of(), settings) as place:
+        with pytest.raises(InvalidStatus):
+            async with place.client("/rooms/tea/ws?name=Ann"):
+                pass
+        paths = [
+            ("GET", "/api/rooms"),
+            ("POST", "/api/rooms"),
+            ("GET", "/api/rooms/tea"),
+            ("POST", "/api/rooms/tea/agents"),
+        ]
+        paths += [(method, "/api/rooms/tea/participants/x") for method in ("POST", "DELETE")]
+        for method, path in paths:
+            assert (await ask(place, method, path, {} if method == "POST" else None))[0] == 401
+        async with place.client("/rooms/tea/ws?name=Ann&token=open%20sesame") as ann:
+            await come_in(ann)
+
+
+async def test_the_settings_of_whoever_comes_first_are_not_those_of_the_agents() -> None:
+    rooms = rooms_of()
+    async with hosting(rooms) as place, place.client("/rooms/tea/ws?name=Ann") as ann:
+        await come_in(ann, voice="loud", instructions="Be rude.", output_modalities=["text"])
+        await ann.send(say("Hello, Ada."))
+        await ann.until("agent_response_audio_done")
+        (hosted,) = rooms.hosted
+        assert [one["voice"] for one in hosted.describe()["agents"]] == [None, None]
+
+
+async def test_pages_of_agentscope_may_come_in_too() -> None:
+    async with hosting(rooms_of()) as place, place.client("/rooms/tea/ws?name=Ann", subprotocols=()) as ann:
+        await ann.send(create(agent_name="Friday", model_provider="dashscope"))
+        await ann.until("agent_ready")
+        await ann.send({"type": "client_text_append", "session_id": "tea", "text": "Hello, Bob."})
+        done = await ann.until("agent_response_audio_transcript_done")
+        assert (done["agent_name"], done["transcript"]) == ("Bob", "Bob here.")
+
+
+# -- making rooms ------------------------------------------------------------------------------------------------------
+
+
+class Shelf:
+    """The models that agents of a request get; `asked` is what they were asked for by."""
+
+    def __init__(self) -> None:
+        self.asked: list[str | None] = []
+
+    def choose(self, config: SessionConfig) -> RealtimeModel:
+        self.asked.append(config.model_provider)
+        if config.model_provider == "magic":
+            raise ClientError("there is no model 'magic'", code="unknown_model")
+        if config.model_provider == "openai":
+            raise ProviderError("the server has no key for OpenAI: set OPENAI_API_KEY", code="missing_api_key")
+        return agent("Eve").model
+
+
+async def test_a_room_is_made_of_agents_that_a_program_describes() -> None:
+    shelf = Shelf()
+    described = [{"name": "Eve", "instructions": "You are Eve.", "model": "scripted", "voice": "low"}, {"name": "Kim"}]
+    async with hosting(rooms_of(choose_model=shelf.choose)) as place:
+        status, made = await ask(place, "POST", "/api/rooms", {"agents": described, "floor": "round_robin"})
+        assert (status, made["url"]) == (201, f"/rooms/{made['room_id']}/ws")
+        assert shelf.asked == ["scripted", None]
+        _, told = await ask(place, "GET", f"/api/rooms/{made['room_id']}")
+        assert (told["policy"], told["humans"], told["participants"]) == ("round_robin", 0, [])
+        assert [(one["name"], one["voice"]) for one in told["agents"]] == [("Eve", "low"), ("Kim", None)]
+        async with place.client(f"{made['url']}?name=Ann") as ann:
+            await come_in(ann)
+            await ann.send(say("Hello."))
+            await until_said(ann, "Eve", "Eve here.")
+
+
+async def test_a_room_is_made_from_a_template_under_an_id() -> None:
+    async with hosting(rooms_of(default=None)) as place:
+        wanted = {"template": "pair", "room_id": "tea"}
+        assert (await ask(place, "POST", "/api/rooms", wanted))[0] == 201
+        status, error = await ask(place, "POST", "/api/rooms", wanted)
+        assert (status, error["code"]) == (409, "room_exists")
+        async with place.client("/rooms/tea/ws?name=Ann") as ann:
+            await come_in(ann)
+
+
+EVE = {"name": "Eve"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "says"),
+    [
+        (b"{", 400, "malformed_json", "not JSON"),
+        (b"[" * 60_000, 422, "invalid_request", "object"),
+        (b"x" * 70_000, 413, "request_too_large", "65536"),
+        ([], 422, "invalid_request", "object"),
+        ({}, 422, "invalid_request", "either a template or agents"),
+        ({"template": "pair", "agents": [EVE]}, 422, "invalid_request", "either"),
+        ({"template": "pair", "floor": "broadcast"}, 422, "invalid_request", "floor"),
+        ({"template": "zoo"}, 422, "unknown_template", "pair"),
+        ({"agents": [EVE], "flor": "x"}, 422, "invalid_request", "flor"),
+        ({"agents": [EVE], "floor": "anarchy"}, 422, "unknown_floor", "broadcast"),
+        ({"agents": []}, 422, "too_many_agents", "1 to 8"),
+        ({"agents": [{"name": f"A{n}"} for n in range(9)]}, 422, "too_many_agents", "1 to 8"),
+        ({"agents": [{}]}, 422, "invalid_name", "1 to 64"),
+        ({"agents": [{"name": "[x]"}]}, 422, "invalid_name", "without"),
+        ({"agents": [EVE, {"name": "eve"}]}, 422, "name_taken", "one name"),
+        ({"agents": [EVE | {"model": "magic"}]}, 422, "unknown_model", "magic"),
+        ({"agents": [EVE | {"model": "openai"}]}, 503, "missing_api_key", "OPENAI_API_KEY"),
+        ({"agents": [{"template": "zoo"}]}, 422, "unknown_template", "none"),
+        ({"template": "pair", "room_id": "a/b"}, 422, "invalid_room_id", "64"),
+        ({"template": "pair", "room_id": ""}, 422, "invalid_room_id", "64"),
+        ({"template": "broken"}, 503, "agent_failed", "log"),
+    ],
+)
+async def test_a_room_that_cannot_be_is_refused_with_a_code_and_a_sentence(
+    body: Any, status: int, code: str, says: str
+) -> None:
+    def broken() -> ChatRoom:
+        raise RuntimeError("secret")
+
+    rooms = Rooms({"pair": two, "broken": broken}, choose_model=Shelf().choose)
+    async with hosting(rooms) as place:
+        if code == "name_taken":
+            status = 409
+        got, error = await ask(place, "POST", "/api/rooms", body)
+        assert (got, error["code"]) == (status, code)
+        assert says in error["error"]
+        assert "secret" not in error["error"]
+        assert rooms.hosted == []
+
+
+async def test_agents_are_made_from_templates_alone_where_nothing_opens_models() -> None:
+    async with hosting(rooms_of()) as place:
+        status, error = await ask(place, "POST", "/api/rooms", {"agents": [EVE]})
+        assert (status, error["code"]) == (422, "templates_only")
+
+
+async def test_there_are_so_many_rooms_and_no_more() -> None:
+    async with hosting(rooms_of(max_rooms=2)) as place:
+        for number in range(2):
+            assert (await ask(place, "POST", "/api/rooms", {"template": "pair", "room_id": f"r{number}"}))[0] == 201
+        status, error = await ask(place, "POST", "/api/rooms", {"template": "pair"})
+        assert (status, error["code"]) == (503, "too_many_rooms")
+        async with place.client("/rooms/r2/ws?name=Ann") as ann:
+            await ann.send(create())
+            assert (await ann.until("agent_error"))["code"] == "too_many_rooms"
+
+
+# -- who is there ------------------------------------------------------------------------------------------------------
+
+
+async def test_who_is_there_and_who_has_the_floor_is_told() -> None:
+    """The state of each agent as well: away, muted, which model."""
+    async with hosting(rooms_of()) as place, place.client("/rooms/tea/ws?name=Ann") as ann:
+        await come_in(ann)
+        status, told = await ask(place, "GET", "/api/rooms")
+        assert (status, told["templates"], told["agent_templates"]) == (200, ["pair"], [])
+        (room,) = told["rooms"]
+        assert room == (await ask(place, "GET", "/api/rooms/tea"))[1]
+        who = [(one["name"], one["kind"], one["away"], one["muted"]) for one in room["participants"]]
+        assert who == [("Ada", "agent", False, False), ("Bob", "agent", False, False), ("Ann", "human", False, False)]
+        assert (room["policy"], room["template"], room["owned"], room["humans"]) == ("addressed", "pair", False, 1)
+        assert [one["provider"] for one in room["agents"]] == ["scripted", "scripted"]
+        await ann.send(say("Hello, Bob."))
+        await ann.until("server_room_floor")
+        while (await ann.until("server_room_floor"))["participant_id"] != participants(room)["Bob"]:
+            pass
+        status, error = await ask(place, "GET", "/api/rooms/nowhere")
+        assert (status, error["code"]) == (404, "no_such_room")
+
+
+async def test_a_server_that_is_open_to_everybody_lists_no_rooms() -> None:
+    async with hosting(rooms_of(), ServerSettings(lists_calls=False, drain_s=0)) as place:
+        status, error = await ask(place, "GET", "/api/rooms")
+        assert (status, error["code"]) == (403, "rooms_not_listed")
+
+
+async def test_somebody_is_muted_renamed_and_put_out() -> None:
+    async with hosting(rooms_of()) as place, place.client("/rooms/tea/ws?name=Ann") as ann:
+        await come_in(ann)
+        _, room = await ask(place, "GET", "/api/rooms/tea")
+        ids = participants(room)
+        status, room = await ask(place, "POST", f"/api/rooms/tea/participants/{ids['Ada']}", {"muted": True})
+        assert (status, room["participants"][0]["muted"]) == (200, True)
+        await ann.send(say("Hello, Ada."))
+        await until_said(ann, "Bob", "Bob here.")
+        await ask(place, "POST", f"/api/rooms/tea/participants/{ids['Ada']}", {"muted": False, "name": "Eva"})
+        assert (await ann.until("server_room_left"))["reason"] == "renamed"
+        assert (await ann.until("server_room_joined"))["name"] == "Eva"
+        assert (await ask(place, "DELETE", f"/api/rooms/tea/participants/{ids['Bob']}"))[0] == 204
+        left = await ann.until("server_room_left")
+        assert (left["name"], left["reason"]) == ("Bob", "kicked")
+        assert (await ask(place, "DELETE", f"/api/rooms/tea/participants/{ids['Ann']}"))[0] == 204
+        await ann.until("server_session_ended")
+        await settled(lambda: place.calls.running == 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "who", "status", "code"),
+    [
+        ({"muted": True}, "nobody", 404, "unknown_participant"),
+        ({"name": "Bob"}, "Ada", 409, "name_taken"),
+        ({"name": "[x]"}, "Ada", 422, "invalid_name"),
+        ({"muted": "yes"}, "Ada", 422, "invalid_request"),
+        ({"kick": True}, "Ada", 422, "invalid_request"),
+    ],
+)
+async def test_a_change_that_cannot_be_is_refused(change: Json, who: str, status: int, code: str) -> None:
+    async with hosting(rooms_of()) as place, place.client("/rooms/tea/ws?name=Ann") as ann:
+        await come_in(ann)
+        _, room = await ask(place, "GET", "/api/rooms/tea")
+        participant = participants(room).get(who, who)
+        got, error = await ask(place, "POST", f"/api/rooms/tea/participants/{participant}", change)
+        assert (got, error["code"]) == (status, code)
+        assert (await ask(place, "GET", "/api/rooms/tea"))[1] == room
+        assert (await ask(place, "DELETE", "/api/rooms/tea/participants/nobody"))[1]["code"] == "unknown_participant"
+
+
+async def test_only_its_owner_changes_who_is_in_a_room() -> None:
+    async with hosting(rooms_of()) as place:
+        await ask(place, "POST", "/api/rooms?user=ann", {"template": "pair", "room_id": "tea"})
+        async with place.client("/rooms/tea/ws?name=Ben") as ben:
+            await come_in(ben)
+            _, room = await ask(place, "GET", "/api/rooms/tea")
+            ada = f"/api/rooms/tea/participants/{participants(room)['Ada']}"
+            for method, path, body in (
+                ("POST", ada, {"muted": True}),
+                ("DELETE", f"{ada}?user=ben", None),
+                ("POST", "/api/rooms/tea/agents", {"template": "eve"}),
+            ):
+                status, error = await ask(place, method, path, body)
+                assert (status, error["code"]) == (403, "not_the_owner")
+            assert (await ask(place, "POST", f"{ada}?user=ann", {"muted": True}))[0] == 200
+
+
+async def test_another_agent_comes_in_from_a_template_or_as_described() -> None:
+    rooms = rooms_of(agents={"eve": lambda: agent("Eve")}, choose_model=Shelf().choose)
+    async with hosting(rooms) as place, place.client("/rooms/tea/ws?name=Ann") as ann:
+        await come_in(ann)
+        status, room = await ask(place, "POST", "/api/rooms/tea/agents", {"template": "eve"})
+        assert (status, [one["name"] for one in room["agents"]]) == (201, ["Ada", "Bob", "Eve"])
+        await ann.send(say("Hello, Eve."))
+        await until_said(ann, "Eve", "Eve here.")
+        assert (await ask(place, "POST", "/api/rooms/tea/agents", {"template": "eve", "name": "Kim"}))[0] == 201
+        for body, status, code in (
+            ({"template": "eve"}, 409, "name_taken"),
+            ({"template": "zoo"}, 422, "unknown_template"),
+            ({"name": "Max", "model": "magic"}, 422, "unknown_model"),
+        ):
+            got, error = await ask(place, "POST", "/api/rooms/tea/agents", body)
+            assert (got, error["code"]) == (status, code)
+        for number in range(4):
+            assert (await ask(place, "POST", "/api/rooms/tea/agents", {"name": f"A{number}"}))[0] == 201
+        assert (await ask(place, "POST", "/api/rooms/tea/agents", {"name": "Nine"}))[1]["code"] == "too_many_agents"
+
+
+@pytest.mark.virtual_time
+async def test_somebody_who_never_says_what_was_played_holds_up_nobody() -> None:
+    """A page in the background, headphones that are gone: the next agent waits a little longer, and speaks."""
+    rooms = Rooms({"pair": lambda: ChatRoom([agent("Ada", 30.0), agent("Bob", 30.0)], floor=broadcast)}, grace_s=0)
+    runtime = Calls(max_per_address=1, max_total=1).make_runtime(asyncio.get_running_loop())
+    async with FakeSocket(lambda: rooms.seat("pair", "Ann", runtime)) as ann:
+        ann.say(create(), say("Hello."))
+        await ann.until("agent_response_done", 2)
+        began = [event["ts_ms"] for event in ann.sent if event["type"] == "agent_response_created"]
+        assert 30_000 < began[1] - began[0] < 33_000
+    await rooms.close()
+
+
+# -- the end of a room -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.virtual_time
+async def test_an_empty_room_waits_and_is_then_forgotten() -> None:
+    made: list[ChatRoom] = []
+
+    def template() -> ChatRoom:
+        made.append(two())
+        return made[-1]
+
+    rooms = Rooms({"pair": template}, grace_s=20.0)
+    loop = asyncio.get_running_loop()
+    calls = Calls(max_per_address=8, max_total=8)
+
+    def come() -> FakeSocket:
+        return FakeSocket(lambda: rooms.seat("pair", "Ann", calls.make_runtime(loop)), calls=calls)
+
+    async with come() as ann:
+        ann.say(create())
+        await ann.until("server_room_joined", 3)
+        await asyncio.sleep(100)
+        assert len(rooms.hosted) == 1
+    await asyncio.sleep(19)
+    async with come() as ann:
+        ann.say(create())
+        await ann.until("server_room_joined", 3)
+    await asyncio.sleep(19)
+    assert len(made) == 1
+    assert not all(member.agent.model is None for member in made[0].members)
+    await asyncio.sleep(2)
+    assert rooms.hosted == []
+    with pytest.raises(ClientError, match="closed"):
+        made[0].seat("Ben", calls.make_runtime(loop))
+    async with come() as ann:
+        ann.say(create())
+        await ann.until("server_room_joined", 3)
+        assert len(made) == 2
+    await rooms.close()
+
+
+@pytest.mark.virtual_time
+async def test_a_room_that_nobody_comes_into_is_forgotten_as_well() -> None:
+    rooms = rooms_of()
+    rooms.seat("tea", "Ann", Calls(max_per_address=1, max_total=1).make_runtime(asyncio.get_running_loop()))
+    await asyncio.sleep(29)
+    assert len(rooms.hosted) == 1
+    await asyncio.sleep(2)
+    assert rooms.hosted == []
+
+
+async def test_a_server_that_stops_ends_the_calls_and_closes_the_rooms() -> None:
+    rooms = rooms_of()
+    async with hosting(rooms) as place, place.client("/rooms/tea/ws?name=Ann") as ann:
+        await come_in(ann)
+        place.server.should_exit = True
+        await ann.closed()
+        assert ann.types[-1] == "server_session_ended"
+    assert rooms.hosted == []
+    with pytest.raises(ClientError) as refused:
+        rooms.seat("tea", "Ben", place.calls.make_runtime(asyncio.get_running_loop()))
+    assert (refused.value.code, refused.value.retryable) == ("draining", True)
+
+
+def test_a_default_that_is_no_template_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="there is no template 'zoo'; there are pair"):
+        rooms_of(default="zoo")
+
+
+# -- four kinds of model -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spoken", [False, True], ids=["typed", "spoken"])
+async def test_all_four_kinds_of_model_are_in_one_room(spoken: bool, fixtures_dir: Path) -> None:
+    """CARD-04: a room bridges provider sessions, each over its own protocol on a real socket, and the embedded model to
+    a client's socket. A human is answered by all four, one after the other, each under its own name."""
+
+    def far_agent(config: SessionConfig) -> RealtimeAgent:
+        return agent("far", 0.05)
+
+    def template() -> ChatRoom:
+        agents = [RealtimeAgent(kind, "", provider_model(kind, far.url)) for kind in ("openai", "gemini", "dashscope")]
+        local = RealtimeAgent("local", "", LocalRealtimeModel(engine=wordless_engine()))
+        return ChatRoom([*agents, local], floor=broadcast)
+
+    async with serving(far_agent) as far:
+        rooms = Rooms({"all": template}, grace_s=0)
+        async with hosting(rooms) as place, place.client("/rooms/all/ws?name=Ann") as ann:
+            await come_in(ann)
+            if spoken:
+                pcm = read_pcm16(fixtures_dir / "audio" / "hello_anna.wav", 16_000) + bytes(32_000)
+                for start in range(0, len(pcm), 3_200):
+                    await ann.send(audio_append(pcm[start : start + 3_200]))
+                said = await ann.until("agent_input_transcription_done")
+                assert (said["agent_name"], said["transcript"][:5]) == ("Ann", "Hello")
+            else:
+                await ann.send(say("Hello everyone."))
+            spoke = [await heard_next(ann) for _ in range(4)]
+            assert spoke == ["openai", "gemini", "dashscope", "local"]
+            assert "agent_error" not in ann.types
+            floors = [one["participant_id"] for one in ann.events if one["type"] == "server_room_floor"]
+            assert len(set(floors) - {None}) == 5
+        await settled(lambda: far.calls.running == 0)
