@@ -16,9 +16,11 @@ from realtime.event import server as s
 MAX_AUDIO_BYTES = 4_000_000
 """Speech that may wait for a client that does not read: 83 s at 24 kHz."""
 MIXED_AHEAD_MS = 120
-"""How far ahead of real time agents speak where humans are mixed in: a human is heard behind what was sent already."""
+"""How far ahead of real time agents speak once a human was mixed in: the next is heard behind what was sent already."""
 STRETCH_ENDS_MS = 500
 """After so much silence a human has ended what the client is told as one response."""
+_SLACK_S = 1e-6
+"""A timer may be early by its clock's resolution, and times are sums of fractions."""
 
 Send = Callable[[s.ServerEvent], None]
 T = TypeVar("T", s.AgentResponseCreatedEvent, s.AgentResponseAudioDoneEvent, s.AgentResponseDoneEvent)
@@ -148,7 +150,7 @@ class Pacer:
     def _mix(self, mixer: Mixer, now: float) -> bool:
         """Send the frames that are due. False where no human sounds any more."""
         due = max(self._buffer.ahead_until, now)
-        while mixer.active and due <= now:
+        while mixer.active and due <= now + _SLACK_S:
             pieces = self._buffer.take(mixer.frame_bytes)
             mixed = mixer.pull(now, [b"".join(pcm for _, pcm in pieces)])
             at = 0
