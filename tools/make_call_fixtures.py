@@ -2,8 +2,8 @@
 
     PYTHONPATH=. python tools/make_call_fixtures.py
 
-writes the cases. `--sound` also speaks the clips of fixtures/calls/audio anew, `--accept` plays the cases and keeps what
-comes as accepted (look at the diff!), `--mutants` finds which of them notices which mistake in the turn table.
+writes the cases. `--sound` also speaks the clips of fixtures/calls/audio anew, `--accept` plays the cases and keeps
+what comes as accepted (look at the diff!), `--mutants` finds which of them notices which mistake in the turn table.
 
 What happens in each stands in tools/call_situations.py and tools/call_situations_turn.py.
 """
