@@ -310,12 +310,11 @@ def report(
 @contextmanager
 def _kit_errors() -> Iterator[None]:
     """Mistakes in files of a test case as those of the caller: one sentence, exit code 1."""
-    from realtime.testing.cassette_replay import CassetteDrift
-    from realtime.testing.errors import CaseError, ScriptFailure
+    from realtime.testing.errors import CaseError, RunFailure
 
     try:
         yield
-    except (CaseError, ScriptFailure, CassetteDrift) as error:
+    except (CaseError, RunFailure) as error:
         raise UsageError(str(error), code="case") from error
 
 

@@ -31,7 +31,7 @@ from realtime.testing.cassette import FILE_NAME as CASSETTE_FILE
 from realtime.testing.cassette_record import WireModel
 from realtime.testing.cassette_replay import RecordedModel, recorded_model
 from realtime.testing.clock import Cost, VirtualLoop
-from realtime.testing.errors import CaseError, ScriptFailure
+from realtime.testing.errors import CaseError, RunFailure, ScriptFailure
 from realtime.testing.page import Page
 from realtime.testing.pair import Direction, Frame
 from realtime.testing.record import CallRecord, WireFrame
@@ -133,7 +133,6 @@ async def play(
             failure = error
         finally:
             await page.close()
-    stage.raise_failures()
     record = None
     if stage.sessions:
         record = CallRecord(
@@ -149,6 +148,11 @@ async def play(
             wall_s=time.perf_counter() - began_s,
             folder=where,
         )
+    try:
+        stage.raise_failures()
+    except (CaseError, RunFailure) as error:
+        error.record = record
+        raise
     if failure is not None or record is None:
         failure = failure or ScriptFailure("the server made no call")
         failure.record = record

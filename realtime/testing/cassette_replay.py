@@ -45,7 +45,7 @@ from realtime.testing.cassette import (
     read_cassette,
 )
 from realtime.testing.cassette_match import AS_RECORDED, Names, decoded_bytes, difference, lift, pretty, scrub_alike
-from realtime.testing.errors import CaseError
+from realtime.testing.errors import CaseError, RunFailure
 
 AudioCheck = Literal["position", "content"]
 
@@ -62,7 +62,7 @@ _LEFT = "the replay has left the recording"
 _POLICY_VIOLATION, _LOST, _NORMAL = 1008, 1006, 1000
 
 
-class CassetteDrift(AssertionError):
+class CassetteDrift(RunFailure):
     """What we send is not what was sent when the cassette was recorded. The text names file and line and shows how."""
 
 

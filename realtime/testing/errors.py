@@ -10,7 +10,12 @@ if TYPE_CHECKING:
 
 
 class CaseError(ValueError):
-    """A file of a test case cannot be used. The text names the file, the place in it and what to do."""
+    """A file of a test case cannot be used. The text names the file, the place in it and what to do.
+
+    `record` is the call in which that was found out, if it was one.
+    """
+
+    record: CallRecord | None = None
 
     def __init__(self, file: str | Path, problem: str, remedy: str, *, place: str = "") -> None:
         where = f"{file}, {place}" if place else f"{file}"
@@ -21,10 +26,12 @@ class CaseError(ValueError):
         self.remedy = remedy
 
 
-class ScriptFailure(AssertionError):
-    """A step of a scripted user waited for something that did not happen in its time.
-
-    `record` is the call up to there, null where none was made: the report shows it.
-    """
+class RunFailure(AssertionError):
+    """A call that did not go as its case says. `record` is the call up to there, null where none was made: the report
+    shows it."""
 
     record: CallRecord | None = None
+
+
+class ScriptFailure(RunFailure):
+    """A step of a scripted user waited for something that did not happen in its time."""

@@ -97,8 +97,9 @@ def test_without_any_model_the_remedy_is_told() -> None:
 
 def test_a_given_cassette_that_is_not_followed_to_its_end_fails() -> None:
     model = recorded_model(ROOT / "fixtures" / "cassettes" / "openai")
-    with pytest.raises(CassetteDrift):
+    with pytest.raises(CassetteDrift) as drifted:
         run([Silence(200)], agent=an_agent, model=model)
+    assert isinstance(drifted.value.record, CallRecord)
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -151,8 +152,9 @@ def test_a_tool_of_which_the_case_holds_nothing_runs() -> None:
 def test_a_call_for_which_no_result_is_left_fails_the_run_with_the_remedies() -> None:
     case = case_of(models=LOOKED_UP, tools={"lookup_order": (Returned("x", arguments={"id": "B-2"}),)})
     told = r"case\.json, tools\.lookup_order: .* no result left for lookup_order\(.*A-17.*\)\. Add one, give a function"
-    with pytest.raises(CaseError, match=told):
+    with pytest.raises(CaseError, match=told) as failed:
         run(case, agent=agent_with_a_tool([]))
+    assert failed.value.record is not None
 
 
 # -- settings, folder, what is noted -----------------------------------------------------------------------------------

@@ -216,6 +216,12 @@ def test_a_call_without_sound_hums_where_the_user_spoke(tmp_path: Path) -> None:
     assert not (folder / OUTPUT_FILE).exists()
 
 
+def test_the_server_s_detector_takes_no_hum_for_a_voice(tmp_path: Path) -> None:
+    record = happened(TIME, WaitUntilHeard(), turns="none", silence_ms=400, hears=("What time is it?",))
+    unheard = replace(record, lanes=(), played=(), spoken=())
+    assert words(played(export_case(unheard, tmp_path / "case"), silence_ms=400)) == []
+
+
 def test_a_call_of_a_store_is_exported_with_its_settings(tmp_path: Path) -> None:
     record = happened(Type("Hello"), WaitUntilHeard())
     store = MemoryStore()
