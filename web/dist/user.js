@@ -1,0 +1,1 @@
+var e=`realtime.user`;function t(t,n){try{let n=t().getItem(e);if(n)return n}catch{}let r=`guest-${[...n(new Uint8Array(12))].map(e=>e.toString(16).padStart(2,`0`)).join(``)}`;try{t().setItem(e,r)}catch{}return r}function n(){return t(()=>localStorage,e=>crypto.getRandomValues(e))}export{n as t};
