@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { invitation, readAgents, readMuted, seatUrl } from "../src/room/room-server.ts";
+
+test("a seat is beside the page, under any prefix, with the page's token and our name", () => {
+  const page = "https://host/voice/room.html?room=a&name=b&token=t";
+  expect(seatUrl(page, "the attic", "Ann & Bob")).toBe(
+    "wss://host/voice/rooms/the%20attic/ws?token=t&name=Ann+%26+Bob",
+  );
+  expect(seatUrl("http://host/room.html", "demo", "Ann")).toBe("ws://host/rooms/demo/ws?name=Ann");
+});
+
+test("an invitation names the room, keeps the token, and leaves our name out", () => {
+  expect(invitation("http://host/room.html?room=x&name=Ann&token=t", "demo")).toBe(
+    "http://host/room.html?token=t&room=demo",
+  );
+});
+
+test("what the server tells of rooms is read, and what is odd is left out", () => {
+  const participants = [{ id: "h1", muted: true }, { id: "h2", muted: false }, { muted: true }, null, 7];
+  expect([...readMuted({ participants })]).toEqual(["h1"]);
+  expect(readAgents({ agent_templates: ["Ada", 3, null] })).toEqual(["Ada"]);
+  for (const odd of [null, undefined, "x", {}, { participants: 1, agent_templates: {} }]) {
+    expect([[...readMuted(odd)], readAgents(odd)]).toEqual([[], []]);
+  }
+});

@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import type { Item, ServerEvent } from "../src/protocol.generated.ts";
+import { NO_TALK, type Talk, foldTalk, turnsOf } from "../src/room/talk.ts";
+import { event } from "./events.ts";
+
+const fold = (...events: ServerEvent[]): Talk => events.reduce(foldTalk, NO_TALK);
+const read = (talk: Talk): string[] =>
+  turnsOf(talk).map(({ author, text, unheard, status }) => `${author.name}: ${text}|${unheard} ${status}`);
+const ada = { agent_id: "a1", agent_name: "Ada" };
+const ann = { agent_id: "h1", agent_name: "Ann" };
+const item = (id: string, role: "user" | "assistant", text: string, more: Partial<Item> = {}): Item => ({
+  id,
+  type: "message",
+  role,
+  name: null,
+  status: "completed",
+  content: text === "" ? [] : [{ type: "text", text, transcript: null } as Item["content"][number]],
+  tool_call: null,
+  tool_result: null,
+  ...more,
+});
+const delta = (item_id: string, text: string): ServerEvent =>
+  event("agent_response_audio_transcript_delta", { item_id, delta: text, response_id: "a1.resp_1", ...ada });
+const cut = (item_id: string, transcript: string | null): ServerEvent =>
+  event("agent_item_truncated", { item_id, transcript, ...ada });
+
+test("each turn has the name of whoever said it, humans and agents alike", () => {
+  const talk = fold(
+    event("agent_input_started", { item_id: "said_1", ...ann }),
+    event("agent_input_transcription_done", { item_id: "said_1", transcript: "Hello", ...ann }),
+    delta("a1.item_1", "Hi Ann"),
+    event("agent_response_done", { response_id: "a1.resp_1", ...ada }),
+  );
+  expect(read(talk)).toEqual(["Ann: Hello| done", "Ada: Hi Ann| done"]);
+});
+
+test("an interruption leaves the words that were heard, and keeps the others apart", () => {
+  const talk = fold(delta("a1.item_1", "One two three four"), cut("a1.item_1", "One two"));
+  expect(read(talk)).toEqual(["Ada: One two|three four cut"]);
+  // Told again after a lost line: nothing changes.
+  expect(read(foldTalk(talk, cut("a1.item_1", "One two")))).toEqual(["Ada: One two|three four cut"]);
+});
+
+test("an answer of which no word was heard is still shown as unheard", () => {
+  expect(read(fold(delta("a1.item_1", "One two"), cut("a1.item_1", "")))).toEqual(["Ada: |One two cut"]);
+});
+
+test("words that do not begin as those that were said leave nothing to strike", () => {
+  expect(read(fold(delta("a1.item_1", "One two"), cut("a1.item_1", "Eins")))).toEqual(["Ada: Eins| cut"]);
+  expect(read(fold(delta("a1.item_1", "One two"), cut("a1.item_1", null)))).toEqual(["Ada: One two| cut"]);
+});
+
+test("what was said before we came is there, the agents' words too", () => {
+  const nobody = { agent_id: "", agent_name: "" };
+  const talk = fold(
+    event("agent_item_added", { item: item("said_1", "user", "Hello"), ...nobody, agent_name: "Ann" }),
+    event("agent_item_added", { item: item("a1.item_1", "assistant", "Hi"), ...nobody }),
+    event("agent_item_added", { item: item("a1.item_2", "assistant", "So", { status: "incomplete" }), ...nobody }),
+  );
+  expect(read(talk)).toEqual(["Ann: Hello| done", ": Hi| done", ": So| cut"]);
+});
+
+test("an item of an agent's that has only begun is no turn yet", () => {
+  expect(read(fold(event("agent_item_added", { item: item("a1.item_1", "assistant", ""), ...ada })))).toEqual([]);
+});
