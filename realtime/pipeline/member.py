@@ -15,7 +15,7 @@ import msgspec
 
 from realtime.agent.host import Host
 from realtime.agent.realtime import RealtimeAgent
-from realtime.audio.pcm import bytes_of
+from realtime.audio.pcm import bytes_of, ms_of
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat
@@ -44,6 +44,11 @@ class Utterance:
     text: str = ""
     heard_by: set[str] = field(default_factory=set)
     """Agents (by id) that heard it as sound."""
+
+    @property
+    def duration_ms(self) -> float:
+        """How long its sound is."""
+        return ms_of(len(self.pcm), self.rate_hz)
 
 
 class Hub(Protocol):
@@ -89,7 +94,7 @@ class Member:
         self.agent = agent
         self.name = agent.name
         self.id = agent.agent_id or runtime.new_id("agent")
-        self.listens = listens
+        self.listens: Listens = listens if "audio" in agent.model.profile.input_modalities else "text"
         self.has_floor = False
         self.is_away = False
         self.is_muted = False
@@ -136,7 +141,7 @@ class Member:
 
     async def leave(self, reason: str) -> None:
         """Disconnect its model. Idempotent."""
-        self._leaving = True
+        self._leaving = self.is_away = True
         await self.agent.leave(reason)
 
     # -- what it is told -------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from realtime.event.base import ContentPart, Item
 from realtime.event.config import SessionConfig
 from realtime.floor import MAX_AGENT_TURNS, FloorState, Participant, Policy, Said, broadcast, with_turn
 from realtime.pipeline.member import Listens, Member, Utterance
-from realtime.pipeline.seat import DetectorFactory, Seat
+from realtime.pipeline.seat import EMPTY_COMMIT_MS, DetectorFactory, Seat
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 from realtime.state.log import AudioRun, Log
@@ -40,6 +40,8 @@ STALLED_S = 2.0
 """How much longer than it takes to play a turn the others wait for a human who does not say that it was played."""
 SETTLE_S = 0.02
 """How much later the ear is asked again whether all is heard."""
+ANSWER_S = 20.0
+"""How long an agent may have the floor before its model begins to answer."""
 COMES_BACK_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 """When an agent whose model was lost is tried again; the last holds from then on."""
 MAX_NAME_CHARS = 64
@@ -98,6 +100,7 @@ class ChatRoom:
         self._wait_until: float | None = None
         """When the turn of the agent that speaks is taken for heard, whatever its listeners say."""
         self._deciding = 0
+        self._decision: asyncio.Task[None] | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._opening: asyncio.Lock = asyncio.Lock()
@@ -158,11 +161,14 @@ class ChatRoom:
         wanted = " ".join(name.split())
         if not wanted or len(wanted) > MAX_NAME_CHARS:
             raise ClientError(f"a name has 1 to {MAX_NAME_CHARS} characters", code="invalid_name")
+        self._check_room()
+        return Seat(self, wanted, runtime.new_id("human"), self._make_detector)
+
+    def _check_room(self) -> None:
         if self._over:
             raise ClientError("the room is closed", code="room_closed")
         if len(self.seats) >= self._max_humans:
             raise ClientError(f"there are {self._max_humans} in the room already", code="room_full", retryable=True)
-        return Seat(self, wanted, runtime.new_id("human"), self._make_detector)
 
     async def enter(self, seat: Seat, config: SessionConfig) -> None:
         """See `realtime.pipeline.seat.Room`."""
@@ -171,8 +177,7 @@ class ChatRoom:
             if self._runtime is None:
                 # Who joins has a voice, tools and settings of their own: they are none of the agents'.
                 await self._open(host.runtime, config if self._own_call is not None else SessionConfig())
-        if self._over:
-            raise ClientError("the room is closed", code="room_closed")
+        self._check_room()
         seat.name = self._free_name(seat.name)
         me = Participant(seat.id, seat.name, "human")
         for member in self.members:
@@ -234,7 +239,7 @@ class ChatRoom:
         self._known(participant_id)
         for seat in self.seats:
             if seat.id == participant_id:
-                seat.is_muted = muted
+                seat.mute(muted)
         for member in self.members:
             if member.id == participant_id:
                 member.is_muted = muted
@@ -317,6 +322,7 @@ class ChatRoom:
         utterance = Utterance(self._new_id("said"), seat.id, seat.name)
         self._pending[utterance.id] = utterance
         seat.utterance = utterance
+        self._watch(seat, utterance)
         self.tell(
             s.AgentInputStartedEvent(
                 item_id=utterance.id, audio_start_ms=start_ms, agent_id=seat.id, agent_name=seat.name
@@ -345,8 +351,40 @@ class ChatRoom:
             return
         self._after(f"words {utterance.id}", TRANSCRIPT_S, lambda: self.transcribed(utterance, ""))
 
+    def voice_dropped(self, seat: Seat) -> None:
+        """See `realtime.pipeline.seat.Room`."""
+        utterance, seat.utterance = seat.utterance, None
+        if utterance is not None and self._pending.pop(utterance.id, None) is not None:
+            self.tell(s.AgentInputClearedEvent(agent_id=seat.id, agent_name=seat.name))
+        self._consider()
+
+    def voice_goes_on(self, seat: Seat) -> None:
+        """See `realtime.pipeline.seat.Room`."""
+        if seat.utterance is not None:
+            self._take_floor(seat, "speech")
+            self._watch(seat, seat.utterance)
+
+    def _watch(self, seat: Seat, utterance: Utterance) -> None:
+        """Whoever is not heard any more in the middle of a turn has the floor no longer; their turn stays open."""
+        left_s = STALLED_S
+
+        def look() -> None:
+            nonlocal left_s
+            if seat.utterance is not utterance or seat not in self.seats:
+                return
+            left_s = seat.heard_at_s + STALLED_S - self._now()
+            if left_s > 0:
+                self._after(f"voice {seat.id}", left_s, look)
+                return
+            seat.is_stalled = True
+            self._consider()
+
+        self._after(f"voice {seat.id}", STALLED_S, look)
+
     def act(self, seat: Seat, event: c.ClientEvent) -> None:
         """See `realtime.pipeline.seat.Room`."""
+        if self._over:
+            raise ClientError("the room is closed", code="room_closed")
         match event:
             case c.ClientTextAppendEvent(text=text):
                 self._take_floor(seat, "text")
@@ -385,6 +423,8 @@ class ChatRoom:
             items = self.conversation.items()
             event = msgspec.structs.replace(event, previous_item_id=items[-1].id if items else None)
         self.log.append(event)
+        if type(event) is s.AgentResponseCreatedEvent:
+            self._cancel("answer")
         if type(event) is s.AgentResponseAudioDeltaEvent:
             run = AudioRun(event.seq, event.seq, event.ts_ms, event.ts_ms, event.item_id, 0, len(event.delta))
             self._reader.read(run)
@@ -463,6 +503,7 @@ class ChatRoom:
         """The agent's turn is over, with the words that were heard."""
         self._speaker = None
         self._cancel("heard")
+        self._cancel("answer")
         member.has_floor = False
         self._set_floor(None, "interrupted" if interrupted else "done")
         # Whoever interrupts says what comes next.
@@ -471,29 +512,31 @@ class ChatRoom:
     def _spoken(self, utterance: Utterance, kind: str, *, goes_on: bool = True) -> None:
         """A turn is over and its words are known: everybody hears it who has not. `goes_on`: the next may speak."""
         is_agent = kind == "agent"
-        if utterance.text:
+        if utterance.text or is_agent:
             self._state = with_turn(
                 self._state, Said(utterance.who, utterance.name, "agent" if is_agent else "human", utterance.text)
             )
             for member in self.members:
                 if member.id == utterance.who or member.id in utterance.heard_by:
                     continue
-                if is_agent and member.listens == "audio" and utterance.pcm:
+                if is_agent and member.listens == "audio" and utterance.duration_ms >= EMPTY_COMMIT_MS:
                     member.listen(utterance, named=True)
                 else:
                     member.read(utterance)
-        elif is_agent:
-            self._state = replace(self._state, agent_turns=self._state.agent_turns + 1)
         if goes_on:
             self._consider()
 
     def _consider(self, reason: str = "") -> None:
         """Who is next, where nobody speaks and all words are known."""
         self._deciding += 1
-        if self._over or self._speaker is not None or self._pending or not self._agents:
+        if self._decision is not None:
+            self._decision.cancel()
+        if self._over or self._speaker is not None:
             return
-        if any(seat.is_speaking for seat in self.seats):
+        if any(seat.is_speaking and not seat.is_stalled for seat in self.seats):
             return
+        if any(one.pcm for one in self._pending.values()):
+            return  # Words are still waited for.
         state = self._state
         if not reason and (state.last is None or state.agent_turns >= self._max_agent_turns):
             self._set_floor(None, "limit" if state.last is not None and state.agent_turns else "")
@@ -503,9 +546,10 @@ class ChatRoom:
         except Exception:
             logger.exception("the floor policy of room %s failed", self.name)
             self._complain("the floor policy failed: the server's log says why", "floor_policy_failed")
+            self._set_floor(None, "nobody")
             return
         if inspect.isawaitable(chosen):
-            self._run(self._decide_later(chosen, self._deciding), "floor policy")
+            self._decision = self._run(self._decide_later(chosen, self._deciding), "floor policy")
         else:
             self._give(chosen)
 
@@ -527,7 +571,15 @@ class ChatRoom:
             return
         self._speaker, self._ear, self._wait_until = member, None, None
         self._set_floor(member.id, "policy")
+        self._after("answer", ANSWER_S, lambda: self._give_up(member))
         member.speak()
+
+    def _give_up(self, member: Member) -> None:
+        """It was asked and does not answer: the talk goes on without it."""
+        if self._speaker is member:
+            self._complain(f"{member.name} does not answer", "no_answer")
+            member.interrupt()
+            self._end_turn(member)
 
     def _set_floor(self, participant_id: str | None, reason: str) -> None:
         if participant_id != self._floor:
@@ -646,10 +698,11 @@ class ChatRoom:
         assert self._runtime is not None
         return self._runtime.now()
 
-    def _run(self, work: Any, name: str) -> None:
+    def _run(self, work: Any, name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def _after(self, name: str, delay_s: float, act: Callable[[], None]) -> None:
         self._cancel(name)

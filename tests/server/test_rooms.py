@@ -458,6 +458,20 @@ async def test_somebody_who_never_says_what_was_played_holds_up_nobody() -> None
     await rooms.close()
 
 
+@pytest.mark.virtual_time
+async def test_an_agent_that_does_not_answer_loses_the_floor() -> None:
+    mute = RealtimeAgent("Ada", "", ScriptedModel(lambda message: [], profile=MANUAL_PROFILE))
+    rooms = Rooms({"pair": lambda: ChatRoom([mute, agent("Bob")], floor=lambda state: state.agents[0].id)}, grace_s=0)
+    runtime = Calls(max_per_address=1, max_total=1).make_runtime(asyncio.get_running_loop())
+    async with FakeSocket(lambda: rooms.seat("pair", "Ann", runtime)) as ann:
+        ann.say(create(), say("Hello."))
+        await ann.until("agent_error", 4)
+        assert ann.codes == ["no_answer"] * 4
+        await asyncio.sleep(200)
+        assert len(ann.codes) == 4
+    await rooms.close()
+
+
 # -- the end of a room -------------------------------------------------------------------------------------------------
 
 
@@ -536,7 +550,7 @@ async def test_all_four_kinds_of_model_are_in_one_room(spoken: bool, fixtures_di
     a client's socket. A human is answered by all four, one after the other, each under its own name."""
 
     def far_agent(config: SessionConfig) -> RealtimeAgent:
-        return agent("far", 0.05)
+        return agent("far", 0.5)
 
     def template() -> ChatRoom:
         agents = [RealtimeAgent(kind, "", provider_model(kind, far.url)) for kind in ("openai", "gemini", "dashscope")]
