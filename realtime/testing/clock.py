@@ -6,7 +6,8 @@ Everything built on `loop.time`, `call_later` and `call_at` follows: `asyncio.sl
 - Times are whole nanoseconds, so 0.1 s + 0.2 s and 0.3 s are one instant. Timers of one instant run in the order they
   were scheduled (asyncio itself promises no order).
 - Executor jobs run on the loop's own thread, no thread is ever started. Each executor works on one job at a time in the
-  order of submission; a job's result arrives after the virtual cost declared for it.
+  order of submission; a job's result arrives after the virtual cost declared for it. So a job cannot wait for its loop:
+  `run_coroutine_threadsafe(...).result()` is an error there, and needs a declared pool.
 - A wait that can never end is an error that names the waiting tasks (`DeadlockError`), not a hang.
 - Real work (a socket, a subprocess, a thread that answers through `call_soon_threadsafe`) is declared by
   `async with real_work(cost_s=0.2)` around the wait for it, or by `declare_pool` for an executor. While any is in
@@ -23,6 +24,7 @@ import asyncio
 import math
 import os
 import selectors
+import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
@@ -84,6 +86,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._in_flight: dict[RealWork, None] = {}
         self._ended: list[RealWork] = []
         self._has_default_executor = False
+        self._inline_on: int | None = None
+        """The thread of the job that runs in place of the loop's turns, while one does."""
         selector = _Selector(self)
         super().__init__(selector)
         selector.forget_own()
@@ -107,6 +111,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if when == math.inf:
             return asyncio.TimerHandle(when, callback, args, self, context)
         return super().call_at(_When(round(when * 1e9) / 1e9, self._next_order()), callback, *args, context=context)
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """As asyncio's. What a job that runs on this thread gives the loop so runs once the job has ended."""
+        if self._inline_on == threading.get_ident():
+            for cell in getattr(callback, "__closure__", None) or ():
+                if type(cell.cell_contents) is Future:  # of `run_coroutine_threadsafe`
+                    cell.cell_contents.__class__ = _InlineFuture
+        return super().call_soon_threadsafe(callback, *args, context=context)
 
     async def settle(self) -> None:
         """Wait until no other task can run at this instant; no time passes. The way to wait without sleeping."""
@@ -365,12 +379,34 @@ class _Selector(selectors.DefaultSelector):
         return events
 
     def _give_up(self) -> None:
-        """Raise DeadlockError, unless something of the real world may yet come and end the polling."""
+        """Raise DeadlockError, unless something of the real world may yet come in its time and end the polling."""
         self._turns = 0
+        if self._loop._in_flight:
+            self._loop._real_time_left_s()
         if not (self._loop._in_flight or self._undeclared):
             raise DeadlockError(
                 f"the loop has turned {TURNS_LIMIT:,} times at {self._loop.time():g} s: something goes on and on and "
                 f"waits for nothing; {self._loop._pending()}"
+            )
+
+
+class _InlineFuture(Future[Any]):
+    """What a job that holds up the loop has asked the loop for: it comes only when the job has ended."""
+
+    def result(self, timeout: float | None = None) -> Any:
+        self._refuse_to_wait()
+        return super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        self._refuse_to_wait()
+        return super().exception(timeout)
+
+    def _refuse_to_wait(self) -> None:
+        loop = asyncio._get_running_loop()
+        if not self.done() and isinstance(loop, VirtualLoop) and loop._inline_on == threading.get_ident():
+            raise DeadlockError(
+                "a job of an executor waits for the loop on whose thread it runs in virtual time: give it an executor "
+                "of its own that really works beside the loop, declared with `loop.declare_pool(executor)`"
             )
 
 
@@ -419,10 +455,13 @@ class _Worker:
         if self._executor is not None and self._executor in self._loop._pools:
             self._submit(self._executor, job, cost_s, future)
             return
+        self._loop._inline_on = threading.get_ident()
         try:
             deliver = partial(future.set_result, job())
         except Exception as error:
             deliver = partial(future.set_exception, error)
+        finally:
+            self._loop._inline_on = None
         self._loop.call_later(cost_s, self._finish, future, deliver)
 
     def _submit(self, pool: Executor, job: partial[Any], cost_s: float, future: asyncio.Future[Any]) -> None:

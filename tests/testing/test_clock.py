@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 
 import pytest
@@ -281,6 +281,60 @@ def test_a_test_that_polls_without_waiting_is_an_error_that_names_it(monkeypatch
     with pytest.raises(DeadlockError, match=r"turned 1,000 times at 0 s(.|\n)*stuck"):
         run(stuck())
     assert run(at_work()) == "answer"
+
+
+def test_polling_does_not_hide_real_work_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "TURNS_LIMIT", 1_000)
+
+    def poll() -> None:
+        this_loop().call_soon(poll)
+
+    async def stuck() -> None:
+        async with real_work(name="asking the weather", limit_s=0.0):
+            poll()
+            await wait_for_ever(asyncio.Event())
+
+    with pytest.raises(StuckWorkError, match=r"asking the weather has not ended"):
+        run(stuck())
+
+
+def test_a_job_that_waits_for_its_own_loop_is_an_error_with_the_remedy(executor: ThreadPoolExecutor) -> None:
+    async def answer() -> int:
+        return 42
+
+    async def main(*, declared: bool) -> int:
+        loop = this_loop()
+        if declared:
+            loop.declare_pool(executor)
+        return await loop.run_in_executor(
+            executor, lambda: asyncio.run_coroutine_threadsafe(answer(), loop).result(timeout=10)
+        )
+
+    with pytest.raises(DeadlockError, match=r"waits for the loop .* `loop\.declare_pool\(executor\)`"):
+        run(main(declared=False))
+    assert run(main(declared=True)) == 42
+
+
+def test_a_job_may_give_the_loop_something_to_do_for_which_it_does_not_wait() -> None:
+    async def answer() -> None:
+        done.append("coroutine")
+
+    async def main() -> None:
+        loop = this_loop()
+
+        def job() -> None:
+            loop.call_soon_threadsafe(done.append, "callback")
+            given.append(asyncio.run_coroutine_threadsafe(answer(), loop))
+            done.append("job")
+
+        await loop.run_in_executor(None, job)
+        await loop.settle()
+
+    done: list[str] = []
+    given: list[Future[None]] = []
+    run(main())
+    assert done == ["job", "callback", "coroutine"]
+    assert given[0].result() is None
 
 
 def test_the_loop_may_be_used_for_a_day() -> None:
