@@ -126,6 +126,11 @@ class Listener:
         return self._rate_hz
 
     @property
+    def hears_humans(self) -> bool:
+        """Whether humans sound at this moment in the one stream of this client."""
+        return self._pacer is not None and self._pacer.mixes
+
+    @property
     def resumable(self) -> bool:
         """Whether this client may come back after its socket was lost."""
         return self._resumes_with is not None

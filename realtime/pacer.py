@@ -61,9 +61,9 @@ class Pacer:
         return self._buffer.size_bytes
 
     @property
-    def dropped_voice_bytes(self) -> int:
-        """Of voices that came too late to be heard."""
-        return self._mixer.dropped_bytes if self._mixer is not None else 0
+    def mixes(self) -> bool:
+        """Whether a human sounds."""
+        return self._mixer is not None and self._mixer.active
 
     def push(self, event: s.AgentResponseAudioDeltaEvent, now: float) -> None:
         """More speech."""
@@ -182,7 +182,7 @@ class Pacer:
         assert self._stretch is not None
         ends_at = self._heard_at + STRETCH_ENDS_MS / 1000
         loop = asyncio.get_running_loop()
-        if ends_at > loop.time():
+        if ends_at > loop.time() + _SLACK_S:
             self._ends_stretch = loop.call_at(ends_at, self._end_stretch)
             return
         stretch, self._stretch, self._ends_stretch = self._stretch, None, None

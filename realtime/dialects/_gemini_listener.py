@@ -77,6 +77,11 @@ class GeminiListener(Listener):
             loop = asyncio.get_running_loop()
             self._leaving = loop.call_later(self._life_s - self.notice_s, self._send, goodbye)
 
+    def _send_voice(self, event: s.ServerEvent) -> None:
+        super()._send_voice(event)
+        if type(event) is s.AgentResponseDoneEvent:
+            super()._send_voice(event)  # it was heard as it was said
+
     def release(self) -> None:
         """See `Listener`."""
         self._stop()

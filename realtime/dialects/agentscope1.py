@@ -93,6 +93,7 @@ class AgentScope1Dialect:
         self._plays = False
         """Speech was sent that the page may still play to its end."""
         self._told_refusal = False
+        self._view: Listener | None = None
         self._stopped = False
         """The page has stopped its call: a late sound would start it playing again."""
         self.pair: tuple[PairedAgent, PairedAgent] | None = None
@@ -155,14 +156,14 @@ class AgentScope1Dialect:
         frames: list[Frame] = [msgspec.json.encode(fields).decode()]
         if type(event) is s.AgentResponseAudioDoneEvent and self._plays and not is_voice(event.item_id):
             self._plays = False
-            if not self._short and self.pair is None:
+            if not (self._short or self.pair is not None or self._hears_humans()):
                 frames.insert(0, self._delta.encode(_tail(event)))
         return frames
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
         """See `ClientDialect`. These pages play 24 kHz whatever is said, never flush and acknowledge nothing."""
         rate_hz = DEFAULT_OUTPUT_RATE_HZ
-        return Listener(
+        self._view = Listener(
             sink=sink,
             dialect=self,
             runtime=runtime,
@@ -170,6 +171,11 @@ class AgentScope1Dialect:
             ahead_ms=AHEAD_MS,
             output_rate_hz=rate_hz,
         )
+        return self._view
+
+    def _hears_humans(self) -> bool:
+        """Whether the stream goes on with what humans say: silence in it would delay them."""
+        return self._view is not None and self._view.hears_humans
 
     def _ends(self, event: s.ServerEvent) -> bool:
         """Whether a page that has stopped its call still hears of this: it ends the call, or says that it goes on."""
