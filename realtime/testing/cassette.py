@@ -34,6 +34,8 @@ VERSION = 1
 FILE_NAME = "cassette.jsonl"
 RECORD_AGAIN = "Record the session again (`realtime record`)"
 G711_BYTES_PER_MS = 8
+MAX_DEPTH = 100
+"""Frames are nested less than this."""
 
 T = TypeVar("T")
 Direction = Literal["sent", "received"]
@@ -360,6 +362,15 @@ def _camel(name: str) -> str:
     return head + "".join(part.title() for part in rest)
 
 
+def is_deep(node: Any) -> bool:
+    """Whether JSON is nested deeper than any frame of a provider, and than what follows it here can go."""
+    level, depth = [node], 0
+    while level and depth <= MAX_DEPTH:
+        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level, depth = [value for values in inner for value in values], depth + 1
+    return bool(level)
+
+
 def _copy(node: Any) -> Any:
     if isinstance(node, dict):
         return {key: _copy(value) for key, value in node.items()}
@@ -368,25 +379,32 @@ def _copy(node: Any) -> Any:
 
 # Secrets.
 
-_SECRET_KEYS = {
-    *("authorization", "apikey", "clientsecret", "token", "accesstoken", "refreshtoken", "idtoken", "ephemeralkey"),
-    *("password", "secret", "credential", "credentials", "xgoogapikey", "xapikey", "cookie"),
-}
+_SECRET_ENDINGS = (
+    *("token", "secret", "secrets", "password", "passwords", "passwd", "authorization", "cookie"),
+    *("credential", "credentials", "apikey", "apikeys", "accesskey", "privatekey", "secretkey", "ephemeralkey"),
+)
+"""How a name ends that names a secret: letters alone, in lower case."""
+_SECRET_QUERIES = ("key", "sig", "signature", "auth")
+"""The same of a URL's query, whole."""
 _HANDLE_KEYS = {"handle", "newhandle"}
 _KEY_SHAPES = re.compile(
     r"(?<![A-Za-z0-9+/])(?:(?:sk|ek|rk|pk)[-_][A-Za-z0-9_-]{12,}|AIza[A-Za-z0-9_-]{30,}|auth_tokens/[A-Za-z0-9_-]+"
     r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})|(?<=Bearer )[^\s\"<]+"
 )
+_QUERY = re.compile(r"([?&;])([A-Za-z0-9_.-]+)=([^&;#\s\"'<>]+)")
+_USER_INFO = re.compile(r"(://[^/\s:@<>\"]*:)[^/\s@<>\"]+@")
 _PLACEHOLDER = re.compile(r"<(?:handle \d+|scrubbed)>")
 SCRUBBED = "<scrubbed>"
 _SHORTEST_SECRET = 6
 
 
 class Scrubber:
-    """Takes out what nobody may read: the values of keys that name a secret, the secrets given, what looks like a key.
+    """Takes out what nobody may read: the values of names that mean a secret (`crm_token`, `X-Api-Key`), in JSON, in
+    JSON inside of texts and in the queries of URLs; the secrets given; what looks like a key.
 
     Resumption handles become `<handle 1>`, `<handle 2>`: a replay still knows them apart. Everything else becomes
-    `<scrubbed>`. What has been scrubbed stays as it is.
+    `<scrubbed>`. What has been scrubbed stays as it is. A secret that comes in pieces, such as the arguments of a tool
+    while they are being written, is known only where it is one of those given and in one piece.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -412,15 +430,45 @@ class Scrubber:
         for secret in self._secrets:
             if secret in text:
                 text = text.replace(secret, SCRUBBED)
-        return _KEY_SHAPES.sub(SCRUBBED, text)
+        text = _USER_INFO.sub(rf"\1{SCRUBBED}@", _QUERY.sub(_query_without_secret, text))
+        return self._inner_json(_KEY_SHAPES.sub(SCRUBBED, text))
+
+    def _inner_json(self, text: str) -> str:
+        if not text.lstrip().startswith(("{", "[")):
+            return text
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        if is_deep(found):
+            return text
+        before, after = dump(found), dump(self.clean(found))
+        return text if after == before else after
 
     def _value(self, key: str, value: Any, holder: dict[str, Any]) -> Any:
-        name = re.sub("[^a-z]", "", key.lower())
-        if isinstance(value, str) and value and not _PLACEHOLDER.fullmatch(value):
-            if name in _HANDLE_KEYS:
-                return self._handles.setdefault(value, f"<handle {len(self._handles) + 1}>")
-            if name in _SECRET_KEYS and "logprob" not in holder:
-                return SCRUBBED
-        if isinstance(value, dict) and name in _SECRET_KEYS and isinstance(value.get("value"), str):
+        name = _letters(key)
+        if name in _HANDLE_KEYS and isinstance(value, str) and value and not _PLACEHOLDER.fullmatch(value):
+            return self._handles.setdefault(value, f"<handle {len(self._handles) + 1}>")
+        if name.endswith(_SECRET_ENDINGS) and "logprob" not in holder:
+            return self._hidden(value)
+        return self.clean(value)
+
+    def _hidden(self, value: Any) -> Any:
+        """What stands where a secret is meant. An object says something about it, and may hold it as its `value`."""
+        if isinstance(value, str):
+            return value if not value or _PLACEHOLDER.fullmatch(value) else SCRUBBED
+        if isinstance(value, list):
+            return [self._hidden(one) for one in value]
+        if isinstance(value, dict) and isinstance(value.get("value"), str):
             return self.clean(value | {"value": SCRUBBED})
         return self.clean(value)
+
+
+def _query_without_secret(found: re.Match[str]) -> str:
+    name = _letters(found[2])
+    hidden = name.endswith(_SECRET_ENDINGS) or name in _SECRET_QUERIES
+    return f"{found[1]}{found[2]}={SCRUBBED}" if hidden else found[0]
+
+
+def _letters(name: str) -> str:
+    return re.sub("[^a-z]", "", name.lower())

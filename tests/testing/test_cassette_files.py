@@ -176,3 +176,34 @@ def test_what_looks_like_a_key_and_what_names_one_is_taken_out() -> None:
         "usage": {"token": 3},
         "logprobs": [{"token": "hello", "logprob": -0.1}],
     }
+
+
+@pytest.mark.parametrize(
+    ("frame", "clean"),
+    [
+        ({"crm_token": "a", "db-password": "b"}, {"crm_token": "<scrubbed>", "db-password": "<scrubbed>"}),
+        (
+            {"proxyAuthorization": "a", "OPENAI_API_KEY": "b", "Set-Cookie": "c"},
+            {"proxyAuthorization": "<scrubbed>", "OPENAI_API_KEY": "<scrubbed>", "Set-Cookie": "<scrubbed>"},
+        ),
+        (
+            {"api_keys": ["a", ["b"], {"value": "c", "n": 1}], "token": []},
+            {"api_keys": ["<scrubbed>", ["<scrubbed>"], {"value": "<scrubbed>", "n": 1}], "token": []},
+        ),
+        ({"output": '{"session": {"api_key": "a"}, "n": 1}'}, {"output": '{"session":{"api_key":"<scrubbed>"},"n":1}'}),
+        ({"output": '[{"note": "{\\"secret\\": \\"a\\"}"}]'}, {"output": r'[{"note":"{\"secret\":\"<scrubbed>\"}"}]'}),
+        ({"output": '{"input_tokens": 3, "word":  "token"}'}, {"output": '{"input_tokens": 3, "word":  "token"}'}),
+        (
+            "see https://x.org/a?user=ann&access_token=a1&key=b2#top",
+            "see https://x.org/a?user=ann&access_token=<scrubbed>&key=<scrubbed>#top",
+        ),
+        ("wss://ann:hunter2@x.org/ws", "wss://ann:<scrubbed>@x.org/ws"),
+        (
+            {"parameters": {"properties": {"password": {"type": "string"}}, "required": ["password"]}},
+            {"parameters": {"properties": {"password": {"type": "string"}}, "required": ["password"]}},
+        ),
+    ],
+)
+def test_secrets_are_known_by_how_their_names_end_wherever_they_stand(frame: Any, clean: Any) -> None:
+    assert Scrubber().clean(frame) == clean
+    assert Scrubber().clean(clean) == clean
