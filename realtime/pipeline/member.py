@@ -309,7 +309,7 @@ class Member:
 
     def _named(self, event: s.ServerEvent) -> s.ServerEvent:
         """The event with the names that its things have in the room."""
-        changes: dict[str, Any] = {}
+        changes: dict[str, Any] = {"agent_name": self.name} if hasattr(event, "agent_name") else {}
         for name in ("item_id", "response_id", "previous_item_id"):
             value = getattr(event, name, None)
             if value:
@@ -318,6 +318,8 @@ class Member:
             part = getattr(event, name, None)
             if part is not None:
                 changes[name] = rename(part, self._prefix)
+        if "item" in changes and changes["item"].role == "assistant":
+            changes["item"] = msgspec.structs.replace(changes["item"], name=self.name)
         return msgspec.structs.replace(event, **changes)
 
 

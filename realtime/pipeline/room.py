@@ -204,6 +204,7 @@ class ChatRoom:
         if seat.is_speaking:
             seat.is_speaking = False
         self.seats.remove(seat)
+        self._cancel(f"voice {seat.id}")
         self._go(seat.id, seat.name, reason)
         if self._ear is seat:
             self._ear = None
@@ -366,18 +367,16 @@ class ChatRoom:
 
     def _watch(self, seat: Seat, utterance: Utterance) -> None:
         """Whoever is not heard any more in the middle of a turn has the floor no longer; their turn stays open."""
-        left_s = STALLED_S
 
         def look() -> None:
-            nonlocal left_s
             if seat.utterance is not utterance or seat not in self.seats:
                 return
             left_s = seat.heard_at_s + STALLED_S - self._now()
-            if left_s > 0:
+            if left_s > SETTLE_S:
                 self._after(f"voice {seat.id}", left_s, look)
-                return
-            seat.is_stalled = True
-            self._consider()
+            else:
+                seat.is_stalled = True
+                self._consider()
 
         self._after(f"voice {seat.id}", STALLED_S, look)
 
@@ -651,7 +650,10 @@ class ChatRoom:
             self.tell(s.ServerRoomJoinedEvent(participant_id=member.id, name=member.name, kind="agent"))
             self._consider()
 
-        self._after(f"again {member.id}", delay_s, lambda: self._run(again(), f"agent {member.name} comes back"))
+        def begin() -> None:
+            self._run(again(), f"agent {member.name} comes back")
+
+        self._after(f"again {member.id}", delay_s, begin)
 
     def _come(self, who: Participant, told: Seat | None = None) -> None:
         self._state = replace(self._state, participants=(*self._state.participants, who))

@@ -27,6 +27,8 @@ from realtime.state.restore import ConversationReader
 DetectorFactory = Callable[[TurnDetection], Detector]
 EMPTY_COMMIT_MS = 100
 """A push-to-talk turn shorter than this is none."""
+MAX_TURN_BYTES = 60 * UTTERANCE_HZ * SAMPLE_BYTES
+"""A turn ends after a minute, whoever goes on."""
 
 
 class Room(Protocol):
@@ -52,6 +54,14 @@ class Room(Protocol):
         """A human's turn is over; `pcm` is all of it at 16 kHz."""
         ...
 
+    def voice_dropped(self, seat: Seat) -> None:
+        """A human's turn is none after all."""
+        ...
+
+    def voice_goes_on(self, seat: Seat) -> None:
+        """A human who had stalled in the middle of a turn is heard again."""
+        ...
+
     def act(self, seat: Seat, event: c.ClientEvent) -> None:
         """Anything else that a client says. Raises ClientError for what a room cannot do."""
         ...
@@ -68,7 +78,11 @@ class Seat:
         self.name = name
         self.agent_id: str | None = participant_id
         self.is_speaking = False
+        self.is_stalled = False
+        """Whether nothing comes of this human in the middle of a turn."""
         self.is_muted = False
+        self.heard_at_s = 0.0
+        """When something came of their microphone last."""
         self._room = room
         self._make_detector = make_detector
         self._host: Host | None = None
@@ -179,6 +193,12 @@ class Seat:
         if self._host is not None:
             self._host.voice(voice)
 
+    def mute(self, muted: bool) -> None:
+        """Nobody hears this human from now on, or everybody does. What they were saying ends here."""
+        if muted and self._input is not None:
+            self._end(self._input.position_ms)
+        self.is_muted = muted
+
     def heard_ms(self, item_id: str) -> int:
         """How much of an item this human has heard."""
         return self._host.ears.heard_ms(item_id) if self._host is not None else 0
@@ -202,10 +222,7 @@ class Seat:
             case c.ClientAudioCommitEvent():
                 self._commit()
             case c.ClientAudioClearEvent():
-                self._turn.clear()
-                if self._input is not None:
-                    self._input.clear()
-                    self._input.close_gate()
+                self._drop()
             case _:
                 self._room.act(self, event)
 
@@ -217,8 +234,12 @@ class Seat:
             raise ClientError(str(error), code="unsupported_audio_format") from error
         known = self._input.received_samples
         pcm, found = self._input.take(event.audio, rate_hz, event.offset)
+        self.heard_at_s = self.host.runtime.now()
         if self.is_muted:
             return
+        if self.is_stalled:
+            self.is_stalled = False
+            self._room.voice_goes_on(self)
         self._let_hear(event, rate_hz, 0 if event.offset is None else event.offset - known)
         self._turn += pcm
         if _talks_by_button(self._config) and pcm and not self.is_speaking:
@@ -229,6 +250,8 @@ class Seat:
                 self._begin(one.start_ms)
             elif isinstance(one, TurnEnded):
                 self._end(one.end_ms)
+        if len(self._turn) >= MAX_TURN_BYTES:
+            self._end(self._input.position_ms)
 
     def _let_hear(self, event: c.ClientAudioAppendEvent, rate_hz: int, ahead_samples: int) -> None:
         """The others hear it as it comes, but nothing twice. A hole in it is no sound."""
@@ -243,8 +266,19 @@ class Seat:
         if self._input is None or not self.is_speaking:
             return
         if self._input.uncommitted_ms < EMPTY_COMMIT_MS and _talks_by_button(self._config):
-            return
-        self._end(self._input.position_ms)
+            self._drop()
+        else:
+            self._end(self._input.position_ms)
+
+    def _drop(self) -> None:
+        """Forget what is being said."""
+        self._turn.clear()
+        if self._input is not None:
+            self._input.clear()
+            self._input.close_gate()
+        if self.is_speaking:
+            self.is_speaking = self.is_stalled = False
+            self._room.voice_dropped(self)
 
     def _begin(self, start_ms: int) -> None:
         if not self.is_speaking:
@@ -256,7 +290,7 @@ class Seat:
         self._input.close_gate()
         pcm, self._turn = bytes(self._turn), bytearray()
         if self.is_speaking:
-            self.is_speaking = False
+            self.is_speaking = self.is_stalled = False
             self._room.voice_ended(self, end_ms, pcm)
 
 
