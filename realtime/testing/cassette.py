@@ -36,6 +36,7 @@ RECORD_AGAIN = "Record the session again (`realtime record`)"
 G711_BYTES_PER_MS = 8
 MAX_DEPTH = 100
 """Frames are nested less than this."""
+_CLOSE_CODES = (1000, 4999)
 
 T = TypeVar("T")
 Direction = Literal["sent", "received"]
@@ -184,25 +185,45 @@ def _read_header(file: Path, row: bytes) -> Header:
     if version != VERSION:
         said = "has no version" if version is None else f"is of version {version!r}"
         raise CaseError(file, f"the cassette {said}; this release reads {VERSION}", RECORD_AGAIN, place="line 1")
-    return _convert(file, 1, head, Header)
+    header = _convert(file, 1, head, Header)
+    if min(header.rates_hz.sent, header.rates_hz.received) < 1:
+        raise _broken(file, 1, "a rate is 1 Hz or more")
+    return header
 
 
 def _read_line(file: Path, number: int, row: bytes) -> Line:
     raw = _json(file, number, row)
     if isinstance(raw, dict) and "link" in raw:
-        return _convert(file, number, raw, LinkLine)
+        link = _convert(file, number, raw, LinkLine)
+        _check_link(file, number, link)
+        return link
     line = _convert(file, number, raw, FrameLine)
     given = [line.frame is not msgspec.UNSET, line.text is not None, line.base64 is not None]
     if sum(given) != 1:
         raise _broken(file, number, "a line holds one of `frame`, `text` and `base64`")
+    if line.base64 is not None and decode_base64(line.base64) is None:
+        raise _broken(file, number, "`base64` holds no base64")
     return line
+
+
+def _check_link(file: Path, number: int, line: LinkLine) -> None:
+    if line.took_ms < 0:
+        raise _broken(file, number, "took_ms is less than 0")
+    if line.link == "close":
+        if not (isinstance(line.code, int) and _CLOSE_CODES[0] <= line.code <= _CLOSE_CODES[1]):
+            raise _broken(file, number, "the code of a close is a number from {} to {}".format(*_CLOSE_CODES))
+        if line.by is None:
+            raise _broken(file, number, "`by` says who closed")
 
 
 def _json(file: Path, number: int, row: bytes) -> Any:
     try:
-        return json.loads(row)
-    except ValueError as error:
+        raw = json.loads(row)
+    except (ValueError, RecursionError) as error:
         raise _broken(file, number, f"this is not JSON ({error})") from None
+    if is_deep(raw):
+        raise _broken(file, number, f"this is nested deeper than {MAX_DEPTH} levels")
+    return raw
 
 
 def _convert(file: Path, number: int, raw: Any, kind: type[T]) -> T:

@@ -40,6 +40,7 @@ from realtime.testing.cassette import (
     audio_places,
     decode_base64,
     dump,
+    is_deep,
 )
 
 OPTIONS = ("voice", "enable_input_audio_transcription", "transcription_model")
@@ -148,7 +149,9 @@ class CassetteRecorder:
         line = FrameLine(at_ms=self._at_ms(), leg=self._leg, dir=direction, binary=isinstance(frame, bytes))
         try:
             body = json.loads(frame)
-        except ValueError:
+        except (ValueError, RecursionError):
+            body = None
+        if body is None or is_deep(body):
             self._put(self._as_it_came(line, frame))
             return
         self._note_format(body)

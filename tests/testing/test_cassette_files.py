@@ -60,6 +60,29 @@ EDITS = {
         "line",
         "received.flac ends before",
     ),
+    "bytes that are none": (
+        lambda lines: [*lines[:3], '{"at_ms":9000,"leg":1,"dir":"received","base64":"?"}', *lines[4:]],
+        "line 4",
+        "`base64` holds no base64",
+    ),
+    "a close without a code": (
+        lambda lines: [*lines[:3], '{"at_ms":9000,"leg":1,"link":"close","by":"them","code":"gone"}', *lines[4:]],
+        "line 4",
+        "the code of a close is a number from 1000 to 4999",
+    ),
+    "a close by nobody": (
+        lambda lines: [*lines[:3], '{"at_ms":9000,"leg":1,"link":"close","code":1000}', *lines[4:]],
+        "line 4",
+        "`by` says who closed",
+    ),
+    "a link before it was dialled": (changed(2, took_ms=-1), "line 2", "took_ms is less than 0"),
+    "too deep to be a frame": (changed(4, frame=json.loads("[" * 200 + "]" * 200)), "line 4", "nested deeper than 100"),
+    "too deep to be JSON": (
+        lambda lines: [*lines[:3], "[" * 100_000, *lines[4:]],
+        "line 4",
+        "this is not JSON",
+    ),
+    "no rate": (changed(1, rates_hz={"sent": 0, "received": 24_000}), "line 1", "a rate is 1 Hz or more"),
     "a file of another folder": (
         lambda lines: [line.replace("received.flac", "../../secret.flac") for line in lines],
         "line",
