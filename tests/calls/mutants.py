@@ -152,7 +152,7 @@ def notices(folder: Path, mutant: Mutant) -> bool:
             return True
 
 
-def known_survivors() -> dict[str, str]:
-    """The mutants that no situation can notice, each with the reason."""
+def known_survivors() -> dict[str, bool]:
+    """The mutants that no situation notices, and whether one could: the reasons stand in the file."""
     groups = tomllib.loads(SURVIVORS_FILE.read_text(encoding="utf-8"))["group"]
-    return {name: group["why"] for group in groups for name in group["mutants"]}
+    return {name: group["possible"] for group in groups for name in group["mutants"]}

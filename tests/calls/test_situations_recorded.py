@@ -73,7 +73,7 @@ async def test_long_speech_with_pauses_is_answered_when_it_is_over(
 
 
 async def test_short_sound_beside_an_answer_lets_it_go_on(voice_call: Any, recordings_dir: Path) -> None:
-    steps = [LAMP, BargeIn(FORWARD, after_ms=1_200), HEARD, Silence(3_000)]
+    steps: list[Step] = [LAMP, BargeIn(FORWARD, after_ms=1_200), HEARD, Silence(3_000)]
     run = await _play(voice_call, recordings_dir / "audio", steps, LET_ON)
     run.turns(2).barge_ins(0).agent_said("the days are still warm")
 
