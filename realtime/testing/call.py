@@ -147,6 +147,7 @@ async def play(
             late_samples=page.late_samples,
             wall_s=time.perf_counter() - began_s,
             folder=where,
+            expected=case.expect,
         )
     try:
         stage.raise_failures()

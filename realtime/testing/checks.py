@@ -382,7 +382,7 @@ class Run(Fluent):
         return self
 
     def meets_expectations(self) -> Run:
-        """What `case.json` expects of the call came of it."""
+        """What the case expects of the call came of it. Raises CaseError where nothing is expected."""
         from realtime.testing.expect import check_expectations, expected_of
 
         check_expectations(self, expected_of(self))

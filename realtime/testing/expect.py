@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from realtime.testing.case import LOG_FILE, Expected, read_case
+from realtime.testing.case import CASE_FILE, LOG_FILE, Expected, read_case
 from realtime.testing.errors import CaseError
 from realtime.testing.words import normalised
 
@@ -13,11 +13,18 @@ if TYPE_CHECKING:
 
 
 def expected_of(run: Run) -> Expected:
-    """What `case.json` of the run's folder expects. Raises CaseError where there is no case."""
-    folder = run.record.folder
-    if folder is None:
-        raise CaseError(run.record.name, "this run has no case with expectations", "Check what you expect in the test.")
-    return read_case(folder).expect
+    """What the case that was run expects; of a call that was kept, `case.json` beside it.
+
+    Raises CaseError where there is no case, or one that expects nothing.
+    """
+    record = run.record
+    expected = record.expected
+    if expected is None and record.folder is not None and (record.folder / CASE_FILE).is_file():
+        expected = read_case(record.folder).expect
+    if expected is None or expected == Expected():
+        remedy = 'Say what has to come of it ("expect" in case.json), or check it in the test.'
+        raise CaseError(record.folder or record.name, "nothing is expected of this call", remedy)
+    return expected
 
 
 def check_expectations(run: Run, expected: Expected) -> None:

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from realtime.event.base import Item
 from realtime.state.log import Entry
 from realtime.state.store import encode_entry
+
+if TYPE_CHECKING:
+    from realtime.testing.case import Expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,8 @@ class CallRecord:
     """How long the run really took; 0 for a call of production."""
     folder: Path | None = None
     """The case it ran, or where it was recorded."""
+    expected: Expected | None = field(default=None, repr=False)
+    """What the case that was run expects; None where none was."""
 
     @property
     def duration_ms(self) -> int:

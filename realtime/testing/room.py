@@ -276,6 +276,7 @@ class _Stage:
             late_samples=sum(one.page.late_samples for one in self.humans),
             wall_s=wall_s,
             folder=self.folder,
+            expected=self.case.expect,
         )
 
     def _lanes(self, names: Mapping[str, str], late_ms: Mapping[str, float]) -> list[Lane]:
