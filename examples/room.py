@@ -2,7 +2,7 @@
 
 python examples/room.py
 
-Put any model in place of `LocalRealtimeModel`, and send sound in place of text. With any number of humans, over sockets:
+Put any model in place of `LocalRealtimeModel`, and send sound in place of text. With many humans, over sockets:
 docs/rooms.md.
 """
 
