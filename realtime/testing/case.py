@@ -57,7 +57,7 @@ class Expected(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     agent_said: tuple[str, ...] = ()
     """Phrases that the user heard."""
     tools: tuple[ToolUse, ...] = ()
-    """The tools that were called, in order; arguments not named may be anything."""
+    """All calls of tools in order; arguments not named may be anything."""
     turns: int | None = None
     barge_ins: int | None = None
     wer_below: float | None = None

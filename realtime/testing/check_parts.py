@@ -134,7 +134,7 @@ class ToolCalls(Fluent):
         agents = {one.id for one in run.responses}
         made = [call for call in run.reading.tool_calls if call.response_id in agents]
         named = [call for call in made if call.name == name]
-        chosen = [call for call in named if _has(call.arguments or {}, arguments)]
+        chosen = [call for call in named if has_arguments(call, arguments)]
         given = ", ".join(f"{key}={_argument(value)}" for key, value in arguments.items())
         wanted = f"{name}({given})"
         if not chosen:
@@ -178,14 +178,17 @@ class ToolCalls(Fluent):
         return self
 
 
-def _has(arguments: dict[str, Any], wanted: dict[str, Any]) -> bool:
+def has_arguments(call: ToolCall, wanted: dict[str, Any]) -> bool:
+    """Whether the tool was called with at least these arguments. A pattern is searched in the argument's text; `True`
+    is not 1."""
+    arguments = call.arguments or {}
     for name, value in wanted.items():
         if name not in arguments:
             return False
         if isinstance(value, re.Pattern):
             if value.search(str(arguments[name])) is None:
                 return False
-        elif arguments[name] != value:
+        elif arguments[name] != value or isinstance(arguments[name], bool) is not isinstance(value, bool):
             return False
     return True
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from realtime.testing.case import CASE_FILE, LOG_FILE, Expected, read_case
+from realtime.testing.check_parts import has_arguments
 from realtime.testing.errors import CaseError
-from realtime.testing.words import normalised
+from realtime.testing.failing import counted
+from realtime.testing.stand_in import ToolUse
+from realtime.testing.words import normalised, shortened
 
 if TYPE_CHECKING:
     from realtime.testing.checks import Run
@@ -37,10 +40,8 @@ def check_expectations(run: Run, expected: Expected) -> None:
         run.heard_by_agent.wer_below(expected.wer_below)
     for phrase in expected.agent_said:
         run.agent_said(phrase)
-    for use in expected.tools:
-        run.tool_called(use.name, **use.arguments)
     if expected.tools:
-        run.tools_called_in_order(*(use.name for use in expected.tools))
+        _check_tools(run, expected.tools)
     if expected.barge_ins is not None:
         run.barge_ins(expected.barge_ins)
     if expected.response_p95_below_ms is not None:
@@ -49,6 +50,23 @@ def check_expectations(run: Run, expected: Expected) -> None:
         run.no_dead_air(longer_than_ms=expected.no_dead_air_ms)
     if expected.log:
         run.matches_log(LOG_FILE if run.record.folder is None else run.record.folder / LOG_FILE)
+
+
+def _check_tools(run: Run, uses: tuple[ToolUse, ...]) -> None:
+    """Each call is the expected one with its arguments, in order, and there are no others."""
+    calls = run.reading.tool_calls
+    made = ", ".join(f"{call.name}({shortened(call.input, 40)})" for call in calls) or "none"
+    for number, use in enumerate(uses, 1):
+        wanted = f"{use.name}({', '.join(f'{name}={value!r}' for name, value in use.arguments.items())})"
+        call = calls[number - 1] if number <= len(calls) else None
+        if call is None or call.name != use.name or not has_arguments(call, use.arguments):
+            place = [] if call is None else [call.asked_ms]
+            run.fail(f"Call {number} of a tool was to be {wanted}; the calls are {made}.", *place)
+    if len(calls) > len(uses):
+        finding = (
+            f"There {'was' if len(calls) == 1 else 'were'} {counted(len(calls), 'call')} of tools, not {len(uses)}"
+        )
+        run.fail(f"{finding}: {made}.", calls[len(uses)].asked_ms)
 
 
 def _check_user_turns(run: Run, texts: tuple[str, ...]) -> None:

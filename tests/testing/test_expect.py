@@ -10,8 +10,10 @@ from realtime.testing.case import Case, Expected, Person, write_case
 from realtime.testing.checks import CheckFailed, Run
 from realtime.testing.clock import run
 from realtime.testing.errors import CaseError
-from realtime.testing.stand_in import Hear, Say, StandIn
+from realtime.testing.expect import check_expectations
+from realtime.testing.stand_in import Hear, Say, StandIn, ToolUse
 from realtime.testing.steps import Type, WaitUntilHeard
+from tests.testing.hand_made import Hand
 
 AUDIO = Path(__file__).resolve().parents[2] / "fixtures" / "audio"
 
@@ -54,3 +56,29 @@ class TestWhatIsJudgedBy:
     def test_a_case_that_expects_nothing_is_not_met(self, tmp_path: Path) -> None:
         with pytest.raises(CaseError, match="nothing is expected of this call"):
             played(typed(Expected()), tmp_path).meets_expectations()
+
+
+class TestTools:
+    def pays_two_then_one(self) -> Run:
+        call = Hand()
+        call.calls_tool(1_000, "pay", '{"n": 2, "to": "Bob"}', call="c1", response="r1")
+        call.calls_tool(2_000, "pay", '{"n": 1}', call="c2", response="r2")
+        return call.run()
+
+    def test_each_call_is_the_expected_one(self) -> None:
+        check_expectations(self.pays_two_then_one(), Expected(tools=(ToolUse("pay", {"n": 2}), ToolUse("pay"))))
+
+    @pytest.mark.parametrize(
+        ("amounts", "finding"),
+        [
+            ([1, 2], r"^Call 1 of a tool was to be pay\(n=1\); the calls are pay\("),
+            ([2, 2], r"^Call 2 of a tool was to be pay\(n=2\)"),
+            ([2], r"^There were 2 calls of tools, not 1: pay\("),
+            ([2, 1, 1], r"^Call 3 of a tool was to be pay\(n=1\)"),
+            ([2, True], r"^Call 2 of a tool was to be pay\(n=True\)"),
+        ],
+    )
+    def test_other_arguments_another_order_or_number_is_found(self, amounts: list[int], finding: str) -> None:
+        uses = tuple(ToolUse("pay", {"n": amount}) for amount in amounts)
+        with pytest.raises(CheckFailed, match=finding):
+            check_expectations(self.pays_two_then_one(), Expected(tools=uses))
