@@ -7,14 +7,28 @@ import unicodedata
 
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Kana and Han, written without spaces: each character is taken as a word."""
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_CHARACTERS = rf"[^\W_{_UNSPACED}]+"
+_SIGN = r"(?<!\w)-(?=[$\u20ac\u00a3\u00a5]?\d)"
+"""A minus; between words it is a hyphen."""
+_WORD = re.compile(rf"{_SIGN}|[{_UNSPACED}]|{_CHARACTERS}(?:(?<=\d)[.,](?=\d){_CHARACTERS})*")
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _INSIDE = re.compile(r"(?<=\w)['\u2019](?=\w)")
 
 
 def words_of(text: str) -> list[str]:
-    """The words in lower case, without punctuation: `Don't!` is `dont`. Languages without spaces give characters."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return _WORD.findall(_INSIDE.sub("", plain))
+    """The words in lower case, without punctuation: `Don't!` is `dont`. Languages without spaces give characters.
+
+    Numbers keep what makes them others: `-5`, `1.50`. `1,500` is `1500`.
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("\u2212", "-")
+    plain = _THOUSANDS.sub(lambda found: found[0].replace(",", ""), _INSIDE.sub("", plain))
+    words: list[str] = []
+    for word in _WORD.findall(plain):
+        if words and words[-1] == "-":
+            words[-1] += word
+        else:
+            words.append(word)
+    return words
 
 
 def normalised(text: str) -> str:
@@ -25,26 +39,34 @@ def normalised(text: str) -> str:
 def says(text: str, phrase: str | re.Pattern[str]) -> bool:
     """Whether the phrase is in the text, from the beginning of a word to the end of one.
 
-    Case, spacing and punctuation do not count: `A-17` is in `order a17.` A pattern is searched in the text as it is.
-    Raises ValueError for a phrase without words.
+    Case, spacing and punctuation do not count: `A-17` is in `order a17.` Numbers are kept apart: `12 34` is not in
+    `1 234`, nor `5` in `-5` or `1.5`. A pattern is searched in the text as it is. Raises ValueError for a phrase
+    without words.
     """
     if isinstance(phrase, re.Pattern):
         return phrase.search(text) is not None
-    wanted = "".join(words_of(phrase))
+    wanted, _ = _joined(words_of(phrase))
     if not wanted:
         raise ValueError(f"the phrase {phrase!r} has no words")
-    words = words_of(text)
-    ends, end = {0}, 0
-    for word in words:
-        end += len(word)
-        ends.add(end)
-    joined = "".join(words)
+    joined, edges = _joined(words_of(text))
     at = joined.find(wanted)
     while at >= 0:
-        if at in ends and at + len(wanted) in ends:
+        if at in edges and at + len(wanted) in edges:
             return True
         at = joined.find(wanted, at + 1)
     return False
+
+
+def _joined(words: list[str]) -> tuple[str, set[int]]:
+    """The words without spaces, but for those between two numbers, and where words begin and end in it."""
+    joined, edges = "", set[int]()
+    for word in words:
+        if joined[-1:].isdigit() and word.lstrip("-")[:1].isdigit():
+            joined += " "
+        edges.add(len(joined))
+        joined += word
+        edges.add(len(joined))
+    return joined, edges
 
 
 def shown(phrase: str | re.Pattern[str]) -> str:

@@ -83,6 +83,42 @@ class TestWords:
         call.run().agent_said(phrase)
         failure(lambda: call.run().agent_did_not_say(phrase))
 
+    @pytest.mark.parametrize(
+        ("said", "phrase"),
+        [
+            ("It costs $150 today.", "$1.50"),
+            ("It costs $1.50 today.", "$150"),
+            ("It costs $1.50 today.", "$1"),
+            ("It costs $1.50 today.", "50 today"),
+            ("room 1 234", "room 12 34"),
+            ("room 1 234", "1234"),
+            ("-5 degrees", "5 degrees"),
+            ("\u22125 degrees", "5 degrees"),
+            ("5 degrees", "-5 degrees"),
+            ("you owe -$5", "you owe $5"),
+            ("It is 1,5 percent", "15 percent"),
+            ("It is 1,500", "1.500"),
+        ],
+    )
+    def test_numbers_are_kept_apart(self, said: str, phrase: str) -> None:
+        call = Hand()
+        call.answers(100, said, response="r1")
+        call.run().agent_did_not_say(phrase).agent_said(said)
+
+    @pytest.mark.parametrize(
+        ("said", "phrase"),
+        [
+            ("It is 1,500 euros.", "1500 euros"),
+            ("Call 555-1234 at 10:30.", "555 1234 at 10 30"),
+            ("A-17, B 4", "a17b4"),
+            ("From 10-12.", "12"),
+        ],
+    )
+    def test_the_same_numbers_written_in_another_way(self, said: str, phrase: str) -> None:
+        call = Hand()
+        call.answers(100, said, response="r1")
+        call.run().agent_said(phrase)
+
     def test_a_phrase_is_whole_words(self) -> None:
         call = Hand()
         call.answers(100, "A category of its own", response="r1")
