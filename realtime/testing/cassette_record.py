@@ -58,7 +58,10 @@ class WireModel(Protocol):
 
 
 class CassetteRecorder:
-    """Writes one cassette, replacing the one in `folder`. Give `tap` and `dial(...)` to a model of a provider.
+    """Writes one cassette into `folder`. Give `tap` and `dial(...)` to a model of a provider.
+
+    A cassette that stands there is replaced when the recording is complete; until then the new one is beside it, in the
+    folder `NAME.recording`.
 
     `now` is monotonic seconds. `secrets` are taken out wherever they appear, and so are the keys in the environment and
     those that the dial sees. Raises OSError where the folder cannot be written.
@@ -77,11 +80,12 @@ class CassetteRecorder:
         self._header = header
         self._formats: dict[Direction, bool] = {"sent": True, "received": True}
         self._sound: dict[str, BinaryIO] = {}
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for name in ("sent", "received"):
-            for ending in ("flac", "pcm", "raw"):
-                (self.folder / f"{name}.{ending}").unlink(missing_ok=True)
-        self._file: BinaryIO | None = open(self.folder / FILE_NAME, "wb", buffering=0)  # noqa: SIM115 - closed in close
+        replaces = (self.folder / FILE_NAME).exists()
+        self._unfinished = self.folder.with_name(f"{self.folder.name}.recording") if replaces else self.folder
+        self._holds_frames = False
+        self._unfinished.mkdir(parents=True, exist_ok=True)
+        _clear(self._unfinished)
+        self._file: BinaryIO | None = open(self._unfinished / FILE_NAME, "wb", buffering=0)  # noqa: SIM115 - closed in close
         self._put(header)
 
     # The hooks of a model.
@@ -146,6 +150,7 @@ class CassetteRecorder:
         if self._file is None:
             return
         self.opened()
+        self._holds_frames = True
         line = FrameLine(at_ms=self._at_ms(), leg=self._leg, dir=direction, binary=isinstance(frame, bytes))
         try:
             body = json.loads(frame)
@@ -159,8 +164,11 @@ class CassetteRecorder:
             self._keep_audio(direction, holder, key)
         self._put(msgspec.structs.replace(line, frame=self._scrubber.clean(body)))
 
-    def close(self) -> None:
-        """Pack the speech and close the files. Idempotent; what comes later is not recorded."""
+    def close(self, *, failed: bool = False) -> None:
+        """Pack the speech and close the files. Idempotent; what comes later is not recorded.
+
+        Where the session `failed`, or nothing has passed, a cassette that was there before stays.
+        """
         if self._file is None:
             return
         self._file.close()
@@ -170,8 +178,17 @@ class CassetteRecorder:
             if name.endswith(".flac"):
                 unfinished = self._stream_path(name)
                 rate_hz = self._header.rates_hz.sent if name == "sent.flac" else self._header.rates_hz.received
-                write_flac(self.folder / name, unfinished.read_bytes(), rate_hz)
+                write_flac(self._unfinished / name, unfinished.read_bytes(), rate_hz)
                 unfinished.unlink()
+        if self._unfinished != self.folder:
+            self._replace(keep_old=failed or not self._holds_frames)
+
+    def _replace(self, *, keep_old: bool) -> None:
+        """Put what was recorded in the place of the cassette that is there, or away."""
+        _clear(self._unfinished if keep_old else self.folder)
+        for path in [*self._unfinished.iterdir()]:
+            path.replace(self.folder / path.name)
+        self._unfinished.rmdir()
 
     def _at_ms(self) -> int:
         self._last_ms = max(self._last_ms, int((self._now() - self._began_s) * 1000))
@@ -228,7 +245,7 @@ class CassetteRecorder:
                 self._formats[cast(Direction, direction)] = not any(law in name for law in ("g711", "pcmu", "pcma"))
 
     def _stream_path(self, name: str) -> Path:
-        path = self.folder / name
+        path = self._unfinished / name
         return path.with_suffix(".pcm") if name.endswith(".flac") else path
 
 
@@ -317,7 +334,7 @@ class RecordingModel(RealtimeModel):
         try:
             connection = await model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
         except BaseException:
-            recorder.close()
+            recorder.close(failed=True)
             raise
         return _RecordedConnection(connection, recorder)
 
@@ -354,6 +371,15 @@ def header_of(model: RealtimeModel, *, recorded_at: str | None = None) -> Header
         options={name: getattr(model, name) for name in OPTIONS if hasattr(model, name)},
         recorded_at=recorded_at,
     )
+
+
+def _clear(folder: Path) -> None:
+    """Remove the files of a cassette."""
+    for name in (
+        FILE_NAME,
+        *(f"{side}.{ending}" for side in ("sent", "received") for ending in ("flac", "pcm", "raw")),
+    ):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _both(first: Tap, second: Tap | None) -> Tap:

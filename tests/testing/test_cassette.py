@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from realtime.model.base import Address, AudioAppend, ItemCreate, ResponseCreate
 from realtime.model.choose import open_model
 from realtime.model.wire import Link, Receiver, WireLimits, dial_websocket
 from realtime.testing import clock
-from realtime.testing.cassette_record import RecordingModel
+from realtime.testing.cassette import read_cassette
+from realtime.testing.cassette_record import CassetteRecorder, RecordingModel
 from realtime.testing.cassette_replay import CassetteDrift, RecordedModel, recorded_model
 from tests.model.providers import FAKES, KEY, LIMITS, Fake, Talk
 from tests.testing.cassettes import HANDLE, SETTINGS, SPEECH_MS, client, record, run, text, timeless, tone
@@ -286,3 +288,40 @@ def test_each_session_has_a_cassette_of_its_own(tmp_path: Path) -> None:
         model = recorded_model(tmp_path / name)
         clock.run(run(OPENAI, model, lambda made: asyncio.sleep(0)))
         model.check()
+
+
+def test_a_recording_that_fails_leaves_the_cassette_that_was_there(cassettes: Any, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(cassettes["openai"][0], tmp_path / "cassette"))
+    (folder / "notes.txt").write_text("mine")
+
+    async def dial(address: Address, receiver: Receiver, limits: WireLimits) -> Link:
+        raise ProviderError("no network", code="connect_failed")
+
+    async def in_vain() -> None:
+        async with OPENAI.service() as listening:
+            await run(OPENAI, RecordingModel(OPENAI.model(listening, dial=dial), folder))
+
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(ProviderError):
+        asyncio.run(in_vain())
+    assert [path.name for path in tmp_path.iterdir()] == ["cassette"]
+    recorder = CassetteRecorder(folder, read_cassette(folder).header, now=lambda: 0.0)
+    recorder.frame("sent", "{}")
+    assert len(read_cassette(tmp_path / "cassette.recording").lines) == 2, "it could be read if it was killed now"
+    recorder.close(failed=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["cassette"]
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_recording_that_is_complete_takes_the_place_of_the_one_before(cassettes: Any, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(cassettes["gemini"][0], tmp_path / "cassette"))
+    (folder / "notes.txt").write_text("mine")
+    (tmp_path / "cassette.recording").mkdir()
+    (tmp_path / "cassette.recording" / "sent.raw").write_bytes(b"of one that was killed")
+    recorded = asyncio.run(record(OPENAI, folder))
+    assert [path.name for path in tmp_path.iterdir()] == ["cassette"]
+    names = ["cassette.jsonl", "notes.txt", "received.flac", "sent.flac"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    model = recorded_model(folder, limits=LIMITS)
+    assert timeless(replay(OPENAI, model)) == timeless(recorded)
+    model.check()
