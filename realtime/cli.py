@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import typer
 from fastapi import FastAPI
@@ -96,6 +97,10 @@ def serve(
             "matches decides.",
         ),
     ] = None,
+    room: Annotated[
+        str | None,
+        typer.Option(metavar="demo | app.py:make_room", help="Open a room: several people and agents in one talk."),
+    ] = None,
     front: Annotated[
         str | None,
         typer.Option(
@@ -160,7 +165,7 @@ def serve(
         cases_to=str(cases) if cases is not None else None,
         fronts=fronts_for(front, guarded=token is not None or serving.is_loopback(host)),
     )
-    plan = Plan(target=target, model=model, settings=settings, log_level=log_level)
+    plan = Plan(target=target, model=model, room=room, settings=settings, log_level=log_level)
     files = tls_files(tls, tls_key)
     folder = reload_folder(target) if reload else None
     if folder is not None:
@@ -171,7 +176,7 @@ def serve(
     bound = serving.open_socket(host, port, strict=strict_port, say=out.print)
     address = serving.address_of(bound, host, tls=files is not None, token=token)
     with bound:
-        serving.run(config, bound, say=out.print, on_started=lambda: announce(address))
+        serving.run(config, bound, say=out.print, on_started=lambda: announce(address, room))
 
 
 def app_of_environment() -> FastAPI:
@@ -350,8 +355,12 @@ def store_url(url: str | None) -> str | None:
     return url
 
 
-def announce(address: str) -> None:
-    """The one address to open, alone on its line."""
+def announce(address: str, room: str | None = None) -> None:
+    """The one address to open, alone on its line; that of the room, where one was asked for."""
+    if room is not None:
+        parts = urlsplit(address)
+        query = "&".join(filter(None, (f"room={planning.room_name(room)}", parts.query)))
+        address = parts._replace(path="/room.html", query=query).geturl()
     out.print("Talk to it at:")
     out.print(address, style="bold", markup=False)
     out.print("Ctrl+C ends it.", style="dim")

@@ -35,6 +35,9 @@ TOOLS = {
     "chromium": (("chromium", "chromium-browser", "google-chrome", "chrome"), "chromium", "the browser tests"),
     "espeak-ng": (("espeak-ng",), "espeak-ng", "the tests of the last-resort voice"),
 }
+# All tests: first those that share the cores, then the browsers, which play sound in real time.
+WORKERS = str(min(8, os.cpu_count() or 1))
+TEST_RUNS = [["-n", WORKERS, "--dist", "loadfile", "--ignore", "tests/web"], ["tests/web"]]
 MAC_CHROMES = ("Chromium.app/Contents/MacOS/Chromium", "Google Chrome.app/Contents/MacOS/Google Chrome")
 BREW = {"chromium": "brew install --cask google-chrome", "espeak-ng": "brew install espeak-ng"}
 WINGET = {"chromium": "winget install Google.Chrome", "espeak-ng": "winget install eSpeak-NG.eSpeak-NG"}
@@ -329,8 +332,10 @@ def test(args: list[str]) -> int:
     step("pytest")
     if failed:
         say("failed before pytest: " + ", ".join(failed))
-    pytest = [str(venv_python()), "-m", "pytest", *args]
-    code = subprocess.run(pytest, cwd=str(ROOT), env=tool_env(), check=False).returncode
+    code = 0
+    for words in [args] if args else TEST_RUNS:
+        pytest = [str(venv_python()), "-m", "pytest", *words]
+        code = subprocess.run(pytest, cwd=str(ROOT), env=tool_env(), check=False).returncode or code
     if failed:
         print("make test failed in: " + ", ".join(failed), file=sys.stderr)
     return code or (1 if failed else 0)

@@ -17,6 +17,7 @@ import realtime
 from realtime.server.fronts import front_routers
 from realtime.server.gate import COOKIE, Gate
 from realtime.server.history import Cases
+from realtime.server.rooms import Rooms
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent
@@ -70,6 +71,7 @@ def create_app(
     offer: Callable[[], Awaitable[ModelOffer]] | None = None,
     page_providers: Mapping[str, str] | None = None,
     cases: Cases | None = None,
+    rooms: Rooms | None = None,
     is_ready: Callable[[], bool] = lambda: True,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
@@ -77,12 +79,12 @@ def create_app(
     the fronts of `settings.fronts` (`realtime.server.fronts`).
 
     `info` is what `/api/info` tells; without it, the model of the latest call. `offer` is what `/api/models` tells;
-    without it, that there is nothing to choose. `page_providers` and `cases` go to `voice_router`. `is_ready` is asked
-    by `/readyz`. `lifespan` is FastAPI's. `app.state.calls` are the calls, `app.state.settings` the settings.
+    without it, that there is nothing to choose. `page_providers`, `cases` and `rooms` go to `voice_router`.
+    `is_ready` is asked by `/readyz`. `lifespan` is FastAPI's. `app.state.calls` are the calls, `app.state.settings` the settings.
     """
     settings = settings or ServerSettings()
     gate = Gate(settings)
-    router = voice_router(make_agent, settings=settings, page_providers=page_providers, cases=cases)
+    router = voice_router(make_agent, settings=settings, page_providers=page_providers, cases=cases, rooms=rooms)
     calls = router.calls
     app = FastAPI(
         title="realtime",

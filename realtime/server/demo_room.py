@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import AsyncGenerator
@@ -19,6 +20,7 @@ from realtime.model.local.names import own_name
 from realtime.model.local.responder import Prompt, Reply, ReplyText
 from realtime.model.local.skills import make_skills
 from realtime.pipeline import ChatRoom
+from realtime.server.doctor import WHISPER_FOLDER
 from realtime.tool import Toolkit
 
 NAME = "demo"
@@ -41,7 +43,12 @@ def demo_room(*, engine: SpeechEngine | None = None) -> ChatRoom:
 def demo_agent(name: str, *, engine: SpeechEngine | None = None) -> RealtimeAgent:
     """An agent of the embedded model that knows the time and the date and works out sums. Its mind is the chat endpoint
     that the environment names, else `Roommate`."""
-    model = LocalRealtimeModel(VOICES.get(name), responder=responder_from_environment() or Roommate(), engine=engine)
+    model = LocalRealtimeModel(
+        VOICES.get(name),
+        responder=responder_from_environment() or Roommate(),
+        whisper_dir=os.environ.get(WHISPER_FOLDER) or None,
+        engine=engine,
+    )
     prompt = f"Your name is {name}. You are a friendly voice assistant. Answer in one or two short sentences."
     return RealtimeAgent(name, prompt, model, toolkit=Toolkit(make_skills(time.time)))
 

@@ -8,8 +8,10 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import msgspec
 from fastapi import FastAPI
@@ -18,11 +20,15 @@ from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
 from realtime.model.choose import SERVICES, open_model
 from realtime.model.local.connection import LocalRealtimeModel
+from realtime.pipeline import ChatRoom
 from realtime.server.app import create_app
 from realtime.server.builtin import House
+from realtime.server.demo_room import NAME as DEMO
+from realtime.server.demo_room import VOICES, demo_agent, demo_room
 from realtime.server.doctor import WHISPER_FOLDER
 from realtime.server.history import Cases
 from realtime.server.models import Models, page_providers
+from realtime.server.rooms import Rooms
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent
 
@@ -37,6 +43,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """`app.py:make_agent` or `package.module:make_agent`; null: the built-in agent with `model`."""
     model: str | None = None
     """The built-in agent's default; null: see `realtime.server.models.Models`."""
+    room: str | None = None
+    """The room for whoever asks for one that is not there: `demo`, or `app.py:make_room`; null: none is made."""
     settings: ServerSettings = msgspec.field(default_factory=ServerSettings)
     log_level: str = "warning"
 
@@ -61,7 +69,8 @@ def app_of(
     """
     cases = make_cases(plan.settings) if make_cases is not None else None
     if plan.target is not None:
-        return create_app(load_make_agent(plan.target), plan.settings, cases=cases)
+        make_agent = load_make_agent(plan.target)
+        return create_app(make_agent, plan.settings, cases=cases, rooms=_rooms(plan, None))
     models = Models(plan.settings.routes, plan.model, opener=_open_model)
     _say_what_goes_out(models, plan, say)
     house = House(models, say)
@@ -72,8 +81,27 @@ def app_of(
         offer=house.offer,
         page_providers=page_providers(stand_in=models.default),
         cases=cases,
+        rooms=_rooms(plan, models),
         is_ready=lambda: house.ready,
         lifespan=house.lifespan,
+    )
+
+
+def room_name(room: str) -> str:
+    """Under which id the room of `--room` is found."""
+    return DEMO if room == DEMO else "room"
+
+
+def _rooms(plan: Plan, models: Models | None) -> Rooms:
+    """The rooms of the server: the demo room by its name, and the one that was asked for by any."""
+    templates: dict[str, Callable[[], ChatRoom]] = {DEMO: demo_room}
+    if plan.room is not None and plan.room != DEMO:
+        templates[room_name(plan.room)] = load_function(plan.room, "make_room")
+    return Rooms(
+        templates,
+        default=room_name(plan.room) if plan.room is not None else None,
+        agents={name: partial(demo_agent, name) for name in VOICES},
+        choose_model=models.choose if models is not None else None,
     )
 
 
@@ -115,18 +143,24 @@ def reload_folder(target: str | None) -> Path:
 
 
 def load_make_agent(target: str) -> MakeAgent:
-    """The function that `path/to/file.py:name` or `package.module:name` means; a file's name defaults to `make_agent`.
+    """The function that makes agents; see `load_function`."""
+    make_agent: MakeAgent = load_function(target, "make_agent")
+    return make_agent
+
+
+def load_function(target: str, default: str) -> Callable[..., Any]:
+    """The function that `path/to/file.py:name` or `package.module:name` means; without a name, `default`.
 
     Raises UsageError where it cannot be had; an exception in the file itself comes through as it is.
     """
-    place, _, name = target.rpartition(":") if ":" in target[2:] else (target, "", "make_agent")
+    place, _, name = target.rpartition(":") if ":" in target[2:] else (target, "", default)
     module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
     made = getattr(module, name, None)
     if not callable(made):
         there = ", ".join(sorted(key for key, value in vars(module).items() if callable(value) and key[0] != "_"))
         raise UsageError(f"{place} has no function {name!r}; it has: {there or 'none'}", code="no_make_agent")
-    function: Callable[..., object] = made
-    return function  # type: ignore[return-value]
+    function: Callable[..., Any] = made
+    return function
 
 
 def _load_file(path: Path) -> ModuleType:

@@ -20,6 +20,8 @@ from realtime.server.gate import Gate
 from realtime.server.history import Cases, history_router
 from realtime.server.models import page_providers as providers_with_key
 from realtime.server.recordings import Recordings
+from realtime.server.rooms import Rooms
+from realtime.server.rooms_router import rooms_router
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
 from realtime.session import error_event
@@ -42,6 +44,7 @@ def voice_router(
     dependencies: Sequence[params.Depends] | None = None,
     page_providers: Mapping[str, str] | None = None,
     cases: Cases | None = None,
+    rooms: Rooms | None = None,
 ) -> VoiceRouter:
     """A router with the WebSocket `{prefix}/ws/{user_id}/{session_id}`, the calls as HTTP tells them
     (`realtime.server.history`), and what the pages of AgentScope 1.x ask before they connect:
@@ -50,7 +53,8 @@ def voice_router(
     `make_agent` makes the agent of each call (see `MakeAgent`). `dependencies` run before the socket is accepted; one
     that raises `WebSocketException` or `HTTPException` refuses it. `page_providers` are the providers that those pages
     may choose and what `config.model_provider` then says; null: those whose key is set, under their own names. `cases`
-    makes test cases of calls; null: nobody does. When the application stops, its calls are ended.
+    makes test cases of calls; null: nobody does. `rooms` are the rooms at
+    `{prefix}/rooms/{room_id}/ws`; null: there are none. When the application stops, its calls are ended.
     """
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
@@ -117,4 +121,6 @@ def voice_router(
         return JSONResponse({name: name in offered for name in SERVICES})
 
     router.include_router(history_router(calls, gate, settings, cases))
+    if rooms is not None:
+        router.include_router(rooms_router(rooms, gate=gate, calls=calls, settings=settings, page_providers=offered))
     return router
