@@ -221,6 +221,30 @@ async def test_the_settings_of_whoever_comes_first_are_not_those_of_the_agents()
         assert [one["voice"] for one in hosted.describe()["agents"]] == [None, None]
 
 
+async def test_whoever_loses_the_socket_comes_back_as_the_same_and_misses_nothing() -> None:
+    settings = ServerSettings(drain_s=0)
+    async with hosting(rooms_of(), settings) as place, place.client("/rooms/tea/ws?name=Ben") as ben:
+        await come_in(ben)
+        async with place.client("/rooms/tea/ws?name=Ann") as ann:
+            await ann.send(create())
+            token = (await ann.until("server_session_created"))["resume_token"]
+            me = (await ann.until("server_room_joined"))["participant_id"]
+            for _ in range(3):
+                last = await ann.until("server_room_joined")
+            ann.connection.transport.abort()
+        await ben.send(say("Where is Ann?"))
+        await until_said(ben, "Ada", "Ada here.")
+        async with place.client("/rooms/tea/ws?name=Ann") as again:
+            await again.send({"type": "client_session_resume", "token": token, "last_seq": last["seq"]})
+            await again.until("server_session_resumed")
+            await until_said(again, "Ben", "Where is Ann?")
+            await until_said(again, "Ada", "Ada here.")
+            _, room = await ask(place, "GET", "/api/rooms/tea")
+            assert participants(room)["Ann"] == me
+            assert [one["name"] for one in room["participants"]] == ["Ada", "Bob", "Ben", "Ann"]
+            assert "server_room_left" not in ben.types
+
+
 async def test_pages_of_agentscope_may_come_in_too() -> None:
     async with hosting(rooms_of()) as place, place.client("/rooms/tea/ws?name=Ann", subprotocols=()) as ann:
         await ann.send(create(agent_name="Friday", model_provider="dashscope"))
