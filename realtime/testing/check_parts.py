@@ -42,6 +42,23 @@ def heard_words(speech: Speech, before: str, heard_ms: float, within_ms: float) 
     return fewest[: len(before)], most[: len(before)]
 
 
+def same_in_log(run: Run, speech: Speech, *places_ms: float) -> None:
+    """The conversation holds of the item what the log says, and that is how the words begin that were made of it."""
+    kept = _spaced(speech.text if speech.kept is None else speech.kept)
+    if kept != _spaced(speech.text):
+        finding = f'The conversation holds "{shortened(kept)}" of an answer, but the log "{shortened(speech.text)}"'
+        run.fail(f"{finding}.", *places_ms)
+    if not _spaced(speech.words.text).startswith(kept):
+        finding = (
+            f'The conversation holds "{shortened(kept)}", which is not how "{shortened(speech.words.text)}" begins'
+        )
+        run.fail(f"{finding}.", *places_ms)
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
 class HeardByAgent(Fluent):
     """What the agent understood of what was said, against what the recordings say (`Spoken.text`)."""
 
@@ -227,6 +244,7 @@ class BargeInCheck(Fluent):
         """
         self._run.must_know_ears("what was heard of the answer")
         for item in self.barge_in.items:
+            same_in_log(self._run, item.speech, self.barge_in.flush_ms)
             self._check_cut(item, within_ms)
         return self
 

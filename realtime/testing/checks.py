@@ -26,6 +26,7 @@ from realtime.testing.check_parts import (
     Latency,
     ToolCalls,
     heard_words,
+    same_in_log,
 )
 from realtime.testing.failing import CheckFailed, Fluent, counted
 from realtime.testing.reading import BY_VOICE, Reading
@@ -293,7 +294,9 @@ class Run(Fluent):
         return min((ms for ms in marks if ms >= flush.flush_ms), default=float(flush.flush_ms))
 
     def transcript_equals_heard(self, *, within_ms: float = WORD_TOLERANCE_MS) -> Run:
-        """Every spoken item of the conversation holds the words that reached the ear: no more, and no fewer.
+        """Every spoken item of the conversation holds the words that reached the ear: no more, no fewer, no others.
+
+        Where the record has the conversation's items, these are looked at, and that the log says the same.
 
         `within_ms` is how exactly it is known when a word is said. What was still to be heard when the call ended, or
         when the last user left, is not held against it; nor is an answer that was undone since the user's turn had
@@ -305,9 +308,10 @@ class Run(Fluent):
         for speech in self.speeches:
             if speech.written or self.reading.is_out_of_band(speech) or not speech.words.audio_ms:
                 continue
+            ends_ms = [one.from_ms + one.ms for one in speech.played]
+            same_in_log(self, speech, *ends_ms[-1:])
             if speech.withdrawn and speech.item_id in undone:
                 continue
-            ends_ms = [one.from_ms + one.ms for one in speech.played]
             over = speech.gone_seq == 0 and (not ends_ms or max(ends_ms) >= last_ms)
             if over and speech.heard_ms < speech.words.audio_ms and self.record.duration_ms - last_ms < within_ms:
                 continue

@@ -156,6 +156,9 @@ class Reading:
                 speech = self._speech(entry.item_id, entry.response_id, entry)
                 if speech.cut_text is None and entry.transcript.startswith(speech.words.text):
                     speech.words.add_text(entry.transcript[len(speech.words.text) :])
+                elif speech.cut_text is None and speech.words.text.startswith(entry.transcript):
+                    # An answer that broke off: its words ran ahead of its sound.
+                    speech.cut_text = entry.transcript
             case s.AgentResponseTextDoneEvent():
                 speech = self._speech(entry.item_id, entry.response_id, entry)
                 speech.written = True
@@ -253,13 +256,19 @@ class Reading:
             call.state, call.output = result.state, result.output_text()
 
     def _settle_items(self, items: Iterable[Item]) -> None:
-        """A log that has lost its beginning still has the words at the end."""
+        """What the conversation holds. A log that has lost its beginning still has the words at the end."""
+        if self.record.items:
+            for speech in self.speeches:
+                speech.kept = ""
         for item in items:
             if item.id in self._turns and not self._turns[item.id].transcript:
                 self._turns[item.id].transcript = item.text
             speech = self._speeches.get(item.id)
-            if speech is not None and not speech.words.text and item.text:
-                speech.words.add_text(item.text)
+            if speech is not None:
+                # What is still being said has no words in the conversation yet.
+                speech.kept = item.text if item.status != "in_progress" else None
+                if not speech.words.text and item.text:
+                    speech.words.add_text(item.text)
 
     # -- voices and ears -------------------------------------------------------------------------------------------
 
@@ -327,7 +336,8 @@ class Reading:
                 outcome = "withdrawn" if speech.withdrawn else "cut"
             elif speech.written or not self.record.played or speech.heard_ms >= audio_ms - 1:
                 continue
-            cuts.append(CutItem(speech, before, speech.text, audio_ms, speech.heard_ms, outcome))
+            after = speech.text if speech.kept is None else speech.kept
+            cuts.append(CutItem(speech, before, after, audio_ms, speech.heard_ms, outcome))
         return BargeIn(
             number=number,
             reason=flush.reason,

@@ -107,6 +107,8 @@ class Speech:
     """It left the conversation."""
     gone_seq: int = 0
     """Where in the log it was cut or withdrawn."""
+    kept: str | None = None
+    """What the conversation holds of it at the end, empty where it is not in it; None where that is not known."""
     played: list[Played] = field(default_factory=list)
 
     @property
@@ -130,7 +132,7 @@ class CutItem:
     before: str
     """The words that had been made of it."""
     after: str
-    """The words that the conversation keeps."""
+    """The words that the conversation keeps: those of its item, or of the log where no items are known."""
     audio_ms: float
     """The sound that had been made of it."""
     heard_ms: float

@@ -324,6 +324,52 @@ class TestInterruptions:
             '"Your order number A-17 left our house on Monday", heard'
         )
 
+    @pytest.mark.parametrize(
+        ("kept", "finding"),
+        [
+            ("Your order number", ""),
+            (
+                "Your order number A-17 left our house on Monday",
+                'The conversation holds "Your order number A-17 left our house on Monday" of an answer, '
+                'but the log "Your order number".',
+            ),
+            (None, 'The conversation holds "" of an answer, but the log "Your order number".'),
+        ],
+    )
+    def test_the_conversation_is_looked_at_and_not_only_what_the_log_says(self, kept: str | None, finding: str) -> None:
+        texts = {"item_r2": kept, "item_r4": "It is cancelled"}
+        items = tuple(
+            Item(id=name, role="assistant", content=(ContentPart(type="audio", transcript=text),))
+            for name, text in texts.items()
+            if text is not None
+        )
+        run = support_call().run(items=items)
+        for check in (run.barge_in(1).transcript_cut_at_heard_word, run.transcript_equals_heard):
+            if finding:
+                assert failure(check).finding == finding
+            else:
+                check()
+
+    def test_what_is_still_being_said_need_not_be_in_the_conversation(self) -> None:
+        call = Hand()
+        call.answers(1_000, "Good morning", response="r1", length_ms=1_000)
+        said = Item(id="item_r1", role="assistant", status="in_progress", content=(ContentPart(type="audio"),))
+        call.run(items=(said,)).transcript_equals_heard()
+
+    def test_words_that_ran_ahead_of_an_answer_that_broke_off_are_not_kept(self) -> None:
+        call = Hand()
+        call.answers(1_000, "Good morning to you", response="r1", length_ms=2_000, heard_ms=1_000)
+        done = s.AgentResponseAudioTranscriptDoneEvent(transcript="Good morning", item_id="item_r1", response_id="r1")
+        call.put(1_601, done)
+        said = Item(id="item_r1", role="assistant", content=(ContentPart(type="audio", transcript="Good morning"),))
+        call.run(items=(said,)).transcript_equals_heard().agent_did_not_say("to you")
+
+    def test_other_words_of_the_same_length_were_not_heard(self) -> None:
+        call = support_call()
+        call.events = [one for one in call.events if not isinstance(one[1], s.AgentItemTruncatedEvent)]
+        call.cut(7_081, "r2", "Your odour nombre", 3_130)
+        assert "which is not how" in failure(call.run().transcript_equals_heard).finding
+
     def test_what_was_heard_has_to_be_known(self) -> None:
         found = failure(support_call().run(played=()).transcript_equals_heard)
         assert found.finding == ("It is not known what was heard: this record does not say what was played.")
