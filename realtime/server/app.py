@@ -80,7 +80,8 @@ def create_app(
 
     `info` is what `/api/info` tells; without it, the model of the latest call. `offer` is what `/api/models` tells;
     without it, that there is nothing to choose. `page_providers`, `cases` and `rooms` go to `voice_router`.
-    `is_ready` is asked by `/readyz`. `lifespan` is FastAPI's. `app.state.calls` are the calls, `app.state.settings` the settings.
+    `is_ready` is asked by `/readyz`. `lifespan` is FastAPI's. `app.state.calls` are the calls, `app.state.settings` the
+    settings.
     """
     settings = settings or ServerSettings()
     gate = Gate(settings)
