@@ -271,14 +271,17 @@ class Run(Fluent):
         return bool(words) and not (len(words.split()) >= ECHO_WORDS and words in saying)
 
     def nothing_after_flush(self, *, grace_ms: float = FLUSH_GRACE_MS) -> Run:
-        """Once a page was told to be silent, nothing of what it was to drop reached the ear, nor was any of it sent."""
+        """Once a page was told to be silent, nothing of what it was to drop reached the ear, nor was any of it sent.
+
+        That is also what an answer asked for before goes on to say in a new item.
+        """
         if self.record.late_samples:
             places = [one.flush_ms for one in self.reading.flushes]
             finding = f"{counted(self.record.late_samples, 'sample')} of speech came to a page after its flush."
             self.fail(finding, *places)
         for flush in self.reading.flushes:
             for speech in self.reading.speeches:
-                if not 0 < speech.first_seq < flush.seq or self.reading.is_out_of_band(speech):
+                if not self.reading.asked_before(speech, flush.seq) or self.reading.is_out_of_band(speech):
                     continue
                 for one in speech.played:
                     limit_ms = self._silent_from(flush, one.who) + grace_ms

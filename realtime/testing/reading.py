@@ -77,6 +77,12 @@ class Reading:
         """The response that the item is part of, where the log tells."""
         return self._responses.get(speech.response_id)
 
+    def asked_before(self, speech: Speech, seq: int) -> bool:
+        """Whether the item, or the response that it came to be part of, was there before this place in the log."""
+        response = self.response_of(speech)
+        first_seq = speech.first_seq if response is None else min(speech.first_seq, response.created_seq)
+        return 0 < first_seq < seq
+
     def is_out_of_band(self, speech: Speech) -> bool:
         """Whether it was said outside the conversation: interruptions do not concern it."""
         response = self.response_of(speech)
@@ -324,7 +330,7 @@ class Reading:
         ends = [
             one.from_ms + one.ms
             for speech in self.speeches
-            if 0 < speech.first_seq < flush.seq and flush.item_id in (None, speech.item_id)
+            if self.asked_before(speech, flush.seq) and flush.item_id in (None, speech.item_id)
             for one in speech.played
         ]
         last_ms = max(ends, default=0.0)

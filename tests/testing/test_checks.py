@@ -12,7 +12,7 @@ from realtime.event.base import ContentPart, Item
 from realtime.message import ToolCallBlock
 from realtime.testing.checks import CheckFailed, Run
 from realtime.testing.record import CallRecord, Lane, Mark, Played, Spoken
-from tests.testing.hand_made import Hand, any_record, support_call
+from tests.testing.hand_made import FORMAT, Hand, any_record, support_call
 
 
 def failure(check: Callable[[], object]) -> CheckFailed:
@@ -273,6 +273,17 @@ class TestInterruptions:
         found = failure(call.run().nothing_after_flush)
         assert found.finding == "Ann heard the answer 290 ms longer than allowed, until 7.48 s."
         call.run().nothing_after_flush(grace_ms=390)
+
+    def test_a_new_item_of_the_flushed_answer_is_sound_after_the_flush(self) -> None:
+        call = support_call()
+        where = {"response_id": "r2", "item_id": "item_r2b", "agent_name": "Friday"}
+        sound = s.AgentResponseAudioDeltaEvent(delta=bytes(48 * 600), format=FORMAT, **where)
+        call.put(7_200, s.AgentResponseAudioTranscriptDeltaEvent(delta="and on", **where), sound)
+        call.played.append(Played("Ann", "item_r2b", 0, 7_300, 600))
+        assert failure(call.run().nothing_after_flush).finding == (
+            "Ann heard the answer 720 ms longer than allowed, until 7.90 s."
+        )
+        assert "silent 900 ms after it began" in failure(lambda: call.run().barge_in(1).silence_within(ms=250)).finding
 
     def test_speech_sent_after_the_flush(self) -> None:
         call = support_call()
