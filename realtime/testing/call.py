@@ -224,6 +224,8 @@ class _Stage:
                 raise self._failure
             made = agent
             made.model = self._model_for(made.name, made.model)
+        if isinstance(made.model, RecordedModel) and made.model not in self._replays:
+            self._replays.append(made.model)
         self._listen_to(made)
         toolkit = TestToolkit(made.toolkit, self._tools, self._case.tools, self._folder / CASE_FILE)
         self._toolkits.append(toolkit)
@@ -232,17 +234,13 @@ class _Stage:
 
     def _model_for(self, name: str, own: RealtimeModel | None) -> RealtimeModel:
         if isinstance(self._model, RealtimeModel):
-            if isinstance(self._model, RecordedModel) and self._model not in self._replays:
-                self._replays.append(self._model)
             return self._model
         stand_in = self._case.models.get(name) or self._case.models.get("*")
         if stand_in is not None and (self._model == "case" or own is None):
             return stand_in.model(self._folder)
         cassette = self._folder / CASSETTE_FOLDER
         if (cassette / CASSETTE_FILE).is_file() and (self._model == "case" or own is None):
-            replay = recorded_model(cassette)
-            self._replays.append(replay)
-            return replay
+            return recorded_model(cassette)
         if own is None:
             self._failure = CaseError(
                 self._folder / CASE_FILE, "there is no model", "Give an agent, or models in the case.", place="models"

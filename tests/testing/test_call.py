@@ -95,10 +95,14 @@ def test_without_any_model_the_remedy_is_told() -> None:
         run(list(ASK))
 
 
-def test_a_given_cassette_that_is_not_followed_to_its_end_fails() -> None:
+@pytest.mark.parametrize("whose", ["given", "the agent's own"])
+def test_a_cassette_that_is_not_followed_to_its_end_fails(whose: str) -> None:
     model = recorded_model(ROOT / "fixtures" / "cassettes" / "openai")
+    options: dict[str, object] = {"agent": an_agent, "model": model}
+    if whose != "given":
+        options = {"agent": lambda: RealtimeAgent("Robin", "", model)}
     with pytest.raises(CassetteDrift) as drifted:
-        run([Silence(200)], agent=an_agent, model=model)
+        run([Silence(200)], **options)
     assert isinstance(drifted.value.record, CallRecord)
 
 
