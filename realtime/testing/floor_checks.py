@@ -118,6 +118,9 @@ class RoomRun(Run):
         for turn in self.reading.turns:
             limit_ms, end_ms = turn.from_ms + within_ms, max(turn.to_ms, turn.from_ms + within_ms + SAMPLE_MS)
             for played, who in self._audible():
+                speech = self.reading.speech(played.item_id)
+                if turn.typed and speech is not None and speech.first_seq > turn.first_seq:
+                    continue  # It is the answer.
                 until_ms = min(played.from_ms + played.ms, end_ms)
                 if until_ms - max(played.from_ms, limit_ms) > SAMPLE_MS / 2:
                     finding = f"{turn.who} spoke at {turn.from_ms / 1000:.2f} s, and {who} was still to be heard by "

@@ -192,7 +192,7 @@ class Human:
     def name(self) -> str:
         return self.seat.name
 
-    def type(self, text: str) -> None:
+    def write(self, text: str) -> None:
         self.call.receive(c.ClientTextAppendEvent(text=text))
 
     def begin(self, text: str) -> None:

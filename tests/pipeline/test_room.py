@@ -92,7 +92,7 @@ async def test_an_answer_reaches_the_other_models_as_sound_at_their_rate() -> No
     alice, bob = Mind("Hello, I am Alice."), Mind("I am Bob.")
     async with house(agent("Alice", alice), agent("Bob", bob), max_agent_turns=2) as home:
         anna = await home.come("Anna")
-        anna.type("Hello everyone!")
+        anna.write("Hello everyone!")
         await home.quiet()
         at_24k = b"".join(one.delta for one in anna.of(s.AgentResponseAudioDeltaEvent) if one.agent_name == "Alice")
         assert len(at_24k) == seconds("Hello, I am Alice.") * 24_000 * 2
@@ -107,7 +107,7 @@ async def test_an_answer_reaches_the_other_models_as_a_line_where_they_listen_as
     alice, bob = Mind("Bob, what do you think?"), Mind("I agree.")
     async with house(agent("Alice", alice), agent("Bob", bob), floor=addressed) as home:
         anna = await home.come("Anna")
-        anna.type("Alice, hello!")
+        anna.write("Alice, hello!")
         await home.quiet()
         assert bob.read == ["[Anna]: Alice, hello!", "[Alice]: Bob, what do you think?"]
         assert alice.read == ["[Anna]: Alice, hello!", "[Bob]: I agree."]
@@ -120,7 +120,7 @@ async def test_how_an_agent_listens_is_chosen_for_each() -> None:
     agents = [agent("Alice", alice), agent("Bob", bob), agent("Carl", carl)]
     async with house(*agents, listens={"bob": "text"}, max_agent_turns=1) as home:
         anna = await home.come("Anna")
-        anna.type("Hello everyone!")
+        anna.write("Hello everyone!")
         await home.quiet()
         assert bob.read == ["[Anna]: Hello everyone!", "[Alice]: Hello, I am Alice."]
         assert bob.heard == b""
@@ -152,11 +152,11 @@ async def test_the_agents_do_not_answer_each_other_for_ever() -> None:
     """ROOM-11: under broadcast agents answer agents; after `max_agent_turns` a human has to speak."""
     async with house(agent("Alice", Mind("One.")), agent("Bob", Mind("Two.")), floor=broadcast) as home:
         anna = await home.come("Anna")
-        anna.type("Hello everyone!")
+        anna.write("Hello everyone!")
         await home.quiet()
         assert home.speakers() == ["Alice", "Bob", "Alice", "Bob"]
         assert home.of(s.ServerRoomFloorEvent)[-1].participant_id is None
-        anna.type("Go on.")
+        anna.write("Go on.")
         await home.quiet()
         assert home.speakers() == ["Alice", "Bob"] * 4
 
@@ -165,7 +165,7 @@ async def test_no_two_agents_speak_at_once() -> None:
     """ROOM-11: the next begins when the one before was heard to its end."""
     async with house(agent("Alice", Mind("Hello, I am Alice.")), agent("Bob", Mind("I am Bob."))) as home:
         anna = await home.come("Anna")
-        anna.type("Hello everyone!")
+        anna.write("Hello everyone!")
         await home.quiet()
         floors = [(one.ts_ms, name) for one, name in zip(home.of(s.ServerRoomFloorEvent), home.floors(), strict=True)]
         for (from_ms, name), (to_ms, _) in pairwise(floors):
@@ -180,9 +180,9 @@ async def test_the_events_of_several_replies_can_be_told_apart() -> None:
         agent("Alice", Mind("Hello, I am Alice.", "And I go on.")), agent("Bob", Mind("I am Bob."))
     ) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
-        anna.type("Hello everyone!")
+        anna.write("Hello everyone!")
         await asyncio.sleep(0.3)
-        ben.type("Hello to you!")
+        ben.write("Hello to you!")
         await home.quiet()
         for human in (anna, ben):
             texts: dict[tuple[str, str], str] = {}
@@ -213,14 +213,14 @@ async def test_the_room_goes_on_without_an_agent_that_dies_and_with_it_when_it_i
         alice.die(refusals=2)
         left = anna.of(s.ServerRoomLeftEvent)[-1]
         assert (left.name, left.reason) == ("Alice", "away")
-        anna.type("Alice, are you there?")
+        anna.write("Alice, are you there?")
         await asyncio.sleep(0.9)
         assert home.speakers() == ["Bob"]
         await asyncio.sleep(10)
         joined = anna.of(s.ServerRoomJoinedEvent)[-1]
         assert (joined.participant_id, joined.name, alice.refused) == (left.participant_id, "Alice", 2)
         assert not anna.of(s.AgentEndedEvent)
-        anna.type("Alice, again?")
+        anna.write("Alice, again?")
         await home.quiet()
         assert home.speakers() == ["Bob", "Alice"]
         assert alice.read == ["[Anna]: Alice, again?"]
@@ -231,7 +231,7 @@ async def test_an_agent_that_dies_while_it_speaks_gives_the_floor_away() -> None
     alice, bob = Mind("This is a long story that never ends."), Mind("I am Bob.")
     async with house(agent("Alice", alice), agent("Bob", bob)) as home:
         anna = await home.come("Anna")
-        anna.type("Hello everyone!")
+        anna.write("Hello everyone!")
         await asyncio.sleep(0.5)
         assert home.speakers() == ["Alice"]
         alice.die(refusals=99)
@@ -265,7 +265,7 @@ async def test_whoever_comes_after_a_failed_beginning_finds_the_room_whole() -> 
         with pytest.raises(ProviderError):
             await home.come("Anna")
         ben = await home.come("Ben")
-        ben.type("Hello everyone!")
+        ben.write("Hello everyone!")
         await home.quiet()
         assert home.speakers() == ["Alice", "Bob", "Alice", "Bob"]
 

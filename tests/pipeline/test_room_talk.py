@@ -37,7 +37,7 @@ async def test_a_voice_stops_the_agent_at_the_word_that_was_heard() -> None:
     alice = Mind(STORY, "Yes, Anna?")
     async with two(alice, floor=addressed) as home:
         anna = await home.come("Anna")
-        anna.type("Alice, tell me a story.")
+        anna.write("Alice, tell me a story.")
         await asyncio.sleep(1.5)
         anna.begin("Stop, please.")
         assert home.floors()[-2:] == [None, "Anna"]
@@ -57,9 +57,9 @@ async def test_who_types_into_an_answer_is_heard_before_anybody_else_speaks() ->
     alice, bob = Mind(STORY), Mind("Here I am.")
     async with two(alice, bob, floor=broadcast, max_agent_turns=2) as home:
         anna = await home.come("Anna")
-        anna.type("Hello everyone!")
+        anna.write("Hello everyone!")
         await asyncio.sleep(1.0)
-        anna.type("Stop.")
+        anna.write("Stop.")
         assert home.floors()[-4:] == ["Alice", None, "Anna", "Alice"]
         await home.quiet()
         assert [name for name, _ in home.talk()] == ["Anna", "Alice", "Anna", "Alice", "Bob"]
@@ -68,7 +68,7 @@ async def test_who_types_into_an_answer_is_heard_before_anybody_else_speaks() ->
 async def test_a_stop_silences_the_room_until_somebody_speaks() -> None:
     async with two(Mind(STORY), floor=broadcast) as home:
         anna = await home.come("Anna")
-        anna.type("Hello everyone!")
+        anna.write("Hello everyone!")
         await asyncio.sleep(1.0)
         anna.call.receive(c.ClientResponseCancelEvent())
         assert home.room.floor is None
@@ -112,7 +112,7 @@ async def test_only_who_is_spoken_to_gets_the_sound() -> None:
     alice, bob = Mind(), Mind()
     async with two(alice, bob, floor=addressed) as home:
         anna = await home.come("Anna")
-        anna.type("Bob, hello.")
+        anna.write("Bob, hello.")
         await home.quiet()
         anna.say("How are you today?")
         await home.quiet()
@@ -130,7 +130,7 @@ async def test_two_humans_of_one_name_are_told_apart() -> None:
         first, second, third = [await home.come(name) for name in ("Anna", "anna", "Alice")]
         assert [one.name for one in (first, second, third)] == ["Anna", "anna 2", "Alice 2"]
         assert second.of(s.ServerRoomJoinedEvent)[0].name == "anna 2", "first of all everybody is told who they are"
-        second.type("Hello.")
+        second.write("Hello.")
         third.say("Hello to you.")
         await home.quiet()
         assert [name for name, _ in home.talk() if name not in ("Alice", "Bob")] == ["anna 2", "Alice 2"]
@@ -142,10 +142,10 @@ async def test_a_new_name_counts_from_now_on() -> None:
     async with two(bob=bob, floor=addressed) as home:
         anna = await home.come("Anna")
         home.room.rename(anna.id, "Annabel")
-        anna.type("Bob, hello.")
+        anna.write("Bob, hello.")
         await home.quiet()
         home.room.rename("bob", "Robert")
-        anna.type("Robert, again.")
+        anna.write("Robert, again.")
         await home.quiet()
         assert [name for name, _ in home.talk()] == ["Annabel", "Bob", "Annabel", "Robert"]
         assert bob.read[0] == "[Annabel]: Bob, hello."
@@ -185,13 +185,13 @@ async def test_a_muted_human_is_not_heard_and_holds_up_nobody() -> None:
 async def test_a_muted_agent_stops_and_gets_no_floor() -> None:
     async with two(Mind(STORY), floor=broadcast, max_agent_turns=2) as home:
         anna = await home.come("Anna")
-        anna.type("Hello everyone!")
+        anna.write("Hello everyone!")
         await asyncio.sleep(1.0)
         home.room.mute("alice")
         await home.quiet()
         assert home.speakers() == ["Alice", "Bob"]
         assert home.talk()[1][1] != STORY
-        anna.type("And now?")
+        anna.write("And now?")
         await home.quiet()
         assert home.speakers() == ["Alice", "Bob", "Bob"]
         home.room.mute("alice", False)
@@ -202,7 +202,7 @@ async def test_whoever_is_thrown_out_is_told_and_the_others_go_on() -> None:
     alice = Mind(STORY)
     async with two(alice, floor=broadcast, max_agent_turns=2) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
-        anna.type("Hello everyone!")
+        anna.write("Hello everyone!")
         await asyncio.sleep(1.0)
         await home.room.remove("alice")
         await home.room.remove(ben.id, "rude")
@@ -249,7 +249,7 @@ async def test_an_agent_may_come_later() -> None:
     async with two(floor=addressed) as home:
         anna = await home.come("Anna")
         await home.room.add(agent("Carl", carl))
-        anna.type("Carl, hello.")
+        anna.write("Carl, hello.")
         await home.quiet()
         assert home.speakers() == ["Carl"]
         with pytest.raises(ClientError, match="taken"):
@@ -265,7 +265,7 @@ async def test_whoever_comes_late_is_told_all_there_is() -> None:
     alice = Mind("I am Alice.")
     async with two(alice, floor=addressed) as home:
         anna = await home.come("Anna")
-        anna.type("Alice, hello.")
+        anna.write("Alice, hello.")
         await home.quiet()
         alice.die(refusals=99)
         anna.begin("I was about to say")
@@ -371,7 +371,7 @@ async def test_an_agent_that_calls_a_tool_for_ever_loses_the_floor() -> None:
         agent("Alice", alice, toolkit=Toolkit([look])), agent("Bob", bob), floor=broadcast, max_agent_turns=2
     ) as home:
         anna = await home.come("Anna")
-        anna.type("Hello everyone!")
+        anna.write("Hello everyone!")
         await home.quiet()
         assert home.speakers() == ["Alice", "Bob"]
         assert calls <= MAX_TOOL_ROUNDS
@@ -406,7 +406,7 @@ async def test_words_that_never_come_are_not_waited_for_for_ever() -> None:
     async with two(Mind("I am Alice.", react=deaf), Mind("I am Bob.", react=deaf), floor=round_robin) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         anna.say("Nobody writes this down.")
-        ben.type("Hello?")
+        ben.write("Hello?")
         await asyncio.sleep(TRANSCRIPT_S - 1)
         assert home.speakers() == []
         await home.quiet()
@@ -416,7 +416,7 @@ async def test_words_that_never_come_are_not_waited_for_for_ever() -> None:
 async def test_a_room_without_agents_is_a_place_to_talk() -> None:
     async with house() as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
-        anna.type("Is anybody here?")
+        anna.write("Is anybody here?")
         ben.say("Only I am here.")
         await home.quiet()
         assert home.talk()[0] == ("Anna", "Is anybody here?")
@@ -443,7 +443,7 @@ async def test_a_room_in_which_nobody_can_hear_says_so() -> None:
         anna = await home.come("Anna")
         anna.say("Hello to all of you.")
         assert anna.errors() == ["nobody_hears"]
-        anna.type("Then I write.")
+        anna.write("Then I write.")
         await home.quiet()
         assert home.talk() == [("Anna", ""), ("Anna", "Then I write."), ("Alice", "I am Alice.")]
 
@@ -458,7 +458,7 @@ async def test_a_policy_names_an_agent_by_name_or_id(chosen: str) -> None:
 
     async with two(floor=policy) as home:
         anna = await home.come("Anna")
-        anna.type("Hello.")
+        anna.write("Hello.")
         await home.quiet()
         assert home.speakers() == ["Bob"]
 
@@ -467,7 +467,7 @@ async def test_a_policy_names_an_agent_by_name_or_id(chosen: str) -> None:
 async def test_a_policy_that_names_no_agent_leaves_the_floor_to_nobody(chosen: str | None) -> None:
     async with two(floor=lambda _: chosen) as home:
         anna = await home.come("Anna")
-        anna.type("Hello.")
+        anna.write("Hello.")
         await home.quiet()
         assert home.speakers() == []
         assert home.of(s.ServerRoomFloorEvent)[-1].reason == "nobody"
@@ -483,12 +483,12 @@ async def test_a_policy_that_fails_is_told_and_the_room_goes_on() -> None:
 
     async with two(floor=policy, max_agent_turns=1) as home:
         anna = await home.come("Anna")
-        anna.type("Hello.")
+        anna.write("Hello.")
         (error,) = anna.of(s.AgentErrorEvent)
         assert error.code == "floor_policy_failed"
         assert "secret" not in error.message
         failing = False
-        anna.type("Hello?")
+        anna.write("Hello?")
         await home.quiet()
         assert home.speakers() == ["Bob"]
 
@@ -504,9 +504,9 @@ async def test_a_policy_may_take_its_time_and_a_human_is_faster() -> None:
 
     async with two(floor=policy, max_agent_turns=1) as home:
         anna = await home.come("Anna")
-        anna.type("Alice, hello.")
+        anna.write("Alice, hello.")
         await asyncio.sleep(1)
-        anna.type("No, the other one.")
+        anna.write("No, the other one.")
         await asyncio.sleep(1.5)
         assert home.speakers() == [], "the first answer came too late"
         await home.quiet()
@@ -523,7 +523,7 @@ async def test_a_policy_that_never_answers_leaves_nothing_behind() -> None:
         anna = await home.come("Anna")
         tasks = len(asyncio.all_tasks())
         for _ in range(50):
-            anna.type("Hello?")
+            anna.write("Hello?")
             await asyncio.sleep(0.1)
         assert len(asyncio.all_tasks()) <= tasks + 1
 
@@ -534,7 +534,7 @@ async def test_a_chair_decides_in_words() -> None:
 
     async with two(floor=moderator(ask), max_agent_turns=2) as home:
         anna = await home.come("Anna")
-        anna.type("Hello.")
+        anna.write("Hello.")
         await home.quiet()
         assert home.speakers() == ["Alice", "Bob"]
 
@@ -546,7 +546,7 @@ async def test_no_policy_lets_more_agents_speak_in_a_row_than_the_room(
 ) -> None:
     async with two(floor=floor, max_agent_turns=limit) as home:
         anna = await home.come("Anna")
-        anna.type("Hello.")
+        anna.write("Hello.")
         await home.quiet()
         assert len(home.speakers()) == limit
         assert home.of(s.ServerRoomFloorEvent)[-1].participant_id is None
@@ -580,7 +580,7 @@ async def test_people_who_come_and_go_without_end_leave_nothing_behind() -> None
             if number % 3 == 0:
                 guest.begin("I only wanted")
             elif number % 3 == 1:
-                guest.type("Hello and goodbye.")
+                guest.write("Hello and goodbye.")
             await guest.go()
             home.humans.remove(guest)
         await home.quiet()
@@ -599,6 +599,6 @@ async def test_a_closed_room_lets_nobody_in() -> None:
         await home.room.close("over")
         with pytest.raises(ClientError, match="closed"):
             await home.come("Ben")
-        anna.type("Hello?")
+        anna.write("Hello?")
         await asyncio.sleep(1)
         assert home.speakers() == []

@@ -1,0 +1,147 @@
+"""Rooms as they are used: five humans who talk as they like, four agents, the real server and sockets, virtual time.
+
+Each policy is run for REALTIME_ROOM_MINUTES (5) of talk; half an hour takes some twenty seconds of a quiet core.
+"""
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from realtime.event import server as s
+from realtime.floor import POLICIES
+from realtime.testing.floor_checks import RoomRun
+from realtime.testing.stand_in import HangUp, Say, StandIn
+from realtime.testing.steps import Drop, Leave, Network, Send, Silence, Speak, Type, WaitFor, WaitUntilHeard
+from tests.pipeline.simulation import AGENTS, HUMANS, agents, talk
+
+VoiceRoom = Callable[..., Awaitable[RoomRun]]
+
+MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", "5"))
+STOPPED_MS = 250
+"""A voice is noticed after 60 to 100 ms, and a device plays on for 80 ms: there is room for one frame more."""
+LIMIT = 4
+
+
+def check(run: RoomRun, *, within_ms: float = STOPPED_MS) -> None:
+    """What holds in every room, whatever is said."""
+    run.no_two_agents_at_once()
+    run.every_human_interruption_stops_the_agent(within_ms=within_ms)
+    run.every_word_once()
+    run.no_agent_hears_itself()
+    run.agents_in_a_row_at_most(LIMIT)
+    run.nothing_after_flush()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_nobody_talks_over_anybody_and_no_word_is_lost(
+    voice_room: VoiceRoom, fixtures_dir: Path, policy: str
+) -> None:
+    folder = fixtures_dir / "audio"
+    run = await voice_room(
+        talk(folder, minutes=MINUTES, seed=3),
+        agents=agents(3),
+        floor=POLICIES[policy],
+        max_agent_turns=LIMIT,
+        folder=folder,
+        seed=3,
+    )
+    check(run)
+    assert run.record.duration_ms > MINUTES * 60_000 * 0.9
+    assert {turn.who for turn in run.reading.turns} == {*HUMANS}
+    assert {one.who for one in run.responses} == {*AGENTS}
+    assert run.human_interruptions >= MINUTES, "they did speak into the agents"
+    overlaps = sum(
+        one.who != other.who and one.from_ms < other.from_ms < one.to_ms
+        for one in run.reading.turns
+        for other in run.reading.turns
+    )
+    assert overlaps >= MINUTES, "and into each other"
+
+
+async def test_the_same_holds_for_real_recordings(voice_room: VoiceRoom, recordings_dir: Path) -> None:
+    folder = recordings_dir / "audio"
+    run = await voice_room(
+        talk(folder, minutes=MINUTES, seed=5),
+        agents=agents(5),
+        floor=POLICIES["addressed"],
+        max_agent_turns=LIMIT,
+        folder=folder,
+        seed=5,
+    )
+    # Not all of them begin as loud as they go on.
+    check(run, within_ms=2 * STOPPED_MS)
+    assert run.human_interruptions >= MINUTES
+
+
+async def test_speech_goes_from_a_browser_through_the_room_to_a_model_and_back(
+    voice_room: VoiceRoom, fixtures_dir: Path
+) -> None:
+    """CARD-04: over two browsers' WebSockets and through a ChatRoom, a spoken turn reaches a model as sound, and the
+    answer of the agent that was spoken to reaches both humans' ears."""
+    run = await voice_room(
+        {
+            "Anna": [Speak("what_time.wav", text="Bob, what time is it?"), WaitUntilHeard()],
+            "Ben": [Silence(12_000)],
+        },
+        agents={"Alice": StandIn(otherwise=Say("Yes.")), "Bob": StandIn(otherwise=Say("It is seven in the morning."))},
+        folder=fixtures_dir / "audio",
+    )
+    check(run.floor_went_to("Bob"))
+    assert [(one.name, one.text) for one in run.record.items] == [
+        ("Anna", "Bob, what time is it?"),
+        ("Bob", "It is seven in the morning."),
+    ]
+    assert {one.who for one in run.record.played if run.reading.speech(one.item_id)} == {"Anna", "Ben"}
+    assert [len(pieces) for pieces in (run.heard["Alice"], run.heard["Bob"])] == [1, 0], "Alice has written it down"
+
+
+async def test_a_bad_line_and_a_lost_socket_trouble_nobody_else(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
+    """One human's frames come late and not all, another's socket is lost while an agent speaks, a third leaves."""
+    hello, time = Speak("hello_anna.wav", text="Hello there."), Speak("what_time.wav", text="What time is it?")
+    answer = "It is seven in the morning, and the sun shines on all of us, as far as I can see from here."
+    run = await voice_room(
+        {
+            "Anna": [Network(loss=0.02, jitter_ms=80, delay_ms=60), hello, WaitUntilHeard(), Silence(12_000), time],
+            "Ben": [Silence(4_500), Drop(away_ms=20_000, noticed=False), Silence(10_000)],
+            "Carla": [Silence(13_000), Type("Bob, are you there?"), Silence(3_000), Leave()],
+        },
+        agents={"Alice": StandIn(otherwise=Say(answer)), "Bob": StandIn(otherwise=Say("I am here."))},
+        folder=fixtures_dir / "audio",
+    )
+    run.floor_went_to("Alice", "Bob", "Bob").no_two_agents_at_once().no_agent_hears_itself()
+    names = [item.name for item in run.record.items]
+    assert names[:4] == ["Anna", "Alice", "Carla", "Bob"]
+    left = [(one.name, one.reason) for one in run.record.entries if isinstance(one, s.ServerRoomLeftEvent)]
+    assert left[0] == ("Carla", "client_end")
+    bobs = next(one for one in run.responses if one.who == "Bob")
+    assert bobs.created_ms < 20_000, "Bob waits for no socket"
+
+
+async def test_a_model_that_dies_takes_nobody_with_it(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
+
+    run = await voice_room(
+        {
+            "Anna": [
+                Type("Alice, hello."),
+                WaitFor("server_room_left", {"name": "Alice", "reason": "away"}),
+                Type("Bob, hello."),
+                Silence(5_000),
+                Type("Alice, again."),
+                Silence(5_000),
+                Send({"type": "client_response_cancel"}),
+            ],
+            "Ben": [Silence(11_000)],
+        },
+        agents={
+            "Alice": StandIn(answers=(HangUp(),), otherwise=Say("Here I am again.")),
+            "Bob": StandIn(otherwise=Say("Hello to you.")),
+        },
+        folder=fixtures_dir / "audio",
+    )
+    run.no_two_agents_at_once().every_word_once()
+    assert [(item.name, item.text) for item in run.record.items if item.role == "assistant"] == [
+        ("Bob", "Hello to you."),
+        ("Alice", "Here I am again."),
+    ]
