@@ -1,7 +1,7 @@
 """`python -m bench [WHAT ...]`: measure, print a table and the limits, and write both where asked.
 
 WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`, `resume`,
-`testkit`; without it, all of them but `resume`, which takes half an hour.
+`testkit`, `rooms`; without it, all of them but `resume`, which takes half an hour.
 """
 
 from __future__ import annotations
@@ -117,6 +117,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_testkit(10 if quick else TESTKIT_RUNS)
 
+    def rooms() -> Awaitable[Section]:
+        from bench.rooms import measure_rooms
+
+        return measure_rooms(2.0, 6) if quick else measure_rooms()
+
     return {
         "talk": talk,
         "stalled": stalled,
@@ -129,12 +134,13 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "log": lambda: measure_log(quick=quick),
         "stores": stores,
         "resume": resume,
+        "rooms": rooms,
         "testkit": testkit,
     }
 
 
 async def _run(measurement: Callable[[], Awaitable[Section]]) -> Section:
-    if measurement.__name__ in ("talk", "stalled", "burst", "stores"):
+    if measurement.__name__ in ("talk", "stalled", "burst", "stores", "rooms"):
         # Whoever reads the clocks must not be kept waiting by what else the machine does.
         prefer(os.getpid())
     return await measurement()

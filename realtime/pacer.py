@@ -19,6 +19,8 @@ MIXED_AHEAD_MS = 120
 """How far ahead of real time agents speak once a human was mixed in: the next is heard behind what was sent already."""
 STRETCH_ENDS_MS = 500
 """After so much silence a human has ended what the client is told as one response."""
+LATE_TICK_S = 0.1
+"""Where the clock is late by less, the frames that are due are made up for: else the stream would fall behind."""
 _SLACK_S = 1e-6
 """A timer may be early by its clock's resolution, and times are sums of fractions."""
 
@@ -149,7 +151,9 @@ class Pacer:
 
     def _mix(self, mixer: Mixer, now: float) -> bool:
         """Send the frames that are due. False where no human sounds any more."""
-        due = max(self._buffer.ahead_until, now)
+        due = self._buffer.ahead_until
+        if due < now - LATE_TICK_S:
+            due = now
         while mixer.active and due <= now + _SLACK_S:
             pieces = self._buffer.take(mixer.frame_bytes)
             mixed = mixer.pull(now, [b"".join(pcm for _, pcm in pieces)])

@@ -360,6 +360,21 @@ async def test_a_client_whose_speech_is_not_paced_hears_humans_in_time() -> None
     assert share(samples(sink.frames), noise(1, 500)) > 0.98
 
 
+async def test_a_clock_that_is_always_a_little_late_makes_no_voice_fall_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    call_at = loop.call_at
+    monkeypatch.setattr(loop, "call_at", lambda when, *args, **options: call_at(when + 0.004, *args, **options))
+    sink = ListSink()
+    view = listener(sink, ahead_ms=350)
+    voice = noise(1, 10_000)
+    step, began_at = HZ * FRAME_MS // 1000 * 2, now()
+    for number in range(len(voice) // step):
+        view.deliver_voice(said(voice[number * step : (number + 1) * step]))
+        await asyncio.sleep(max(0.0, began_at + (number + 1) * CHUNK_S - now() - 0.004))
+    await asyncio.sleep(1)
+    assert share(samples(sink.frames), voice) > 0.98
+
+
 async def test_nothing_runs_on_behind_a_client_that_is_gone() -> None:
     sink = ListSink()
     view = listener(sink, ahead_ms=350)
