@@ -42,6 +42,7 @@ test("whoever left is told nothing, whoever was put out or lost is told how to c
   expect(roomCloseNotice(lost, false)?.todo).toContain("Start it");
   expect(roomEndNotice("client_end")).toBeNull();
   expect(roomEndNotice("kicked")?.what).toContain("asked to leave");
+  expect(roomEndNotice("agent_ended")).toBeNull();
   expect(roomEndNotice("idle")?.todo).toContain("Join");
 });
 
@@ -54,9 +55,11 @@ test("names keep their colour, and the first ones share none", () => {
 
 test("a level holds between two words of it, and a voice nobody tells of falls silent", () => {
   const history = new LevelHistory(3);
+  expect(history.isFlat(0)).toBe(true);
   history.tell(0.5, 0);
+  expect(history.isFlat(0)).toBe(false);
   for (const nowMs of [60, 120, 180]) history.step(nowMs);
   expect(history.levels.every((level) => level > 0.8)).toBe(true);
   for (const nowMs of [240, 300, 360]) history.step(nowMs);
-  expect(history.isFlat).toBe(true);
+  expect(history.isFlat(360)).toBe(true);
 });

@@ -12,7 +12,7 @@ export interface Lane {
   readonly name: string;
   readonly isMe: boolean;
   readonly isAgent: boolean;
-  /** Beside the kind: the name of an agent's voice. */
+  /** Beside the kind: the name of an agent's voice, if it has one. */
   readonly voice: string | null;
   readonly hasFloor: boolean;
   readonly isAway: boolean;
@@ -76,7 +76,7 @@ export class LanesView {
       for (const { history } of this.#drawn.values()) history.step(nowMs);
     }
     this.#draw();
-    this.#moving = [...this.#drawn.values()].some(({ history }) => !history.isFlat);
+    this.#moving = [...this.#drawn.values()].some(({ history }) => !history.isFlat(nowMs));
     if (this.#moving) requestAnimationFrame(() => this.#move());
   }
 
@@ -91,6 +91,9 @@ export class LanesView {
     const who = make("div", "lane-who");
     const name = make("p", "lane-name");
     const kind = make("p", "lane-kind");
+    const what = make("span", "");
+    const voice = make("span", "voice");
+    kind.append(what, voice);
     who.append(name, kind);
     const canvas = make("canvas", "wave");
     canvas.setAttribute("aria-hidden", "true");
@@ -114,7 +117,8 @@ export class LanesView {
         });
         setText(badge, initialOf(lane.name));
         setText(name, lane.isMe ? `${lane.name} (you)` : lane.name);
-        setText(kind, lane.isAgent ? `Agent${lane.voice === null ? "" : `, voice ${lane.voice}`}` : "Human");
+        setText(what, lane.isAgent ? "Agent" : "Human");
+        setText(voice, lane.voice === null ? "" : ` · ${lane.voice}`);
         floor.hidden = !lane.hasFloor;
         setText(doing, lane.doing);
         setText(words, lane.words);

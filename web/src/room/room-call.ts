@@ -194,6 +194,8 @@ export class RoomCall extends Emitter<RoomEvents> {
     this.#talk = foldTalk(this.#talk, event);
     if (this.#people.me !== null) this.#settle();
     if (event.type === "agent_error") this.emit("trouble", event.message);
+    // A room that puts us out ends our call for that reason.
+    if (event.type === "agent_ended" && event.agent_id === this.#people.me) this.emit("goodbye", event.reason);
     if (event.type === "server_goodbye" || event.type === "server_session_ended") this.emit("goodbye", event.reason);
     if (event.type === "server_session_ended") this.client.close();
     this.emit("change", undefined);

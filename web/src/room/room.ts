@@ -123,7 +123,7 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
 }
 
 async function showClosing(closing: Closing, isTold: boolean): Promise<void> {
-  notices.remove("line");
+  for (const key of ["line", "microphone", "voice"]) notices.remove(key);
   draw();
   roomField.value = room;
   if (closing.expected || isTold) return;
@@ -206,9 +206,10 @@ function draw(): void {
     const muted = call?.muted ?? true;
     mute.setAttribute("aria-pressed", String(muted && call?.hasMicrophone === true));
     setText(mute, call?.hasMicrophone ? (muted ? "Unmute" : "Mute") : "Turn microphone on");
-    interrupt.hidden = (call?.sounding ?? null) === null;
-    talk.render(turns.map(toSaid));
+    interrupt.disabled = (call?.sounding ?? null) === null;
+    // Colours are given in the order of the lanes, our own first.
     lanes.render(people.all.map((person) => toLane(person, turns)));
+    talk.render(turns.map(toSaid));
   });
 }
 

@@ -1,12 +1,14 @@
 /** How loud somebody was in the last seconds, as bars on a canvas: the newest on the right. */
 
-import { meterLevel } from "../pcm.ts";
-
 /** One bar. */
 export const STEP_MS = 60;
 const BAR_PX = 3;
 const GAP_PX = 2;
 const MIN_PX = 2;
+/** The loudness (RMS) of a bar of full height: that of a loud voice. */
+const LOUD = 0.2;
+/** Below this (-60 dB) there is no bar. */
+const SILENT = 0.001;
 /** A voice that nobody tells of any more is silent. */
 const STALE_MS = 200;
 
@@ -20,24 +22,30 @@ export class LevelHistory {
     this.#levels = new Array<number>(steps).fill(0);
   }
 
-  /** Meter positions, 0..1, oldest first. */
+  /** Heights of bars, 0..1, oldest first. */
   get levels(): readonly number[] {
     return this.#levels;
   }
 
-  get isFlat(): boolean {
-    return this.#levels.every((level) => level === 0);
+  /** Whether nothing is to be seen, and nothing will be at the next step. */
+  isFlat(nowMs: number): boolean {
+    return this.#present(nowMs) === 0 && this.#levels.every((level) => level === 0);
   }
 
   /** `rms` (0..1) holds until the next word, and not for long. */
   tell(rms: number, nowMs: number): void {
-    this.#latest = meterLevel(rms);
+    // Between loudness as it is, which shows the loudest only, and decibels, which show all as loud.
+    this.#latest = rms < SILENT ? 0 : Math.min(1, (rms / LOUD) ** 0.6);
     this.#toldAtMs = nowMs;
   }
 
   step(nowMs: number): void {
     this.#levels.shift();
-    this.#levels.push(nowMs - this.#toldAtMs > STALE_MS ? 0 : this.#latest);
+    this.#levels.push(this.#present(nowMs));
+  }
+
+  #present(nowMs: number): number {
+    return nowMs - this.#toldAtMs > STALE_MS ? 0 : this.#latest;
   }
 }
 

@@ -27,7 +27,8 @@ export function roomCloseNotice(closing: Closing, reachable: boolean): Notice | 
 /** Why the server lets us go, by its word for it; null where we left. */
 export function roomEndNotice(reason: string): Notice | null {
   if (reason === "kicked") return { what: "You were asked to leave the room.", todo: "" };
-  if (reason === "agent_failed") return null;
+  // Told before, in other words.
+  if (reason === "agent_failed" || reason === "agent_ended") return null;
   const notice = endNotice(reason);
   return notice && { ...notice, todo: BACK_IN };
 }
