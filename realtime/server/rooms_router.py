@@ -152,7 +152,9 @@ def rooms_router(
         if all_calls.draining:
             raise ClientError("the server is about to stop and makes no rooms", code="draining", retryable=True)
         hosted = rooms.make(asked, all_calls.make_runtime(asyncio.get_running_loop()), user)
-        return JSONResponse({"room_id": hosted.id, "url": f"{prefix}/rooms/{hosted.id}/ws"}, 201)
+        # Beside this very address: whatever stands before it, such as the prefix of a router around this one.
+        url = f"{request.url.path.removesuffix('/api/rooms')}/rooms/{hosted.id}/ws"
+        return JSONResponse({"room_id": hosted.id, "url": url}, 201)
 
     @router.get("/api/rooms")
     @told

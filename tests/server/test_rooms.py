@@ -28,6 +28,7 @@ from realtime.pipeline import ChatRoom
 from realtime.server.calls import Calls
 from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import NO_SUCH_ROOM, rooms_router
+from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 from tests.calls.models import wordless_engine
@@ -296,6 +297,24 @@ async def test_a_room_is_made_from_a_template_under_an_id() -> None:
         assert (status, error["code"]) == (409, "room_exists")
         async with place.client("/rooms/tea/ws?name=Ann") as ann:
             await come_in(ann)
+
+
+async def test_rooms_belong_to_the_calls_of_the_router_around_them() -> None:
+    """Made and entered below its prefix, counted among its calls, told as calls of whoever is in them."""
+    app = FastAPI()
+    settings = ServerSettings(drain_s=0)
+    router = voice_router(lambda: agent("Friday"), "/voice", settings=settings, rooms=rooms_of(default=None))
+    app.include_router(router)
+    app.state.calls, app.state.settings = router.calls, settings
+    async with serving_app(app) as place:
+        status, made = await ask(place, "POST", "/voice/api/rooms", {"template": "pair", "room_id": "tea"})
+        assert (status, made["url"]) == (201, "/voice/rooms/tea/ws")
+        async with place.client(f"{made['url']}?name=Ann") as ann, place.client("/voice/ws/ann/s") as alone:
+            await come_in(ann)
+            await alone.make_call()
+            assert router.calls.running == 2
+            _, told = await ask(place, "GET", "/voice/api/calls?user=Ann")
+            assert [one["session_id"] for one in told["calls"]] == ["tea"]
 
 
 EVE = {"name": "Eve"}
