@@ -28,6 +28,8 @@ STAGES = {
     "heard": "the first sound reached the ear",
 }
 """What can be measured of an answer, each from the end of the user's voice."""
+ANSWERED = frozenset({"response", "first_token", "first_audio", "heard"})
+"""The stages that a turn without an answer lacks."""
 
 
 def heard_words(speech: Speech, before: str, heard_ms: float, within_ms: float) -> tuple[str, str]:
@@ -294,12 +296,19 @@ class Latency(Fluent):
 
     Counted from the end of the user's voice, a typed turn from its arrival. Where nobody wrote down what reached the
     ear, the first sound that left the server stands for the first that was heard.
+
+    A turn that was never answered has no value, but is slower than all the time that the user waited: until somebody
+    spoke or typed again or stopped the answer, the user left, or the call ended. Where that is no less than the limit,
+    it counts as infinite. It is owed nothing where it never ended or was withdrawn, was answered in writing alone, or
+    where several humans are in the call, who also talk to each other.
     """
 
     def __init__(self, run: Run, stage: str = "heard") -> None:
         self._run = run
         self._stage = stage
         self.samples: list[tuple[UserTurn, float]] = self._measured()
+        self.unanswered: list[tuple[UserTurn, float]] = self._waited()
+        """The turns without an answer, and how long the user waited for it, in ms."""
 
     @property
     def values_ms(self) -> list[float]:
@@ -315,25 +324,47 @@ class Latency(Fluent):
         return Latency(self._run, name)
 
     def percentile_ms(self, percent: float) -> float:
-        """The smallest value that so many percent of all values do not exceed. Fails where there is none."""
+        """The smallest value that so many percent of all values do not exceed. Fails where there is none.
+
+        A turn without an answer counts as infinite where the user waited longer for it than for any other.
+        """
+        return self._percentile_ms(percent, max(self.values_ms, default=0.0))
+
+    def _percentile_ms(self, percent: float, limit_ms: float) -> float:
         if not self.samples:
-            self._run.fail(f"No turn of the user has a latency ({self._what()}): none was answered.")
-        values = sorted(self.values_ms)
+            places = [turn.to_ms for turn, _ in self.unanswered[:1]]
+            self._run.fail(f"No turn of the user has a latency ({self._what()}): none was answered.", *places)
+        values = sorted(self.values_ms) + [math.inf] * len(self._given_up(limit_ms))
         return values[max(0, math.ceil(len(values) * percent / 100) - 1)]
+
+    def _given_up(self, limit_ms: float) -> list[tuple[UserTurn, float]]:
+        return [(turn, waited_ms) for turn, waited_ms in self.unanswered if waited_ms >= limit_ms]
 
     def p50_below(self, *, ms: float) -> Latency:
         """Half of the turns are faster."""
-        return self._below("p50", self.percentile_ms(50), ms)
+        return self._below("p50", 50, ms)
 
     def p95_below(self, *, ms: float) -> Latency:
         """95 % of the turns are faster; of fewer than 20, all."""
-        return self._below("p95", self.percentile_ms(95), ms)
+        return self._below("p95", 95, ms)
 
     def max_below(self, *, ms: float) -> Latency:
         """All turns are faster."""
-        return self._below("maximum", self.percentile_ms(100), ms)
+        return self._below("maximum", 100, ms)
 
-    def _below(self, name: str, measured_ms: float, limit_ms: float) -> Latency:
+    def _below(self, name: str, percent: float, limit_ms: float) -> Latency:
+        measured_ms = self._percentile_ms(percent, limit_ms)
+        if measured_ms == math.inf:
+            missing = self._given_up(limit_ms)
+            turn, waited_ms = missing[0]
+            numbers = ", ".join(str(one.number) for one, _ in missing)
+            finding = (
+                f"The {name} from the end of the user's voice until {self._what()} is infinite: "
+                f"{'turn' if len(missing) == 1 else 'turns'} {numbers} of {len(self.samples) + len(missing)} "
+                f"{'was' if len(missing) == 1 else 'were'} never answered. "
+                f"The user waited {waited_ms:.0f} ms after turn {turn.number}."
+            )
+            self._run.fail(finding, turn.to_ms, turn.to_ms + waited_ms)
         if measured_ms >= limit_ms:
             turn, slowest_ms = max(self.samples, key=lambda sample: sample[1])
             finding = (
@@ -358,12 +389,35 @@ class Latency(Fluent):
                 samples.append((turn, ms))
         return samples
 
+    def _waited(self) -> list[tuple[UserTurn, float]]:
+        reading = self._run.reading
+        if self._stage not in ANSWERED or len({turn.who for turn in reading.turns}) > 1:
+            return []
+        measured = {turn.number for turn, _ in self.samples}
+        waited = []
+        for turn in self._run.user_turns:
+            if turn.number in measured or turn.ended_ms is None or turn.withdrawn or self._answered_elsewise(turn):
+                continue
+            later = [one.from_ms for one in reading.turns if one.number > turn.number and not one.withdrawn]
+            left = [one.ts_ms for one in self._run.record.marks if one.what == "left" and one.ts_ms >= turn.to_ms]
+            stopped = [one.flush_ms for one in reading.flushes if one.seq > turn.ended_seq]
+            until_ms = min((*later, *left, *stopped, float(self._run.record.duration_ms)))
+            waited.append((turn, max(0.0, until_ms - turn.to_ms)))
+        return waited
+
+    def _answered_elsewise(self, turn: UserTurn) -> bool:
+        """Whether there is an answer in writing, or by another agent than those of this run."""
+        reading = self._run.reading
+        answers = {one.id: one for one in reading.responses if _is_answer(one, turn)}
+        written = {one.response_id for one in reading.speeches if one.written and one.words.text}
+        own = {one.id for one in self._run.responses}
+        return any(
+            name in written or (name not in own and self._moment(answer) is not None)
+            for name, answer in answers.items()
+        )
+
     def _of(self, turn: UserTurn) -> float | None:
-        answers = [
-            one
-            for one in self._run.responses
-            if one.turn == turn.number and not one.out_of_band and one.created_seq > turn.ended_seq
-        ]
+        answers = [one for one in self._run.responses if _is_answer(one, turn)]
         if self._stage not in STAGES:
             ids = {one.id for one in answers}
             told = (event.stages_ms.get(self._stage) for event in self._told() if event.response_id in ids)
@@ -386,3 +440,7 @@ class Latency(Fluent):
                 return answer.first_audio_ms
             case _:
                 return answer.first_heard_ms if self._run.record.played else answer.first_audio_ms
+
+
+def _is_answer(response: Response, turn: UserTurn) -> bool:
+    return response.turn == turn.number and not response.out_of_band and response.created_seq > turn.ended_seq

@@ -127,6 +127,8 @@ class Reading:
                 if entry.item_id in self._speeches:
                     self._speeches[entry.item_id].withdrawn = True
                     self._speeches[entry.item_id].gone_seq = entry.seq
+                elif entry.item_id in self._turns:
+                    self._turns[entry.item_id].withdrawn = True
             case s.AgentResponseCreatedEvent():
                 response = self._response(entry.response_id, entry)
                 response.out_of_band = entry.conversation == "none"
@@ -264,8 +266,8 @@ class Reading:
     def _settle_items(self, items: Iterable[Item]) -> None:
         """What the conversation holds. A log that has lost its beginning still has the words at the end."""
         if self.record.items:
-            for speech in self.speeches:
-                speech.kept = ""
+            for made in self.speeches:
+                made.kept = ""
         for item in items:
             if item.id in self._turns and not self._turns[item.id].transcript:
                 self._turns[item.id].transcript = item.text

@@ -36,6 +36,8 @@ class UserTurn:
     transcript: str = ""
     transcript_ms: float | None = None
     typed: bool = False
+    withdrawn: bool = False
+    """It left the conversation."""
     first_seq: int = 0
     ended_seq: int = 0
 

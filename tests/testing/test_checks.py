@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -276,7 +278,7 @@ class TestInterruptions:
 
     def test_a_new_item_of_the_flushed_answer_is_sound_after_the_flush(self) -> None:
         call = support_call()
-        where = {"response_id": "r2", "item_id": "item_r2b", "agent_name": "Friday"}
+        where: dict[str, Any] = {"response_id": "r2", "item_id": "item_r2b", "agent_name": "Friday"}
         sound = s.AgentResponseAudioDeltaEvent(delta=bytes(48 * 600), format=FORMAT, **where)
         call.put(7_200, s.AgentResponseAudioTranscriptDeltaEvent(delta="and on", **where), sound)
         call.played.append(Played("Ann", "item_r2b", 0, 7_300, 600))
@@ -421,6 +423,49 @@ class TestTimes:
         call.speaks(1_000, 2_000, "Hello?", item="u1")
         found = failure(lambda: call.run().response_latency.p95_below(ms=900))
         assert found.finding.startswith("No turn of the user has a latency")
+
+    def test_a_turn_that_was_never_answered_is_infinitely_slow(self) -> None:
+        call = Hand()
+        for number, from_ms in enumerate((1_000, 6_000, 20_000), 1):
+            call.speaks(from_ms, from_ms + 1_000, f"Question {number}", item=f"u{number}")
+            if number != 2:
+                call.answers(from_ms + 1_700, "Well", response=f"r{number}", length_ms=500)
+        latency = call.run().response_latency
+        assert latency.values_ms == [850, 850]
+        assert latency.percentile_ms(95) == float("inf")
+        latency.p50_below(ms=900)
+        for check in (latency.p95_below, latency.max_below, latency.stage("response").p95_below):
+            found = failure(partial(check, ms=1_000))
+            assert found.finding.endswith(
+                "is infinite: turn 2 of 3 was never answered. The user waited 13000 ms after turn 2."
+            )
+            assert list(found.places_ms) == [7_000, 20_000]
+
+    def test_who_does_not_wait_as_long_as_the_limit_is_owed_nothing(self) -> None:
+        call = support_call()
+        call.speaks(11_000, 12_000, "Goodbye", item="u3")
+        call.put(20_000, s.ServerSessionEndedEvent(session_id="s"))
+        call.marks.append(Mark(12_900, "Ann", "left"))
+        latency = call.run().response_latency.p95_below(ms=951)
+        assert [(turn.number, waited_ms) for turn, waited_ms in latency.unanswered] == [(3, 900)]
+        failure(lambda: call.run(marks=()).response_latency.p95_below(ms=951))
+
+    @pytest.mark.parametrize("how", ["withdrawn", "in writing", "never ended", "by another human", "stopped"])
+    def test_a_turn_that_is_owed_no_sound(self, how: str) -> None:
+        call = support_call()
+        call.speaks(11_000, 12_000, "Goodbye", item="u3", who="Bob" if how == "by another human" else "Ann")
+        call.put(20_000, s.ServerSessionEndedEvent(session_id="s"))
+        if how == "withdrawn":
+            call.put(13_000, s.AgentItemDeletedEvent(item_id="u3"))
+        if how == "stopped":
+            call.put(12_900, s.ServerAudioFlushEvent(reason="cancelled"))
+        if how == "in writing":
+            where: dict[str, Any] = {"response_id": "r9", "agent_name": "Friday"}
+            call.put(12_700, s.AgentResponseCreatedEvent(**where))
+            call.put(12_800, s.AgentResponseTextDoneEvent(item_id="i9", text="Goodbye", **where))
+        if how == "never ended":
+            call.events = [one for one in call.events if not 12_000 <= one[0] < 20_000]
+        call.run().response_latency.p95_below(ms=951)
 
     def test_without_ears_the_first_sound_that_left_counts(self) -> None:
         assert support_call().run(played=()).response_latency.values_ms == [900, 900]
