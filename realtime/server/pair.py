@@ -45,7 +45,19 @@ async def pair_of(
             return made
         made.name, made.sys_prompt = one.name, one.instructions
         agents.append(made)
+    _tell_apart(*agents)
     return PairSeat(ChatRoom(agents, floor=in_turns(), max_agent_turns=MAX_TURNS, name="pair"), runtime)
+
+
+def _tell_apart(first: RealtimeAgent, second: RealtimeAgent) -> None:
+    """Two agents that would speak with one voice get two, where their model has as many."""
+    voice, voices = first.describe()["voice"], first.model.profile.voices
+    if second.describe()["voice"] != voice or second.model.profile.voices != voices or len(voices) < 2:
+        return
+    if voice not in voices:
+        voice = voices[0]
+        first.configure(SessionConfig(voice=voice))
+    second.configure(SessionConfig(voice=next(one for one in voices if one != voice)))
 
 
 def in_turns() -> Policy:

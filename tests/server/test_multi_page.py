@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from realtime.agent import RealtimeAgent
@@ -374,16 +375,41 @@ async def test_a_stop_that_names_another_session_stops_nothing() -> None:
         await page.stop()
 
 
-async def test_the_embedded_model_talks_with_itself_in_one_voice_or_two() -> None:
-    """The real voice, words by the built-in rules: the page shows and plays both."""
-    async with tab(lambda: RealtimeAgent("Heart", "", LocalRealtimeModel())) as page:
+async def test_the_embedded_model_talks_with_itself_in_two_voices() -> None:
+    """The real voices, words by the built-in rules: the page shows and plays both."""
+    calls = Calls(max_per_address=8, max_total=8)
+    async with tab(lambda: RealtimeAgent("Heart", "", LocalRealtimeModel()), calls) as page:
         await page.start()
         await page.until(lambda: len(page.talk) >= 4)
         assert page.speakers[:4] == ["Ada", "Bob", "Ada", "Bob"]
         assert page.talk[0][1] == "Hello! I'm Ada. What can I do for you?"
         assert all(end - begin > 0.5 for _, begin, end in page.played[:3])
+        (session,) = calls.sessions.values()
+        assert [one["voice"] for one in session.agent.describe()["agents"]] == ["heart", "heart-low"]
         await page.stop()
         assert (page.lines, page.late) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("voices", "own", "given"),
+    [
+        ((), None, [None, None]),
+        (("alto",), "alto", ["alto", "alto"]),
+        (("alto", "bass"), None, ["alto", "bass"]),
+        (("alto", "bass"), "bass", ["bass", "alto"]),
+    ],
+    ids=["no voices", "one voice", "two, none chosen", "two, one chosen"],
+)
+async def test_two_agents_of_one_model_are_told_apart_by_voice_where_it_has_two(
+    voices: tuple[str, ...], own: str | None, given: list[str | None]
+) -> None:
+    profile = msgspec.structs.replace(MANUAL_PROFILE, voices=voices)
+    calls = Calls(max_per_address=8, max_total=8)
+    async with tab(lambda: RealtimeAgent("X", "", ScriptedModel([], profile=profile, voice=own)), calls) as page:
+        await page.start()
+        (session,) = calls.sessions.values()
+        assert [one["voice"] for one in session.agent.describe()["agents"]] == given
+        await page.stop()
 
 
 # -- who is next -------------------------------------------------------------------------------------------------------
