@@ -6,6 +6,7 @@ Under a `VirtualLoop` every run of a case gives the same log, byte for byte; on 
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import re
 import time
@@ -13,7 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from realtime.agent import RealtimeAgent
 from realtime.event.config import SessionConfig
@@ -28,7 +29,8 @@ from realtime.session import Limits, Session
 from realtime.state.log import AudioRun, Entry
 from realtime.testing.case import CASE_FILE, Case, Person, load_case
 from realtime.testing.cassette import FILE_NAME as CASSETTE_FILE
-from realtime.testing.cassette_record import WireModel
+from realtime.testing.cassette import Scrubber, audio_places, dump, is_deep
+from realtime.testing.cassette_record import WireModel, both, keys_of_environment
 from realtime.testing.cassette_replay import RecordedModel, recorded_model
 from realtime.testing.clock import Cost, VirtualLoop
 from realtime.testing.errors import CaseError, RunFailure, ScriptFailure
@@ -60,7 +62,10 @@ LOCAL_COSTS: dict[str, Cost] = {
 """What the embedded model's recognition and synthesis cost in virtual seconds: about what they take on one core of a
 small server (0.1 s and 35 ms for each second of speech; the first sentence of an answer)."""
 _AUDIO = re.compile(r'("(?:audio|delta|data)": ?")([A-Za-z0-9+/=]{64,})"')
-_TOKEN = re.compile(r'("(?:resume_)?token": ?")[^"]*"')
+_BINARY = re.compile(r"(?:data:[^,]{0,100};base64,)?[A-Za-z0-9+/=_-]{256,}")
+"""Sound and pictures, as a text."""
+_MAY_BE_SECRET = re.compile(r'token"|secret|password|authorization|api.?key|cookie|credential|"config"|://', re.I)
+"""What a page and the server say to each other some thousand times has none of it, and is not looked at closer."""
 
 
 async def voice_call(source: Source, **options: Any) -> Run:
@@ -101,7 +106,7 @@ async def play(
         runtime = naming_apart(Runtime.deterministic(loop.time, seed=case.seed))
     else:
         runtime = Runtime.of_loop(loop)
-    stage = _Stage(case, where, agent, model, tools)
+    stage = _Stage(case, where, agent, model, tools, notes_frames=frames)
     settings = settings or ServerSettings(
         limits=Limits(grace_s=case.grace_s), drain_s=0.0, fronts=(), lists_calls=False
     )
@@ -202,11 +207,14 @@ class _Stage:
         agent: MakeAgent | None,
         model: Model,
         tools: Tools,
+        *,
+        notes_frames: bool,
     ) -> None:
         self.sessions: list[Session] = []
         self.logs: list[_WholeLog] = []
         self._case, self._folder = case, folder
         self._agent, self._model, self._tools = agent, model, tools
+        self._notes_frames = notes_frames
         self._toolkits: list[TestToolkit] = []
         self._replays: list[RecordedModel] = []
         self.model_frames: list[Passed] = []
@@ -226,7 +234,8 @@ class _Stage:
             made.model = self._model_for(made.name, made.model)
         if isinstance(made.model, RecordedModel) and made.model not in self._replays:
             self._replays.append(made.model)
-        self._listen_to(made)
+        if self._notes_frames and isinstance(made.model, WireModel):
+            made.model = self._listening_to(made.model, made.name)
         toolkit = TestToolkit(made.toolkit, self._tools, self._case.tools, self._folder / CASE_FILE)
         self._toolkits.append(toolkit)
         made.toolkit = toolkit
@@ -248,11 +257,14 @@ class _Stage:
             raise self._failure
         return own
 
-    def _listen_to(self, agent: RealtimeAgent) -> None:
-        """Note the frames of a model over a socket."""
-        if isinstance(agent.model, WireModel) and agent.model.tap is None:
-            now, who = asyncio.get_running_loop().time, agent.name
-            agent.model.tap = lambda direction, frame, _: self.model_frames.append((now(), direction, who, frame))
+    def _listening_to(self, model: RealtimeModel, name: str) -> RealtimeModel:
+        """A model over a socket that notes the frames. The one that was given may be that of other calls, too."""
+        now = asyncio.get_running_loop().time
+        listening = cast(Any, copy.copy(model))
+        listening.tap = both(
+            lambda direction, frame, _: self.model_frames.append((now(), direction, name, frame)), listening.tap
+        )
+        return cast(RealtimeModel, listening)
 
     def follow(self, session: Session) -> None:
         """A call begins, or goes on after its grace time."""
@@ -299,17 +311,42 @@ class _WholeLog:
 
 def _frames(page: Page, wire: list[Passed], model_frames: list[Passed]) -> tuple[WireFrame, ...]:
     """All frames in order of time."""
-    both = [*(("client", one) for one in wire), *(("model", one) for one in model_frames)]
-    both.sort(key=lambda pair: pair[1][0])
+    scrubber = Scrubber(keys_of_environment())
+    passed: list[tuple[Literal["client", "model"], Passed]] = [("client", one) for one in wire]
+    passed += [("model", one) for one in model_frames]
+    passed.sort(key=lambda pair: pair[1][0])
     return tuple(
-        WireFrame(page.ms(at_s), "client" if leg == "client" else "model", direction, who, _shown(frame))
-        for leg, (at_s, direction, who, frame) in both
+        WireFrame(page.ms(at_s), leg, direction, who, _shown(leg, frame, scrubber))
+        for leg, (at_s, direction, who, frame) in passed
     )
 
 
-def _shown(frame: Frame) -> str:
-    """A frame as a report may show it: without sound, without tokens."""
-    if isinstance(frame, bytes):
-        return json.dumps({"binary": len(frame)})
-    text = _AUDIO.sub(lambda found: f'{found[1]}({len(found[2])} characters)"', frame)
-    return _TOKEN.sub(r'\1(hidden)"', text)
+def _shown(leg: Literal["client", "model"], frame: Frame, scrubber: Scrubber) -> str:
+    """A frame as a report may show it: without sound, without secrets."""
+    if leg == "client":
+        if isinstance(frame, bytes):
+            return json.dumps({"binary": len(frame)})
+        if not _MAY_BE_SECRET.search(frame):
+            return _AUDIO.sub(lambda found: f'{found[1]}{_size(found[2])}"', frame)
+    try:
+        body = json.loads(frame)
+    except (ValueError, RecursionError):
+        body = None
+    if body is None or is_deep(body):
+        return json.dumps({"binary" if isinstance(frame, bytes) else "text": len(frame)})
+    for holder, key in audio_places(body):
+        if isinstance(holder[key], str):
+            holder[key] = _size(holder[key])
+    return dump(scrubber.clean(_without_binary(body)))
+
+
+def _without_binary(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {name: _without_binary(value) for name, value in node.items()}
+    if isinstance(node, list):
+        return [_without_binary(value) for value in node]
+    return _size(node) if isinstance(node, str) and _BINARY.fullmatch(node) else node
+
+
+def _size(text: str) -> str:
+    return f"({len(text)} characters)"

@@ -76,7 +76,7 @@ class CassetteRecorder:
         self._is_open = False
         self._dialled_ms = 0
         self._watch: _Watch | None = None
-        self._scrubber = Scrubber((*secrets, *_keys_of_environment()))
+        self._scrubber = Scrubber((*secrets, *keys_of_environment()))
         self._header = header
         self._formats: dict[Direction, bool] = {"sent": True, "received": True}
         self._sound: dict[str, BinaryIO] = {}
@@ -329,7 +329,7 @@ class RecordingModel(RealtimeModel):
         recorder = CassetteRecorder(folder, header, now=runtime.now, secrets=self._secrets)
         model = cast(Any, copy.copy(self._below))
         model.dial = recorder.dial(model.dial)
-        model.tap = _both(recorder.tap, model.tap)
+        model.tap = both(recorder.tap, model.tap)
         model.websocket_url = self.websocket_url
         try:
             connection = await model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
@@ -382,7 +382,8 @@ def _clear(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _both(first: Tap, second: Tap | None) -> Tap:
+def both(first: Tap, second: Tap | None) -> Tap:
+    """A tap that gives each frame to both, where there is a second."""
     if second is None:
         return first
 
@@ -400,5 +401,6 @@ def _secrets_of(address: Address) -> list[str]:
     return [value.removeprefix("Bearer ").strip() for value in values]
 
 
-def _keys_of_environment() -> list[str]:
+def keys_of_environment() -> list[str]:
+    """The keys of the providers that are set."""
     return [os.environ[name] for service in SERVICES.values() for name in service.key_variables if name in os.environ]
