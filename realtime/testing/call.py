@@ -32,6 +32,7 @@ from realtime.testing.cassette import FILE_NAME as CASSETTE_FILE
 from realtime.testing.cassette import Scrubber, audio_places, dump, is_deep
 from realtime.testing.cassette_record import WireModel, both, keys_of_environment
 from realtime.testing.cassette_replay import RecordedModel, recorded_model
+from realtime.testing.cassette_tools import tool_results
 from realtime.testing.clock import Cost, VirtualLoop
 from realtime.testing.errors import CaseError, RunFailure, ScriptFailure
 from realtime.testing.page import Page
@@ -236,7 +237,12 @@ class _Stage:
             self._replays.append(made.model)
         if self._notes_frames and isinstance(made.model, WireModel):
             made.model = self._listening_to(made.model, made.name)
-        toolkit = TestToolkit(made.toolkit, self._tools, self._case.tools, self._folder / CASE_FILE)
+        by_call = tool_results(made.model.cassette) if isinstance(made.model, RecordedModel) else {}
+        try:
+            toolkit = TestToolkit(made.toolkit, self._tools, self._case.tools, self._folder / CASE_FILE, by_call)
+        except CaseError as error:
+            self._failure = error
+            raise
         self._toolkits.append(toolkit)
         made.toolkit = toolkit
         return made

@@ -369,7 +369,7 @@ class RecordedModel(RealtimeModel):
         except TypeError as error:
             problem = f"the options of the model do not fit ({error})"
             raise CaseError(cassette.file, problem, "Leave out what is not an option", place="line 1") from None
-        self._cassette = cassette
+        self.cassette = cassette
         self._rules: dict[str, Any] = {
             "strict": strict,
             "audio": audio,
@@ -380,7 +380,7 @@ class RecordedModel(RealtimeModel):
         self.voice = self._below.voice
 
     def __repr__(self) -> str:
-        return f"RecordedModel({str(self._cassette.file.parent)!r})"
+        return f"RecordedModel({str(self.cassette.file.parent)!r})"
 
     @property
     def profile(self) -> Profile:
@@ -389,7 +389,7 @@ class RecordedModel(RealtimeModel):
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`. Where the opening frames drift, the error has the code `cassette_drift`."""
-        replay = Replay(self._cassette, **self._rules)
+        replay = Replay(self.cassette, **self._rules)
         self.replays.append(replay)
         model = copy.copy(self._below)
         model.dial = replay.dial

@@ -17,23 +17,40 @@ from realtime.testing.errors import CaseError
 from realtime.tool import Toolkit
 
 Tools = Literal["recorded", "run"] | Mapping[str, Callable[..., Any]]
-"""`recorded`: a tool of which the case holds results returns them, others run. `run`: all run. Functions by name are
-called in place of the agent's own, with the arguments that the model gives; all others as with `recorded`."""
+"""`recorded`: a tool of which the case holds results returns them, and a call of which a cassette holds the result
+returns that; others run. `run`: all run. Functions by name are called in place of the agent's own, with the arguments
+that the model gives; all others as with `recorded`."""
 
 
 class TestToolkit(Toolkit):
-    """The agent's toolkit as the model sees it, answered otherwise."""
+    """The agent's toolkit as the model sees it, answered otherwise.
+
+    `recorded` are the results of the case by the tool's name, `by_call` those of a cassette by the id of the call.
+    Raises CaseError for a function that is given for a tool that the agent does not have.
+    """
 
     __test__ = False
 
-    def __init__(self, real: Toolkit, tools: Tools, recorded: Mapping[str, Sequence[Returned]], file: Path) -> None:
+    def __init__(
+        self,
+        real: Toolkit,
+        tools: Tools,
+        recorded: Mapping[str, Sequence[Returned]],
+        file: Path,
+        by_call: Mapping[str, Returned] | None = None,
+    ) -> None:
         super().__init__()
         self._real = real
         self._stubs = Toolkit()
         if not isinstance(tools, str):
             for name, function in tools.items():
+                if name not in real:
+                    known = ", ".join(tool.name for tool in real.declarations()) or "none"
+                    problem = f"the agent has no tool {name!r}"
+                    raise CaseError("the function in place of a tool", problem, f"It has: {known}.", place="tools")
                 self._stubs.register(function, name=name)
         self._recorded = {} if tools == "run" else {name: [*results] for name, results in recorded.items()}
+        self._by_call = {} if tools == "run" else by_call or {}
         self._file = file
         self.failures: list[CaseError] = []
         """Calls that nothing answers: the run fails with the first."""
@@ -56,9 +73,12 @@ class TestToolkit(Toolkit):
         """See `Toolkit.run`. A call of which the recorded one knows no result is noted and fails."""
         if call.name in self._stubs:
             return await self._stubs.run(call, timeout_s=timeout_s)
-        if call.name not in self._recorded:
+        if call.name in self._recorded:
+            returned = self._take(call)
+        elif call.id in self._by_call:
+            returned = self._by_call[call.id]
+        else:
             return await self._real.run(call, timeout_s=timeout_s)
-        returned = self._take(call)
         if returned is None:
             return ToolResultBlock(id=call.id, name=call.name, output=str(self.failures[-1]), state="error")
         if returned.after_ms:

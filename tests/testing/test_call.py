@@ -2,16 +2,23 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.event import server as s
-from realtime.model.base import RealtimeModel
+from realtime.model.base import Address, RealtimeModel
+from realtime.model.dashscope import DashScopeRealtimeModel
+from realtime.model.gemini import GeminiRealtimeModel
+from realtime.model.openai import OpenAIRealtimeModel
 from realtime.model.script import Speak, Step
 from realtime.model.scripted import ScriptedModel
+from realtime.model.wire import Link, Receiver, WireLimits
 from realtime.server.settings import ServerSettings
 from realtime.testing import (
     BargeIn,
@@ -33,7 +40,8 @@ from realtime.testing import (
 )
 from realtime.testing import steps as t
 from realtime.testing.case import write_case
-from realtime.testing.cassette_replay import CassetteDrift, recorded_model
+from realtime.testing.cassette import FrameLine, read_cassette
+from realtime.testing.cassette_replay import CassetteDrift, Replay, recorded_model
 from realtime.testing.stand_in import Call, Say, ToolUse
 from realtime.testing.stand_in import Hear as HearTurn
 from realtime.testing.tools import Tools
@@ -115,7 +123,11 @@ def agent_with_a_tool(ran: list[str]) -> Callable[[], RealtimeAgent]:
         ran.append(id)
         return f"{id} really"
 
-    return lambda: RealtimeAgent("Robin", "", speaking(""), toolkit=Toolkit([lookup_order]))
+    def tell_time() -> str:
+        """Tell the time."""
+        return ""
+
+    return lambda: RealtimeAgent("Robin", "", speaking(""), toolkit=Toolkit([lookup_order, tell_time]))
 
 
 LOOKUP = Call(tools=(ToolUse("lookup_order", {"id": "A-17"}),))
@@ -128,7 +140,7 @@ LOOKED_UP = {"*": StandIn(answers=(LOOKUP, Say("It is on its way.")))}
         ("recorded", "from the case", []),
         ("run", "A-17 really", ["A-17"]),
         ({"lookup_order": lambda id: f"{id} by a stub"}, "A-17 by a stub", []),
-        ({"another": lambda: ""}, "from the case", []),
+        ({"tell_time": lambda: ""}, "from the case", []),
     ],
     ids=["recorded", "run", "stub", "stub of another"],
 )
@@ -159,6 +171,40 @@ def test_a_call_for_which_no_result_is_left_fails_the_run_with_the_remedies() ->
     with pytest.raises(CaseError, match=told) as failed:
         run(case, agent=agent_with_a_tool([]))
     assert failed.value.record is not None
+
+
+def test_a_stub_of_a_tool_that_the_agent_does_not_have_is_refused_by_its_name() -> None:
+    told = r"tools: the agent has no tool 'look_up_order'\. It has: lookup_order, tell_time\."
+    with pytest.raises(CaseError, match=told):
+        run(case_of(models=LOOKED_UP), agent=agent_with_a_tool([]), tools={"look_up_order": lambda id: id})
+
+
+def agent_of_a_cassette(folder: Path, ran: list[str], *, owns: bool) -> Callable[[], RealtimeAgent]:
+    """An agent with the tool that is called in the fixtures' cassettes; `owns`: the cassette is its own model."""
+
+    def get_time(city: str = "") -> str:
+        """The time."""
+        ran.append(city)
+        return "ten"
+
+    model = recorded_model(folder, strict=False, patience_s=1.0) if owns else speaking("")
+    return lambda: RealtimeAgent("Robin", "", model, toolkit=Toolkit([get_time]))
+
+
+@pytest.mark.parametrize("provider", ["openai", "gemini", "dashscope"])
+@pytest.mark.parametrize("owns", [True, False], ids=["own", "given"])
+def test_the_tools_of_a_cassette_return_what_they_returned(provider: str, owns: bool) -> None:
+    folder = ROOT / "fixtures" / "cassettes" / provider
+    for tools, output, times in (
+        ("recorded", "nine", 0),
+        ("run", "ten", 1),
+        ({"get_time": lambda city: "stubbed"}, "stubbed", 0),
+    ):
+        ran: list[str] = []
+        given = {} if owns else {"model": recorded_model(folder, strict=False, patience_s=1.0)}
+        agent = agent_of_a_cassette(folder, ran, owns=owns)
+        called = run([Silence(5_000), *ASK, Silence(5_000)], agent=agent, tools=tools, **given).tool_called("get_time")
+        assert (called.calls[0].output, len(ran)) == (output, times)
 
 
 # -- settings, folder, what is noted -----------------------------------------------------------------------------------
@@ -196,14 +242,74 @@ def test_the_frames_on_the_wire_are_noted_without_sound_and_without_tokens() -> 
     assert times == sorted(times)
     texts = [json.loads(frame.text) for frame in record.frames]
     tokens = [value for text in texts for name, value in text.items() if name in ("token", "resume_token") and value]
-    assert {"(hidden)"} == {*tokens}
+    assert {"<scrubbed>"} == {*tokens}
     kinds = [text.get("type", "binary") for text in texts]
     assert {"client_session_resume", "client_audio_append", "agent_response_audio_delta"} <= {*kinds}
     assert max(len(frame.text) for frame in record.frames) < 2_000
 
 
+LIVE: dict[str, type[OpenAIRealtimeModel | GeminiRealtimeModel | DashScopeRealtimeModel]] = {
+    "openai": OpenAIRealtimeModel,
+    "gemini": GeminiRealtimeModel,
+    "dashscope": DashScopeRealtimeModel,
+}
+SECRET = "abc-123-not-for-you"
+
+
+def live(provider: str) -> RealtimeModel:
+    """The model of a provider that says what it said in the cassette, and a secret."""
+    cassette = read_cassette(ROOT / "fixtures" / "cassettes" / provider)
+    lines = [
+        msgspec.structs.replace(line, frame={**line.frame, "client_secret": {"value": SECRET}})
+        if isinstance(line, FrameLine)
+        else line
+        for line in cassette.lines
+    ]
+    cassette = replace(cassette, lines=tuple(lines))
+
+    async def dial(address: Address, receiver: Receiver, limits: WireLimits) -> Link:
+        replay = Replay(cassette, strict=False, audio="position", position_ms=500, patience_s=1.0)
+        return await replay.dial(address, receiver, limits)
+
+    model = LIVE[provider]("live", "sk-test-0123456789abcdef")
+    model.dial = dial
+    return model
+
+
+@pytest.mark.parametrize("provider", LIVE)
+def test_the_frames_of_a_provider_are_noted_without_sound_and_without_secrets(provider: str) -> None:
+    record = run([Silence(2_000), *ASK], agent=lambda: RealtimeAgent("Robin", "", live(provider))).record
+    frames = [frame for frame in record.frames if frame.leg == "model"]
+    assert {frame.direction for frame in frames} == {"sent", "received"}
+    whole = "\n".join(frame.text for frame in frames)
+    assert SECRET not in whole
+    assert "<scrubbed>" in whole
+    told = [json.loads(frame.text) for frame in frames]
+    assert all(isinstance(one, dict) and "binary" not in one for one in told)
+    assert "characters)" in whole
+    assert not re.search(r"[A-Za-z0-9+/]{80}", whole)
+
+
+def test_a_model_that_is_used_again_is_noted_again_and_left_as_it_was() -> None:
+    model = live("openai")
+    calls = [run(list(ASK), agent=lambda: RealtimeAgent("Robin", "", model)).record for _ in range(2)]
+    counts = [sum(frame.leg == "model" for frame in record.frames) for record in calls]
+    assert counts[0] == counts[1] > 0
+    assert model.tap is None  # type: ignore[attr-defined]
+
+
+def test_a_tap_of_ones_own_stays() -> None:
+    seen: list[str] = []
+    model = live("openai")
+    model.tap = lambda direction, *_: seen.append(direction)  # type: ignore[attr-defined]
+    record = run(list(ASK), agent=lambda: RealtimeAgent("Robin", "", model)).record
+    assert [frame.direction for frame in record.frames if frame.leg == "model"] == seen
+
+
 def test_frames_may_be_left_out() -> None:
     assert run(list(ASK), agent=an_agent, frames=False).record.frames == ()
+    record = run(list(ASK), agent=lambda: RealtimeAgent("Robin", "", live("openai")), frames=False).record
+    assert record.frames == ()
 
 
 def test_the_server_s_settings_may_be_given() -> None:
