@@ -15,9 +15,9 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, Item
 from realtime.message import ToolResultBlock
 from realtime.state.log import AudioRun
-from realtime.testing.record import CallRecord, Lane
+from realtime.testing.record import CallRecord, Lane, Spoken
 from realtime.testing.turns import HASTY, USER, BargeIn, CutItem, Response, Silence, Sound, Speech, ToolCall, UserTurn
-from realtime.testing.voice import refine_voice
+from realtime.testing.voice import SpokenVoice, refine_voice
 
 BY_VOICE = ("speech_started", HASTY, "barge_in")
 """Why a flush is sent because of a voice; the last is what the event says by itself."""
@@ -48,6 +48,7 @@ class Reading:
         self._marks: list[tuple[float, float]] = []
         self._starts: list[tuple[s.AgentInputStartedEvent, UserTurn]] = []
         self._origin_ms = 0.0
+        self._voices: dict[Spoken, SpokenVoice | None] = {}
         for entry in record.entries:
             self._take(entry)
         self._settle_items(record.items)
@@ -295,18 +296,55 @@ class Reading:
             to_ms = turn.to_ms + self._origin_ms if to_known else end_ms
             # Push-to-talk: only the end of the turn is in the log, some time after the voice.
             since_ms = from_ms if from_known else settled_ms
-            spoken = [one for one in self.record.spoken if one.from_ms < to_ms and one.to_ms > since_ms]
+            name = self._names.get(turn.item_id)
+            spoken = [
+                one
+                for one in self.record.spoken
+                if one.from_ms < to_ms and one.to_ms > since_ms and name in (None, "", one.who)
+            ]
             settled_ms = max(settled_ms, end_ms)
-            turn.who = self._names.get(turn.item_id) or (spoken[0].who if spoken else self._only_human())
+            turn.who = name or (spoken[0].who if spoken else self._only_human())
             lane = self._lane_of(turn.who)
             if spoken and not from_known:
                 from_ms, to_ms = spoken[0].from_ms, min(end_ms, spoken[-1].to_ms)
-            if lane is not None:
+            if lane is not None and spoken:
+                from_ms, to_ms = self._edges(turn, spoken, from_ms, to_ms)
+            elif lane is not None:
                 from_ms, to_ms = refine_voice(lane, from_ms, to_ms)
             else:
                 from_ms -= NOTICED_MS if from_known else 0
                 to_ms -= NOTICED_MS if to_known else 0
             turn.from_ms, turn.to_ms = max(0.0, from_ms), max(0.0, from_ms, to_ms)
+
+    def _edges(self, turn: UserTurn, spoken: list[Spoken], from_ms: float, to_ms: float) -> tuple[float, float]:
+        """The voice of a turn in the recordings that it was spoken from: a detector that is late or stuck counts as
+        time of the call. Edges that are not seen, such as in noise, stay."""
+        before = [one for one in self.turns[: turn.number - 1] if one.who == turn.who and not one.typed]
+        since_ms = max((one.to_ms for one in before), default=0.0)
+        began_ms = self._began_ms(spoken[0], from_ms, to_ms, since_ms)
+        ends = (voice.ended_ms(to_ms) for one in reversed(spoken) if (voice := self.voice_of(one)) is not None)
+        ended_ms = next(ends, None)
+        if began_ms is not None:
+            from_ms = began_ms
+        return from_ms, (to_ms if ended_ms is None else max(from_ms, ended_ms))
+
+    def _began_ms(self, spoken: Spoken, near_ms: float, until_ms: float, since_ms: float) -> float | None:
+        voice = self.voice_of(spoken)
+        first = since_ms <= spoken.from_ms
+        if voice is None:
+            return None
+        return voice.began_ms(near_ms, until_ms, since_ms=since_ms, first=first, all_of_it=spoken.barge_in)
+
+    def voice_of(self, spoken: Spoken) -> SpokenVoice | None:
+        """The voice in a recording; None where the sound of its speaker is not known."""
+        if spoken not in self._voices:
+            lane = self._lane_of(spoken.who)
+            ends = (one.to_ms for one in self.record.spoken if one.who == spoken.who and one.to_ms <= spoken.from_ms)
+            after_ms = max(ends, default=0.0)
+            self._voices[spoken] = (
+                None if lane is None else SpokenVoice(lane, spoken.from_ms, spoken.to_ms, after_ms=after_ms)
+            )
+        return self._voices[spoken]
 
     def _place_typed(self, turn: UserTurn) -> None:
         typed = [one for one in self.record.marks if one.what == "typed" and one.ts_ms <= turn.from_ms]
@@ -366,14 +404,22 @@ class Reading:
             return float(flush.ts_ms), before
         beside = [one for one in self._starts if abs(one[0].ts_ms - flush.ts_ms) <= _BESIDE_MS]
         if not beside:
-            began = [one.from_ms for one in self.record.spoken if one.from_ms <= flush.ts_ms <= one.to_ms]
+            told = [one for one in self.record.spoken if one.from_ms <= flush.ts_ms <= one.to_ms]
+            began = [self._began_ms(one, flush.ts_ms, flush.ts_ms, 0.0) or one.from_ms for one in told]
             return max(began, default=float(flush.ts_ms)), before
         start, turn = min(beside, key=lambda one: abs(one[0].seq - flush.seq))
         if turn.first_seq == start.seq:
             return turn.from_ms, turn
         lane = self._lane_of(turn.who)
         from_ms = start.audio_start_ms + self._origin_ms
-        return (refine_voice(lane, from_ms, from_ms)[0] if lane is not None else max(0.0, from_ms - NOTICED_MS)), turn
+        if lane is None:
+            return max(0.0, from_ms - NOTICED_MS), turn
+        spoken = [one for one in self.record.spoken if one.who == turn.who and one.from_ms <= from_ms <= one.to_ms]
+        if not spoken:
+            return refine_voice(lane, from_ms, from_ms)[0], turn
+        since_ms = turn.from_ms if turn.from_ms < from_ms else 0.0
+        began_ms = self._began_ms(spoken[-1], from_ms, float(flush.ts_ms), since_ms)
+        return (from_ms if began_ms is None else began_ms), turn
 
     def _lane_of(self, who: str) -> Lane | None:
         return next((one for one in self.record.lanes if one.kind == "human" and one.speaker == who), None)

@@ -1,8 +1,14 @@
-"""Where a voice begins and ends in the sound of a lane: takes the lag out of what a detector reported."""
+"""Where a voice begins and ends in the sound of a lane, whatever a detector reported."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from realtime.testing.record import Lane
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _HOP_MS = 10
 _SEARCH_MS = 400
@@ -11,23 +17,105 @@ _BELOW_PEAK_DB = 35.0
 """Quieter than the loudest 10 ms of a voice by this much is silence."""
 _PAUSE_HOPS = 20
 """So many hops of silence part two voices."""
+_PARTING_MS = 400
+"""A longer silence parts two turns in one recording."""
+_FIRST_PARTING_MS = 2_000
+"""The same before the first turn that was noticed: what the detector missed of it is its beginning."""
+_AROUND_MS = 120
+"""How exactly the place of a recording in the lane is known."""
+_ABOVE_NOISE = 2.0
+"""A voice is louder than the quietest tenth of its recording by this factor, or nearly as loud as its loudest 10 ms."""
+_NEARLY = 0.25
+
+
+class SpokenVoice:
+    """The voice in what was spoken from `from_ms` to `to_ms` of the call, silence at the ends included.
+
+    `after_ms` is where the recording before it ended: nothing earlier is looked at.
+    """
+
+    def __init__(self, lane: Lane, from_ms: float, to_ms: float, after_ms: float = 0.0) -> None:
+        self._begin_ms = max(0.0, min(from_ms, max(after_ms, from_ms - _AROUND_MS)))
+        rms = _hops(lane, self._begin_ms, to_ms + _AROUND_MS)
+        inside = rms[int((from_ms - self._begin_ms) / _HOP_MS) : int((to_ms - self._begin_ms) / _HOP_MS)]
+        self._loud: list[bool] = []
+        self._first = 0
+        if len(inside):
+            peak, floor = float(inside.max()), float(sorted(inside)[len(inside) // 10])
+            limit = max(1.0, peak * 10 ** (-_BELOW_PEAK_DB / 20), min(floor * _ABOVE_NOISE, peak * _NEARLY))
+            self._loud = (rms > limit).tolist()
+        if all(self._loud):
+            # No silence is seen: it is noise.
+            self._loud = []
+        elif self._begin_ms < from_ms and self._loud[0]:
+            # Loud before it began: the first edge is of something else.
+            self._first = self._loud.index(False)
+
+    def began_ms(
+        self, near_ms: float, until_ms: float, *, since_ms: float, first: bool, all_of_it: bool
+    ) -> float | None:
+        """Where the voice begins of which a detector reported at `near_ms` that it had begun; None where that is not
+        seen.
+
+        It is looked for from `since_ms` on, and up to `until_ms` where there is silence at `near_ms`. `first`: no turn
+        out of this recording came before it; `all_of_it`: then it begins with the first voice in it.
+        """
+        lowest = max(self._first, self._hop(since_ms) if since_ms > self._begin_ms else 0)
+        parting = _FIRST_PARTING_MS if first else _PARTING_MS
+        reached, quiet = None, 0
+        for hop in range(min(len(self._loud) - 1, self._hop(near_ms)), lowest - 1, -1):
+            if self._loud[hop]:
+                reached, quiet = hop, 0
+                continue
+            quiet += 1
+            if quiet * _HOP_MS > parting and not (first and all_of_it):
+                break
+        if reached is None:
+            ahead = range(max(lowest, self._hop(near_ms)), min(len(self._loud), self._hop(until_ms)))
+            reached = next((hop for hop in ahead if self._loud[hop]), None)
+        elif reached == lowest and lowest > 0:
+            return None
+        return None if reached is None else self._ms(reached)
+
+    def ended_ms(self, near_ms: float) -> float | None:
+        """Where the last voice before `near_ms` ends; None where there is none, or where it goes on there."""
+        last = min(len(self._loud), self._hop(near_ms) + 1)
+        ended = next((hop for hop in range(last - 1, self._first - 1, -1) if self._loud[hop]), None)
+        return None if ended is None or ended >= self._hop(near_ms) - 1 else self._ms(ended + 1)
+
+    def heard(self, from_ms: float, to_ms: float) -> bool:
+        """Whether there is any voice in between."""
+        return any(self._loud[max(0, self._hop(from_ms)) : max(0, self._hop(to_ms) + 1)])
+
+    def _hop(self, ms: float) -> int:
+        return int((ms - self._begin_ms) // _HOP_MS)
+
+    def _ms(self, hop: int) -> float:
+        return self._begin_ms + hop * _HOP_MS
+
+
+def _hops(lane: Lane, from_ms: float, to_ms: float) -> NDArray[np.float64]:
+    """How loud each 10 ms is."""
+    import numpy as np
+
+    samples_per_hop = lane.rate_hz * _HOP_MS // 1000
+    first, last = int(from_ms * lane.rate_hz / 1000), int(to_ms * lane.rate_hz / 1000)
+    pcm = np.frombuffer(lane.pcm[: len(lane.pcm) // 2 * 2], dtype="<i2")[first : max(first, last)]
+    n_hops = len(pcm) // samples_per_hop if samples_per_hop else 0
+    hops = pcm[: n_hops * samples_per_hop].reshape(n_hops, max(1, samples_per_hop)).astype(np.float64)
+    loudness: NDArray[np.float64] = np.sqrt((hops**2).mean(axis=1))
+    return loudness
 
 
 def refine_voice(lane: Lane, from_ms: float, to_ms: float) -> tuple[float, float]:
     """The edges of the voice that a detector reported from `from_ms` to `to_ms` of the call, no more than 400 ms
-    earlier than it said. An edge that cannot be seen, because of noise or since the lane is silent there, stays."""
-    import numpy as np
-
+    earlier than it said: for a call of which nobody knows when somebody spoke. An edge that cannot be seen, because of
+    noise or since the lane is silent there, stays."""
     begin_ms = max(0.0, from_ms - _SEARCH_MS)
-    samples_per_hop = lane.rate_hz * _HOP_MS // 1000
-    first = int(begin_ms * lane.rate_hz / 1000)
-    last = int((max(from_ms, to_ms) + _HOP_MS) * lane.rate_hz / 1000)
-    pcm = np.frombuffer(lane.pcm[: len(lane.pcm) // 2 * 2], dtype="<i2")[first : max(first, last)]
-    n_hops = len(pcm) // samples_per_hop if samples_per_hop else 0
+    rms = _hops(lane, begin_ms, max(from_ms, to_ms) + _HOP_MS)
+    n_hops = len(rms)
     if not n_hops:
         return from_ms, to_ms
-    hops = pcm[: n_hops * samples_per_hop].reshape(n_hops, samples_per_hop).astype(np.float64)
-    rms = np.sqrt((hops**2).mean(axis=1))
     loud = rms > max(1.0, float(rms.max()) * 10 ** (-_BELOW_PEAK_DB / 20))
 
     def ms_of(hop: int) -> float:
