@@ -39,6 +39,12 @@ __all__ = ["BargeInCheck", "CheckFailed", "HeardByAgent", "Latency", "Run", "Too
 
 ECHO_WORDS = 3
 """A turn of at least so many words that repeat what the agent was saying is its own voice."""
+VOICE_LAG_MS = 1_000.0
+"""A flush because of a voice comes at most so long after it."""
+PAUSE_LAG_MS = 3_000.0
+"""The same for one that comes when the voice has ended."""
+WHOLE_CALL_MS = 20_000.0
+"""A recording as long as this is no single utterance: who speaks in it is not known by its edges."""
 FLUSH_GRACE_MS = 100.0
 """What a device plays on after its page was told to be silent: the sound already handed to it."""
 
@@ -240,8 +246,10 @@ class Run(Fluent):
     def no_self_interruption(self) -> Run:
         """No answer was stopped while no human spoke: by the agent's own voice, by noise, or by the model itself.
 
-        Where nobody wrote down who spoke when, a turn without words, or with the words that the agent was saying, is
-        taken for no human.
+        A human spoke where one of their recordings runs and there is voice in its sound. Where that does not tell (no
+        sound is known, nobody wrote down who spoke when, or one recording holds a whole call and with it what the
+        microphone caught of the agent), a turn without words, or with the words that the agent was saying, is taken for
+        no human as well.
         """
         for one in self.reading.flushes:
             if one.reason in (*BY_VOICE, "speech_stopped") and not self._human_spoke(one):
@@ -261,8 +269,17 @@ class Run(Fluent):
         return self
 
     def _human_spoke(self, one: BargeIn) -> bool:
-        if self.record.spoken:
-            return any(spoken.from_ms <= one.flush_ms <= spoken.to_ms + 1_000 for spoken in self.record.spoken)
+        lag_ms = VOICE_LAG_MS if one.reason in BY_VOICE else PAUSE_LAG_MS
+        sounding = [
+            (spoken, voice)
+            for spoken in self.record.spoken
+            if spoken.from_ms <= one.flush_ms <= spoken.to_ms + lag_ms
+            and ((voice := self.reading.voice_of(spoken)) is None or voice.heard(one.flush_ms - lag_ms, one.flush_ms))
+        ]
+        if self.record.spoken and not sounding:
+            return False
+        if any(voice is not None and spoken.to_ms - spoken.from_ms < WHOLE_CALL_MS for spoken, voice in sounding):
+            return True
         turn = next((turn for turn in self.reading.turns if turn.first_seq > one.seq), None)
         if turn is None or turn.transcript_ms is None:
             return True

@@ -44,8 +44,9 @@ class SpokenVoice:
             peak, floor = float(inside.max()), float(sorted(inside)[len(inside) // 10])
             limit = max(1.0, peak * 10 ** (-_BELOW_PEAK_DB / 20), min(floor * _ABOVE_NOISE, peak * _NEARLY))
             self._loud = (rms > limit).tolist()
-        if all(self._loud):
-            # No silence is seen: it is noise.
+        self._hidden = bool(self._loud) and all(self._loud)
+        if self._hidden:
+            # No silence is seen: there is noise.
             self._loud = []
         elif self._begin_ms < from_ms and self._loud[0]:
             # Loud before it began: the first edge is of something else.
@@ -84,8 +85,8 @@ class SpokenVoice:
         return None if ended is None or ended >= self._hop(near_ms) - 1 else self._ms(ended + 1)
 
     def heard(self, from_ms: float, to_ms: float) -> bool:
-        """Whether there is any voice in between."""
-        return any(self._loud[max(0, self._hop(from_ms)) : max(0, self._hop(to_ms) + 1)])
+        """Whether there is any voice in between, or noise that hides it."""
+        return self._hidden or any(self._loud[max(0, self._hop(from_ms)) : max(0, self._hop(to_ms) + 1)])
 
     def _hop(self, ms: float) -> int:
         return int((ms - self._begin_ms) // _HOP_MS)

@@ -22,7 +22,7 @@ def lane(*voices: tuple[int, int], noise: float = 0.0, ms: int = 14_000) -> Lane
 def interrupted(began_ms: int, *, barge_in: bool = False) -> Hand:
     """Friday's long answer is stopped by a voice that the detector takes to begin at 5 s, 80 ms before it says so."""
     call = Hand()
-    call.answers(1_000, "a b c d e f g h i j", response="r1", length_ms=10_000, heard_ms=4_100, status="cancelled")
+    call.answers(1_000, "a b c d e f g h i j", response="r1", length_ms=10_000, heard_ms=4_100)
     call.speaks(5_000, 6_000, "stop it", item="u1", flush="speech_started")
     call.spoken = [Spoken("Ann", began_ms, 6_400, "stop it", barge_in=barge_in)]
     return call
@@ -113,3 +113,28 @@ class TestWholeCallInOneRecording:
 def test_without_a_recording_a_detector_is_believed_but_for_its_lag() -> None:
     run = question(until_ms=8_000, spoken=(700, 2_300)).run(lanes=(lane((1_000, 2_000)),), spoken=())
     assert (run.user_turns[0].from_ms, run.user_turns[0].to_ms) == (1_000, 8_080)
+
+
+class TestWhoStoppedTheAnswer:
+    def test_a_recording_that_is_silent_there_is_no_human(self) -> None:
+        call = interrupted(0)
+        call.run(lanes=(lane((4_970, 6_000)),)).no_self_interruption()
+        with pytest.raises(CheckFailed, match=r"stopped at 5\.08 s, though no human spoke, understood as \"stop it\""):
+            call.run(lanes=(lane((1_000, 2_000)),)).no_self_interruption()
+
+    def test_noise_that_hides_a_voice_is_not_taken_for_silence(self) -> None:
+        interrupted(4_700).run(lanes=(lane((0, 14_000)),)).no_self_interruption()
+
+    @pytest.mark.parametrize("words", ["b c d", "", "stop it"])
+    @pytest.mark.parametrize("sound", [True, False])
+    def test_in_one_recording_of_a_whole_call_the_words_decide(self, words: str, sound: bool) -> None:
+        call = Hand()
+        call.answers(1_000, "a b c d e f g h i j", response="r1", length_ms=10_000, heard_ms=4_100)
+        call.speaks(5_000, 6_000, words, item="u1", flush="speech_started")
+        call.spoken = [Spoken("Ann", 0, 30_000, "stop it")]
+        run = call.run(lanes=(lane((5_000, 6_000), ms=30_000),) if sound else ())
+        if words == "stop it":
+            run.no_self_interruption()
+        else:
+            with pytest.raises(CheckFailed, match="though no human spoke"):
+                run.no_self_interruption()
