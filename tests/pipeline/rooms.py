@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -154,6 +155,7 @@ class _Link:
         await self._link.close()
 
 
+@cache
 def spoken(text: str, *, rate_hz: int = 24_000) -> Speak:
     """An answer in a sound of its own, twice as fast as it is heard."""
     return Speak(text, voice(text, len(text) * rate_hz // 20, rate_hz), chunk_ms=100, pace=2.0, wait=False)
@@ -220,6 +222,7 @@ class Human:
         return [one.code for one in self.of(s.AgentErrorEvent)]
 
 
+@cache
 def utterance(text: str) -> bytes:
     """A human's voice, 30 ms for each letter; every mind understands it."""
     pcm = voice(text, len(text) * HZ * 30 // 1000, HZ)

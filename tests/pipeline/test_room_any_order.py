@@ -1,0 +1,133 @@
+"""Whatever humans do and agents suffer, in any order: nothing fails, nobody talks over anybody, the room goes on."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.floor import MAX_AGENT_TURNS, POLICIES
+from realtime.testing import clock
+from tests.pipeline.rooms import House, Human, Mind, agent, house, seconds
+
+ANSWERS = {"alice": "I am Alice, and I say so.", "bob": "Bob here. What do you think, Alice?", "cleo": "Well."}
+WORDS = ("Alice, what time is it?", "And you, Bob?", "That is all.", "Cleo, please.")
+
+PAUSES = st.sampled_from((0.0, 0.0, 0.05, 0.3, 1.0, 4.0))
+WHO = st.integers(0, 1)
+ACTIONS = st.one_of(
+    st.tuples(st.just("write"), WHO, st.sampled_from(WORDS)),
+    st.tuples(st.just("begin"), WHO, st.sampled_from(WORDS)),
+    st.tuples(st.just("end"), WHO),
+    st.tuples(st.just("clear"), WHO),
+    st.tuples(st.just("cancel"), WHO),
+    st.tuples(st.just("ask"), WHO),
+    st.tuples(st.just("mute"), st.sampled_from(("alice", "bob", "human")), st.booleans()),
+    st.tuples(st.just("die"), st.sampled_from(("alice", "bob", "cleo")), st.integers(0, 2)),
+    st.tuples(st.just("rejoin")),
+    st.tuples(st.just("remove cleo")),
+)
+
+
+class Stage:
+    """Two humans and three agents, of whom the last may be removed."""
+
+    def __init__(self, home: House, minds: dict[str, Mind]) -> None:
+        self.home, self.minds = home, minds
+        self.people: list[Human] = []
+
+    async def do(self, action: tuple[Any, ...]) -> None:
+        room = self.home.room
+        match action:
+            case ("write", who, text):
+                self.people[who].write(text)
+            case ("begin", who, text):
+                self.people[who].begin(text)
+            case ("end", who):
+                self.people[who].end()
+            case ("clear", who):
+                self.people[who].call.receive(c.ClientAudioClearEvent())
+            case ("cancel", who):
+                self.people[who].call.receive(c.ClientResponseCancelEvent())
+            case ("ask", who):
+                self.people[who].call.receive(c.ClientResponseCreateEvent())
+            case ("mute", who, muted):
+                room.mute(self.people[1].id if who == "human" else who, muted)
+            case ("die", who, refusals):
+                if self.minds[who].open:
+                    self.minds[who].die(refusals=refusals)
+            case ("rejoin",):
+                await self.people[1].go()
+                self.people[1] = await self.home.come("Ben")
+            case ("remove cleo",):
+                if any(one.id == "cleo" for one in room.participants):
+                    await room.remove("cleo")
+
+    async def settle(self) -> None:
+        """Everybody ends what they are saying, nobody is muted, every model is had."""
+        for who in ("alice", "bob"):
+            self.home.room.mute(who, False)
+        for one in self.people:
+            self.home.room.mute(one.id, False)
+            one.end(1_200)
+        for mind in self.minds.values():
+            mind.refusals = 0
+        await asyncio.sleep(100)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@given(policy=st.sampled_from(sorted(POLICIES)), talk=st.lists(st.tuples(ACTIONS, PAUSES), max_size=14))
+def test_the_room_goes_on(policy: str, talk: list[tuple[tuple[Any, ...], float]]) -> None:
+    async def play() -> None:
+        minds = {name: Mind(answer) for name, answer in ANSWERS.items()}
+        agents = [agent(name.capitalize(), mind) for name, mind in minds.items()]
+        async with house(*agents, floor=POLICIES[policy]) as home:
+            stage = Stage(home, minds)
+            stage.people = [await home.come("Anna"), await home.come("Ben")]
+            for action, pause_s in talk:
+                await stage.do(action)
+                await asyncio.sleep(pause_s)
+            await stage.settle()
+            check_floor(home, limit=None if any(action[0] == "ask" for action, _ in talk) else MAX_AGENT_TURNS)
+            before = len(home.speakers())
+            assert home.room.floor is None
+            stage.people[0].write("Bob, are you still there?")
+            await asyncio.sleep(seconds(ANSWERS["bob"]) + 2)
+            assert len(home.speakers()) > before
+
+    clock.run(play())
+
+
+def check_floor(home: House, *, limit: int | None) -> None:
+    """The loop guard holds, no sound comes of whoever has no floor, and what began is over. A human who asks for more
+    gets more."""
+    row = 0
+    floor: str | None = None
+    agents = {one.participant_id for one in home.of(s.ServerRoomJoinedEvent) if one.kind == "agent"}
+    open_responses: set[str] = set()
+    for one in home.told:
+        match one:
+            case s.ServerRoomFloorEvent():
+                floor = one.participant_id
+                if floor in agents:
+                    row += 1
+                elif floor is not None:
+                    row = 0
+                assert limit is None or row <= limit
+            case s.AgentResponseAudioDeltaEvent(agent_id=who):
+                assert who == floor, f"{who} is told without the floor of {floor}"
+            case s.AgentResponseCreatedEvent(response_id=response_id):
+                open_responses.add(response_id)
+            case s.AgentResponseDoneEvent(response_id=response_id):
+                open_responses.discard(response_id)
+            case _:
+                pass
+    assert not open_responses, "every response that was told of is over"
+
+
+@pytest.fixture(autouse=True)
+def no_leaks() -> None:
+    """Each example has a loop of its own, which ends with nothing left on it."""
