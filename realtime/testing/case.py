@@ -26,6 +26,9 @@ CASE_FILE = "case.json"
 LOG_FILE = "log.jsonl"
 AUDIO_SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".mp3", ".pcm", ".raw"})
 
+_USER_NAME = re.compile(r"[^/?#%\\\x00-\x1f\x7f]{1,100}")
+"""What can be a part of a path."""
+
 Client = Literal["realtime.v1", "json", "agentscope1"]
 T = TypeVar("T")
 
@@ -125,17 +128,34 @@ def read_case(folder: Path) -> Case:
             place="version",
         )
     case = _decode(text, Case, file)
+    check_case(case, file)
+    return case if case.name else msgspec.structs.replace(case, name=folder.name)
+
+
+def check_case(case: Case, file: Path) -> None:
+    """Raises CaseError, naming `file`, for a case that says what cannot be done."""
     if not case.users:
         raise CaseError(file, "nobody is in the call", "Give users at least one entry with steps.", place="users")
+    for number, person in enumerate(case.users):
+        if not _USER_NAME.fullmatch(person.name):
+            problem = f"{person.name!r} cannot stand in the address of a call"
+            remedy = "Use 1 to 100 characters without / ? # % and \\, and none that cannot be seen."
+            raise CaseError(file, problem, remedy, place=f"users[{number}].name")
     names = [person.name for person in case.users]
     if len(set(names)) < len(names):
         raise CaseError(file, "two users have one name", "Give each a name of their own.", place="users")
     _check_steps(case, file)
+    for job, cost_s in case.costs.items():
+        if not cost_s >= 0:
+            raise CaseError(file, f"a job cannot cost {cost_s} s", "Give 0 or more.", place=f"costs.{job}")
+    if not case.limit_s > 0:
+        raise CaseError(file, f"a call has more than {case.limit_s:g} s", "Give more than 0.", place="limit_s")
+    if not case.grace_s >= 0:
+        raise CaseError(file, f"a call cannot wait {case.grace_s} s", "Give 0 or more.", place="grace_s")
     try:
         SessionConfig.from_dict(case.config)
     except ValueError as error:
         raise CaseError(file, str(error), "Correct the setting.", place="config") from None
-    return case if case.name else msgspec.structs.replace(case, name=folder.name)
 
 
 def write_case(folder: Path, case: Case) -> Path:

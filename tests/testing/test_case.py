@@ -130,6 +130,11 @@ def written(folder: Path, **fields: Any) -> Path:
             {"config": {"turn_detection": {"authority": "x"}}},
             r"case.json, config: .*Invalid enum value 'x' at `turn_detection.authority`. Correct the setting",
         ),
+        ({"costs": {"lookup": -0.5}}, r"case.json, costs.lookup: a job cannot cost -0.5 s. Give 0 or more"),
+        ({"limit_s": 0}, r"case.json, limit_s: a call has more than 0 s"),
+        ({"grace_s": -1}, r"case.json, grace_s: a call cannot wait -1.0 s"),
+        ({"users": [{"name": "a/b", "steps": []}]}, r"users\[0\].name: 'a/b' cannot stand in the address of a call"),
+        ({"users": [{"name": "", "steps": []}]}, r"users\[0\].name: '' cannot stand in the address of a call"),
     ],
 )
 def test_a_case_that_cannot_be_run_names_the_place_and_the_remedy(
