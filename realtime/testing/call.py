@@ -10,9 +10,10 @@ import copy
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -27,7 +28,7 @@ from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent, make_agent_of
 from realtime.session import Limits, Session
 from realtime.state.log import AudioRun, Entry
-from realtime.testing.case import CASE_FILE, Case, Person, load_case
+from realtime.testing.case import CASE_FILE, Case, Person, check_case, load_case
 from realtime.testing.cassette import FILE_NAME as CASSETTE_FILE
 from realtime.testing.cassette import Scrubber, audio_places, dump, is_deep
 from realtime.testing.cassette_record import WireModel, both, keys_of_environment
@@ -126,7 +127,8 @@ async def play(
             seed=case.seed,
             tap=note if frames else None,
         )
-        user = User(person.name, page, person.steps, where)
+        stage.on_model = partial(_align, page)
+        user = User(person.name, page, person.steps, where, seed=case.seed)
         failure: ScriptFailure | None = None
         try:
             async with asyncio.timeout(case.limit_s):
@@ -167,14 +169,19 @@ async def play(
     return record
 
 
+def _align(page: Page, model: RealtimeModel) -> None:
+    """Let the page lay words along their sound as the server does."""
+    page.aligned = model.profile.aligns_transcript
+
+
 def _case_of(source: Source, folder: str | Path | None) -> tuple[Case, Path]:
     if isinstance(source, str | Path):
         case, found = load_case(source)
         return case, found if folder is None else Path(folder)
     where = Path.cwd() if folder is None else Path(folder)
-    if isinstance(source, Case):
-        return source, where
-    return Case(users=(Person(tuple(source)),), name="steps"), where
+    case = source if isinstance(source, Case) else Case(users=(Person(tuple(source)),), name="steps")
+    check_case(case, where / CASE_FILE)
+    return case, where
 
 
 def naming_apart(runtime: Runtime) -> Runtime:
@@ -220,6 +227,8 @@ class _Stage:
         self._replays: list[RecordedModel] = []
         self.model_frames: list[Passed] = []
         """What passed between agents and their providers: (loop time, direction, agent, frame)."""
+        self.on_model: Callable[[RealtimeModel], None] = lambda _: None
+        """Called with the model of each agent, before it speaks."""
         self._failure: CaseError | None = None
 
     async def make_agent(self, user: str, config: SessionConfig, call_id: str) -> RealtimeAgent:
@@ -233,6 +242,7 @@ class _Stage:
                 raise self._failure
             made = agent
             made.model = self._model_for(made.name, made.model)
+        self.on_model(made.model)
         if isinstance(made.model, RecordedModel) and made.model not in self._replays:
             self._replays.append(made.model)
         if self._notes_frames and isinstance(made.model, WireModel):

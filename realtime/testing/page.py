@@ -121,7 +121,7 @@ class Page:
             on_close=self._closed,
         )
         self._config = config or {}
-        self._aligned = aligned
+        self.aligned = aligned
         chance = Random(f"{seed} {name}")
         self.uplink = Uplink(chance)
         """The way to the server; its `network` may be set at any time."""
@@ -362,7 +362,7 @@ class Page:
         item_id = event["item_id"]
         speech = self.speech.get(item_id)
         if speech is None:
-            speech = self.speech[item_id] = Speech(item_id, words=Words(aligned=self._aligned))
+            speech = self.speech[item_id] = Speech(item_id, words=Words(aligned=self.aligned))
         if event.get("response_id") and not speech.response_id:
             speech.response_id, speech.agent = event["response_id"], event.get("agent_name") or ""
         return speech

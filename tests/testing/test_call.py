@@ -17,7 +17,7 @@ from realtime.model.dashscope import DashScopeRealtimeModel
 from realtime.model.gemini import GeminiRealtimeModel
 from realtime.model.openai import OpenAIRealtimeModel
 from realtime.model.script import Speak, Step
-from realtime.model.scripted import ScriptedModel
+from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.model.wire import Link, Receiver, WireLimits
 from realtime.server.settings import ServerSettings
 from realtime.testing import (
@@ -231,6 +231,31 @@ def test_audio_files_are_found_in_the_folder_of_the_case_or_the_one_that_is_give
     assert run(tmp_path / "asked", folder=AUDIO).agent_said("Nine").record.folder == AUDIO
 
 
+def test_the_seed_of_a_case_decides_the_noise_of_its_recordings() -> None:
+    def voice(seed: int) -> bytes:
+        spoken = t.Speak("what_time.wav", noise="white", snr_db=5)
+        record = run(case_of(spoken, models={"*": StandIn(turns="none")}, seed=seed), folder=AUDIO).record
+        (part,) = record.spoken
+        begin, end = (round(ms * 16) * 2 for ms in (part.from_ms, part.to_ms))
+        return record.lanes[0].pcm[begin:end]
+
+    assert voice(1) == voice(1)
+    assert voice(1) != voice(2)
+
+
+@pytest.mark.parametrize(("aligned", "heard_ms"), [(True, 1_000), (False, 320)])
+def test_a_word_is_heard_where_the_model_lays_it_along_its_sound(aligned: bool, heard_ms: float) -> None:
+    """`Yes!` takes the first second of two where words come right before their sound, else its share of the letters."""
+
+    def react(message: object) -> list[Step]:
+        return [Speak("Yes! internationalisation", 2.0, 1_000)] if type(message).__name__ == "ResponseCreate" else []
+
+    model = ScriptedModel(react, profile=msgspec.structs.replace(PROFILE, aligns_transcript=aligned))
+    steps = (Type("Is it long?"), BargeIn(t.Speak("barge_in.wav"), at_word="Yes"), Silence(500))
+    record = run(case_of(*steps), agent=lambda: RealtimeAgent("Robin", "", model), folder=AUDIO).record
+    assert record.spoken[0].from_ms - record.played[0].from_ms == pytest.approx(heard_ms, abs=60)
+
+
 def test_the_frames_on_the_wire_are_noted_without_sound_and_without_tokens() -> None:
     case = Case(
         users=(Person((Silence(400), *ASK, t.Drop(200), *ASK), client="json"),),
@@ -370,6 +395,21 @@ def test_several_users_are_refused_by_name_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(CaseError) as refused:
         run(tmp_path / "two")
     assert str(refused.value) == f"{tmp_path / 'two' / 'case.json'}, users: a call has one user. Keep one of them."
+
+
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        (Case(users=()), "users: nobody is in the call"),
+        (Case(users=(Person(ASK, name="../ann"),)), r"users\[0\].name: '\.\./ann' cannot stand in the address"),
+        (Case(users=(Person((t.Speak(),)),)), r"users\[0\].steps\[0\]: nothing to speak"),
+        (Case(users=(Person(ASK),), costs={"transcribe": -1.0}), "costs.transcribe: a job cannot cost -1.0 s"),
+        (Case(users=(Person(ASK),), config={"voice": 7}), "config: "),
+    ],
+)
+def test_a_case_made_in_python_is_looked_at_as_one_of_a_folder(case: Case, told: str) -> None:
+    with pytest.raises(CaseError, match=told):
+        run(case, agent=an_agent)
 
 
 async def test_by_the_wall_clock_the_same_call_takes_its_time() -> None:
