@@ -184,7 +184,7 @@ class Answers:
         if Action.WITHDRAW in actions:
             for item_id in (*self._reply_items, *self._reply_texts):
                 self._withdraw(item_id)
-        else:
+        elif Action.TRUNCATE in actions:
             for item_id, item_heard_ms in heard_ms.items():
                 if item_heard_ms == 0:
                     self._withdraw(item_id)

@@ -5,7 +5,7 @@ whether a response is asked for, running or waiting for its tools, whether sound
 model is taken to run one response at a time and to announce it before it is heard.
 
 What counts is what is done, as far as there is anything to do it to: `cancel` needs a running response, `drop` one
-that is on its way; nobody asks for `truncate` (`Answers.interrupt` cuts whatever it does not withdraw). Beside that the
+that is on its way, `truncate` an answer that is not heard to its end. Beside that the
 agent looks at the state itself in one place: a provider that lost its line while the turn was thinking owes an answer.
 (It looks once more when nothing is on its way and the client cancels, to tell a model that is silent to be silent.)
 """
@@ -122,7 +122,7 @@ def _outcome(what: Signal | str, around: Around, stand: Stand, late: bool) -> Ou
 def _matters(action: Action, around: Around) -> bool:
     match action:
         case Action.TRUNCATE:
-            return False
+            return around.unheard
         case Action.CANCEL:
             return around.active
         case Action.DROP:
