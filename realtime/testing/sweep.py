@@ -3,8 +3,8 @@
     sweep = await barge_in_sweep("fixtures/calls/refund", agent=support_agent)
     sweep.raise_for_failures()
 
-The rules: nothing is to be heard after the flush; the conversation holds what was heard; every tool call has its
-result; the interruption is noticed and answered, and the call ends as it should.
+The rules: the voice stops the reply; nothing is to be heard after the flush; the conversation holds what was heard;
+every tool call has its result; the interruption is noticed and answered, and the call ends as it should.
 """
 
 from __future__ import annotations
@@ -26,10 +26,15 @@ from realtime.testing.failing import CheckFailed, Fluent, counted
 from realtime.testing.record import CallRecord
 from realtime.testing.stand_in import Say, StandIn
 from realtime.testing.steps import BargeIn, Speak, Step, Type, WaitUntilHeard
+from realtime.testing.turns import UserTurn
 
 EVERY_MS = 100
 MAX_LISTED = 20
 """So many failures are listed; the rest is counted."""
+TALKS_ON_MS = 300.0
+"""A reply that is still heard so long after the voice was noticed was not stopped by it."""
+FLUSH_AFTER_MS = 1_000.0
+"""The flush comes at most so long after what interrupts."""
 AFTERWARDS = Say("Yes, please?", ms=600)
 """What a model of the case answers to an interruption for which it has no answer of its own."""
 
@@ -185,6 +190,7 @@ def _broken(run: Run, checks: Sequence[Check]) -> list[AssertionError]:
     rules: tuple[Check, ...] = (
         Run.nothing_after_flush,
         Run.transcript_equals_heard,
+        _is_stopped,
         _cut_where_heard,
         Run.tools_answered,
         _goes_on,
@@ -199,6 +205,45 @@ def _broken(run: Run, checks: Sequence[Check]) -> list[AssertionError]:
     return broken
 
 
+def _is_stopped(run: Run) -> None:
+    """The agent does not talk on: there is an interruption beside the speech that interrupts, or the reply was over by
+    itself soon after the voice was noticed."""
+    spoken = run.record.spoken[-1]
+    if any(spoken.from_ms <= one.flush_ms <= spoken.to_ms + FLUSH_AFTER_MS for one in run.interruptions):
+        return
+    turn = _interrupting(run)
+    noticed = [
+        entry
+        for entry in run.record.entries
+        if isinstance(entry, s.AgentInputStartedEvent)
+        and turn is not None
+        and entry.item_id == turn.item_id
+        and entry.ts_ms >= spoken.from_ms
+    ]
+    if not noticed:
+        # What is not noticed at all is told by `_goes_on`.
+        return
+    noticed_seq, noticed_ms = noticed[0].seq, float(noticed[0].ts_ms)
+    ends_ms = [
+        one.from_ms + one.ms
+        for speech in run.speeches
+        if run.reading.asked_before(speech, noticed_seq)
+        for one in speech.played
+    ]
+    until_ms = max(ends_ms, default=noticed_ms)
+    if until_ms > noticed_ms + TALKS_ON_MS:
+        finding = (
+            f"The voice did not stop the reply: it was heard for {until_ms - noticed_ms:.0f} ms after it was noticed."
+        )
+        run.fail(finding, noticed_ms, until_ms)
+
+
+def _interrupting(run: Run) -> UserTurn | None:
+    """The turn that came of what was spoken last."""
+    spoken = run.record.spoken[-1]
+    return next((one for one in reversed(run.user_turns) if not one.typed and one.to_ms > spoken.from_ms), None)
+
+
 def _cut_where_heard(run: Run) -> None:
     for number in range(1, len(run.interruptions) + 1):
         run.barge_in(number).transcript_cut_at_heard_word()
@@ -207,7 +252,7 @@ def _cut_where_heard(run: Run) -> None:
 def _goes_on(run: Run) -> None:
     """The call is not dead: who interrupts is heard and answered, and the call ends."""
     spoken = run.record.spoken[-1]
-    turn = next((one for one in reversed(run.user_turns) if not one.typed and one.to_ms > spoken.from_ms), None)
+    turn = _interrupting(run)
     if turn is None:
         run.fail("The interruption was not noticed: no turn of the user came of it.", spoken.from_ms)
     if turn.ended_ms is None:

@@ -48,14 +48,16 @@ class Stage:
         self.places_ms.append(after_ms)
         if self.fault == "vanishes" and after_ms == 500:
             raise ScriptFailure("step 2 of Ann (barge_in), at 3250 ms: 500 ms of the answer were not heard\n  details")
-        heard_ms = min(1_000, after_ms + 80)
+        heard_ms = 1_000 if self.fault == "talks on" else min(1_000, after_ms + 80)
         began_ms = 2_750 + after_ms
         call.answers(2_600, "It is ten", response="r1", length_ms=1_000, heard_ms=heard_ms)
-        call.speaks(began_ms, began_ms + 1_000, "Stop", item="u2", flush="speech_started")
+        flush = "" if self.fault == "talks on" else "speech_started"
+        call.speaks(began_ms, began_ms + 1_000, "Stop", item="u2", flush=flush)
         words = ["", "It", "It is", "It is ten"][heard_ms * 3 // 1_000]
         if self.fault == "remembers" and after_ms >= 300:
             words, heard_ms = "It is ten", 1_000
-        call.cut(began_ms + 81, "r1", words, heard_ms)
+        if self.fault != "talks on":
+            call.cut(began_ms + 81, "r1", words, heard_ms)
         if self.fault == "sounds on" and after_ms == 700:
             call.played.append(Played("Ann", "item_r1", 780, began_ms + 100, 200))
         if self.fault == "leaves a tool":
@@ -78,6 +80,19 @@ def test_a_reply_of_the_real_server_can_be_interrupted_anywhere() -> None:
     sweep.raise_for_failures()
 
 
+def test_an_agent_that_is_set_to_talk_on_is_found() -> None:
+    model = StandIn(
+        hears=(Hear("What time is it?"), Hear("Stop.")),
+        answers=(Say("It is a quarter past ten in the morning, and it will be so for a while.", ms=4_000),),
+    )
+    talks_on = {"turn_detection": {"authority": "server", "interrupt_response": False}}
+    sweep = run(barge_in_sweep(question(model), speech=STOP, every_ms=2_000, folder=AUDIO, config=talks_on))
+    assert [(failure.after_ms, failure.finding[:35]) for failure in sweep.failures] == [
+        (0, "The voice did not stop the reply: i"),
+        (2_000, "The voice did not stop the reply: i"),
+    ]
+
+
 def test_every_100_ms_of_the_reply_is_interrupted_once() -> None:
     sweep, stage = swept()
     assert stage.places_ms == list(range(0, 1_000, 100))
@@ -89,6 +104,7 @@ def test_every_100_ms_of_the_reply_is_interrupted_once() -> None:
     [
         ("remembers", [300, 400, 500, 600, 700], "The conversation holds more than was heard"),
         ("sounds on", [700], "Ann heard the answer"),
+        ("talks on", [*range(0, 700, 100)], "The voice did not stop the reply: it was heard for"),
         ("leaves a tool", [*range(0, 1_000, 100)], "The call of clock({}) never got a result."),
         ("is dead", [*range(0, 1_000, 100)], "The interruption was never answered."),
         ("vanishes", [500], "step 2 of Ann (barge_in), at 3250 ms: 500 ms of the answer were not heard"),
