@@ -326,7 +326,7 @@ class Reading:
         ended_ms = next(ends, None)
         if began_ms is not None:
             from_ms = began_ms
-        return from_ms, (to_ms if ended_ms is None else max(from_ms, ended_ms))
+        return from_ms, (to_ms if ended_ms is None or ended_ms <= from_ms else ended_ms)
 
     def _began_ms(self, spoken: Spoken, near_ms: float, until_ms: float, since_ms: float) -> float | None:
         voice = self.voice_of(spoken)

@@ -90,6 +90,13 @@ class TestStuckDetector:
 
 
 class TestWholeCallInOneRecording:
+    def test_a_turn_in_silence_stays_where_it_was_reported(self) -> None:
+        call = question(until_ms=2_000, spoken=(0, 14_000))
+        call.speaks(8_000, 9_000, "two", item="u2")
+        call.spoken.pop()
+        turn = call.run(lanes=(lane((1_000, 2_000)),)).user_turns[1]
+        assert (turn.from_ms, turn.to_ms) == (8_080, 9_080)
+
     def test_each_turn_has_its_own_voice(self) -> None:
         call = Hand()
         voices = [(1_000, 2_000), (4_000, 4_300), (7_000, 8_000), (8_300, 9_000)]
