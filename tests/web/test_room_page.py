@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from realtime.agent import RealtimeAgent
 from realtime.floor import addressed, broadcast
 from realtime.model.base import AudioCommit, ModelInput, ResponseCreate
-from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel, Speak, Step, Transcribe
+from realtime.model.scripted import MANUAL_PROFILE, Hangup, ScriptedModel, Speak, Step, Transcribe
 from realtime.pipeline import ChatRoom
 from realtime.server.app import SecurityHeaders
 from realtime.server.calls import Calls
@@ -32,6 +32,7 @@ from tests.web.flaky_line import FlakyLine
 Until = Callable[[Page, str], None]
 Open = Callable[..., Page]
 ServeRoom = Callable[..., "RoomServing"]
+ServeRoomOf = Callable[[Callable[[], ChatRoom]], "RoomServing"]
 Json = dict[str, Any]
 
 SPEECH = Path(__file__).parents[2] / "fixtures" / "audio"
@@ -54,7 +55,19 @@ NOTE_FLOOR = """(() => {
   new MutationObserver(look).observe(document, options);
 })()"""
 
-# Whether the lane of this participant has a bar that is taller than half of it.
+# Notes what is said of those who are away.
+NOTE_AWAY = """(() => {
+  window.away = [];
+  const look = () => {
+    for (const lane of document.querySelectorAll('.lane[data-away="true"]')) {
+      const [name, doing] = ['.lane-name', '.doing'].map((part) => lane.querySelector(part).textContent);
+      window.away.push(`${name}: ${doing}`);
+    }
+  };
+  new MutationObserver(look).observe(document.getElementById('lanes'), {subtree: true, attributes: true});
+})()"""
+
+# Whether the lane of whoever sounds has a bar that is taller than half of it.
 DRAWN = """((id) => {
   const {width, height} = document.querySelector(`.lane[data-id="${id}"] canvas`);
   const drawing = document.querySelector(`.lane[data-id="${id}"] canvas`).getContext('2d');
@@ -106,7 +119,7 @@ class RoomServing:
 
 
 @pytest.fixture
-def serve_room_of() -> Iterator[Callable[[Callable[[], ChatRoom]], RoomServing]]:
+def serve_room_of() -> Iterator[ServeRoomOf]:
     """`serve_room_of(make_room)`: a server with a room that is made so, to which an agent Carl can be added."""
     started: list[RoomServing] = []
 
@@ -120,7 +133,7 @@ def serve_room_of() -> Iterator[Callable[[Callable[[], ChatRoom]], RoomServing]]
 
 
 @pytest.fixture
-def serve_room(serve_room_of: Callable[[Callable[[], ChatRoom]], RoomServing]) -> ServeRoom:
+def serve_room(serve_room_of: ServeRoomOf) -> ServeRoom:
     """`serve_room(make_agents, **options of ChatRoom)`: the same, with a room of these agents."""
 
     def start(make_agents: Callable[[], list[RealtimeAgent]], **options: Any) -> RoomServing:
@@ -180,9 +193,9 @@ SILENT = "realtime.snapshot().floor === null && realtime.snapshot().sounding ===
 
 
 @pytest.fixture
-def come_in(open_page: Open) -> Callable[..., Page]:
+def come_in(serve_room_of: ServeRoomOf, open_page: Open) -> Callable[..., Page]:
     """`come_in(serving, name, address=None, shown=None, **context)`: a page in the room; `shown` is its name there,
-    where that is another. Without a microphone unless it is permitted."""
+    where that is another. Without a microphone unless it is permitted. Closed before the servers stop."""
 
     def enter(
         serving: RoomServing, name: str, address: str | None = None, shown: str | None = None, **options: Any
@@ -322,15 +335,34 @@ def test_whoever_is_put_out_is_told_so_and_the_others_see_them_go(come_in: Open,
     expect(names(ann)).to_have_text(["Ann (you)", "Ada", "Ben"])
 
 
+def test_an_agent_whose_model_is_lost_is_shown_as_away_until_it_is_back(
+    come_in: Open, serve_room: ServeRoom, until: Until
+) -> None:
+    def faints() -> RealtimeAgent:
+        def react(message: ModelInput) -> list[Step]:
+            return [Hangup()] if isinstance(message, ResponseCreate) else []
+
+        return RealtimeAgent("Ben", "You are Ben.", ScriptedModel(react, profile=MANUAL_PROFILE))
+
+    serving = serve_room(lambda: [agent("Ada", Speak(ADA_WORDS, 0.5)), faints()], floor=addressed)
+    page = come_in(serving, "Ann")
+    page.evaluate(NOTE_AWAY)
+    say(page, "Ben, are you well?")
+    until(page, "away.includes('Ben: Away, expected back')")
+    expect(lane(page, "Ben").locator(".doing")).to_have_text("")
+    say(page, "Ada, and you?")
+    until(page, said(ADA_WORDS))
+
+
 def test_a_cut_line_comes_back_by_itself_with_what_was_said_meanwhile(
     come_in: Open, serve_room: ServeRoom, until: Until
 ) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
+    serving = serve_room(lambda: [agent("Ada", Speak(ADA_WORDS, 1.0))], floor=addressed)
     line = FlakyLine(int(serving.address.rpartition(":")[2]))
     try:
         ann = come_in(serving, "Ann")
         bob = come_in(serving, "Bob", line.address)
-        expect(names(ann)).to_have_count(4)
+        expect(names(ann)).to_have_count(3)
         me = snapshot(bob)["me"]
         line.set_down(True)
         expect(bob.get_by_role("status")).to_contain_text("Reconnecting")
@@ -347,7 +379,7 @@ def test_a_cut_line_comes_back_by_itself_with_what_was_said_meanwhile(
     assert talk(ann) == talk(bob)
     assert snapshot(bob)["me"] == me
     assert talk(bob)[0][:2] == ("Ann", "Ada, where is Bob?")
-    expect(names(ann)).to_have_count(4)
+    expect(names(ann)).to_have_count(3)
 
 
 def test_a_reloaded_page_has_its_seat_again(come_in: Open, serve_room: ServeRoom, until: Until) -> None:
@@ -368,7 +400,7 @@ def test_a_reloaded_page_has_its_seat_again(come_in: Open, serve_room: ServeRoom
 
 
 def test_without_a_room_or_a_name_it_asks_and_the_keyboard_is_enough(
-    open_page: Open, serve_room: ServeRoom, until: Until
+    serve_room: ServeRoom, open_page: Open, until: Until
 ) -> None:
     serving = serve_room(ada_and_ben, floor=addressed)
     page = open_page()
@@ -407,7 +439,7 @@ def test_an_agent_is_added_from_a_template_for_everybody(come_in: Open, serve_ro
     expect(ann.get_by_role("alert")).to_contain_text("Carl did not come in. 'Carl' is taken")
 
 
-def test_a_room_that_is_not_there_is_told_in_words(open_page: Open, serve_room: ServeRoom) -> None:
+def test_a_room_that_is_not_there_is_told_in_words(serve_room: ServeRoom, open_page: Open) -> None:
     serving = serve_room(ada_and_ben, floor=addressed)
     page = open_page()
     page.goto(f"{serving.address}/room.html?room=attic&name=Ann")
@@ -417,7 +449,7 @@ def test_a_room_that_is_not_there_is_told_in_words(open_page: Open, serve_room: 
 
 
 def test_names_and_words_with_markup_are_shown_as_they_are(
-    open_page: Open, come_in: Open, serve_room: ServeRoom, until: Until
+    come_in: Open, open_page: Open, serve_room: ServeRoom, until: Until
 ) -> None:
     serving = serve_room(ada_and_ben, floor=addressed)
     ann = come_in(serving, "Ann")
@@ -505,7 +537,7 @@ def test_humans_are_heard_beside_the_agent_never_acknowledged_and_never_flushed(
 
 
 def test_a_spoken_exchange_with_two_agents_of_the_embedded_model(
-    come_in: Open, serve_room_of: Callable[[Callable[[], ChatRoom]], RoomServing], until: Until
+    come_in: Open, serve_room_of: ServeRoomOf, until: Until
 ) -> None:
     """ROOM-10, CARD-08: one page, two agents in their two voices, a microphone that plays a file."""
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
