@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from realtime.model.local.connection import LocalRealtimeModel as LocalRealtimeModel
     from realtime.model.openai import OpenAIRealtimeModel as OpenAIRealtimeModel
     from realtime.model.scripted import ScriptedModel as ScriptedModel
+    from realtime.pipeline import ChatRoom as ChatRoom
     from realtime.server.app import create_app as create_app
     from realtime.server.router import voice_router as voice_router
     from realtime.tool import Toolkit as Toolkit
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "AssistantMsg": "realtime.message",
+    "ChatRoom": "realtime.pipeline",
     "ClientEvents": "realtime.event",
     "DashScopeRealtimeModel": "realtime.model.dashscope",
     "GeminiRealtimeModel": "realtime.model.gemini",

@@ -102,6 +102,8 @@ def _rooms(plan: Plan, models: Models | None) -> Rooms:
         default=room_name(plan.room) if plan.room is not None else None,
         agents={name: partial(demo_agent, name) for name in VOICES},
         choose_model=models.choose if models is not None else None,
+        max_rooms=plan.settings.max_rooms,
+        grace_s=plan.settings.limits.grace_s,
     )
 
 

@@ -15,6 +15,7 @@ class ServerSettings:
     """How long a call may last."""
     max_calls_per_address: int = 8
     max_calls: int = 1_000
+    max_rooms: int = 100
     max_text_chars: int = 1_048_576
     """A longer text frame is answered by an error and not read."""
     max_binary_bytes: int = 262_144
