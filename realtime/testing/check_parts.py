@@ -15,6 +15,8 @@ from realtime.testing.words import normalised, shortened
 if TYPE_CHECKING:
     from realtime.testing.checks import Run
 
+__tracebackhide__ = True
+"""A failure shows the line of the test, not those of the check."""
 WORD_TOLERANCE_MS = 200.0
 """How exactly it is known when a word is said: players tell where they are every 200 ms or so, and words are placed by
 the sound they came with."""

@@ -37,6 +37,8 @@ from realtime.testing.words import normalised, says, shortened, shown
 
 __all__ = ["BargeInCheck", "CheckFailed", "HeardByAgent", "Latency", "Run", "ToolCalls"]
 
+__tracebackhide__ = True
+"""A failure shows the line of the test, not those of the check."""
 ECHO_WORDS = 3
 """A turn of at least so many words that repeat what the agent was saying is its own voice."""
 VOICE_LAG_MS = 1_000.0
@@ -116,7 +118,6 @@ class Run(Fluent):
 
     def fail(self, finding: str, *places_ms: float, details: str = "") -> NoReturn:
         """Fail with this sentence and the timeline around the places (ms of the call)."""
-        __tracebackhide__ = True
         raise CheckFailed(finding, self.timeline.around(*places_ms), places_ms, details)
 
     # -- words -----------------------------------------------------------------------------------------------------

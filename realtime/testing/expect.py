@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from realtime.testing.checks import Run
 
 
+__tracebackhide__ = True
+"""A failure shows the line of the test, not those of the check."""
+
+
 def expected_of(run: Run) -> Expected:
     """What the case that was run expects; of a call that was kept, `case.json` beside it.
 
@@ -73,4 +77,4 @@ def _check_user_turns(run: Run, texts: tuple[str, ...]) -> None:
     said = [item.text for item in run.record.items if item.type == "message" and item.role == "user"]
     if [normalised(text) for text in said] != [normalised(text) for text in texts]:
         places = [turn.from_ms for turn in run.user_turns]
-        run.fail(f"the user's turns are {said}, and {[*texts]} were expected", *places[:1])
+        run.fail(f"The user's turns are {said}; {[*texts]} were expected.", *places[:1])

@@ -28,6 +28,8 @@ from realtime.testing.stand_in import Say, StandIn
 from realtime.testing.steps import BargeIn, Speak, Step, Type, WaitUntilHeard
 from realtime.testing.turns import UserTurn
 
+__tracebackhide__ = True
+"""A failure shows the line of the test, not those of the check."""
 EVERY_MS = 100
 MAX_LISTED = 20
 """So many failures are listed; the rest is counted."""

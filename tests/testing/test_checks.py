@@ -12,7 +12,9 @@ from hypothesis import given
 from realtime.event import server as s
 from realtime.event.base import ContentPart, Item
 from realtime.message import ToolCallBlock
+from realtime.testing.case import Expected
 from realtime.testing.checks import CheckFailed, Run
+from realtime.testing.expect import check_expectations
 from realtime.testing.record import CallRecord, Lane, Mark, Played, Spoken
 from tests.testing.hand_made import FORMAT, Hand, any_record, support_call
 
@@ -48,6 +50,22 @@ def test_a_failure_says_what_was_found_and_shows_the_seconds_around_it() -> None
     assert any(line.startswith(">    7.080 s") for line in lines)
     assert all(len(line) <= 110 for line in lines[1:])
     assert not any("voice begins, turn 1" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda run: run.turns(7),
+        lambda run: run.barge_in(1).silence_within(ms=50),
+        lambda run: run.response_latency.p95_below(ms=1),
+        lambda run: check_expectations(run, Expected(agent_said=("nonsense",))),
+    ],
+)
+def test_a_failure_points_at_the_line_of_the_test(check: Callable[[Run], object]) -> None:
+    with pytest.raises(CheckFailed) as caught:
+        check(support_call().run())
+    shown = caught.traceback.filter(caught)
+    assert {Path(entry.path).name for entry in shown} == {Path(__file__).name}
 
 
 def test_a_run_and_its_parts_are_no_truth_values() -> None:
