@@ -65,8 +65,11 @@ HOW = (
     "frames of 16 kHz, {listeners} are in it, half of them at 16 and half at 24 kHz. In the process: calls, dialects "
     "and frames, without sockets. With sockets: the server on one core, its own voice detection at work, clients on "
     "another core; late is a frame from the speaker's `send` to a listener's socket. Floor: from `agent_input_done` to "
-    "`server_room_floor`, less the {words} ms after which the model tells the words."
+    "`server_room_floor`, less a timer of the {words} ms after which the model tells the words."
 )
+
+MAX_LATE_MS, MAX_REPEATS = 5.0, 4
+"""A window in which the clients were later than this measured the machine, not the server."""
 
 _STAMP = struct.Struct("<hh")
 _MAGIC = 12_321
@@ -166,6 +169,8 @@ class Heard:
     n_frames: int = 0
     expected: int = 0
     late_ms: list[float] = field(default_factory=list)
+    sent_late_ms: list[float] = field(default_factory=list)
+    """How late the speaker was, whose process is that of the listeners."""
 
 
 class _Client(ClientPeer):
@@ -228,6 +233,8 @@ async def with_sockets(listeners: int, seconds: float, *, lanes: bool = True) ->
                     cpu_s, since = server.cpu_s(), loop.time()
                     for client in clients:
                         client.measures = True
+                    heard.sent_late_ms.clear()
+                heard.sent_late_ms.append((loop.time() - begins_at - number * STEP_S) * 1000)
                 sent_at[number] = time.monotonic()
                 clients[0].send(*_spoken(pcm, number, lanes=lanes))
             heard.cpu = (server.cpu_s() - cpu_s) / (loop.time() - since) * 100
@@ -267,7 +274,10 @@ def serve(port: int, humans: int) -> None:
 
 
 async def decisions(turns: int) -> list[float]:
-    """From the end of each turn to the decision who speaks, less what the words take, in ms."""
+    """From the end of each turn to the decision who speaks, less what the words take, in ms.
+
+    A timer of that length, begun at the end of the turn, is as late as the model's when the machine is busy.
+    """
     loop = asyncio.get_running_loop()
     runtime = Runtime.of_loop(loop)
 
@@ -280,14 +290,17 @@ async def decisions(turns: int) -> list[float]:
         RealtimeAgent(f"Agent {number}", "", ScriptedModel(react, profile=MANUAL_PROFILE)) for number in range(AGENTS)
     ]
     room = ChatRoom(agents, make_detector=lambda _: LoudnessDetector(), max_agent_turns=1)
-    ended_at, took_ms, decided = 0.0, [], asyncio.Event()
+    words_at: asyncio.Future[float] = loop.create_future()
+    took_ms: list[float] = []
+    decided = asyncio.Event()
 
     def follow(event: s.ServerEvent) -> None:
-        nonlocal ended_at
+        nonlocal words_at
         if type(event) is s.AgentInputDoneEvent:
-            ended_at = time.perf_counter()
+            words_at = loop.create_future()
+            loop.call_later(WORDS_MS / 1000, lambda: words_at.set_result(time.perf_counter()))
         elif type(event) is s.ServerRoomFloorEvent and event.reason == "policy":
-            took_ms.append((time.perf_counter() - ended_at) * 1000 - WORDS_MS)
+            took_ms.append((time.perf_counter() - words_at.result()) * 1000)
             decided.set()
 
     room.on_event.append(follow)
@@ -313,6 +326,16 @@ async def decisions(turns: int) -> list[float]:
 # -- all of it ---------------------------------------------------------------------------------------------------------
 
 
+async def _undisturbed(listeners: int, seconds: float) -> Heard:
+    """A window in which the clients ran in time, else the one of some in which they did best."""
+    windows: list[Heard] = []
+    while len(windows) < MAX_REPEATS:
+        windows.append(await with_sockets(listeners, seconds))
+        if share(windows[-1].sent_late_ms, 99) < MAX_LATE_MS:
+            break
+    return min(windows, key=lambda window: share(window.sent_late_ms, 99))
+
+
 @contextlib.contextmanager
 def _beside_the_server() -> Iterator[None]:
     """The clients run in this process: it leaves the server's core alone for so long."""
@@ -331,7 +354,7 @@ async def measure_rooms(seconds: float = SECONDS, turns: int = TURNS, listeners:
     inside = await in_process(listeners, seconds) / seconds * 100
     floor_ms = await decisions(turns)
     with _beside_the_server():
-        lanes = await with_sockets(listeners, seconds)
+        lanes = await _undisturbed(listeners, seconds)
         stream = await with_sockets(listeners, seconds, lanes=False)
     late_ms = share(lanes.late_ms, 99)
     section = Section(
@@ -355,6 +378,7 @@ async def measure_rooms(seconds: float = SECONDS, turns: int = TURNS, listeners:
         Check("from the end of a turn to the floor, beyond the words, worst", max(floor_ms), FLOOR_LIMIT_MS, " ms"),
     ]
     section.data = {
+        "sent_late_p99_ms": share(lanes.sent_late_ms, 99),
         "late_ms": {f"p{percent}": share(lanes.late_ms, percent) for percent in (50, 90, 99)},
         "floor_ms": floor_ms,
         "one_stream_frames": stream.n_frames,

@@ -49,7 +49,9 @@ async def test_over_sockets_all_frames_come_and_those_at_the_speakers_rate_tell_
 async def test_all_of_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     async def served(listeners: int, seconds: float, *, lanes: bool = True) -> rooms.Heard:
         await asyncio.sleep(0)
-        return rooms.Heard(cpu=5.0 if lanes else 9.0, n_frames=100, expected=100, late_ms=[1.0, 2.0])
+        return rooms.Heard(
+            cpu=5.0 if lanes else 9.0, n_frames=100, expected=100, late_ms=[1.0, 2.0], sent_late_ms=[0.1]
+        )
 
     monkeypatch.setattr(rooms, "with_sockets", served)
     section = await measure_rooms(0.4, 1, 3)
