@@ -435,8 +435,21 @@ def test_an_agent_is_added_from_a_template_for_everybody(come_in: Open, serve_ro
         expect(lane(page, "Carl").locator(".lane-kind")).to_contain_text("Agent")
     say(bob, "Carl, are you here?")
     until(ann, said("Carl is here"))
-    ann.get_by_role("button", name="Add agent").click()
-    expect(ann.get_by_role("alert")).to_contain_text("Carl did not come in. 'Carl' is taken")
+    # Nobody is left to be added.
+    expect(ann.get_by_role("button", name="Add agent")).to_be_hidden()
+
+
+def test_an_agent_that_cannot_come_in_is_told_in_the_servers_words(come_in: Open, serve_room: ServeRoom) -> None:
+    serving = serve_room(ada_and_ben, floor=addressed)
+    page = come_in(serving, "Ann")
+    expect(page.get_by_role("button", name="Add agent")).to_be_enabled()
+    # Somebody whose name differs in its case only.
+    rename = f"{serving.address}/api/rooms/demo/participants/{snapshot(page)['me']}"
+    assert page.request.post(rename, data={"name": "CARL"}).ok
+    expect(names(page).first).to_have_text("CARL (you)")
+    page.get_by_role("button", name="Add agent").click()
+    expect(page.get_by_role("alert")).to_contain_text("Carl did not come in. 'Carl' is taken")
+    expect(page.get_by_role("button", name="Add agent")).to_be_enabled()
 
 
 def test_a_room_that_is_not_there_is_told_in_words(serve_room: ServeRoom, open_page: Open) -> None:

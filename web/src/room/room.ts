@@ -60,6 +60,8 @@ let room = "";
 let opening = false;
 /** Nobody hears them, as the room said when it was last asked: whenever somebody comes or goes. */
 let mutedByRoom: ReadonlySet<string> = new Set();
+/** The agents that can be added, by name. */
+let agents: readonly string[] = [];
 let kept: KeptCall | null = null;
 let drawing = false;
 
@@ -78,7 +80,7 @@ async function enter(wanted: string, name: string, left: KeptCall | null): Promi
   } finally {
     opening = false;
   }
-  void offerAgents();
+  void askAgents();
   if (withMicrophone.checked) void startMicrophone();
 }
 
@@ -147,10 +149,19 @@ async function askMuted(): Promise<void> {
   draw();
 }
 
-async function offerAgents(): Promise<void> {
-  const agents = await fetchAgents(document.baseURI);
-  add.hidden = agents.length === 0;
-  template.replaceChildren(...agents.map((name) => new Option(name)));
+async function askAgents(): Promise<void> {
+  agents = await fetchAgents(document.baseURI);
+  draw();
+}
+
+/** Of the agents that can be added those that are not here; nothing to choose from where there are none. */
+function offerAgents(people: readonly Person[]): void {
+  const here = new Set(people.map(({ name }) => name));
+  const absent = agents.filter((name) => !here.has(name));
+  add.hidden = absent.length === 0;
+  if (absent.join("\n") === [...template.options].map(({ value }) => value).join("\n")) return;
+  const chosen = template.value;
+  template.replaceChildren(...absent.map((name) => new Option(name, name, false, name === chosen)));
 }
 
 function seatOf(inRoom: string, name: string): string {
@@ -207,6 +218,7 @@ function draw(): void {
     mute.setAttribute("aria-pressed", String(muted && call?.hasMicrophone === true));
     setText(mute, call?.hasMicrophone ? (muted ? "Unmute" : "Mute") : "Turn microphone on");
     interrupt.disabled = (call?.sounding ?? null) === null;
+    offerAgents(people.all);
     // Colours are given in the order of the lanes, our own first.
     lanes.render(people.all.map((person) => toLane(person, turns)));
     talk.render(turns.map(toSaid));
