@@ -23,6 +23,8 @@ from realtime.message import ToolResultBlock
 from realtime.state.log import AudioRun, Entry
 from realtime.state.store import Store
 from realtime.testing.case import Case, Expected, Person, Returned, write_case
+from realtime.testing.cassette import Scrubber
+from realtime.testing.cassette_record import keys_of_environment
 from realtime.testing.errors import CaseError
 from realtime.testing.reading import Reading
 from realtime.testing.record import CallRecord, Lane
@@ -36,8 +38,12 @@ TAIL_MS = 1_500
 """How long the user of the case stays after the last thing that happened."""
 WITHDRAWN_MS = 100
 """How much later than it was withdrawn an answer comes that nobody heard: a replay may be a frame or two late."""
-_NOT_FOR_A_CASE = ("recording", "model", "model_provider", "instructions")
-"""Settings that the test decides: which agent is called, and that nothing is recorded of a test."""
+_NOT_FOR_A_CASE = (
+    *("recording", "model", "model_provider", "instructions"),
+    *("extra", "token_hash", "token_expires_at"),
+)
+"""Settings that the test decides (which agent is called, and that nothing is recorded of a test), and what belongs to
+the page and the server alone."""
 
 
 @dataclass(slots=True)
@@ -53,14 +59,24 @@ class _Response:
     n_bytes: int = 0
     in_text: bool = False
     tools: list[ToolUse] = field(default_factory=list)
+    called_ms: int = 0
     done_ms: int = 0
     cancelled: bool = False
 
     def answer(self, heard: Lane | None, where: dict[str, tuple[int, int]]) -> Answer:
         """The same, for a stand-in."""
         after_ms = max(0, (self.first_ms if self.first_ms is not None else self.done_ms) - self.asked_ms)
-        if self.tools:
+        if not self.tools:
+            return self._words(after_ms, heard, where)
+        if self.first_ms is None:
+            after_ms = max(0, self.called_ms - self.asked_ms)
+        before = self._words(after_ms, heard, where)
+        if isinstance(before, Nothing):
             return Call(tools=tuple(self.tools), after_ms=after_ms)
+        said_ms = self.last_ms if self.first_ms is not None else self.called_ms
+        return Call(tools=tuple(self.tools), after_ms=max(0, self.called_ms - said_ms), before=before)
+
+    def _words(self, after_ms: int, heard: Lane | None, where: dict[str, tuple[int, int]]) -> Say | WriteText | Nothing:
         if self.first_ms is None:
             return WriteText(text=self.words, after_ms=after_ms) if self.words else Nothing()
         ms = self.n_bytes * 1000 // (DEFAULT_OUTPUT_RATE_HZ * SAMPLE_BYTES)
@@ -129,7 +145,9 @@ class _Tape:
                 response.in_text, response.words = True, response.words + delta
             case s.AgentResponseToolUseDoneEvent(response_id=response_id, tool_use=call, ts_ms=ts_ms):
                 arguments = _json(call.input)
-                self._of(response_id).tools.append(ToolUse(call.name, arguments))
+                response = self._of(response_id)
+                response.called_ms = response.called_ms or ts_ms
+                response.tools.append(ToolUse(call.name, arguments))
                 self.calls[call.id] = (ts_ms, arguments)
             case s.AgentResponseToolResultEvent(tool_result=result, ts_ms=ts_ms):
                 called_ms, arguments = self.calls.get(result.id, (ts_ms, {}))
@@ -246,8 +264,15 @@ def export_case(
         tools={name: tuple(results) for name, results in tape.returned.items()},
         expect=_expected(record, tape),
     )
-    write_case(folder, case)
+    write_case(folder, _without_secrets(case))
     return folder
+
+
+def _without_secrets(case: Case) -> Case:
+    """The same without secrets in settings, texts, arguments and results: alike wherever one stands, so that calls
+    still find their results."""
+    scrubber = Scrubber(keys_of_environment())
+    return msgspec.convert(scrubber.clean(msgspec.json.decode(msgspec.json.encode(case))), Case)
 
 
 def _answers(tape: _Tape, agent: Lane | None, heard: dict[str, tuple[int, int]]) -> tuple[Answer, ...]:

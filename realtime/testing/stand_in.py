@@ -94,18 +94,20 @@ class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     arguments: dict[str, Any] = {}
 
 
-class Call(_Part, frozen=True, tag="call"):
-    """An answer that calls tools. When all have returned, the next answer is asked for."""
-
-    tools: tuple[ToolUse, ...]
-    after_ms: int = 300
-
-
 class WriteText(_Part, frozen=True, tag="write"):
     """An answer in text alone."""
 
     text: str
     after_ms: int = 300
+
+
+class Call(_Part, frozen=True, tag="call"):
+    """An answer that calls tools, `after_ms` after what it says or writes `before`. When all have returned, the next
+    answer is asked for."""
+
+    tools: tuple[ToolUse, ...]
+    after_ms: int = 300
+    before: Say | WriteText | None = None
 
 
 class HangUp(_Part, frozen=True, tag="hang_up"):
@@ -200,7 +202,9 @@ class StandInModel(RealtimeModel):
 
     def next_answer(self) -> Iterator[Step]:
         """The steps of the next answer."""
-        answer = next(self._answers, self._what.otherwise)
+        yield from self._steps(next(self._answers, self._what.otherwise))
+
+    def _steps(self, answer: Answer | None) -> Iterator[Step]:
         match answer:
             case Say():
                 yield Speak(
@@ -211,7 +215,8 @@ class StandInModel(RealtimeModel):
                     wait=False,
                     after_ms=answer.after_ms,
                 )
-            case Call(tools=tools, after_ms=after_ms):
+            case Call(tools=tools, after_ms=after_ms, before=before):
+                yield from self._steps(before)
                 yield CallTools(tuple((use.name, dict(use.arguments)) for use in tools), after_ms)
             case WriteText(text=text, after_ms=after_ms):
                 yield Write(text, after_ms)
@@ -281,7 +286,8 @@ def _creates_response(settings: Settings) -> bool:
 
 
 def _sayings(what: StandIn) -> list[Say]:
-    return [one for one in (*what.answers, what.otherwise) if isinstance(one, Say)]
+    answers = [one.before if isinstance(one, Call) else one for one in (*what.answers, what.otherwise)]
+    return [one for one in answers if isinstance(one, Say)]
 
 
 def _sound(said: Say, profile: Profile, folder: Path) -> bytes:

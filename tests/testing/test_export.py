@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.audio.files import read_pcm16
+from realtime.event import server as s
 from realtime.event.config import TurnDetection
 from realtime.model.scripted import ScriptedModel
 from realtime.state.memory import MemoryStore
@@ -21,6 +23,7 @@ from realtime.testing import (
     Case,
     CaseError,
     Person,
+    Returned,
     Run,
     Send,
     Silence,
@@ -33,7 +36,7 @@ from realtime.testing import (
 )
 from realtime.testing.case import read_case
 from realtime.testing.export import INPUT_FILE, OUTPUT_FILE, export_call, export_case
-from realtime.testing.stand_in import Call, Hear, Say, ToolUse
+from realtime.testing.stand_in import Call, Hear, Say, ToolUse, WriteText
 from realtime.testing.steps import Step
 from realtime.tool import Toolkit
 
@@ -153,6 +156,41 @@ def test_a_tool_answers_as_it_did_after_as_long(tmp_path: Path) -> None:
     assert called.calls[0].output == "from the case"
 
 
+def test_words_before_a_tool_are_said_again_before_it(tmp_path: Path) -> None:
+    answers = (
+        Call(tools=(ToolUse("clock"),), before=Say("Let me look at the clock.", ms=1_500), after_ms=200),
+        Say("A quarter past nine."),
+    )
+    record = happened(Type("What time is it?"), WaitUntilHeard(), answers=answers)
+    assert [text for role, text in words(record) if role == "assistant"] == [
+        "Let me look at the clock.",
+        "A quarter past nine.",
+    ]
+    run = same_again(in_one_response(record), tmp_path / "case")
+    run.agent_said("Let me look at the clock").agent_said("A quarter past nine").tool_called("clock").once()
+    before, now = (one.tool_called("clock").calls[0].asked_ms for one in (Run(record), run))
+    assert now == pytest.approx(before, abs=60)
+
+
+def test_text_before_a_tool_is_written_again_before_it(tmp_path: Path) -> None:
+    answers = (Call(tools=(ToolUse("clock"),), before=WriteText("One moment.")), WriteText("A quarter past nine."))
+    record = happened(Type("What time is it?"), Silence(3_000), answers=answers)
+    same_again(in_one_response(record), tmp_path / "case").tool_called("clock").once()
+
+
+def in_one_response(record: CallRecord) -> CallRecord:
+    """The call with its first two responses as one, as providers make them of words and a tool call."""
+    created = [entry for entry in record.entries if isinstance(entry, s.AgentResponseCreatedEvent)]
+    first, second = (entry.response_id for entry in created[:2])
+    entries = []
+    for entry in record.entries:
+        if entry is created[1] or (isinstance(entry, s.AgentResponseDoneEvent) and entry.response_id == first):
+            continue
+        is_second = getattr(entry, "response_id", None) == second
+        entries.append(msgspec.structs.replace(entry, response_id=first) if is_second else entry)
+    return replace(record, entries=tuple(entries))
+
+
 def test_typed_turns_come_when_they_came(tmp_path: Path) -> None:
     record = happened(Silence(700), Type("Hello"), WaitUntilHeard(), Silence(500), Type("Bye"), WaitUntilHeard())
     run = same_again(record, tmp_path / "case").turns(2)
@@ -196,6 +234,24 @@ def test_what_belongs_to_the_call_alone_is_left_out_of_its_settings(tmp_path: Pa
     record = happened(Type("Hello"), WaitUntilHeard())
     config = {"recording": True, "model": "x", "model_provider": "openai", "instructions": "y", "user_name": "Ann"}
     assert read_case(export_case(record, tmp_path / "case", config=config)).config == {"user_name": "Ann"}
+
+
+def test_nothing_secret_stands_in_a_case(tmp_path: Path) -> None:
+    """Not what only the page knows (`extra`), and no secret of a setting, an argument or a result."""
+    use = ToolUse("log_in", {"user": "ann", "password": "s3cr3t-1"})
+    answers = (Call(tools=(use,)), Say("You are in: https://x.org/?access_token=s3cr3t-2"))
+    tools: dict[str, tuple[Returned, ...]] = {"log_in": (Returned({"session_token": "s3cr3t-3", "state": "in"}),)}
+    models = {"*": StandIn(answers=answers)}
+    case = Case(users=(Person((Type("Log me in"), WaitUntilHeard())),), models=models, tools=tools)
+    config = {"user_name": "Ann", "extra": {"crm": "s3cr3t-4"}, "token_hash": "s3cr3t-5"}
+    folder = export_case(played(case), tmp_path / "case", config=config)
+    text = (folder / "case.json").read_text()
+    assert "s3cr3t" not in text
+    exported = read_case(folder)
+    assert exported.config == {"user_name": "Ann"}
+    assert exported.tools["log_in"][0].arguments == {"user": "ann", "password": "<scrubbed>"}
+    again = Run(played(folder)).meets_expectations().tool_called("log_in", user="ann").once()
+    assert json.loads(again.calls[0].output) == {"session_token": "<scrubbed>", "state": "in"}
 
 
 def test_expectations_are_what_happened(tmp_path: Path) -> None:
