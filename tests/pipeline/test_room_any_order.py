@@ -16,9 +16,12 @@ from tests.pipeline.rooms import House, Human, Mind, agent, house, seconds
 ANSWERS = {"alice": "I am Alice, and I say so.", "bob": "Bob here. What do you think, Alice?", "cleo": "Well."}
 WORDS = ("Alice, what time is it?", "And you, Bob?", "That is all.", "Cleo, please.")
 
-PAUSES = st.sampled_from((0.0, 0.0, 0.05, 0.3, 1.0, 4.0))
+PAUSES = st.sampled_from((0.3, 0.0, 0.6, 0.05, 1.0, 4.0))
 WHO = st.integers(0, 1)
 ACTIONS = st.one_of(
+    st.tuples(st.just("write"), WHO, st.sampled_from(WORDS)),
+    st.tuples(st.just("begin"), WHO, st.sampled_from(WORDS)),
+    st.tuples(st.just("end"), WHO),
     st.tuples(st.just("write"), WHO, st.sampled_from(WORDS)),
     st.tuples(st.just("begin"), WHO, st.sampled_from(WORDS)),
     st.tuples(st.just("end"), WHO),
@@ -38,6 +41,7 @@ class Stage:
     def __init__(self, home: House, minds: dict[str, Mind]) -> None:
         self.home, self.minds = home, minds
         self.people: list[Human] = []
+        self.muted: set[str] = set()
 
     async def do(self, action: tuple[Any, ...]) -> None:
         room = self.home.room
@@ -55,11 +59,14 @@ class Stage:
             case ("ask", who):
                 self.people[who].call.receive(c.ClientResponseCreateEvent())
             case ("mute", who, muted):
-                room.mute(self.people[1].id if who == "human" else who, muted)
+                one = self.people[1].id if who == "human" else who
+                room.mute(one, muted)
+                self.muted = self.muted | {one} if muted else self.muted - {one}
             case ("die", who, refusals):
                 if self.minds[who].open:
                     self.minds[who].die(refusals=refusals)
             case ("rejoin",):
+                self.muted.discard(self.people[1].id)
                 await self.people[1].go()
                 self.people[1] = await self.home.come("Ben")
             case ("remove cleo",):
@@ -68,18 +75,17 @@ class Stage:
 
     async def settle(self) -> None:
         """Everybody ends what they are saying, nobody is muted, every model is had."""
-        for who in ("alice", "bob"):
+        for who in self.muted:
             self.home.room.mute(who, False)
         for one in self.people:
-            self.home.room.mute(one.id, False)
             one.end(1_200)
         for mind in self.minds.values():
             mind.refusals = 0
         await asyncio.sleep(100)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
-@given(policy=st.sampled_from(sorted(POLICIES)), talk=st.lists(st.tuples(ACTIONS, PAUSES), max_size=14))
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@given(policy=st.sampled_from(sorted(POLICIES)), talk=st.lists(st.tuples(ACTIONS, PAUSES), min_size=4, max_size=20))
 def test_the_room_goes_on(policy: str, talk: list[tuple[tuple[Any, ...], float]]) -> None:
     async def play() -> None:
         minds = {name: Mind(answer) for name, answer in ANSWERS.items()}
@@ -94,6 +100,8 @@ def test_the_room_goes_on(policy: str, talk: list[tuple[tuple[Any, ...], float]]
             check_floor(home, limit=None if any(action[0] == "ask" for action, _ in talk) else MAX_AGENT_TURNS)
             before = len(home.speakers())
             assert home.room.floor is None
+            there = {one.id for one in home.room.participants if one.kind == "agent" and not one.away}
+            assert there == {name for name, mind in minds.items() if mind.open} >= {"alice", "bob"}
             stage.people[0].write("Bob, are you still there?")
             await asyncio.sleep(seconds(ANSWERS["bob"]) + 2)
             assert len(home.speakers()) > before
