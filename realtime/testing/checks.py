@@ -334,6 +334,7 @@ class Run(Fluent):
             if speech.withdrawn and speech.item_id in undone:
                 continue
             over = speech.gone_seq == 0 and (not ends_ms or max(ends_ms) >= last_ms)
+            over = over and not self.reading.begun_after_flush(speech)
             if over and speech.heard_ms < speech.words.audio_ms and self.record.duration_ms - last_ms < within_ms:
                 continue
             fewest, most = heard_words(speech, speech.words.text, speech.heard_ms, within_ms)

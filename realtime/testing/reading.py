@@ -84,6 +84,13 @@ class Reading:
         first_seq = speech.first_seq if response is None else min(speech.first_seq, response.created_seq)
         return 0 < first_seq < seq
 
+    def begun_after_flush(self, speech: Speech) -> bool:
+        """Whether it is of an answer that was asked for before a flush, and began behind it: not to be heard."""
+        return any(
+            flush.seq < speech.first_seq and flush.item_id is None and self.asked_before(speech, flush.seq)
+            for flush, _ in self._flushes
+        )
+
     def is_out_of_band(self, speech: Speech) -> bool:
         """Whether it was said outside the conversation: interruptions do not concern it."""
         response = self.response_of(speech)

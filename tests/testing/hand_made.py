@@ -1,14 +1,16 @@
 """Calls made by hand for the checks: what happens when, in any order, and calls that make no sense."""
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.state.log import Entry, Log
-from realtime.testing.checks import Run
+from realtime.testing.checks import CheckFailed, Run
 from realtime.testing.record import CallRecord, Mark, Played, Spoken
 
 OUT_HZ = 24_000
@@ -158,6 +160,13 @@ def support_call() -> Hand:
     call.answers(8_800, "It is cancelled", response="r4", length_ms=1_500, tokens=(40, 20))
     call.put(10_600, s.ServerSessionEndedEvent(session_id="s"))
     return call
+
+
+def failure(check: Callable[[], object]) -> CheckFailed:
+    """How the check fails."""
+    with pytest.raises(CheckFailed) as caught:
+        check()
+    return caught.value
 
 
 NAMES = st.sampled_from(["a", "b", "c"])
