@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
 import typer
@@ -31,6 +31,9 @@ from realtime.session import Limits
 from realtime.state.open import open_store
 from realtime.state.store import Store
 
+if TYPE_CHECKING:
+    from realtime.testing.report import RunOutcome
+
 cli = typer.Typer(
     name="realtime",
     help="Voice conversations with agents over WebSockets.",
@@ -48,7 +51,7 @@ def main() -> None:
     try:
         cli(spread_tls(sys.argv[1:]), prog_name="realtime")
     except UsageError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]{error.message}[/red]")
+        Console(stderr=True, highlight=False, soft_wrap=True).print(error.message, style="red", markup=False)
         raise SystemExit(1) from None
 
 
@@ -298,29 +301,59 @@ def report(
     ] = None,
 ) -> None:
     """Draw a call: who spoke when, what was heard, how long everything took. One file that opens offline."""
-    from realtime.testing.replay import replay as play
-    from realtime.testing.report import write_report
+    from realtime.testing.report import RunOutcome, write_report
     from realtime.testing.stored import record_of
 
     with _kit_errors():
-        if Path(source).exists():
-            record = play(source, agent=load_make_agent(agent) if agent is not None else None)
+        if _is_played(Path(source)):
+            run = _played(source, agent)
+        elif Path(source).is_dir():
+            run = RunOutcome(record_of(source, recordings=recordings))
         else:
             with _calls_of(store) as calls:
-                record = record_of(calls, source, recordings=recordings)
-        write_report([record], to)
+                run = RunOutcome(record_of(calls, source, recordings=recordings))
+        write_report([run if run.failure is not None else run.record], to)
     out.print(str(to), markup=False)
+    if run.failure is not None:
+        raise UsageError(run.failure, code="case")
+
+
+def _is_played(path: Path) -> bool:
+    """Whether it is a case or an audio file; else the folder of a call, or no file at all."""
+    from realtime.testing.case import CASE_FILE
+    from realtime.testing.stored import LOG_FILES, RECORDING_FILE
+
+    if not path.is_dir():
+        return path.exists()
+    return (path / CASE_FILE).is_file() or not any((path / name).is_file() for name in (*LOG_FILES, RECORDING_FILE))
+
+
+def _played(source: str, agent: str | None) -> RunOutcome:
+    """A case or an audio file, played; one that failed with its failure, where there is a call to show."""
+    from realtime.testing.errors import CaseError, RunFailure
+    from realtime.testing.replay import replay as play
+    from realtime.testing.report import RunOutcome
+
+    try:
+        return RunOutcome(play(source, agent=load_make_agent(agent) if agent is not None else None, frames=True))
+    except (CaseError, RunFailure) as error:
+        if error.record is None:
+            raise
+        return RunOutcome(error.record, str(error))
 
 
 @contextmanager
 def _kit_errors() -> Iterator[None]:
-    """Mistakes in files of a test case as those of the caller: one sentence, exit code 1."""
+    """What is wrong in files of a test case, and what the machine refuses, as one sentence and exit code 1."""
     from realtime.testing.errors import CaseError, RunFailure
 
     try:
         yield
     except (CaseError, RunFailure) as error:
         raise UsageError(str(error), code="case") from error
+    except OSError as error:
+        told = error.strerror or str(error)
+        raise UsageError(f"{error.filename}: {told}" if error.filename else told, code="os") from error
 
 
 @contextmanager

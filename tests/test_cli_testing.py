@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -106,9 +107,46 @@ def test_report_draws_a_kept_call_and_a_case(folder: Path, source: tuple[str, ..
     assert "<!doctype html>" in (folder / "out.html").read_text(encoding="utf-8").lower()
 
 
+def test_report_draws_a_case_that_fails_with_its_failure_and_exit_code_1(folder: Path) -> None:
+    (folder / "waits").mkdir()
+    steps = [{"do": "type", "text": "Hello"}, {"do": "wait_for", "event": "agent_error", "timeout_ms": 9_000}]
+    waits = {"users": [{"steps": steps}], "models": {"*": {"answers": [{"do": "say", "text": "The case's."}]}}}
+    (folder / "waits" / "case.json").write_text(json.dumps(waits))
+    code, printed, complaints = says("report", "waits", "--to", "out.html", cwd=folder)
+    assert (code, printed) == (1, "out.html\n")
+    assert "step 2 of user (wait_for), at 9000 ms" in complaints
+    page = (folder / "out.html").read_text(encoding="utf-8")
+    assert "step 2 of user (wait_for), at 9000 ms" in page
+    assert "The case" in page
+    assert "client_text_append" in page, "the frames on the wire"
+
+
+def test_report_draws_what_is_in_the_folder_of_a_call(folder: Path) -> None:
+    store = open_store(f"file:{folder / 'calls'}")
+    store.write([Change("call_2", CallInfo(call_id="call_2"), replay(folder / "hello").entries)])
+    store.close()
+    (log,) = (folder / "calls").rglob("events.jsonl")
+    code, printed, complaints = says("report", str(log.parent), "--to", "out.html", cwd=folder)
+    assert (code, printed, complaints) == (0, "out.html\n", "")
+    assert "The case" in (folder / "out.html").read_text(encoding="utf-8")
+
+
+def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        code, _, complaints = says("record", "--provider", "openai", "--to", "tapes", "--port", port, cwd=tmp_path)
+    assert code == 1
+    assert port in complaints
+    assert "Traceback" not in complaints
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (("replay", "[/red]no[thing].wav"), "[/red]no[thing].wav: there is no such file or folder."),
+        (("report", "hello", "--to", "app.py/out.html"), "app.py: File exists"),
+        (("export", "call_1", "app.py/new", "--store", "sqlite:calls.sqlite"), "app.py/new: Not a directory"),
         (("replay", "nothing.wav"), "nothing.wav: there is no such file or folder."),
         (("replay", "app.py"), "app.py: neither a case's folder nor an audio file."),
         (("replay", "data"), "data: there is no case.json."),

@@ -17,20 +17,25 @@ CASSETTE_FILE = "cassette.jsonl"
 
 
 def replay(
-    source: str | Path, *, agent: MakeAgent | None = None, model: str | None = None, real_time: bool = False
+    source: str | Path,
+    *,
+    agent: MakeAgent | None = None,
+    model: str | None = None,
+    real_time: bool = False,
+    frames: bool = False,
 ) -> CallRecord:
     """Run the case in a folder, or speak an audio file and wait for the answer.
 
     `model` is a name as `realtime serve --model` takes it, or a cassette's folder, replayed leniently; without it, the
     case's own model, else the agent's. Time is virtual unless `real_time`: a provider that is really dialled needs
-    that.
+    that. `frames` notes what passes on the wire.
 
     Raises CaseError and ScriptFailure as `play` does, UsageError for a model that cannot be had.
     """
     chosen: Model = "case" if model is None else _model(model)
     loop_factory = asyncio.new_event_loop if real_time else VirtualLoop
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        return runner.run(play(source, agent=agent, model=chosen, frames=False))
+        return runner.run(play(source, agent=agent, model=chosen, frames=frames))
 
 
 def _model(name: str) -> RealtimeModel:
