@@ -9,7 +9,8 @@ Hypothesis, coverage, and what only stamps log records. Other threads and real l
 takes the time of day in one module, `realtime.runtime`: while a guard is entered, that is the virtual loop's.
 
 The guard replaces functions of `time`, `threading`, `subprocess`, `os` and the loop's selector while it is entered, and
-`from time import monotonic` in modules that are loaded by then; nothing is traced. So it does not see:
+`from time import monotonic` in modules that are loaded by then; nothing is traced. A clock that a test has replaced by
+one of its own, as with `monkeypatch`, is the test's. So it does not see:
 
 - `datetime.now()` and `date.today()`: methods of a built-in type, which cannot be replaced without breaking
   `isinstance`. Ruff's rules DTZ find them.
@@ -33,8 +34,14 @@ from weakref import WeakSet
 
 from realtime.testing.clock import VirtualLoop, _Selector, in_real_work
 
-CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")
+_KNOWN_CLOCKS = (
+    *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time"),
+    *("process_time_ns", "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns", "sleep"),
+)
+CLOCKS = tuple(name for name in _KNOWN_CLOCKS if hasattr(time, name))
 """The functions of `time` that are refused."""
+DATES = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
+"""Those that are refused where they are given no time, and which of their arguments that is."""
 
 EXEMPT = frozenset(
     {
@@ -49,6 +56,7 @@ _OWN_CLOCK = "realtime.runtime"
 
 _REMEDIES = {
     "clock": "take the time from the event loop (`asyncio.get_running_loop().time()`) or from the session's `Runtime`",
+    "date": "give it a time that comes from the session's `Runtime`",
     "sleep": "`await asyncio.sleep(...)` instead, which takes no real time",
     "work": "do it inside `async with realtime.testing.real_work(cost_s=...)`, or declare the executor with "
     "`loop.declare_pool(executor)`",
@@ -153,11 +161,14 @@ def _outward(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _guarded(function: Callable[..., Any], what: str, kind: str) -> Callable[..., Any]:
+def _guarded(function: Callable[..., Any], what: str, kind: str, given: int | None = None) -> Callable[..., Any]:
+    """The function, refused to virtual loops; where its argument number `given` is there it is as it was."""
+
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         loop = asyncio._get_running_loop()
-        if isinstance(loop, VirtualLoop) and _guard is not None and not in_real_work():
+        is_told = given is not None and len(args) > given and args[given] is not None
+        if isinstance(loop, VirtualLoop) and _guard is not None and not is_told and not in_real_work():
             frame = sys._getframe(1)
             if kind == "clock" and _name_of(frame) == _OWN_CLOCK:
                 return loop.wall_now()
@@ -167,19 +178,36 @@ def _guarded(function: Callable[..., Any], what: str, kind: str) -> Callable[...
     return guarded
 
 
-def _replace(owner: object, name: str, what: str, kind: str) -> None:
-    function = getattr(owner, name)
-    setattr(owner, name, _guarded(function, what, kind))
-    _undo.append(lambda: setattr(owner, name, function))
+_GUARDED_CODE = _guarded(int, "", "").__code__
+
+
+def _bare(function: Any) -> Any:
+    """What is guarded, where this is one of ours: a test that has replaced it has put it back after the guard."""
+    return function.__wrapped__ if getattr(function, "__code__", None) is _GUARDED_CODE else function
+
+
+def _replace(owner: object, name: str, what: str, kind: str, given: int | None = None) -> None:
+    original = _bare(getattr(owner, name))
+    guarded = _guarded(original, what, kind, given)
+
+    def undo() -> None:
+        if getattr(owner, name) is guarded:  # else a test has replaced it, and puts it back itself
+            setattr(owner, name, original)
+
+    setattr(owner, name, guarded)
+    _undo.append(undo)
 
 
 def _replace_all() -> None:
-    originals = {getattr(time, name): name for name in CLOCKS}
+    originals = {_bare(getattr(time, name)): name for name in (*CLOCKS, *DATES)}
     for name in CLOCKS:
         if name == "sleep":
             _replace(time, name, "time.sleep() stops everything for real time", "sleep")
-        else:
+        elif type(_bare(getattr(time, name))) is BuiltinFunctionType:
             _replace(time, name, f"time.{name}() reads the real clock", "clock")
+    for name, given in DATES.items():
+        if type(_bare(getattr(time, name))) is BuiltinFunctionType:
+            _replace(time, name, f"time.{name}() reads the real clock", "date", given)
     _replace(threading.Thread, "start", "an undeclared thread is started", "work")
     _replace(subprocess.Popen, "__init__", "an undeclared subprocess is started", "work")
     _replace(os, "system", "an undeclared subprocess is started", "work")
@@ -192,9 +220,16 @@ def _replace_all() -> None:
 
 
 def _rebind(namespace: dict[str, Any], name: str, clock: str) -> None:
-    original = namespace.get(name)
-    namespace[name] = getattr(time, clock)
-    _undo.append(lambda: namespace.__setitem__(name, original))
+    original, guarded = _bare(namespace.get(name)), getattr(time, clock)
+    if original is not _bare(guarded):
+        return  # a test has replaced it
+
+    def undo() -> None:
+        if namespace.get(name) is guarded:
+            namespace[name] = original
+
+    namespace[name] = guarded
+    _undo.append(undo)
 
 
 def _restore_all() -> None:

@@ -185,3 +185,59 @@ def test_all_is_as_it_was_when_the_guard_is_left() -> None:
         assert seen()[0] is not before[0]
     assert seen() == before
     Guard().check()
+
+
+@pytest.mark.parametrize(
+    ("read", "told"),
+    [
+        (lambda: time.localtime(), "localtime"),
+        (lambda: time.gmtime(None), "gmtime"),
+        (lambda: time.strftime("%H:%M"), "strftime"),
+        (lambda: time.ctime(), "ctime"),
+        (lambda: time.process_time(), "process_time"),
+    ],
+)
+def test_neither_is_a_date_or_another_clock(read: Callable[[], object], told: str) -> None:
+    with pytest.raises(UndeclaredRealityError, match=rf"time\.{told}\(\) reads the real clock"):
+        in_virtual_time(read)
+
+
+def test_a_time_that_is_given_may_be_told() -> None:
+    in_virtual_time(lambda: time.strftime("%H:%M", time.gmtime(0)))
+    in_virtual_time(lambda: (time.localtime(1.0), time.ctime(1.0), time.asctime(time.gmtime(0))))
+
+
+def test_a_clock_that_a_test_has_replaced_stays_replaced_and_is_put_back() -> None:
+    def fake() -> float:
+        return 5.0
+
+    seen: list[float] = []
+    shop = module("shop")
+    exec("from time import monotonic\ndef up(): return monotonic()", shop.__dict__)
+    sys.modules["shop"] = shop
+    real = time.time
+    try:
+        with pytest.MonkeyPatch.context() as before:
+            before.setattr(shop, "monotonic", fake)
+            with Guard():
+                pass  # the module is known from now on
+            in_virtual_time(lambda: seen.append(shop.up()))
+        for _ in range(2):
+            with pytest.MonkeyPatch.context() as during:
+                with Guard():
+                    during.setattr(time, "time", fake)
+                    during.setattr(shop, "monotonic", fake)
+                    run(asyncio.sleep(0))
+                    seen.append(time.time())
+                assert time.time is fake, "as long as the test wants it"
+            with Guard(), pytest.raises(UndeclaredRealityError, match=r"time\.time\(\)"):
+                run(reading())
+            assert time.time is real
+    finally:
+        del sys.modules["shop"]
+    assert shop.monotonic is monotonic
+    assert seen == [5.0] * 3
+
+
+async def reading() -> float:
+    return time.time()
