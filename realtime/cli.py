@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 import typer
@@ -30,9 +30,6 @@ from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 from realtime.state.open import open_store
 from realtime.state.store import Store
-
-if TYPE_CHECKING:
-    from realtime.testing.report import RunOutcome
 
 cli = typer.Typer(
     name="realtime",
@@ -301,21 +298,23 @@ def report(
     ] = None,
 ) -> None:
     """Draw a call: who spoke when, what was heard, how long everything took. One file that opens offline."""
+    from realtime.testing.replay import judged_replay
     from realtime.testing.report import RunOutcome, write_report
     from realtime.testing.stored import record_of
 
+    failure: str | None = None
     with _kit_errors():
         if _is_played(Path(source)):
-            run = _played(source, agent)
+            record, failure = judged_replay(source, agent=load_make_agent(agent) if agent is not None else None)
         elif Path(source).is_dir():
-            run = RunOutcome(record_of(source, recordings=recordings))
+            record = record_of(source, recordings=recordings)
         else:
             with _calls_of(store) as calls:
-                run = RunOutcome(record_of(calls, source, recordings=recordings))
-        write_report([run if run.failure is not None else run.record], to)
+                record = record_of(calls, source, recordings=recordings)
+        write_report([record if failure is None else RunOutcome(record, failure)], to)
     out.print(str(to), markup=False)
-    if run.failure is not None:
-        raise UsageError(run.failure, code="case")
+    if failure is not None:
+        raise UsageError(failure, code="case")
 
 
 def _is_played(path: Path) -> bool:
@@ -326,20 +325,6 @@ def _is_played(path: Path) -> bool:
     if not path.is_dir():
         return path.exists()
     return (path / CASE_FILE).is_file() or not any((path / name).is_file() for name in (*LOG_FILES, RECORDING_FILE))
-
-
-def _played(source: str, agent: str | None) -> RunOutcome:
-    """A case or an audio file, played; one that failed with its failure, where there is a call to show."""
-    from realtime.testing.errors import CaseError, RunFailure
-    from realtime.testing.replay import replay as play
-    from realtime.testing.report import RunOutcome
-
-    try:
-        return RunOutcome(play(source, agent=load_make_agent(agent) if agent is not None else None, frames=True))
-    except (CaseError, RunFailure) as error:
-        if error.record is None:
-            raise
-        return RunOutcome(error.record, str(error))
 
 
 @contextmanager

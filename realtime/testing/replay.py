@@ -11,6 +11,7 @@ from realtime.model.choose import open_model
 from realtime.server.sockets import MakeAgent
 from realtime.testing.call import Model, play
 from realtime.testing.clock import VirtualLoop
+from realtime.testing.errors import CaseError, RunFailure
 from realtime.testing.record import CallRecord
 
 CASSETTE_FILE = "cassette.jsonl"
@@ -36,6 +37,19 @@ def replay(
     loop_factory = asyncio.new_event_loop if real_time else VirtualLoop
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         return runner.run(play(source, agent=agent, model=chosen, frames=frames))
+
+
+def judged_replay(source: str | Path, *, agent: MakeAgent | None = None) -> tuple[CallRecord, str | None]:
+    """Run the case in a folder with all that a report shows: the call, and how it failed where it did.
+
+    Raises CaseError and ScriptFailure where there is no call to show.
+    """
+    try:
+        return replay(source, agent=agent, frames=True), None
+    except (CaseError, RunFailure) as error:
+        if error.record is None:
+            raise
+        return error.record, str(error)
 
 
 def _model(name: str) -> RealtimeModel:
