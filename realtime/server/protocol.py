@@ -72,6 +72,13 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         if self.scope is not None:
             (self.scope["extensions"] or {}).pop(EXTENSION, None)
 
+    def shutdown(self) -> None:
+        """See the base, which cannot close what is closing already."""
+        if self._is_open() or not self.handshake_initiated:
+            super().shutdown()
+        else:
+            self.transport.close()
+
     def _is_open(self) -> bool:
         return self.conn.state is _OPEN
 

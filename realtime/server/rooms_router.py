@@ -91,6 +91,7 @@ def rooms_router(
             await websocket.close(1008, refusal)
             return
         loop = asyncio.get_running_loop()
+        subprotocol = None
         try:
             dialect = choose(
                 websocket.scope.get("subprotocols", ()),
@@ -98,13 +99,15 @@ def rooms_router(
                 now=loop.time,
                 providers=page_providers,
             )
+            subprotocol = dialect.subprotocol
             rooms.admit(room_id, name)
         except ClientError as error:
-            await websocket.accept()
+            # A browser that was promised none of what it asked for would not read why.
+            await websocket.accept(subprotocol)
             await websocket.send_json(error_event(error).model_dump())
             await websocket.close(NO_SUCH_ROOM if error.code == "no_such_room" else 1008, _reason(error))
             return
-        await websocket.accept(dialect.subprotocol)
+        await websocket.accept(subprotocol)
 
         def take_a_seat() -> Seat:
             return rooms.seat(room_id, name, all_calls.make_runtime(loop))
@@ -172,7 +175,7 @@ def rooms_router(
     async def one_room(request: Request, room_id: str) -> Response:
         if (refusal := door.refusal(request)) is not None:
             return _refused(refusal)
-        return JSONResponse(rooms.find(room_id).describe())
+        return JSONResponse({**rooms.find(room_id).describe(), "agent_templates": rooms.agent_templates})
 
     @router.post("/api/rooms/{room_id}/participants/{participant_id}")
     @told

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from realtime.event import client as c
@@ -86,6 +86,7 @@ class Stage:
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(policy=st.sampled_from(sorted(POLICIES)), talk=st.lists(st.tuples(ACTIONS, PAUSES), min_size=4, max_size=20))
+@example(policy="addressed", talk=[(("write", 0, WORDS[0]), 0.3), (("die", "bob", 0), 0.3)])
 def test_the_room_goes_on(policy: str, talk: list[tuple[tuple[Any, ...], float]]) -> None:
     async def play() -> None:
         minds = {name: Mind(answer) for name, answer in ANSWERS.items()}

@@ -14,7 +14,7 @@ from realtime.model.base import AudioCommit, ModelInput
 from realtime.model.script import CallTools, Step
 from realtime.pipeline import ChatRoom
 from realtime.pipeline.member import MAX_TOOL_ROUNDS
-from realtime.pipeline.room import TRANSCRIPT_S
+from realtime.pipeline.talk import TRANSCRIPT_S
 from realtime.tool import Toolkit
 from tests.pipeline.rooms import DEAF, HZ, Mind, agent, house, seconds, utterance
 

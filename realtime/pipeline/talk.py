@@ -1,0 +1,407 @@
+"""The talk in a room: who speaks, who hears it, and who is next."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from realtime.audio.voice import Voice
+from realtime.errors import ClientError
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import ContentPart, Item
+from realtime.floor import FloorState, Participant, Policy, Said, with_turn
+from realtime.pipeline.member import Member, Utterance
+from realtime.pipeline.seat import EMPTY_COMMIT_MS, Seat
+from realtime.runtime import Runtime
+from realtime.state.conversation import Conversation
+from realtime.state.log import AudioRun, Log
+from realtime.state.restore import ConversationReader
+
+logger = logging.getLogger(__name__)
+
+TRANSCRIPT_S = 10.0
+"""How long the words of a turn are waited for before the talk goes on without them."""
+STALLED_S = 2.0
+"""How much longer than it takes to play a turn the others wait for a human who does not say that it was played."""
+SETTLE_S = 0.02
+"""How much later the ear is asked again whether all is heard."""
+ANSWER_S = 20.0
+"""How long an agent may have the floor before its model begins to answer."""
+
+
+class Talk:
+    """What is said among humans (`seats`) and agents (`members`) that are there. Who is there is not decided here."""
+
+    def __init__(self, name: str, policy: Policy, max_agent_turns: int) -> None:
+        self.name = name
+        self.members: list[Member] = []
+        """The agents, in order; empty before the room has begun."""
+        self.seats: list[Seat] = []
+        """The humans, in order of coming."""
+        self.conversation = Conversation()
+        """What was said, with names; of agents the words that were heard."""
+        self.on_event: list[Callable[[s.ServerEvent], None]] = []
+        """Called with each event of the room."""
+        self.log: Log | None = None
+        """Each event of the room in its order; none before the room has begun."""
+        self._policy = policy
+        self._max_agent_turns = max_agent_turns
+        self._reader = ConversationReader(self.conversation)
+        self._runtime: Runtime | None = None
+        self._state = FloorState(())
+        self._pending: dict[str, Utterance] = {}
+        """Turns of which the words are not known yet, by id."""
+        self._speaker: Member | None = None
+        self._ear: Seat | None = None
+        self._floor: str | None = None
+        self._wait_until: float | None = None
+        """When the turn of the agent that speaks is taken for heard, whatever its listeners say."""
+        self._deciding = 0
+        self._decision: asyncio.Task[None] | None = None
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._over = False
+
+    @property
+    def participants(self) -> tuple[Participant, ...]:
+        """Who is in it now, in order of coming; empty before the room has begun."""
+        return self._state.participants
+
+    @property
+    def floor(self) -> str | None:
+        """The id of the participant that has the floor; None where nobody has."""
+        return self._floor
+
+    @property
+    def policy(self) -> Policy:
+        """What decides who may speak."""
+        return self._policy
+
+    # -- what humans do --------------------------------------------------------------------------------------------
+
+    def voice(self, voice: Voice) -> None:
+        """See `realtime.pipeline.seat.Room`."""
+        for seat in self.seats:
+            if seat.voice is not voice:
+                seat.hear(voice)
+
+    def voice_began(self, seat: Seat, start_ms: int) -> None:
+        """See `realtime.pipeline.seat.Room`: whoever speaks has the floor."""
+        self._take_floor(seat, "speech")
+        utterance = Utterance(self._new_id("said"), seat.id, seat.name)
+        self._pending[utterance.id] = utterance
+        seat.utterance = utterance
+        self._watch(seat, utterance)
+        self.tell(
+            s.AgentInputStartedEvent(
+                item_id=utterance.id, audio_start_ms=start_ms, agent_id=seat.id, agent_name=seat.name
+            )
+        )
+
+    def voice_ended(self, seat: Seat, end_ms: int, pcm: bytes) -> None:
+        """See `realtime.pipeline.seat.Room`: somebody has to write the words down."""
+        utterance, seat.utterance = seat.utterance, None
+        if utterance is None:
+            return
+        who: dict[str, Any] = {"agent_id": seat.id, "agent_name": seat.name}
+        self.tell(s.AgentInputDoneEvent(item_id=utterance.id, audio_end_ms=end_ms, **who))
+        item = Item(id=utterance.id, role="user", name=seat.name, content=(ContentPart(type="audio"),))
+        self.tell(s.AgentItemAddedEvent(item=item, **who))
+        utterance.pcm += pcm
+        listeners = [one for one in self.members if one.listens == "audio" and not one.is_away]
+        scribe = self._scribe()
+        if scribe is not None and scribe not in listeners:
+            listeners.insert(0, scribe)
+        for member in listeners:
+            member.listen(utterance, named=len(self.seats) > 1)
+        if not utterance.heard_by:
+            self._complain("nobody here can hear: all agents are away or take no sound", "nobody_hears")
+            self.transcribed(utterance, "")
+            return
+        self._after(f"words {utterance.id}", TRANSCRIPT_S, lambda: self.transcribed(utterance, ""))
+
+    def voice_dropped(self, seat: Seat) -> None:
+        """See `realtime.pipeline.seat.Room`."""
+        utterance, seat.utterance = seat.utterance, None
+        if utterance is not None and self._pending.pop(utterance.id, None) is not None:
+            self.tell(s.AgentInputClearedEvent(agent_id=seat.id, agent_name=seat.name))
+        self._consider()
+
+    def voice_goes_on(self, seat: Seat) -> None:
+        """See `realtime.pipeline.seat.Room`."""
+        if seat.utterance is not None:
+            self._take_floor(seat, "speech")
+            self._watch(seat, seat.utterance)
+
+    def _watch(self, seat: Seat, utterance: Utterance) -> None:
+        """Whoever is not heard any more in the middle of a turn has the floor no longer; their turn stays open."""
+
+        def look() -> None:
+            if seat.utterance is not utterance or seat not in self.seats:
+                return
+            left_s = seat.heard_at_s + STALLED_S - self._now()
+            if left_s > SETTLE_S:
+                self._after(f"voice {seat.id}", left_s, look)
+            else:
+                seat.is_stalled = True
+                self._consider()
+
+        self._after(f"voice {seat.id}", STALLED_S, look)
+
+    def act(self, seat: Seat, event: c.ClientEvent) -> None:
+        """See `realtime.pipeline.seat.Room`."""
+        if self._over:
+            raise ClientError("the room is closed", code="room_closed")
+        match event:
+            case c.ClientTextAppendEvent(text=text):
+                self._take_floor(seat, "text")
+                item = Item(
+                    id=self._new_id("said"),
+                    role="user",
+                    name=seat.name,
+                    content=(ContentPart(type="text", text=text),),
+                )
+                who: dict[str, Any] = {"agent_id": seat.id, "agent_name": seat.name}
+                self.tell(s.AgentItemAddedEvent(item=item, **who))
+                self.tell(s.AgentItemDoneEvent(item=item, **who))
+                self._spoken(Utterance(item.id, seat.id, seat.name, text=text), "human")
+            case c.ClientResponseCreateEvent():
+                if self._speaker is None:
+                    self._consider(reason="asked")
+            case c.ClientResponseCancelEvent():
+                self._ear = seat
+                self._stop_speaker()
+                self._set_floor(None, "cancelled")
+            case c.ClientToolResultEvent():
+                if not any(member.answer_tool(event) for member in self.members):
+                    raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
+            case c.ClientItemTruncateEvent() | c.ClientPlaybackAckEvent():
+                pass
+            case _:
+                raise ClientError(f"{event.type} has no meaning in a room", code="unsupported_in_room")
+
+    # -- what agents do (`realtime.pipeline.member.Hub`) -----------------------------------------------------------
+
+    def tell(self, event: s.ServerEvent, told: Seat | None = None) -> None:
+        """Something happened: into the log of the room, and to every human but the one who was `told` already."""
+        if self.log is None:
+            return
+        if type(event) is s.AgentItemAddedEvent:
+            items = self.conversation.items()
+            event = msgspec.structs.replace(event, previous_item_id=items[-1].id if items else None)
+        self.log.append(event)
+        if type(event) is s.AgentResponseCreatedEvent:
+            self._cancel("answer")
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            run = AudioRun(event.seq, event.seq, event.ts_ms, event.ts_ms, event.item_id, 0, len(event.delta))
+            self._reader.read(run)
+        else:
+            self._reader.read(event)
+        for seat in self.seats:
+            if seat is not told:
+                seat.tell(event)
+        for follow in self.on_event:
+            follow(event)
+
+    def transcribed(self, utterance: Utterance, text: str) -> None:
+        """See `Hub`. The first who knows counts."""
+        if self._pending.pop(utterance.id, None) is None:
+            return
+        self._cancel(f"words {utterance.id}")
+        utterance.text = text.strip()
+        who: dict[str, Any] = {"agent_id": utterance.who, "agent_name": utterance.name}
+        self.tell(s.AgentInputTranscriptionDoneEvent(item_id=utterance.id, transcript=utterance.text, **who))
+        item = self.conversation.get(utterance.id)
+        if item is not None:
+            self.tell(s.AgentItemDoneEvent(item=item, **who))
+        self._spoken(utterance, "human")
+
+    def turn_over(self, member: Member) -> None:
+        """See `Hub`: the next may speak when this one was heard to the end."""
+        if self._speaker is not member:
+            return
+        left_s, now = self.unheard_ms() / 1000, self._now()
+        self._wait_until = self._wait_until or now + left_s + STALLED_S
+        if left_s > 0 and now < self._wait_until:
+            again_s = min(left_s + SETTLE_S, self._wait_until - now)
+            self._after("heard", again_s, lambda: self.turn_over(member))
+        else:
+            self._end_turn(member)
+
+    def lost(self, member: Member, reason: str) -> None:
+        """See `Hub`: the others go on."""
+        if self._over:
+            return
+        self._change(member.id, away=True)
+        self.tell(s.ServerRoomLeftEvent(participant_id=member.id, name=member.name, reason="away"))
+        logger.warning("agent %s of room %s is away: %s", member.id, self.name, reason)
+        # What it has said already is still heard to its end.
+        self.turn_over(member)
+        self._consider()
+
+    def listens_to(self, member: Member) -> bool:
+        """See `Hub`."""
+        return any(one.listens == "audio" and one is not member for one in self.members)
+
+    def heard_ms(self, item_id: str) -> int:
+        """See `Hub`: the ear of whoever interrupts counts, else the furthest."""
+        if self._ear is not None:
+            return self._ear.heard_ms(item_id)
+        return max((seat.heard_ms(item_id) for seat in self.seats), default=0)
+
+    def unheard_ms(self) -> int:
+        """See `Hub`."""
+        return max((seat.unheard_ms() for seat in self.seats), default=0)
+
+    # -- the floor -------------------------------------------------------------------------------------------------
+
+    def _take_floor(self, seat: Seat, reason: str) -> None:
+        self._ear = seat
+        self._stop_speaker()
+        self._set_floor(seat.id, reason)
+
+    def _stop_speaker(self) -> None:
+        member = self._speaker
+        if member is not None:
+            member.interrupt()
+            self._end_turn(member, interrupted=True)
+
+    def _end_turn(self, member: Member, *, interrupted: bool = False) -> None:
+        """The agent's turn is over, with the words that were heard."""
+        self._speaker = None
+        self._cancel("heard")
+        self._cancel("answer")
+        member.has_floor = False
+        self._set_floor(None, "interrupted" if interrupted else "done")
+        # Whoever interrupts says what comes next.
+        self._spoken(member.utterance(self._new_id("said")), "agent", goes_on=not interrupted)
+
+    def _spoken(self, utterance: Utterance, kind: str, *, goes_on: bool = True) -> None:
+        """A turn is over and its words are known: everybody hears it who has not. `goes_on`: the next may speak."""
+        is_agent = kind == "agent"
+        if utterance.text or is_agent:
+            self._state = with_turn(
+                self._state, Said(utterance.who, utterance.name, "agent" if is_agent else "human", utterance.text)
+            )
+            for member in self.members:
+                if member.id == utterance.who or member.id in utterance.heard_by:
+                    continue
+                if is_agent and member.listens == "audio" and utterance.duration_ms >= EMPTY_COMMIT_MS:
+                    member.listen(utterance, named=True)
+                else:
+                    member.read(utterance)
+        if goes_on:
+            self._consider()
+
+    def _consider(self, reason: str = "") -> None:
+        """Who is next, where nobody speaks and all words are known."""
+        self._deciding += 1
+        if self._decision is not None:
+            self._decision.cancel()
+        if self._over or self._speaker is not None:
+            return
+        if any(seat.is_speaking and not seat.is_stalled for seat in self.seats):
+            return
+        if any(one.pcm for one in self._pending.values()):
+            return  # Words are still waited for.
+        state = self._state
+        if not reason and (state.last is None or state.agent_turns >= self._max_agent_turns):
+            self._set_floor(None, "limit" if state.last is not None and state.agent_turns else "")
+            return
+        try:
+            chosen = self._policy(state)
+        except Exception:
+            logger.exception("the floor policy of room %s failed", self.name)
+            self._complain("the floor policy failed: the server's log says why", "floor_policy_failed")
+            self._set_floor(None, "nobody")
+            return
+        if inspect.isawaitable(chosen):
+            self._decision = self._run(self._decide_later(chosen, self._deciding), "floor policy")
+        else:
+            self._give(chosen)
+
+    async def _decide_later(self, chosen: Any, number: int) -> None:
+        try:
+            speaker = await chosen
+        except Exception:
+            logger.exception("the floor policy of room %s failed", self.name)
+            self._complain("the floor policy failed: the server's log says why", "floor_policy_failed")
+            return
+        if number == self._deciding:
+            self._give(speaker)
+
+    def _give(self, speaker: str | None) -> None:
+        found = self._state.find(speaker)
+        member = next((one for one in self.members if found is not None and one.id == found.id), None)
+        if member is None:
+            self._set_floor(None, "nobody")
+            return
+        self._speaker, self._ear, self._wait_until = member, None, None
+        self._set_floor(member.id, "policy")
+        self._after("answer", ANSWER_S, lambda: self._give_up(member))
+        member.speak()
+
+    def _give_up(self, member: Member) -> None:
+        """It was asked and does not answer: the talk goes on without it."""
+        if self._speaker is member:
+            self._complain(f"{member.name} does not answer", "no_answer")
+            member.interrupt()
+            self._end_turn(member)
+
+    def _set_floor(self, participant_id: str | None, reason: str) -> None:
+        if participant_id != self._floor:
+            self._floor = participant_id
+            self.tell(s.ServerRoomFloorEvent(participant_id=participant_id, reason=reason))
+
+    def _scribe(self) -> Member | None:
+        """The agent that writes down what a human says: the one that is spoken to, else the first that can."""
+        able = [one for one in self.members if not one.is_away and "audio" in one.agent.model.profile.input_modalities]
+        return next((one for one in able if one.id == self._state.addressed), able[0] if able else None)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _change(self, participant_id: str, **changes: Any) -> None:
+        self._state = replace(
+            self._state,
+            participants=tuple(
+                replace(one, **changes) if one.id == participant_id else one for one in self._state.participants
+            ),
+        )
+
+    def _complain(self, message: str, code: str) -> None:
+        self.tell(s.AgentErrorEvent(error_type="server_error", code=code, message=message))
+
+    def _new_id(self, prefix: str) -> str:
+        assert self._runtime is not None
+        return self._runtime.new_id(prefix)
+
+    def _now(self) -> float:
+        assert self._runtime is not None
+        return self._runtime.now()
+
+    def _run(self, work: Any, name: str) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _after(self, name: str, delay_s: float, act: Callable[[], None]) -> None:
+        self._cancel(name)
+
+        def fire() -> None:
+            self._timers.pop(name, None)
+            act()
+
+        self._timers[name] = asyncio.get_running_loop().call_later(delay_s, fire)
+
+    def _cancel(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
