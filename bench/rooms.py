@@ -43,7 +43,7 @@ from realtime.server.app import create_app
 from realtime.server.serve import open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
 from realtime.session import Session
-from realtime.testing.hearing import LoudnessDetector
+from realtime.testing.cases.hearing import LoudnessDetector
 
 HUMANS, AGENTS = 8, 4
 LISTENERS = 50

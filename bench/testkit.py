@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from bench.process import ROOT
 from bench.report import Check, Section, median
 from realtime.testing.call import play
-from realtime.testing.case import Case, Person
+from realtime.testing.cases.case import Case, Person
+from realtime.testing.cases.stand_in import Hear, Say, StandIn
+from realtime.testing.check.sweep import barge_in_sweep
+from realtime.testing.client.steps import Send, Speak, Step, WaitUntilHeard
 from realtime.testing.clock import VirtualLoop
 from realtime.testing.record import CallRecord
-from realtime.testing.stand_in import Hear, Say, StandIn
-from realtime.testing.steps import Send, Speak, Step, WaitUntilHeard
-from realtime.testing.sweep import barge_in_sweep
 
 AUDIO = ROOT / "fixtures" / "audio"
 CALL_MS = 60_000

@@ -186,7 +186,7 @@ def app_of_environment() -> FastAPI:
 
 def _cases(settings: ServerSettings) -> Cases:
     """What makes test cases of this server's calls."""
-    from realtime.testing.desk import CaseDesk
+    from realtime.testing.cases.desk import CaseDesk
 
     return CaseDesk(recordings=settings.record_to, folder=settings.cases_to)
 
@@ -249,7 +249,7 @@ def record_provider(
     url: Annotated[str | None, typer.Option(help="Where the provider is; without it, its own address.")] = None,
 ) -> None:
     """Stand between your program and a provider, and keep what passes as cassettes. Keys are not kept."""
-    from realtime.testing.proxy import record_proxy
+    from realtime.testing.cassettes.proxy import record_proxy
 
     def tell(bound: int) -> None:
         out.print("Let your program call this address in place of the provider's:")
@@ -270,7 +270,7 @@ def export(
     ] = None,
 ) -> None:
     """Make a test case of a call that happened."""
-    from realtime.testing.export import export_call
+    from realtime.testing.cases.export import export_call
 
     with _kit_errors(), _calls_of(store) as calls:
         export_call(calls, call_id, folder, recordings=recordings)
@@ -298,9 +298,9 @@ def report(
     ] = None,
 ) -> None:
     """Draw a call: who spoke when, what was heard, how long everything took. One file that opens offline."""
+    from realtime.testing.cases.stored import record_of
     from realtime.testing.replay import judged_replay
     from realtime.testing.report import RunOutcome, write_report
-    from realtime.testing.stored import record_of
 
     failure: str | None = None
     with _kit_errors():
@@ -319,8 +319,8 @@ def report(
 
 def _is_played(path: Path) -> bool:
     """Whether it is a case or an audio file; else the folder of a call, or no file at all."""
-    from realtime.testing.case import CASE_FILE
-    from realtime.testing.stored import LOG_FILES, RECORDING_FILE
+    from realtime.testing.cases.case import CASE_FILE
+    from realtime.testing.cases.stored import LOG_FILES, RECORDING_FILE
 
     if not path.is_dir():
         return path.exists()

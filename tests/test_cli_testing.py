@@ -17,9 +17,9 @@ from realtime.server.settings import ServerSettings
 from realtime.state.open import open_store
 from realtime.state.store import CallInfo, Change
 from realtime.testing import Case, Person, StandIn, Type, WaitUntilHeard, load_case
-from realtime.testing.case import write_case
+from realtime.testing.cases.case import write_case
+from realtime.testing.cases.stand_in import Say
 from realtime.testing.replay import replay
-from realtime.testing.stand_in import Say
 from tests.server.harness import serving_app
 
 ROOT = Path(__file__).resolve().parent.parent

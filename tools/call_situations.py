@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from realtime.testing.case import Case, Client, Expected, Person, Returned
-from realtime.testing.stand_in import Answer, Call, HangUp, Hear, Say, StandIn, ToolUse, WriteText
-from realtime.testing.steps import (
+from realtime.testing.cases.case import Case, Client, Expected, Person, Returned
+from realtime.testing.cases.stand_in import Answer, Call, HangUp, Hear, Say, StandIn, ToolUse, WriteText
+from realtime.testing.client.steps import (
     BargeIn,
     Drop,
     Leave,

@@ -27,9 +27,9 @@ from call_situations import (
     situation,
 )
 
-from realtime.testing.case import Returned
-from realtime.testing.stand_in import Call, Nothing, Say, ToolUse, WriteText
-from realtime.testing.steps import Send, Silence, Speak, Type, WaitFor
+from realtime.testing.cases.case import Returned
+from realtime.testing.cases.stand_in import Call, Nothing, Say, ToolUse, WriteText
+from realtime.testing.client.steps import Send, Silence, Speak, Type, WaitFor
 from tests.calls.distant import Line
 
 FAR = Line(delay_ms=60)

@@ -46,8 +46,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Cases(Protocol):
-    """Makes test cases of calls (`realtime.testing.desk`). Methods block; they raise ClientError where a call gives no
-    case."""
+    """Makes test cases of calls (`realtime.testing.cases.desk`). Methods block; they raise ClientError where a call
+    gives no case."""
 
     @property
     def saves(self) -> bool:

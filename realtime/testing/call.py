@@ -28,23 +28,23 @@ from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent, make_agent_of
 from realtime.session import Limits, Session
 from realtime.state.log import AudioRun, Entry
-from realtime.testing.case import CASE_FILE, Case, Person, check_case, load_case
-from realtime.testing.cassette import FILE_NAME as CASSETTE_FILE
-from realtime.testing.cassette import Scrubber, audio_places, dump, is_deep
-from realtime.testing.cassette_record import WireModel, both, keys_of_environment
-from realtime.testing.cassette_replay import RecordedModel, recorded_model
-from realtime.testing.cassette_tools import tool_results
+from realtime.testing.cases.case import CASE_FILE, Case, Person, check_case, load_case
+from realtime.testing.cases.tools import TestToolkit, Tools
+from realtime.testing.cassettes.format import FILE_NAME as CASSETTE_FILE
+from realtime.testing.cassettes.format import Scrubber, audio_places, dump, is_deep
+from realtime.testing.cassettes.record import WireModel, both, keys_of_environment
+from realtime.testing.cassettes.replay import RecordedModel, recorded_model
+from realtime.testing.cassettes.tool_results import tool_results
+from realtime.testing.client.page import Page
+from realtime.testing.client.pair import Direction, Frame
+from realtime.testing.client.steps import Step
+from realtime.testing.client.user import User
 from realtime.testing.clock import Cost, VirtualLoop
 from realtime.testing.errors import CaseError, RunFailure, ScriptFailure
-from realtime.testing.page import Page
-from realtime.testing.pair import Direction, Frame
 from realtime.testing.record import CallRecord, WireFrame
-from realtime.testing.steps import Step
-from realtime.testing.tools import TestToolkit, Tools
-from realtime.testing.user import User
 
 if TYPE_CHECKING:
-    from realtime.testing.checks import Run
+    from realtime.testing.check.run import Run
 
 Source = str | Path | Case | Sequence[Step]
 """A case's folder, an audio file, a case made in Python, or the steps of one user."""
@@ -72,7 +72,7 @@ _MAY_BE_SECRET = re.compile(r'token"|secret|password|authorization|api.?key|cook
 
 async def voice_call(source: Source, **options: Any) -> Run:
     """`play`, as the `Run` that has the checks."""
-    from realtime.testing.checks import Run
+    from realtime.testing.check.run import Run
 
     return Run(await play(source, **options))
 

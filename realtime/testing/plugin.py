@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from realtime.model.script import React, Step
     from realtime.model.scripted import ScriptedModel
     from realtime.testing.call import Source
-    from realtime.testing.checks import Run
-    from realtime.testing.floor_checks import RoomRun
+    from realtime.testing.check.floor import RoomRun
+    from realtime.testing.check.run import Run
     from realtime.testing.guard import Guard
     from realtime.testing.record import CallRecord
     from realtime.testing.room import Users
@@ -196,7 +196,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 class VoiceCall:
-    """Plays a call and gives its `realtime.testing.checks.Run`: what the fixture `voice_call` is."""
+    """Plays a call and gives its `realtime.testing.check.run.Run`: what the fixture `voice_call` is."""
 
     def __init__(self, request: pytest.FixtureRequest, records: list[CallRecord]) -> None:
         self._request = request
@@ -253,7 +253,7 @@ def _recording(source: Any, options: dict[str, Any]) -> dict[str, Any]:
     from realtime.agent import RealtimeAgent
     from realtime.errors import UsageError
     from realtime.server.sockets import make_agent_of
-    from realtime.testing.cassette_record import RecordingModel
+    from realtime.testing.cassettes.record import RecordingModel
 
     model = options.get("model", "case")
     if not isinstance(model, (str, CassetteToRecord)):
@@ -344,7 +344,7 @@ def recorded_model(request: pytest.FixtureRequest) -> Callable[..., RealtimeMode
 
     With `--voice-record` the call uses the agent's own model, and the cassette is written there.
     """
-    from realtime.testing.cassette_replay import recorded_model
+    from realtime.testing.cassettes.replay import recorded_model
 
     def make(path: str | Path, strict: bool = True, **options: Any) -> RealtimeModel | CassetteToRecord:
         found = _find(request, path)

@@ -18,7 +18,7 @@ from realtime.state.log import Entry
 from realtime.state.store import encode_entry
 
 if TYPE_CHECKING:
-    from realtime.testing.case import Expected
+    from realtime.testing.cases.case import Expected
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def judged_replay(source: str | Path, *, agent: MakeAgent | None = None) -> tupl
 def _model(name: str) -> RealtimeModel:
     folder = Path(name)
     if (folder / CASSETTE_FILE).is_file():
-        from realtime.testing.cassette_replay import recorded_model
+        from realtime.testing.cassettes.replay import recorded_model
 
         return recorded_model(folder, strict=False)
     if folder.is_dir():

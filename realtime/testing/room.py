@@ -37,16 +37,16 @@ from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 from realtime.state.log import AudioRun, Entry
 from realtime.testing.call import naming_apart
-from realtime.testing.case import Case, Person
+from realtime.testing.cases.case import Case, Person
+from realtime.testing.cases.hearing import HearingModel, LoudnessDetector, Overheard, Vocabulary
+from realtime.testing.cases.stand_in import StandIn
+from realtime.testing.check.floor import Heard, RoomRun
+from realtime.testing.client.page import Page
+from realtime.testing.client.sound import load
+from realtime.testing.client.steps import BargeIn, Speak, Step
+from realtime.testing.client.user import User
 from realtime.testing.errors import CaseError, ScriptFailure
-from realtime.testing.floor_checks import Heard, RoomRun
-from realtime.testing.hearing import HearingModel, LoudnessDetector, Overheard, Vocabulary
-from realtime.testing.page import Page
 from realtime.testing.record import CallRecord, Lane
-from realtime.testing.sound import load
-from realtime.testing.stand_in import StandIn
-from realtime.testing.steps import BargeIn, Speak, Step
-from realtime.testing.user import User
 
 Users = Mapping[str, Sequence[Step]] | Case
 """The steps of each human by name, or a case with several users."""

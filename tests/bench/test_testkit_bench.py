@@ -1,7 +1,7 @@
 """The bench of the test kit replays what it says it replays. No timing."""
 
 from bench.testkit import Replays, measure_testkit, minute, sum_of, timed
-from realtime.testing.checks import Run
+from realtime.testing.check.run import Run
 
 
 def test_a_minute_has_two_sides() -> None:

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from realtime.testing.call import play
-from realtime.testing.case import LOG_FILE, read_case
+from realtime.testing.cases.case import LOG_FILE, read_case
 from realtime.testing.clock import VirtualLoop
 from realtime.testing.record import CallRecord
 from realtime.turn import TRANSITIONS, Action, Signal, State, Turn

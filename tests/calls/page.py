@@ -19,10 +19,10 @@ from realtime.runtime import Runtime
 from realtime.server.app import create_app
 from realtime.server.settings import ServerSettings
 from realtime.session import Session
-from realtime.testing import page as kit
-from realtime.testing.devices import OUTPUT_LATENCY_S
-from realtime.testing.pair import Direction, Frame
-from realtime.testing.steps import INPUT_HZ
+from realtime.testing.client import page as kit
+from realtime.testing.client.devices import OUTPUT_LATENCY_S
+from realtime.testing.client.pair import Direction, Frame
+from realtime.testing.client.steps import INPUT_HZ
 from realtime.tool import Toolkit
 from tests.calls.grammar import check_grammar
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from realtime.testing.case import read_case
+from realtime.testing.cases.case import read_case
 from realtime.testing.record import CallRecord
 from tests.calls.distant import DistantModel, read_line
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from realtime.testing.case import Case, Person
-from realtime.testing.checks import Run
-from realtime.testing.stand_in import Hear, Say, StandIn
-from realtime.testing.steps import BargeIn, Network, Silence, Speak, Step, Type, WaitUntilHeard
+from realtime.testing.cases.case import Case, Person
+from realtime.testing.cases.stand_in import Hear, Say, StandIn
+from realtime.testing.check.run import Run
+from realtime.testing.client.steps import BargeIn, Network, Silence, Speak, Step, Type, WaitUntilHeard
 
 LONG = Say("Let me tell you about the mountains in October, where the nights are cold and the days are still warm.")
 SHORT = Say("All right.")

@@ -37,7 +37,7 @@ from realtime.pipeline import ChatRoom
 from realtime.runtime import Runtime
 from realtime.session import Session
 from realtime.testing.call import naming_apart
-from realtime.testing.hearing import LoudnessDetector, Vocabulary, voice
+from realtime.testing.cases.hearing import LoudnessDetector, Vocabulary, voice
 from realtime.tool import Toolkit
 
 T = TypeVar("T")

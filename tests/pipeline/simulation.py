@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from random import Random
 
-from realtime.testing.stand_in import Say, StandIn
-from realtime.testing.steps import Silence, Speak, Step, Type
+from realtime.testing.cases.stand_in import Say, StandIn
+from realtime.testing.client.steps import Silence, Speak, Step, Type
 
 HUMANS = ("Anna", "Ben", "Carla", "David", "Emma")
 AGENTS = ("Alice", "Bob", "Cleo", "Dora")

@@ -15,7 +15,7 @@ from realtime.floor import addressed, broadcast
 from realtime.model.base import AudioCommit, ResponseCancel, ResponseCreate
 from realtime.model.scripted import MANUAL_PROFILE
 from realtime.pipeline import ChatRoom
-from realtime.testing.hearing import LoudnessDetector
+from realtime.testing.cases.hearing import LoudnessDetector
 from tests.pipeline.rooms import HZ, Mind, agent, house, seconds, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=3_600)

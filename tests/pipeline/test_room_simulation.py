@@ -11,9 +11,9 @@ import pytest
 
 from realtime.event import server as s
 from realtime.floor import POLICIES
-from realtime.testing.floor_checks import RoomRun
-from realtime.testing.stand_in import HangUp, Say, StandIn
-from realtime.testing.steps import Drop, Leave, Network, Send, Silence, Speak, Type, WaitFor, WaitUntilHeard
+from realtime.testing.cases.stand_in import HangUp, Say, StandIn
+from realtime.testing.check.floor import RoomRun
+from realtime.testing.client.steps import Drop, Leave, Network, Send, Silence, Speak, Type, WaitFor, WaitUntilHeard
 from tests.pipeline.simulation import AGENTS, HUMANS, agents, talk
 
 VoiceRoom = Callable[..., Awaitable[RoomRun]]

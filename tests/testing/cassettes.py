@@ -18,7 +18,7 @@ from realtime.event.config import ToolDeclaration
 from realtime.message import ToolResultBlock
 from realtime.model.base import AudioAppend, ItemCreate, RealtimeModel, ResponseCreate, Settings, ToolResult
 from realtime.runtime import Runtime
-from realtime.testing.cassette_record import RecordingModel
+from realtime.testing.cassettes.record import RecordingModel
 from tests.model.providers import FAKES, Fake, Talk
 
 HANDLE = "resume-7f3a9c51d2"

@@ -10,7 +10,7 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.state.log import Entry, Log
-from realtime.testing.checks import CheckFailed, Run
+from realtime.testing.check.run import CheckFailed, Run
 from realtime.testing.record import CallRecord, Mark, Played, Spoken
 
 OUT_HZ = 24_000

@@ -19,7 +19,7 @@ from realtime.runtime import Runtime
 from realtime.server.app import create_app
 from realtime.server.settings import ServerSettings
 from realtime.session import Session
-from realtime.testing.page import Page
+from realtime.testing.client.page import Page
 from realtime.tool import Toolkit
 
 INPUT_HZ = 16_000

@@ -38,13 +38,13 @@ from realtime.testing import (
     play,
     voice_call,
 )
-from realtime.testing import steps as t
-from realtime.testing.case import write_case
-from realtime.testing.cassette import FrameLine, read_cassette
-from realtime.testing.cassette_replay import CassetteDrift, Replay, recorded_model
-from realtime.testing.stand_in import Call, Say, ToolUse
-from realtime.testing.stand_in import Hear as HearTurn
-from realtime.testing.tools import Tools
+from realtime.testing.cases.case import write_case
+from realtime.testing.cases.stand_in import Call, Say, ToolUse
+from realtime.testing.cases.stand_in import Hear as HearTurn
+from realtime.testing.cases.tools import Tools
+from realtime.testing.cassettes.format import FrameLine, read_cassette
+from realtime.testing.cassettes.replay import CassetteDrift, Replay, recorded_model
+from realtime.testing.client import steps as t
 from realtime.tool import Toolkit
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from realtime.testing.case import Case, Expected, Person, Returned, load_case, write_case
-from realtime.testing.errors import CaseError
-from realtime.testing.stand_in import Call, HangUp, Hear, Nothing, Say, StandIn, ToolUse, WriteText
-from realtime.testing.steps import (
+from realtime.testing.cases.case import Case, Expected, Person, Returned, load_case, write_case
+from realtime.testing.cases.stand_in import Call, HangUp, Hear, Nothing, Say, StandIn, ToolUse, WriteText
+from realtime.testing.client.steps import (
     BargeIn,
     Drop,
     Leave,
@@ -23,6 +22,7 @@ from realtime.testing.steps import (
     WaitFor,
     WaitUntilHeard,
 )
+from realtime.testing.errors import CaseError
 
 EVERYTHING = Case(
     users=(

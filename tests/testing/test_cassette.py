@@ -19,9 +19,9 @@ from realtime.model.base import Address, AudioAppend, ItemCreate, ResponseCreate
 from realtime.model.choose import open_model
 from realtime.model.wire import Link, Receiver, WireLimits, dial_websocket
 from realtime.testing import clock
-from realtime.testing.cassette import read_cassette
-from realtime.testing.cassette_record import CassetteRecorder, RecordingModel
-from realtime.testing.cassette_replay import CassetteDrift, RecordedModel, recorded_model
+from realtime.testing.cassettes.format import read_cassette
+from realtime.testing.cassettes.record import CassetteRecorder, RecordingModel
+from realtime.testing.cassettes.replay import CassetteDrift, RecordedModel, recorded_model
 from tests.model.providers import FAKES, KEY, LIMITS, Fake, Talk
 from tests.testing.cassettes import HANDLE, SETTINGS, SPEECH_MS, client, record, run, text, timeless, tone
 

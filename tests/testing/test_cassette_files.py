@@ -14,8 +14,8 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.testing.cassette import FrameLine, Scrubber, audio_places, dump, kind_of, read_cassette
-from realtime.testing.cassette_replay import recorded_model
+from realtime.testing.cassettes.format import FrameLine, Scrubber, audio_places, dump, kind_of, read_cassette
+from realtime.testing.cassettes.replay import recorded_model
 from realtime.testing.errors import CaseError
 
 Edit = Callable[[list[str]], list[str]]

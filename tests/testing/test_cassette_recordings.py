@@ -13,9 +13,9 @@ import yaml
 from realtime.event import ModelEvents
 from realtime.model.wire import WireLimits
 from realtime.testing import clock
-from realtime.testing.cassette import VERSION, FrameLine, Header, Rates, audio_refs, read_cassette
-from realtime.testing.cassette_record import CassetteRecorder
-from realtime.testing.cassette_replay import recorded_model
+from realtime.testing.cassettes.format import VERSION, FrameLine, Header, Rates, audio_refs, read_cassette
+from realtime.testing.cassettes.record import CassetteRecorder
+from realtime.testing.cassettes.replay import recorded_model
 from tests.model.grammar import check_grammar
 from tests.model.providers import FAKES, Fake, Talk
 from tests.testing.cassettes import ANSWER, SPEECH_MS, client, run

@@ -14,8 +14,8 @@ import pytest
 from realtime.server.app import create_app
 from realtime.server.history import Cases
 from realtime.server.settings import ServerSettings
-from realtime.testing.case import read_case
-from realtime.testing.desk import CaseDesk
+from realtime.testing.cases.case import read_case
+from realtime.testing.cases.desk import CaseDesk
 from tests.server.harness import Answer, Place, _get, echo_agent, serving_app
 
 NAMES = ["../up", "..", "a/b", "a\\b", ".hidden", "a b", "a.b", "", "x" * 101]

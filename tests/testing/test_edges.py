@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from realtime.event import server as s
-from realtime.testing.checks import CheckFailed, Run
+from realtime.testing.check.run import CheckFailed, Run
 from realtime.testing.record import Lane, Spoken
 from tests.testing.hand_made import Hand
 

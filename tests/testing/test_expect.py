@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from realtime.testing.call import voice_call
-from realtime.testing.case import Case, Expected, Person, write_case
-from realtime.testing.checks import CheckFailed, Run
+from realtime.testing.cases.case import Case, Expected, Person, write_case
+from realtime.testing.cases.stand_in import Hear, Say, StandIn, ToolUse
+from realtime.testing.check.expect import check_expectations
+from realtime.testing.check.run import CheckFailed, Run
+from realtime.testing.client.steps import Type, WaitUntilHeard
 from realtime.testing.clock import run
 from realtime.testing.errors import CaseError
-from realtime.testing.expect import check_expectations
-from realtime.testing.stand_in import Hear, Say, StandIn, ToolUse
-from realtime.testing.steps import Type, WaitUntilHeard
 from tests.testing.hand_made import Hand
 
 AUDIO = Path(__file__).resolve().parents[2] / "fixtures" / "audio"

@@ -34,10 +34,10 @@ from realtime.testing import (
     WaitUntilHeard,
     play,
 )
-from realtime.testing.case import read_case
-from realtime.testing.export import INPUT_FILE, OUTPUT_FILE, export_call, export_case
-from realtime.testing.stand_in import Call, Hear, Say, ToolUse, WriteText
-from realtime.testing.steps import Step
+from realtime.testing.cases.case import read_case
+from realtime.testing.cases.export import INPUT_FILE, OUTPUT_FILE, export_call, export_case
+from realtime.testing.cases.stand_in import Call, Hear, Say, ToolUse, WriteText
+from realtime.testing.client.steps import Step
 from realtime.tool import Toolkit
 
 AUDIO = Path(__file__).resolve().parents[2] / "fixtures" / "audio"

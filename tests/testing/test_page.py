@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
+from realtime.testing.client.devices import OUTPUT_LATENCY_S, Microphone, Speaker
+from realtime.testing.client.page import Client, Page
+from realtime.testing.client.steps import Network
 from realtime.testing.clock import run
-from realtime.testing.devices import OUTPUT_LATENCY_S, Microphone, Speaker
 from realtime.testing.errors import ScriptFailure
-from realtime.testing.page import Client, Page
 from realtime.testing.record import write_log
-from realtime.testing.steps import Network
 from tests.testing.served import ANSWER, Hearer, answer, served, session_of, until_silent, voice
 
 pytestmark = pytest.mark.virtual_time(limit_s=120)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.server.protocol import EXTENSION
+from realtime.testing.client.page import Page
+from realtime.testing.client.pair import Direction, Frame, SocketPair, Uplink
+from realtime.testing.client.steps import Network
 from realtime.testing.clock import run
-from realtime.testing.page import Page
-from realtime.testing.pair import Direction, Frame, SocketPair, Uplink
-from realtime.testing.steps import Network
 from tests.testing.served import served
 
 pytestmark = pytest.mark.virtual_time(limit_s=120)

@@ -20,9 +20,9 @@ from realtime.errors import UsageError
 from realtime.event import ModelEvents
 from realtime.model.wire import WireLimits
 from realtime.testing import clock
-from realtime.testing.cassette import read_cassette
-from realtime.testing.cassette_replay import recorded_model
-from realtime.testing.proxy import record_proxy
+from realtime.testing.cassettes.format import read_cassette
+from realtime.testing.cassettes.proxy import record_proxy
+from realtime.testing.cassettes.replay import recorded_model
 from tests.model.emulator import Emulator
 from tests.model.providers import FAKES, KEY, Fake, Talk
 from tests.testing.cassettes import ANSWER, client, run, service

@@ -10,9 +10,9 @@ from realtime.audio.files import write_flac
 from realtime.errors import UsageError
 from realtime.model.scripted import ScriptedModel, echo_bot
 from realtime.testing import Case, CaseError, Person, Run, StandIn, Type, WaitUntilHeard
-from realtime.testing.case import write_case
+from realtime.testing.cases.case import write_case
+from realtime.testing.cases.stand_in import Say
 from realtime.testing.replay import replay
-from realtime.testing.stand_in import Say
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTION = ROOT / "fixtures" / "audio" / "what_time.wav"

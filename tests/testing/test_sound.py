@@ -7,9 +7,9 @@ import pytest
 import soundfile
 
 from realtime.audio.files import read_pcm16, write_flac, write_wav
+from realtime.testing.client.sound import load
+from realtime.testing.client.steps import Speak
 from realtime.testing.errors import CaseError
-from realtime.testing.sound import load
-from realtime.testing.steps import Speak
 
 RATE_HZ = 16_000
 

@@ -23,8 +23,8 @@ from realtime.model.base import (
 )
 from realtime.model.script import tone
 from realtime.runtime import Runtime
+from realtime.testing.cases.stand_in import Call, HangUp, Hear, Nothing, Say, StandIn, ToolUse, WriteText
 from realtime.testing.errors import CaseError
-from realtime.testing.stand_in import Call, HangUp, Hear, Nothing, Say, StandIn, ToolUse, WriteText
 
 pytestmark = pytest.mark.virtual_time
 

@@ -13,10 +13,10 @@ from realtime.state.log import Entry
 from realtime.state.memory import MemoryStore
 from realtime.state.open import open_store
 from realtime.state.store import CallInfo, Change, Store
+from realtime.testing.cases.stored import read_log, record_of
 from realtime.testing.errors import CaseError
 from realtime.testing.record import CallRecord, Lane, Played, write_log
 from realtime.testing.report.story import tell
-from realtime.testing.stored import read_log, record_of
 from tests.testing.report_calls import IN_HZ, OUT_HZ, interrupted_call, short_call
 
 

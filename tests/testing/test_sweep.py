@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from realtime.event import server as s
-from realtime.testing.case import Case, Person
-from realtime.testing.checks import CheckFailed, Run
+from realtime.testing.cases.case import Case, Person
+from realtime.testing.cases.stand_in import Hear, Say, StandIn
+from realtime.testing.check.run import CheckFailed, Run
+from realtime.testing.check.sweep import Sweep, barge_in_sweep
+from realtime.testing.client.steps import BargeIn, Speak, Type, WaitUntilHeard
 from realtime.testing.clock import run
 from realtime.testing.errors import CaseError, ScriptFailure
 from realtime.testing.record import CallRecord, Played
-from realtime.testing.stand_in import Hear, Say, StandIn
-from realtime.testing.steps import BargeIn, Speak, Type, WaitUntilHeard
-from realtime.testing.sweep import Sweep, barge_in_sweep
 from tests.testing.hand_made import Hand
 
 AUDIO = Path(__file__).resolve().parents[2] / "fixtures" / "audio"

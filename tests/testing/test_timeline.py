@@ -2,8 +2,8 @@
 
 from hypothesis import given
 
+from realtime.testing.check.timeline import MAX_LINES, WIDTH, Timeline, bar
 from realtime.testing.record import CallRecord, Mark
-from realtime.testing.timeline import MAX_LINES, WIDTH, Timeline, bar
 from tests.testing.hand_made import Hand, any_record, support_call
 
 WHOLE = """\

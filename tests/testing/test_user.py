@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from realtime.model.script import CallTools
-from realtime.testing.errors import CaseError, ScriptFailure
-from realtime.testing.page import Client, Page
-from realtime.testing.steps import (
+from realtime.testing.client.page import Client, Page
+from realtime.testing.client.steps import (
     BargeIn,
     Drop,
     Leave,
@@ -20,8 +19,9 @@ from realtime.testing.steps import (
     WaitFor,
     WaitUntilHeard,
 )
-from realtime.testing.steps import Step as UserStep
-from realtime.testing.user import User
+from realtime.testing.client.steps import Step as UserStep
+from realtime.testing.client.user import User
+from realtime.testing.errors import CaseError, ScriptFailure
 from realtime.tool import Toolkit
 from tests.testing.served import ANSWER, Hearer, answer, served, session_of, voice
 

@@ -14,14 +14,14 @@ from realtime.agent import RealtimeAgent
 from realtime.floor import FloorState, broadcast
 from realtime.pipeline import ChatRoom
 from realtime.testing import ScriptFailure, clock
-from realtime.testing.case import Case, Person
-from realtime.testing.checks import CheckFailed
+from realtime.testing.cases.case import Case, Person
+from realtime.testing.cases.hearing import LoudnessDetector, Vocabulary, voice
+from realtime.testing.cases.stand_in import Say, StandIn
+from realtime.testing.check.floor import Heard, RoomRun
+from realtime.testing.check.run import CheckFailed
+from realtime.testing.client.steps import BargeIn, Silence, Speak, Type, WaitUntilHeard
 from realtime.testing.errors import CaseError
-from realtime.testing.floor_checks import Heard, RoomRun
-from realtime.testing.hearing import LoudnessDetector, Vocabulary, voice
 from realtime.testing.room import voice_room as run_room
-from realtime.testing.stand_in import Say, StandIn
-from realtime.testing.steps import BargeIn, Silence, Speak, Type, WaitUntilHeard
 
 VoiceRoom = Callable[..., Awaitable[RoomRun]]
 

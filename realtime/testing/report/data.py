@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
+from realtime.testing.check.timeline import Timeline
 from realtime.testing.record import CallRecord, Lane
 from realtime.testing.report.diff import RunChange, RunDigest
 from realtime.testing.report.frames import rows
 from realtime.testing.report.sound import bucket_ms, mixed_flac, peaks
 from realtime.testing.report.story import Story
-from realtime.testing.timeline import Timeline
 
 
 def run_data(

@@ -1,6 +1,6 @@
 """A call as the report tells it: captions, turns with their latency, tool calls, what else happened. Times in ms.
 
-Pure. Who said what and when is read by `realtime.testing.reading`, so the report and the checks agree.
+Pure. Who said what and when is read by `realtime.testing.check.reading`, so the report and the checks agree.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import msgspec
 
 from realtime.event import server as s
-from realtime.testing.checks import Run
-from realtime.testing.reading import Reading
+from realtime.testing.check.reading import Reading
+from realtime.testing.check.run import Run
+from realtime.testing.check.turns import Response, Speech, UserTurn
 from realtime.testing.record import CallRecord
-from realtime.testing.turns import Response, Speech, UserTurn
 
 _AT_ONCE_MS = 50
 """An interruption by a typed text and the text are told within this."""

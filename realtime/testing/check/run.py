@@ -18,8 +18,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from realtime.testing import golden
-from realtime.testing.check_parts import (
+from realtime.testing.check import golden
+from realtime.testing.check.failing import CheckFailed, Fluent, counted
+from realtime.testing.check.parts import (
     WORD_TOLERANCE_MS,
     BargeInCheck,
     HeardByAgent,
@@ -28,12 +29,11 @@ from realtime.testing.check_parts import (
     heard_words,
     same_in_log,
 )
-from realtime.testing.failing import CheckFailed, Fluent, counted
-from realtime.testing.reading import BY_VOICE, Reading
+from realtime.testing.check.reading import BY_VOICE, Reading
+from realtime.testing.check.timeline import Timeline
+from realtime.testing.check.turns import BargeIn, Response, Speech, UserTurn
+from realtime.testing.check.words import normalised, says, shortened, shown
 from realtime.testing.record import CallRecord
-from realtime.testing.timeline import Timeline
-from realtime.testing.turns import BargeIn, Response, Speech, UserTurn
-from realtime.testing.words import normalised, says, shortened, shown
 
 __all__ = ["BargeInCheck", "CheckFailed", "HeardByAgent", "Latency", "Run", "ToolCalls"]
 
@@ -409,7 +409,7 @@ class Run(Fluent):
 
     def meets_expectations(self) -> Run:
         """What the case expects of the call came of it. Raises CaseError where nothing is expected."""
-        from realtime.testing.expect import check_expectations, expected_of
+        from realtime.testing.check.expect import check_expectations, expected_of
 
         check_expectations(self, expected_of(self))
         return self

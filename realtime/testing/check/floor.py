@@ -16,9 +16,9 @@ from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.audio.resample import Resampler
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
-from realtime.testing.checks import Run
+from realtime.testing.check.run import Run
+from realtime.testing.check.words import normalised, shortened
 from realtime.testing.record import CallRecord, Played
-from realtime.testing.words import normalised, shortened
 
 COMPARED_HZ = 8_000
 EXCERPT_S = 0.5

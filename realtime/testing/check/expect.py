@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from realtime.testing.case import CASE_FILE, LOG_FILE, Expected, read_case
-from realtime.testing.check_parts import has_arguments
+from realtime.testing.cases.case import CASE_FILE, LOG_FILE, Expected, read_case
+from realtime.testing.cases.stand_in import ToolUse
+from realtime.testing.check.failing import counted
+from realtime.testing.check.parts import has_arguments
+from realtime.testing.check.words import normalised, shortened
 from realtime.testing.errors import CaseError
-from realtime.testing.failing import counted
-from realtime.testing.stand_in import ToolUse
-from realtime.testing.words import normalised, shortened
 
 if TYPE_CHECKING:
-    from realtime.testing.checks import Run
+    from realtime.testing.check.run import Run
 
 
 __tracebackhide__ = True

@@ -26,7 +26,7 @@ from realtime.model.base import Address, Connection, Frame, History, OnEvent, Pr
 from realtime.model.choose import SERVICES
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits
 from realtime.runtime import Runtime, iso
-from realtime.testing.cassette import (
+from realtime.testing.cassettes.format import (
     FILE_NAME,
     VERSION,
     AudioRef,

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from realtime.testing.case import Returned
-from realtime.testing.cassette import Cassette, FrameLine
+from realtime.testing.cases.case import Returned
+from realtime.testing.cassettes.format import Cassette, FrameLine
 
 
 def tool_results(cassette: Cassette) -> dict[str, Returned]:

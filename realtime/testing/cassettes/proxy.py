@@ -30,12 +30,12 @@ from realtime.errors import UsageError
 from realtime.model import dashscope, gemini, openai
 from realtime.model.choose import SERVICES
 from realtime.runtime import Runtime, iso
-from realtime.testing.cassette import VERSION, Direction, Header, Provider, Rates
-from realtime.testing.cassette_record import CassetteRecorder
+from realtime.testing.cassettes.format import VERSION, Direction, Header, Provider, Rates
+from realtime.testing.cassettes.record import CassetteRecorder
 
 logger = logging.getLogger(__name__)
 # websockets logs headers (the key) and frames (speech) at DEBUG.
-_QUIET = logging.getLogger("realtime.testing.proxy.websockets")
+_QUIET = logging.getLogger("realtime.testing.cassettes.proxy.websockets")
 _QUIET.setLevel(logging.INFO)
 
 _HOSTS = {

@@ -22,15 +22,15 @@ from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
 from realtime.message import ToolResultBlock
 from realtime.state.log import AudioRun, Entry
 from realtime.state.store import Store
-from realtime.testing.case import Case, Expected, Person, Returned, write_case
-from realtime.testing.cassette import Scrubber
-from realtime.testing.cassette_record import keys_of_environment
+from realtime.testing.cases.case import Case, Expected, Person, Returned, write_case
+from realtime.testing.cases.stand_in import Answer, Call, Hear, Nothing, Say, StandIn, ToolUse, WriteText
+from realtime.testing.cases.stored import RECORDING_FILE, record_of
+from realtime.testing.cassettes.format import Scrubber
+from realtime.testing.cassettes.record import keys_of_environment
+from realtime.testing.check.reading import Reading
+from realtime.testing.client.steps import INPUT_HZ, Leave, Send, Silence, Speak, Step, Type
 from realtime.testing.errors import CaseError
-from realtime.testing.reading import Reading
 from realtime.testing.record import CallRecord, Lane
-from realtime.testing.stand_in import Answer, Call, Hear, Nothing, Say, StandIn, ToolUse, WriteText
-from realtime.testing.steps import INPUT_HZ, Leave, Send, Silence, Speak, Step, Type
-from realtime.testing.stored import RECORDING_FILE, record_of
 
 INPUT_FILE = "input.flac"
 OUTPUT_FILE = "output.flac"

@@ -32,8 +32,8 @@ from realtime.model.base import (
 from realtime.model.script import Speak, Step, Transcribe
 from realtime.model.scripted import ScriptedModel
 from realtime.runtime import Runtime
-from realtime.testing.stand_in import StandInModel
-from realtime.testing.steps import INPUT_HZ
+from realtime.testing.cases.stand_in import StandInModel
+from realtime.testing.client.steps import INPUT_HZ
 
 EXCERPT_SAMPLES = 320
 """A recording is known again by moments of 20 ms: no two of them are alike to the last bit."""

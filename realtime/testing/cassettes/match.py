@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from realtime.testing.cassette import SCRUBBED, Cassette, FrameLine, audio_places, kind_of, ref_of
+from realtime.testing.cassettes.format import SCRUBBED, Cassette, FrameLine, audio_places, kind_of, ref_of
 
 AS_RECORDED = "If this is meant, record the session again; to let it pass, replay with strict=False"
 _OPAQUE = {"args", "arguments", "parameters", "metadata", "output"}

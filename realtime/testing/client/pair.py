@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Literal
 
 from realtime.server.protocol import EXTENSION
-from realtime.testing.steps import Network
+from realtime.testing.client.steps import Network
 
 Frame = str | bytes
 Message = MutableMapping[str, Any]

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from realtime.testing.words import shortened
+from realtime.testing.check.words import shortened
 
 MAX_DIFFERENCES = 12
 """So many stretches that differ are shown; the rest is counted."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from realtime.event import server as s
 from realtime.state.conversation import Spoken as Words
-from realtime.testing.failing import Fluent, counted
-from realtime.testing.turns import BargeIn, CutItem, Response, Speech, ToolCall, UserTurn
-from realtime.testing.words import normalised, shortened
+from realtime.testing.check.failing import Fluent, counted
+from realtime.testing.check.turns import BargeIn, CutItem, Response, Speech, ToolCall, UserTurn
+from realtime.testing.check.words import normalised, shortened
 
 if TYPE_CHECKING:
-    from realtime.testing.checks import Run
+    from realtime.testing.check.run import Run
 
 __tracebackhide__ = True
 """A failure shows the line of the test, not those of the check."""

@@ -15,9 +15,20 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, Item
 from realtime.message import ToolResultBlock
 from realtime.state.log import AudioRun
+from realtime.testing.check.turns import (
+    HASTY,
+    USER,
+    BargeIn,
+    CutItem,
+    Response,
+    Silence,
+    Sound,
+    Speech,
+    ToolCall,
+    UserTurn,
+)
+from realtime.testing.check.voice import SpokenVoice, refine_voice
 from realtime.testing.record import CallRecord, Lane, Spoken
-from realtime.testing.turns import HASTY, USER, BargeIn, CutItem, Response, Silence, Sound, Speech, ToolCall, UserTurn
-from realtime.testing.voice import SpokenVoice, refine_voice
 
 BY_VOICE = ("speech_started", HASTY, "barge_in")
 """Why a flush is sent because of a voice; the last is what the event says by itself."""

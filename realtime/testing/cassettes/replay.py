@@ -30,7 +30,7 @@ from realtime.model.gemini import GeminiRealtimeModel
 from realtime.model.openai import OpenAIRealtimeModel
 from realtime.model.wire import Link, Receiver, WireLimits
 from realtime.runtime import Runtime
-from realtime.testing.cassette import (
+from realtime.testing.cassettes.format import (
     G711_BYTES_PER_MS,
     AudioRef,
     Cassette,
@@ -44,7 +44,7 @@ from realtime.testing.cassette import (
     kind_of,
     read_cassette,
 )
-from realtime.testing.cassette_match import AS_RECORDED, Names, decoded_bytes, difference, lift, pretty, scrub_alike
+from realtime.testing.cassettes.match import AS_RECORDED, Names, decoded_bytes, difference, lift, pretty, scrub_alike
 from realtime.testing.errors import CaseError, RunFailure
 
 AudioCheck = Literal["position", "content"]

@@ -46,7 +46,7 @@ class CaseDesk:
 
     def _export(self, info: CallInfo, entries: Sequence[Entry], folder: Path) -> Path:
         # The first case loads what writes FLAC.
-        from realtime.testing.export import export_call
+        from realtime.testing.cases.export import export_call
 
         store = MemoryStore(max_entries=len(entries) + 1)
         store.write([Change(info.call_id, info, entries)])

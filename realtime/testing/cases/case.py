@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from realtime.event.config import SessionConfig
+from realtime.testing.cases.stand_in import StandIn, ToolUse
+from realtime.testing.client.steps import BargeIn, Speak, Step, WaitUntilHeard
 from realtime.testing.errors import CaseError
-from realtime.testing.stand_in import StandIn, ToolUse
-from realtime.testing.steps import BargeIn, Speak, Step, WaitUntilHeard
 
 VERSION = 1
 CASE_FILE = "case.json"

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from realtime.event import server as s
-from realtime.testing.reading import Reading
+from realtime.testing.check.reading import Reading
+from realtime.testing.check.turns import UserTurn
+from realtime.testing.check.words import shortened
 from realtime.testing.record import CallRecord
-from realtime.testing.turns import UserTurn
-from realtime.testing.words import shortened
 
 WIDTH = 110
 """No line is wider, in columns of a terminal."""

@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from realtime.testing.errors import CaseError, ScriptFailure
-from realtime.testing.page import Event, Page
-from realtime.testing.record import Mark, Spoken
-from realtime.testing.sound import load
-from realtime.testing.steps import (
+from realtime.testing.client.page import Event, Page
+from realtime.testing.client.sound import load
+from realtime.testing.client.steps import (
     BargeIn,
     Drop,
     Leave,
@@ -30,6 +28,8 @@ from realtime.testing.steps import (
     WaitFor,
     WaitUntilHeard,
 )
+from realtime.testing.errors import CaseError, ScriptFailure
+from realtime.testing.record import Mark, Spoken
 
 Outlook = bool | float | None
 """Whether a condition holds; else the loop's time at which to look again, or None: when something happens."""

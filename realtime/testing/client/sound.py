@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from realtime.audio.files import read_pcm16
 from realtime.audio.pcm import SAMPLE_BYTES, bytes_of, from_float32, ms_of, to_float32
+from realtime.testing.client.steps import INPUT_HZ, Speak
 from realtime.testing.errors import CaseError
-from realtime.testing.steps import INPUT_HZ, Speak
 
 RAW_SUFFIXES = (".pcm", ".raw")
 """Files without a header: pcm16 mono at the rate of the step."""

@@ -19,14 +19,14 @@ import msgspec
 
 from realtime.event import server as s
 from realtime.testing.call import play
-from realtime.testing.case import CASE_FILE, Case, Person, load_case
-from realtime.testing.checks import Run
+from realtime.testing.cases.case import CASE_FILE, Case, Person, load_case
+from realtime.testing.cases.stand_in import Say, StandIn
+from realtime.testing.check.failing import CheckFailed, Fluent, counted
+from realtime.testing.check.run import Run
+from realtime.testing.check.turns import UserTurn
+from realtime.testing.client.steps import BargeIn, Speak, Step, Type, WaitUntilHeard
 from realtime.testing.errors import CaseError, ScriptFailure
-from realtime.testing.failing import CheckFailed, Fluent, counted
 from realtime.testing.record import CallRecord
-from realtime.testing.stand_in import Say, StandIn
-from realtime.testing.steps import BargeIn, Speak, Step, Type, WaitUntilHeard
-from realtime.testing.turns import UserTurn
 
 __tracebackhide__ = True
 """A failure shows the line of the test, not those of the check."""

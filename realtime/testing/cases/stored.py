@@ -20,9 +20,9 @@ from realtime.state.log import Entry, last_seq_of
 from realtime.state.open import open_store
 from realtime.state.restore import restore
 from realtime.state.store import Store, StoreError, decode_entry, is_call_id
+from realtime.testing.check.turns import USER
 from realtime.testing.errors import CaseError
 from realtime.testing.record import CallRecord, Lane, Played
-from realtime.testing.turns import USER
 
 LOG_FILES = ("log.jsonl", "events.jsonl")
 """The log in a case's folder, and in a call's folder of a `file:` store."""

@@ -12,7 +12,7 @@ import msgspec
 
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock
-from realtime.testing.case import Returned
+from realtime.testing.cases.case import Returned
 from realtime.testing.errors import CaseError
 from realtime.tool import Toolkit
 

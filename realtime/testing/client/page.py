@@ -24,11 +24,11 @@ from realtime.audio.voice import is_voice
 from realtime.dialects import frames
 from realtime.dialects.native import SUBPROTOCOL
 from realtime.state.conversation import Spoken as Words
-from realtime.testing.devices import FRAME_SAMPLES, OUTPUT_HZ, OUTPUT_LATENCY_S, Microphone, Speaker
+from realtime.testing.client.devices import FRAME_SAMPLES, OUTPUT_HZ, OUTPUT_LATENCY_S, Microphone, Speaker
+from realtime.testing.client.pair import LOST, Application, Frame, SocketPair, Tap, Uplink
+from realtime.testing.client.steps import INPUT_HZ
 from realtime.testing.errors import ScriptFailure
-from realtime.testing.pair import LOST, Application, Frame, SocketPair, Tap, Uplink
 from realtime.testing.record import Lane, Played
-from realtime.testing.steps import INPUT_HZ
 
 KEPT_SAMPLES = 10 * INPUT_HZ
 """A page keeps the last 10 s of its speech, to say it again."""

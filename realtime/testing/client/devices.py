@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from realtime.audio.pcm import SAMPLE_BYTES
-from realtime.testing.steps import INPUT_HZ
+from realtime.testing.client.steps import INPUT_HZ
 
 OUTPUT_HZ = 24_000
 FRAME_MS = 40

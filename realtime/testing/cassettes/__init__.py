@@ -1,0 +1,1 @@
+"""Provider cassettes: recording what passes over a provider's socket, and playing it back."""
