@@ -240,7 +240,8 @@ def _restore_all() -> None:
 def _find_bound_clocks(originals: dict[Any, str]) -> None:
     """Look through the modules that were loaded since the last guard, those of programs only."""
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in sys.stdlib_module_names or not isinstance(module, ModuleType):
+        # By its true type: what cffi puts among the modules says that it is one, and cannot be referred to weakly.
+        if name.partition(".")[0] in sys.stdlib_module_names or not issubclass(type(module), ModuleType):
             continue
         if module in _known_modules:
             continue

@@ -43,6 +43,21 @@ def test_a_clock_that_a_module_has_imported_by_name_is_seen() -> None:
         in_virtual_time(lambda: monotonic())
 
 
+def test_what_only_says_that_it_is_a_module_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the library objects of cffi do, which are among the modules once `cryptography` is loaded."""
+
+    class Library:
+        __slots__ = ()
+
+        @property  # type: ignore[misc]
+        def __class__(self) -> type[ModuleType]:
+            return ModuleType
+
+    monkeypatch.setitem(sys.modules, "_library.lib", Library())  # type: ignore[arg-type]
+    assert isinstance(sys.modules["_library.lib"], ModuleType)
+    in_virtual_time(lambda: None)
+
+
 def test_a_runtime_of_the_loop_and_a_message_without_a_date_take_the_time_of_day_from_the_loop() -> None:
     async def main() -> tuple[float, str]:
         await asyncio.sleep(5)
