@@ -28,7 +28,15 @@ PAUSE_MS = 7_000
 LONGER_MS = 300
 """So much longer that the end of the turn cannot be undone, however slow this machine is."""
 FRAME = 1_280
-REFERENCE = ("test_clock.py", "test_models.py", "test_tools.py", "test_own_check.py", "test_time.py", "test_sweep.py")
+REFERENCE = (
+    "test_clock.py",
+    "test_models.py",
+    "test_tools.py",
+    "test_own_check.py",
+    "test_time.py",
+    "test_room.py",
+    "test_sweep.py",
+)
 SECRETS = {name for service in SERVICES.values() for name in (*service.key_variables, service.base_url_variable)}
 
 
