@@ -265,7 +265,7 @@ def test_a_reloaded_page_shows_the_same_words_and_goes_on_with_a_click(page: Pag
     assert len(before) == 4
     page.evaluate("user.next = 99")
     page.reload()
-    until(page, "realtime.snapshot().events.includes('agent_response_done')")
+    until(page, "realtime.snapshot().events.filter((kind) => kind === 'agent_response_done').length === 2")
     expect(page.get_by_role("alert")).to_contain_text("You are back in your call. Press the button")
     expect(page.get_by_role("status")).to_have_text("Press to go on talking")
     assert captions(page) == before
