@@ -109,7 +109,7 @@ def addressed(state: FloorState) -> str | None:
 
 def moderator(ask: Callable[[str], Awaitable[str]]) -> Policy:
     """A policy in which somebody decides who is asked in words: `ask` gets the talk and the names of the agents, and
-    answers with one of the names, or with anything else for nobody. An agent does: `moderator(chair.ask)`.
+    answers with one of the names, or with anything else for nobody. docs/rooms.md shows an agent that does.
 
     One function over the state is a moderator as well, and needs no words: give it to the room as it is.
     """
