@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs/protocol.md").read_text(encoding="utf-8")
 # What a client meets: not what the models say among themselves, nor the tools of tests.
-SOURCES = [path for path in (ROOT / "realtime").rglob("*.py") if path.parent.name != "testing"]
+SOURCES = [path for path in (ROOT / "realtime").rglob("*.py") if "testing" not in path.relative_to(ROOT).parts]
 
 
 def calls() -> Iterator[tuple[str, ast.Call]]:
