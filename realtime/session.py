@@ -341,7 +341,7 @@ class Session:
 
     def complain(self, error: RealtimeError) -> None:
         """Say what went wrong as an event of the call. A fault of ours is told without its details."""
-        self.log.append(error_event(error, agent_id=self.agent.agent_id or "", agent_name=self.agent.name))
+        self.log.append(s.error_event(error, agent_id=self.agent.agent_id or "", agent_name=self.agent.name))
 
     def _configure(self, config: dict[str, Any]) -> None:
         try:
@@ -511,16 +511,3 @@ def public_error(error: Exception) -> RealtimeError:
         return error
     code = error.code if isinstance(error, UsageError) else "agent_failed"
     return RealtimeError("the server could not make or start the agent: its log says why", code=code)
-
-
-def error_event(error: RealtimeError, *, agent_id: str = "", agent_name: str = "") -> s.AgentErrorEvent:
-    """The event that tells a client of an error. Outside of a call there is no agent to name."""
-    return s.AgentErrorEvent(
-        error_type=f"{error.fault}_error",
-        code=error.code,
-        message=error.message,
-        retryable=error.retryable,
-        client_event_id=getattr(error, "client_event_id", None),
-        agent_id=agent_id,
-        agent_name=agent_name,
-    )

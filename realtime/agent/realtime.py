@@ -252,17 +252,8 @@ class RealtimeAgent:
         try:
             self._conductor.on_client(event)
         except ClientError as error:
-            self._host.emit(
-                s.AgentErrorEvent(
-                    error_type="client_error",
-                    code=error.code,
-                    message=error.message,
-                    retryable=error.retryable,
-                    client_event_id=event.event_id,
-                    agent_id=self.agent_id or "",
-                    agent_name=self.name,
-                )
-            )
+            error.client_event_id = event.event_id
+            self._host.emit(s.error_event(error, agent_id=self.agent_id or "", agent_name=self.name))
 
     def _act(self, event: c.ClientEvent) -> None:
         """Take an event of our own making. Raises ClientError for what cannot be done, UsageError after the end."""
@@ -421,7 +412,7 @@ class RealtimeAgent:
 
     def _new_detector(self) -> Detector | None:
         """Ours, where this server decides about turns. Raises UsageError where its parts are not installed."""
-        return self._make_detector(self._turn_detection()) if self._authority() == "server" else None
+        return self._make_detector(self._config.detection) if self._authority() == "server" else None
 
     def _apply(self, conductor: Conductor, tools: ToolRunner) -> None:
         config = self._config
@@ -430,19 +421,13 @@ class RealtimeAgent:
         conductor.text_auto_response = config.text_auto_response is not False
         conductor.set_tool_auto_response(config.tool_auto_response is not False)
         conductor.user_name = config.user_name
-        detection = self._turn_detection()
+        detection = self._config.detection
         conductor.turn.authority = self._authority()
         conductor.turn.creates = detection.create_response is not False
         conductor.turn.interrupts = detection.interrupt_response is not False
 
-    def _turn_detection(self) -> TurnDetection:
-        wanted = self._config.turn_detection
-        if wanted == "none":
-            return TurnDetection(authority="client")
-        return wanted if wanted is not None else TurnDetection()
-
     def _authority(self) -> TurnAuthority:
-        wanted = self._turn_detection().authority
+        wanted = self._config.detection.authority
         if wanted is not None:
             return wanted
         return "provider" if self.model.profile.emits_speech_events else "server"
@@ -456,7 +441,7 @@ class RealtimeAgent:
             voice=config.voice or self.model.voice,
             tools=declared if self.model.profile.supports_tools else (),
             output_modalities=config.output_modalities or ("audio",),
-            turn_detection=self._turn_detection() if authority == "provider" else "none",
+            turn_detection=self._config.detection if authority == "provider" else "none",
             input_audio_transcription=config.input_audio_transcription is not False,
             temperature=config.temperature,
             max_output_tokens=config.max_output_tokens,

@@ -83,6 +83,13 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
         except msgspec.ValidationError as error:
             raise ValueError(f"config: {explain(error)}") from error
 
+    @property
+    def detection(self) -> TurnDetection:
+        """How the end of a turn is found, spelled out: `none` is push-to-talk."""
+        if self.turn_detection == "none":
+            return TurnDetection(authority="client")
+        return self.turn_detection if self.turn_detection is not None else TurnDetection()
+
     def merged(self, change: SessionConfig) -> SessionConfig:
         """These settings with everything that `change` says on top."""
         said = {name: value for name in self.__struct_fields__ if (value := getattr(change, name)) is not None}

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from realtime.errors import RealtimeError
 from realtime.event import meaning
 from realtime.event.base import AudioFormat, Event
 from realtime.event.decode import classes_by_type, read_event
@@ -438,3 +439,16 @@ def from_json(frame: dict[str, Any]) -> ServerEvent:
     """The event that a JSON object holds. Raises ValueError for anything that is not a server event."""
     event: ServerEvent = read_event(frame, _CLASSES)
     return event
+
+
+def error_event(error: RealtimeError, *, agent_id: str = "", agent_name: str = "") -> AgentErrorEvent:
+    """The event that tells a client of an error. Outside of a call there is no agent to name."""
+    return AgentErrorEvent(
+        error_type=f"{error.fault}_error",
+        code=error.code,
+        message=error.message,
+        retryable=error.retryable,
+        client_event_id=getattr(error, "client_event_id", None),
+        agent_id=agent_id,
+        agent_name=agent_name,
+    )

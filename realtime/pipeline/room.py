@@ -15,14 +15,14 @@ from typing import Any
 
 import msgspec
 
-from realtime.agent.realtime import Outlet, RealtimeAgent, silero_detector
+from realtime.agent.realtime import DetectorFactory, Outlet, RealtimeAgent, silero_detector
 from realtime.errors import ClientError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.floor import MAX_AGENT_TURNS, FloorState, Participant, Policy, broadcast
 from realtime.pipeline.member import Listens, Member
-from realtime.pipeline.seat import DetectorFactory, Seat
+from realtime.pipeline.seat import Seat
 from realtime.pipeline.talk import Talk
 from realtime.runtime import Runtime
 from realtime.state.log import Log

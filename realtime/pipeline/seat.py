@@ -7,24 +7,22 @@ call of their own, with all that belongs to one: a log, what was heard, coming b
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from realtime.agent.audio_input import AudioInput, Detector
 from realtime.agent.host import Host
+from realtime.agent.realtime import DetectorFactory
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry
 from realtime.audio.voice import Voice
 from realtime.errors import ClientError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ
-from realtime.event.config import SessionConfig, TurnDetection
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ
+from realtime.event.config import SessionConfig
 from realtime.pipeline.member import UTTERANCE_HZ, Utterance
-from realtime.state.log import AudioRun
 from realtime.state.restore import ConversationReader
 
-DetectorFactory = Callable[[TurnDetection], Detector]
 EMPTY_COMMIT_MS = 100
 """A push-to-talk turn shorter than this is none."""
 MAX_TURN_BYTES = 60 * UTTERANCE_HZ * SAMPLE_BYTES
@@ -139,17 +137,8 @@ class Seat:
         try:
             self._receive(event)
         except ClientError as error:
-            self.tell(
-                s.AgentErrorEvent(
-                    error_type="client_error",
-                    code=error.code,
-                    message=error.message,
-                    retryable=error.retryable,
-                    client_event_id=event.event_id,
-                    agent_id=self.id,
-                    agent_name=self.name,
-                )
-            )
+            error.client_event_id = event.event_id
+            self.tell(s.error_event(error, agent_id=self.id, agent_name=self.name))
 
     def configure(self, change: SessionConfig) -> SessionConfig:
         """New settings of this client. Raises ClientError where turns would pass to or from the detector once there was
@@ -182,11 +171,7 @@ class Seat:
             return
         told = copy.copy(event)
         self._host.emit(told)
-        if type(told) is s.AgentResponseAudioDeltaEvent:
-            n_bytes = len(told.delta) * DEFAULT_OUTPUT_RATE_HZ // (told.format.rate or DEFAULT_OUTPUT_RATE_HZ)
-            self._reader.read(AudioRun(told.seq, told.seq, told.ts_ms, told.ts_ms, told.item_id, 0, n_bytes))
-        else:
-            self._reader.read(told)
+        self._reader.read(told)
 
     def hear(self, voice: Voice) -> None:
         """Another human speaks."""
@@ -210,10 +195,7 @@ class Seat:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _detector(self, config: SessionConfig) -> Detector | None:
-        if _talks_by_button(config):
-            return None
-        wanted = config.turn_detection
-        return self._make_detector(wanted if isinstance(wanted, TurnDetection) else TurnDetection())
+        return None if _talks_by_button(config) else self._make_detector(config.detection)
 
     def _receive(self, event: c.ClientEvent) -> None:
         match event:
@@ -295,5 +277,4 @@ class Seat:
 
 
 def _talks_by_button(config: SessionConfig) -> bool:
-    wanted = config.turn_detection
-    return wanted == "none" or (isinstance(wanted, TurnDetection) and wanted.authority == "client")
+    return config.detection.authority == "client"

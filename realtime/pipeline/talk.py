@@ -21,7 +21,7 @@ from realtime.pipeline.member import Member, Utterance
 from realtime.pipeline.seat import EMPTY_COMMIT_MS, Seat
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
-from realtime.state.log import AudioRun, Log
+from realtime.state.log import Log
 from realtime.state.restore import ConversationReader
 
 logger = logging.getLogger(__name__)
@@ -199,11 +199,7 @@ class Talk:
         self.log.append(event)
         if type(event) is s.AgentResponseCreatedEvent:
             self._cancel("answer")
-        if type(event) is s.AgentResponseAudioDeltaEvent:
-            run = AudioRun(event.seq, event.seq, event.ts_ms, event.ts_ms, event.item_id, 0, len(event.delta))
-            self._reader.read(run)
-        else:
-            self._reader.read(event)
+        self._reader.read(event)
         for seat in self.seats:
             if seat is not told:
                 seat.tell(event)
@@ -318,9 +314,7 @@ class Talk:
         try:
             chosen = self._policy(state)
         except Exception:
-            logger.exception("the floor policy of room %s failed", self.name)
-            self._complain("the floor policy failed: the server's log says why", "floor_policy_failed")
-            self._set_floor(None, "nobody")
+            self._have_no_policy()
             return
         if inspect.isawaitable(chosen):
             self._decision = self._run(self._decide_later(chosen, self._deciding), "floor policy")
@@ -331,11 +325,16 @@ class Talk:
         try:
             speaker = await chosen
         except Exception:
-            logger.exception("the floor policy of room %s failed", self.name)
-            self._complain("the floor policy failed: the server's log says why", "floor_policy_failed")
+            self._have_no_policy()
             return
         if number == self._deciding:
             self._give(speaker)
+
+    def _have_no_policy(self) -> None:
+        """It has failed, whatever it is that somebody wrote: the room goes on, and nobody speaks."""
+        logger.exception("the floor policy of room %s failed", self.name)
+        self._complain("the floor policy failed: the server's log says why", "floor_policy_failed")
+        self._set_floor(None, "nobody")
 
     def _give(self, speaker: str | None) -> None:
         found = self._state.find(speaker)

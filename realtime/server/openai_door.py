@@ -10,13 +10,13 @@ from fastapi import APIRouter, Request, Response, WebSocket
 from fastapi.responses import JSONResponse
 
 from realtime.dialects.openai import BETA_REFUSED, DEFAULT_MODEL, SUBPROTOCOL, OpenAIDialect, Refusal
+from realtime.event.server import error_event
 from realtime.server.calls import Calls
 from realtime.server.client_secrets import PREFIX as SECRET_PREFIX
 from realtime.server.client_secrets import ClientSecrets
 from realtime.server.gate import KEY_SUBPROTOCOL, Gate
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
-from realtime.session import error_event
 
 logger = logging.getLogger(__name__)
 

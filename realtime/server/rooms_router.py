@@ -16,13 +16,14 @@ from fastapi.responses import JSONResponse
 from realtime.dialects import choose
 from realtime.errors import ClientError, RealtimeError
 from realtime.event.decode import explain
+from realtime.event.server import error_event
 from realtime.pipeline.seat import Seat
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.rooms import AgentRequest, Hosted, RoomRequest, Rooms
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket
-from realtime.session import error_event, public_error
+from realtime.session import public_error
 
 logger = logging.getLogger(__name__)
 

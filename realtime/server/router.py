@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 
 from realtime.dialects import choose
 from realtime.errors import ClientError
+from realtime.event.server import error_event
 from realtime.model.choose import SERVICES
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
@@ -24,7 +25,6 @@ from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
-from realtime.session import error_event
 from realtime.state.open import open_store
 
 logger = logging.getLogger(__name__)

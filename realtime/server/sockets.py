@@ -22,6 +22,7 @@ from realtime.errors import ClientError, RealtimeError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
+from realtime.event.server import error_event
 from realtime.listener import Listener
 from realtime.pipeline.seat import Seat
 from realtime.server.archive import no_such_token
@@ -30,7 +31,7 @@ from realtime.server.pair import pair_of
 from realtime.server.protocol import EXTENSION
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import DirectSocket, Message, SocketSink
-from realtime.session import Session, error_event, public_error
+from realtime.session import Session, public_error
 from realtime.state.restore import Heard
 from realtime.state.store import CallInfo
 from realtime.ticket import call_of

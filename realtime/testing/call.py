@@ -17,9 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from fastapi import FastAPI
+
 from realtime.agent import RealtimeAgent
 from realtime.event.config import SessionConfig
-from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
 from realtime.model.base import RealtimeModel
 from realtime.runtime import Runtime
 from realtime.server.app import create_app
@@ -27,7 +28,6 @@ from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent, make_agent_of
 from realtime.session import Limits, Session
-from realtime.state.log import AudioRun, Entry
 from realtime.testing.cases.case import CASE_FILE, Case, Person, check_case, load_case
 from realtime.testing.cases.tools import TestToolkit, Tools
 from realtime.testing.cassettes.format import FILE_NAME as CASSETTE_FILE
@@ -41,7 +41,7 @@ from realtime.testing.client.steps import Step
 from realtime.testing.client.user import User
 from realtime.testing.clock import Cost, VirtualLoop
 from realtime.testing.errors import CaseError, RunFailure, ScriptFailure
-from realtime.testing.record import CallRecord, WireFrame
+from realtime.testing.record import CallRecord, WholeLog, WireFrame
 
 if TYPE_CHECKING:
     from realtime.testing.check.run import Run
@@ -118,7 +118,8 @@ async def play(
     def note(direction: Direction, frame: Frame) -> None:
         wire.append((loop.time(), direction, person.name, frame))
 
-    async with _serving(stage, settings, runtime) as app:
+    async with serving(stage.make_agent, settings, runtime) as app:
+        app.state.calls.on_call.append(stage.follow)
         page = Page(
             app,
             person.name,
@@ -195,12 +196,11 @@ def naming_apart(runtime: Runtime) -> Runtime:
 
 
 @asynccontextmanager
-async def _serving(stage: _Stage, settings: ServerSettings, runtime: Runtime) -> AsyncIterator[Any]:
-    """The server's application, until the block ends."""
-    app = create_app(stage.make_agent, settings)
+async def serving(make_agent: MakeAgent, settings: ServerSettings, runtime: Runtime) -> AsyncIterator[FastAPI]:
+    """The server's application with this time, ids and chance, until the block ends."""
+    app = create_app(make_agent, settings)
     calls: Calls = app.state.calls
     calls.make_runtime = lambda _: runtime
-    calls.on_call.append(stage.follow)
     async with app.router.lifespan_context(app):
         yield app
 
@@ -219,7 +219,7 @@ class _Stage:
         notes_frames: bool,
     ) -> None:
         self.sessions: list[Session] = []
-        self.logs: list[_WholeLog] = []
+        self.logs: list[WholeLog] = []
         self._case, self._folder = case, folder
         self._agent, self._model, self._tools = agent, model, tools
         self._notes_frames = notes_frames
@@ -284,7 +284,7 @@ class _Stage:
 
     def follow(self, session: Session) -> None:
         """A call begins, or goes on after its grace time."""
-        log = _WholeLog()
+        log = WholeLog()
         self.sessions.append(session)
         self.logs.append(log)
         session.log.subscribe(log.read)
@@ -298,31 +298,6 @@ class _Stage:
                 raise toolkit.failures[0]
         for replay in self._replays:
             replay.check()
-
-
-class _WholeLog:
-    """All of a log: the one in memory is bounded."""
-
-    def __init__(self) -> None:
-        self.entries: list[Entry] = []
-        self._n_bytes: dict[str, int] = {}
-
-    def read(self, event: ServerEvent) -> None:
-        """A reader of the log."""
-        if type(event) is not AgentResponseAudioDeltaEvent:
-            self.entries.append(event)
-            return
-        item_id, n_bytes = event.item_id, len(event.delta)
-        offset_bytes = self._n_bytes.get(item_id, 0)
-        self._n_bytes[item_id] = offset_bytes + n_bytes
-        run = self.entries[-1] if self.entries else None
-        if type(run) is AudioRun and run.item_id == item_id:
-            run.last_seq, run.last_ts_ms = event.seq, event.ts_ms
-            run.n_bytes += n_bytes
-        else:
-            self.entries.append(
-                AudioRun(event.seq, event.seq, event.ts_ms, event.ts_ms, item_id, offset_bytes, n_bytes)
-            )
 
 
 def _frames(page: Page, wire: list[Passed], model_frames: list[Passed]) -> tuple[WireFrame, ...]:

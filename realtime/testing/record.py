@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from realtime.event.base import Item
-from realtime.state.log import Entry
+from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
+from realtime.state.log import AudioRun, Entry
 from realtime.state.store import encode_entry
 
 if TYPE_CHECKING:
@@ -114,6 +115,31 @@ class CallRecord:
     def log_bytes(self) -> bytes:
         """The log as lines of JSON. Two runs of the same case give the same bytes."""
         return write_log(self.entries)
+
+
+class WholeLog:
+    """All of a log, as it grows: the one in memory is bounded. Audio is kept without its payload, as there."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._n_bytes: dict[str, int] = {}
+
+    def read(self, event: ServerEvent) -> None:
+        """A reader of the log (`Log.subscribe`)."""
+        if type(event) is not AgentResponseAudioDeltaEvent:
+            self.entries.append(event)
+            return
+        item_id, n_bytes = event.item_id, len(event.delta)
+        offset_bytes = self._n_bytes.get(item_id, 0)
+        self._n_bytes[item_id] = offset_bytes + n_bytes
+        run = self.entries[-1] if self.entries else None
+        if type(run) is AudioRun and run.item_id == item_id:
+            run.last_seq, run.last_ts_ms = event.seq, event.ts_ms
+            run.n_bytes += n_bytes
+        else:
+            self.entries.append(
+                AudioRun(event.seq, event.seq, event.ts_ms, event.ts_ms, item_id, offset_bytes, n_bytes)
+            )
 
 
 def write_log(entries: Iterable[Entry]) -> bytes:

@@ -31,12 +31,10 @@ from realtime.floor import MAX_AGENT_TURNS, Policy, addressed
 from realtime.pipeline import ChatRoom
 from realtime.pipeline.seat import Seat
 from realtime.runtime import Runtime
-from realtime.server.app import create_app
-from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
-from realtime.state.log import AudioRun, Entry
-from realtime.testing.call import naming_apart
+from realtime.state.log import Entry
+from realtime.testing.call import naming_apart, serving
 from realtime.testing.cases.case import Case, Person
 from realtime.testing.cases.hearing import HearingModel, LoudnessDetector, Overheard, Vocabulary
 from realtime.testing.cases.stand_in import StandIn
@@ -46,7 +44,7 @@ from realtime.testing.client.sound import load
 from realtime.testing.client.steps import BargeIn, Speak, Step
 from realtime.testing.client.user import User
 from realtime.testing.errors import CaseError, ScriptFailure
-from realtime.testing.record import CallRecord, Lane
+from realtime.testing.record import CallRecord, Lane, WholeLog
 
 Users = Mapping[str, Sequence[Step]] | Case
 """The steps of each human by name, or a case with several users."""
@@ -99,14 +97,9 @@ async def voice_room(
         stage.seats[user] = seat
         return seat
 
-    app = create_app(
-        make_agent,
-        ServerSettings(limits=Limits(grace_s=case.grace_s, idle_s=case.limit_s), drain_s=0.0, fronts=()),
-    )
-    calls: Calls = app.state.calls
-    calls.make_runtime = lambda _: runtime
+    settings = ServerSettings(limits=Limits(grace_s=case.grace_s, idle_s=case.limit_s), drain_s=0.0, fronts=())
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(app.router.lifespan_context(app))
+        app = await stack.enter_async_context(serving(make_agent, settings, runtime))
         stack.push_async_callback(room.close, "over")
         for number, person in enumerate(case.users):
             page = Page(
@@ -174,8 +167,7 @@ class _Stage:
     """The sound of each item by agent."""
     _room: ChatRoom | None = None
     _began_s: float = 0.0
-    _entries: list[Entry] = field(default_factory=list)
-    _n_bytes: dict[str, int] = field(default_factory=dict)
+    _log: WholeLog = field(default_factory=WholeLog)
 
     @property
     def room(self) -> ChatRoom:
@@ -227,23 +219,11 @@ class _Stage:
         return note
 
     def _read(self, event: s.ServerEvent) -> None:
-        if not self._entries:
+        if not self._log.entries:
             self._began_s = asyncio.get_running_loop().time() - event.ts_ms / 1000
-        if type(event) is not s.AgentResponseAudioDeltaEvent:
-            self._entries.append(event)
-            return
-        item_id, n_bytes = event.item_id, len(event.delta)
-        self.said.setdefault(event.agent_name, {}).setdefault(item_id, bytearray()).extend(event.delta)
-        offset_bytes = self._n_bytes.get(item_id, 0)
-        self._n_bytes[item_id] = offset_bytes + n_bytes
-        run = self._entries[-1]
-        if type(run) is AudioRun and run.item_id == item_id:
-            run.last_seq, run.last_ts_ms = event.seq, event.ts_ms
-            run.n_bytes += n_bytes
-        else:
-            self._entries.append(
-                AudioRun(event.seq, event.seq, event.ts_ms, event.ts_ms, item_id, offset_bytes, n_bytes)
-            )
+        self._log.read(event)
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            self.said.setdefault(event.agent_name, {}).setdefault(event.item_id, bytearray()).extend(event.delta)
 
     # -- what came of it -------------------------------------------------------------------------------------------
 
@@ -267,7 +247,7 @@ class _Stage:
                 marks.append(replace(mark, who=name, ts_ms=mark.ts_ms + ms))
         return CallRecord(
             name=self.case.name,
-            entries=tuple(_at_room_times(entry, hears_from_ms) for entry in self._entries),
+            entries=tuple(_at_room_times(entry, hears_from_ms) for entry in self._log.entries),
             items=tuple(self.room.conversation.items()),
             lanes=tuple(self._lanes(names, late_ms)),
             spoken=tuple(sorted(spoken, key=lambda one: one.from_ms)),

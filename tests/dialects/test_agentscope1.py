@@ -16,9 +16,9 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig
+from realtime.event.server import error_event
 from realtime.message import TextBlock, ToolCallBlock, ToolResultBlock
 from realtime.runtime import Runtime
-from realtime.session import error_event
 from tests.agent.fakes import WORDS, Call, ListSink, call, speech
 
 pytestmark = pytest.mark.virtual_time
