@@ -13,13 +13,12 @@ agent looks at the state itself in one place: a provider that lost its line whil
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 
 from realtime.event.config import TurnAuthority
-from realtime.turn import TRANSITIONS, Action, Signal, State, Turn
-from tests.calls.mutants import Entry, Mutant, Row
+from realtime.turn import Action, Signal, State, Turn
+from tests.calls.mutants import Mutant, Row
 
 SOON_S, LATE_S = 0.1, 10.0
 """After the end of the turn: within what counts as hasty, and not."""
@@ -160,18 +159,6 @@ def reachable() -> frozenset[tuple[Around, Stand]]:
     return frozenset(found)
 
 
-@contextmanager
-def _table(row: Row, entry: Entry | None) -> Iterator[None]:
-    """The table is another one meanwhile."""
-    right = TRANSITIONS.pop(row)
-    if entry is not None:
-        TRANSITIONS[row] = entry
-    try:
-        yield
-    finally:
-        TRANSITIONS[row] = right
-
-
 @cache
 def _right_outcomes(around: Around, stand: Stand) -> tuple[tuple[Signal | str, bool, Outcome], ...]:
     return tuple(outcomes(around, stand))
@@ -195,7 +182,7 @@ def difference(mutant: Mutant) -> tuple[str, ...] | None:
         further = []
         for (around, right, wrong), way in ways:
             rights = _right_outcomes(around, right)
-            with _table(mutant.row, mutant.entry):
+            with mutant.in_place():
                 wrongs = [*outcomes(around, wrong)]
             for (what, late, one), (_, _, other) in zip(rights, wrongs, strict=True):
                 step = (*way, f"{what}{', late' if late else ''}")

@@ -46,13 +46,17 @@ class Mutant:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """The table is this one meanwhile."""
-        with pytest.MonkeyPatch.context() as patch:
-            if self.entry is None:
-                patch.delitem(TRANSITIONS, self.row)
-            else:
-                patch.setitem(TRANSITIONS, self.row, self.entry)
+        """The table is this one meanwhile. Afterwards it is as it was, in its order too: it is drawn."""
+        right = dict(TRANSITIONS)
+        if self.entry is None:
+            del TRANSITIONS[self.row]
+        else:
+            TRANSITIONS[self.row] = self.entry
+        try:
             yield
+        finally:
+            TRANSITIONS.clear()
+            TRANSITIONS.update(right)
 
 
 def _name(row: Row) -> str:
