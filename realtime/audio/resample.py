@@ -15,6 +15,8 @@ LARGEST_TERM = 640
 """Of the ratio of two rates in lowest terms: 441:640 (11.025 to 16 kHz) is the largest of any two common rates."""
 
 _INT16 = np.dtype("<i2")
+_ROUND = np.array(1.5 * 2.0**52)
+"""Added to a number, it leaves no bits for a fraction: the lowest bits are then the rounded number (IEEE 754)."""
 _LOWEST, _HIGHEST = np.array(-32_768.0), np.array(32_767.0)
 """As arrays, which numpy compares faster than numbers."""
 _REACH = 16
@@ -66,16 +68,18 @@ class Resampler:
         if self._filter is None:
             return pcm
         self._n_in += len(pcm) >> 1
-        data = self._kept + pcm
-        space = self._filter.workspaces.by_size.get(len(data)) or self._filter.workspace(len(data))
-        self._kept = data[space.taken_bytes :]
-        space.samples[:] = np.frombuffer(data, _INT16)
+        kept = self._kept
+        n_bytes = len(kept) + len(pcm)
+        space = self._filter.workspaces.by_size.get(n_bytes) or self._filter.workspace(n_bytes)
+        space.pcm[: len(kept)] = kept
+        space.pcm[len(kept) :] = pcm
+        self._kept = bytes(space.pcm[space.taken_bytes :])
+        space.windows[...] = space.windows_of_pcm
         out = np.dot(space.windows, self._filter.matrix, space.out)
-        np.rint(out, out)
         np.maximum(out, _LOWEST, out=out)
         np.minimum(out, _HIGHEST, out=out)
-        space.converted[:] = out
-        return space.converted.tobytes()
+        np.add(out, _ROUND, out)
+        return space.lowest_bits.tobytes()
 
     def flush(self) -> bytes:
         """What the filter still holds back; afterwards the next push begins a new stream."""
@@ -98,17 +102,20 @@ class Resampler:
 class _Workspace:
     """Memory to convert one size of chunk on, shared by all streams of a thread: it stays in the processor's cache."""
 
-    __slots__ = ("converted", "out", "samples", "taken_bytes", "windows")
+    __slots__ = ("lowest_bits", "out", "pcm", "taken_bytes", "windows", "windows_of_pcm")
 
     def __init__(self, wanted: _Filter, n_samples: int) -> None:
         n_blocks = max(0, n_samples - 2 * wanted.reach) // wanted.block
         n_weights, n_out = wanted.matrix.shape
         self.taken_bytes = 2 * n_blocks * wanted.block
-        self.samples: Matrix = np.empty(n_samples)
-        step = self.samples.itemsize
-        self.windows = as_strided(self.samples, (n_blocks, n_weights), (wanted.block * step, step))
+        self.pcm = memoryview(bytearray(2 * n_samples))
+        samples = np.frombuffer(self.pcm, _INT16)
+        step = _INT16.itemsize
+        self.windows_of_pcm = as_strided(samples, (n_blocks, n_weights), (wanted.block * step, step))
+        self.windows: Matrix = np.empty((n_blocks, n_weights))
         self.out: Matrix = np.empty((n_blocks, n_out))
-        self.converted = np.empty((n_blocks, n_out), _INT16)
+        self.lowest_bits = self.out.view(_INT16)[:, :: self.out.itemsize // step]
+        """The output as pcm16, once it was rounded. Of a little-endian machine, as all are that this runs on."""
 
 
 class _Workspaces(threading.local):

@@ -35,13 +35,13 @@ class UnheardAudio:
         self._clock = clock
         self._now = now
         self._limit_bytes = limit_bytes
-        self._chunks: deque[Chunk] = deque()
+        self._chunks: deque[tuple[AgentResponseAudioDeltaEvent, int]] = deque()
         self._look_at = _LOOK_EVERY
         self.size_bytes = 0
 
     def add(self, event: AgentResponseAudioDeltaEvent, start: int) -> None:
         """This went to the client, or would have. `start` is where it begins in its item, in samples."""
-        self._chunks.append(Chunk(event, start))
+        self._chunks.append((event, start))
         self.size_bytes += len(event.delta)
         if len(self._chunks) >= self._look_at:
             self._drop_heard()
@@ -72,12 +72,17 @@ class UnheardAudio:
         self._look_at = _LOOK_EVERY
 
     def _drop_heard(self) -> None:
-        while self._chunks:
-            event, start = self._chunks[0]
-            heard = self._clock.heard_samples(event.item_id, self._now())
-            if heard is not None and heard < start + len(event.delta) // SAMPLE_BYTES:
-                return
-            self._drop_oldest()
+        chunks = self._chunks
+        while chunks:
+            item_id = chunks[0][0].item_id
+            heard = self._clock.heard_samples(item_id, self._now())
+            while chunks:
+                event, start = chunks[0]
+                if event.item_id != item_id:
+                    break
+                if heard is not None and heard < start + len(event.delta) // SAMPLE_BYTES:
+                    return
+                self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        self.size_bytes -= len(self._chunks.popleft().event.delta)
+        self.size_bytes -= len(self._chunks.popleft()[0].delta)
