@@ -16,7 +16,9 @@ from realtime.event.base import ContentPart, Item, ItemStatus
 from realtime.message import ToolCallBlock, ToolResultBlock
 
 SPEECH_CHARS_PER_S = 15.0
-"""How fast a voice speaks while the length of its audio is not known yet (English, about 160 words a minute)."""
+"""How fast a voice is taken to speak that has not said anything to its end yet (English, about 160 words a minute)."""
+_BELIEVED_S = 5.0
+"""So much speech of a voice counts as much as what voices are like in general: its first words may be a long number."""
 
 KEPT_PICTURES = 8
 """Pictures whose bytes are kept, to show them again after a lost link: a camera shows one a second."""
@@ -37,13 +39,32 @@ class Cut:
 
 
 @dataclass(slots=True)
+class Pace:
+    """How fast the voice of a conversation speaks, by the answers that it has said to their end."""
+
+    chars: float = SPEECH_CHARS_PER_S * _BELIEVED_S
+    seconds: float = _BELIEVED_S
+
+    def learn(self, n_chars: int, audio_ms: float) -> None:
+        """An answer of so many characters took so long."""
+        self.chars += n_chars
+        self.seconds += audio_ms / 1000
+
+    @property
+    def chars_per_s(self) -> float:
+        """Between `SPEECH_CHARS_PER_S` and what was learned."""
+        return self.chars / self.seconds
+
+
+@dataclass(slots=True)
 class Spoken:
     """Words with the audio that speaks them, as far as both have arrived.
 
     `aligned` says that each piece of text came right before exactly its audio; else the text may run ahead by any
-    amount and positions inside are estimated in proportion.
+    amount and positions inside are estimated in proportion: to all of its audio where that is there, else by `pace`.
     """
 
+    pace: Pace = field(default_factory=Pace)
     aligned: bool = False
     text: str = ""
     audio_ms: float = 0.0
@@ -69,7 +90,12 @@ class Spoken:
         by_share = len(self.text) * (heard_ms / self.audio_ms)
         if self.audio_complete:
             return int(by_share)
-        return int(min(by_share, heard_ms / 1000 * SPEECH_CHARS_PER_S))
+        return int(min(by_share, heard_ms / 1000 * self.pace.chars_per_s))
+
+    def teach(self) -> None:
+        """It was said to its end: from now on the voice is known better."""
+        if self.audio_complete and self.text:
+            self.pace.learn(len(self.text), self.audio_ms)
 
     def _aligned_chars(self, heard_ms: float) -> int:
         """Interpolated between the anchors: piece k is spoken from its anchor to the next one."""
@@ -107,6 +133,8 @@ class _Entry:
         """Take the new version of the item; what was cut off does not come back."""
         if self.cut is not None:
             item = msgspec.structs.replace(item, status=self.item.status, content=self.item.content)
+        elif self.spoken is not None and item.status == "completed" and self.item.status != "completed":
+            self.spoken.teach()
         self.item = item
 
 
@@ -121,13 +149,14 @@ def without_pictures(item: Item) -> Item:
 class Conversation:
     """Items in order. Ids are unique; an unknown id is a KeyError of the caller's making unless said otherwise."""
 
-    __slots__ = ("_aligned", "_entries", "_order", "_pictured")
+    __slots__ = ("_aligned", "_entries", "_order", "_pace", "_pictured")
 
     def __init__(self, *, aligned: bool = False) -> None:
         self._entries: dict[str, _Entry] = {}
         self._order: list[str] = []
         self._pictured: deque[str] = deque()
         self._aligned = aligned
+        self._pace = Pace()
 
     def set_alignment(self, aligned: bool) -> None:
         """Whether the words of items from now on come right before their audio (`Profile.aligns_transcript`)."""
@@ -271,5 +300,5 @@ class Conversation:
 
     def _spoken(self, entry: _Entry) -> Spoken:
         if entry.spoken is None:
-            entry.spoken = Spoken(aligned=self._aligned)
+            entry.spoken = Spoken(self._pace, aligned=self._aligned)
         return entry.spoken

@@ -33,14 +33,17 @@ for name in sys.argv[1:]:
 
 @pytest.mark.parametrize("name", names())
 async def test_situation_goes_as_expected_and_as_accepted(voice_call: Any, name: str) -> None:
-    """CARD-09: sound is fed in; events and sound that come are those of the golden files, or the diff is shown."""
+    """CARD-09: sound is fed in; events and sound that come are those of the golden files, or the diff is shown. And
+    whatever was cut, the conversation holds the words that reached the ear."""
     folder = FOLDER / name
     with rows_noted() as rows:
         run = await voice_call(folder, **options(folder))
     expected = expected_of(run)
     assert expected.log
     check_expectations(run, expected)
-    run.nothing_after_flush().tools_answered()
+    run.nothing_after_flush().tools_answered().transcript_equals_heard()
+    for one in run.reading.barge_ins:
+        run.barge_in(one.number).transcript_cut_at_heard_word()
     assert json.loads(sound_of(run.record)) == json.loads((folder / SOUND_FILE).read_bytes())
     assert dict(sorted(rows.items())) == all_rows()[name]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.event.base import ContentPart, Item
+from realtime.event.base import ContentPart, Item, ItemStatus
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.state.conversation import Conversation, Cut, Spoken
 
@@ -218,6 +218,46 @@ def test_text_may_run_ahead_of_its_audio() -> None:
     conversation.hear_text("item", "word " * 200)
     conversation.hear_audio("item", 1000.0)
     assert len(conversation.truncate("item", 1000).transcript) <= 15
+
+
+def said_so_far(conversation: Conversation, name: str, text: str, audio_ms: float) -> None:
+    conversation.add(Item(id=name, role="assistant", status="in_progress"))
+    conversation.hear_text(name, text)
+    conversation.hear_audio(name, audio_ms)
+
+
+@pytest.mark.parametrize(("audio_ms", "at_least", "at_most"), [(10_000.0, 24, 25), (60_000.0, 5, 7)])
+def test_a_voice_is_cut_by_the_pace_of_what_it_has_said_to_the_end(
+    audio_ms: float, at_least: int, at_most: int
+) -> None:
+    conversation = Conversation()
+    said_so_far(conversation, "first", "a " * 150, audio_ms)
+    conversation.audio_complete("first")
+    conversation.complete("first")
+    said_so_far(conversation, "second", "a " * 150, 1_000.0)
+    assert at_least <= len(conversation.truncate("second", 1_000).transcript) <= at_most
+
+
+@pytest.mark.parametrize("status", ["completed", "incomplete"])
+def test_what_was_cut_or_broke_off_teaches_no_pace(status: ItemStatus) -> None:
+    conversation = Conversation()
+    said_so_far(conversation, "cut", "a " * 150, 10_000.0)
+    conversation.audio_complete("cut")
+    if status == "completed":
+        conversation.truncate("cut", 5_000)
+    conversation.complete("cut", status)
+    said_so_far(conversation, "next", "a " * 150, 1_000.0)
+    assert len(conversation.truncate("next", 1_000).transcript) == 15
+
+
+def test_an_answer_teaches_its_pace_once() -> None:
+    conversation = Conversation()
+    said_so_far(conversation, "first", "a " * 150, 10_000.0)
+    conversation.audio_complete("first")
+    for _ in range(50):
+        conversation.complete("first")
+    said_so_far(conversation, "second", "a " * 150, 1_000.0)
+    assert len(conversation.truncate("second", 1_000).transcript) <= 25
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,31 @@ class TestInterruptions:
         said = Item(id="item_r1", role="assistant", content=(ContentPart(type="audio", transcript="Good morning"),))
         call.run(items=(said,)).transcript_equals_heard().agent_did_not_say("to you")
 
+    @pytest.mark.parametrize(
+        ("kept", "finding"),
+        [
+            # 1 s at 15 letters a second is what the call could know.
+            ("One two three", ""),
+            ("One two three four", ""),
+            ("One", 'keeps "One", but "One two'),
+            ("One two three four five six seven", 'but "One two three four'),
+        ],
+    )
+    def test_answer_cut_while_its_sound_still_came_is_known_by_the_pace_of_voices(
+        self, kept: str, finding: str
+    ) -> None:
+        call = Hand()
+        words = "One two three four five six seven eight"
+        call.answers(1_000, words, response="r1", length_ms=2_000, heard_ms=1_000)
+        # The sound is complete 500 ms after it began: right after the cut.
+        call.put(1_590, s.ServerAudioFlushEvent(reason="response_cancel"))
+        call.cut(1_591, "r1", kept, 1_000)
+        check = call.run().barge_in(1).transcript_cut_at_heard_word
+        if finding:
+            assert finding in failure(check).finding
+        else:
+            check()
+
     def test_other_words_of_the_same_length_were_not_heard(self) -> None:
         call = support_call()
         call.events = [one for one in call.events if not isinstance(one[1], s.AgentItemTruncatedEvent)]

@@ -37,12 +37,15 @@ ANSWERED = frozenset({"response", "first_token", "first_audio", "heard"})
 def heard_words(speech: Speech, before: str, heard_ms: float, within_ms: float) -> tuple[str, str]:
     """The fewest and the most words of `before` that can have been heard to their end within `heard_ms`.
 
-    Words may come with their sound or far ahead of it: both are taken into account.
+    Words may come with their sound or far ahead of it: both are taken into account. Of an answer that was cut while its
+    sound still came, the place of a word was not known better than by the pace of the voice: that counts as well.
     """
     told = speech.words
-    shared = Words(text=told.text, audio_ms=told.audio_ms, audio_complete=told.audio_complete)
-    fewest = min((one.heard_text(heard_ms - within_ms) for one in (told, shared)), key=len)
-    most = max((one.heard_text(heard_ms + within_ms) for one in (told, shared)), key=len)
+    known = [told, Words(text=told.text, audio_ms=told.audio_ms, audio_complete=told.audio_complete)]
+    if speech.words_when_cut is not None:
+        known.append(speech.words_when_cut)
+    fewest = min((one.heard_text(heard_ms - within_ms) for one in known), key=len)
+    most = max((one.heard_text(heard_ms + within_ms) for one in known), key=len)
     return fewest[: len(before)], most[: len(before)]
 
 

@@ -5,7 +5,7 @@ Pure."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import msgspec
@@ -14,6 +14,8 @@ from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, Item
 from realtime.message import ToolResultBlock
+from realtime.state.conversation import Pace
+from realtime.state.conversation import Spoken as Words
 from realtime.state.log import AudioRun
 from realtime.testing.check.turns import (
     HASTY,
@@ -53,6 +55,8 @@ class Reading:
         self._responses: dict[str, Response] = {}
         self._calls: dict[str, ToolCall] = {}
         self._speeches: dict[str, Speech] = {}
+        self._paces: dict[str, Pace] = {}
+        """By the agent's id."""
         self._names: dict[str, str] = {}
         self._rates_hz = _rates_of_frames(record)
         self._flushes: list[tuple[s.ServerAudioFlushEvent, list[tuple[Speech, str, float]]]] = []
@@ -140,8 +144,13 @@ class Reading:
                 self._item(entry)
             case s.AgentItemTruncatedEvent():
                 speech = self._speech(entry.item_id, "", entry)
+                speech.words_when_cut = self._as_known(speech, entry, speech.words.audio_complete)
                 speech.cut_text, speech.cut_ms = entry.transcript, entry.audio_end_ms
                 speech.gone_seq = entry.seq
+            case s.AgentItemDoneEvent() if entry.item.status == "completed" and entry.item.id in self._speeches:
+                words = self._speeches[entry.item.id].words
+                words.pace = self._pace_of(entry)
+                words.teach()
             case s.AgentItemDeletedEvent():
                 if entry.item_id in self._speeches:
                     self._speeches[entry.item_id].withdrawn = True
@@ -185,6 +194,7 @@ class Reading:
                     speech.words.add_text(entry.transcript[len(speech.words.text) :])
                 elif speech.cut_text is None and speech.words.text.startswith(entry.transcript):
                     # An answer that broke off: its words ran ahead of its sound.
+                    speech.words_when_cut = self._as_known(speech, entry, False)
                     speech.cut_text = entry.transcript
             case s.AgentResponseTextDoneEvent():
                 speech = self._speech(entry.item_id, entry.response_id, entry)
@@ -203,6 +213,13 @@ class Reading:
                 self._flushes.append((entry, met))
             case _:
                 pass
+
+    def _pace_of(self, entry: Any) -> Pace:
+        return self._paces.setdefault(entry.agent_id, Pace())
+
+    def _as_known(self, speech: Speech, entry: Any, whole: bool) -> Words:
+        """What the call knew of the item just now. `whole`: all of its sound was there."""
+        return replace(speech.words, aligned=False, audio_complete=whole, pace=replace(self._pace_of(entry)))
 
     def _turn(self, item_id: str, entry: Any) -> UserTurn:
         turn = self._turns.get(item_id)

@@ -105,6 +105,8 @@ class Speech:
     cut_text: str | None = None
     """The words that were kept when it was cut."""
     cut_ms: int | None = None
+    words_when_cut: Words | None = None
+    """What was known of text and sound at that moment, and of the pace of the voice."""
     withdrawn: bool = False
     """It left the conversation."""
     gone_seq: int = 0
