@@ -126,11 +126,26 @@ class ServerLatencyEvent(Event, frozen=True, kw_only=True, tag="server_latency")
 
 
 class ServerRoomJoinedEvent(Event, frozen=True, kw_only=True, tag="server_room_joined"):
-    """Somebody entered the room."""
+    """Somebody entered the room, or is there already when a client comes in."""
 
     participant_id: str
     name: str
     kind: str
+    muted: bool = False
+    away: bool = False
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class ServerRoomChangedEvent(Event, frozen=True, kw_only=True, tag="server_room_changed"):
+    """Somebody in the room was muted or may be heard again; is away (an agent's model is lost, a human's socket is), or
+    back. Both are told as they are now."""
+
+    participant_id: str
+    name: str
+    kind: str
+    muted: bool
+    away: bool
     seq: int = 0
     ts_ms: int = 0
 
@@ -319,6 +334,9 @@ class AgentInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True
 
 
 class AgentInputClearedEvent(meaning.InputCleared, frozen=True, kw_only=True, tag="agent_input_cleared"):
+    """The input audio not yet committed was dropped. In a room `item_id` names the turn that is none after all."""
+
+    item_id: str | None = None
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0
@@ -399,6 +417,7 @@ ServerEvent = (
     | ServerGoodbyeEvent
     | ServerLatencyEvent
     | ServerRoomJoinedEvent
+    | ServerRoomChangedEvent
     | ServerRoomLeftEvent
     | ServerRoomFloorEvent
     | AgentReadyEvent

@@ -61,7 +61,8 @@ def test_every_model_event_but_those_of_the_connection_has_its_agent_event() -> 
             continue
         agent = of_agent(model)
         assert agent in SERVER
-        assert agent.__struct_fields__ == (*model.__struct_fields__, *SPEAKER_AND_PLACE)
+        own = ("item_id",) if agent is ServerEvents.AgentInputClearedEvent else ()  # Whose turn it was in a room.
+        assert agent.__struct_fields__ == (*model.__struct_fields__, *own, *SPEAKER_AND_PLACE)
         assert agent.__struct_defaults__[: len(model.__struct_defaults__)] == model.__struct_defaults__
 
 

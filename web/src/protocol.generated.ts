@@ -564,12 +564,29 @@ export interface ServerLatencyEvent {
   ts_ms: number;
 }
 
-/** Somebody entered the room. */
+/** Somebody entered the room, or is there already when a client comes in. */
 export interface ServerRoomJoinedEvent {
   type: "server_room_joined";
   participant_id: string;
   name: string;
   kind: string;
+  muted: boolean;
+  away: boolean;
+  seq: number;
+  ts_ms: number;
+}
+
+/**
+ * Somebody in the room was muted or may be heard again; is away (an agent's model is lost, a human's socket is), or
+ * back. Both are told as they are now.
+ */
+export interface ServerRoomChangedEvent {
+  type: "server_room_changed";
+  participant_id: string;
+  name: string;
+  kind: string;
+  muted: boolean;
+  away: boolean;
   seq: number;
   ts_ms: number;
 }
@@ -844,9 +861,10 @@ export interface AgentInputCommittedEvent {
   ts_ms: number;
 }
 
-/** The input audio not yet committed was dropped. */
+/** The input audio not yet committed was dropped. In a room `item_id` names the turn that is none after all. */
 export interface AgentInputClearedEvent {
   type: "agent_input_cleared";
+  item_id: string | null;
   agent_id: string;
   agent_name: string;
   seq: number;
@@ -991,6 +1009,7 @@ export type ServerEvent =
   | ServerGoodbyeEvent
   | ServerLatencyEvent
   | ServerRoomJoinedEvent
+  | ServerRoomChangedEvent
   | ServerRoomLeftEvent
   | ServerRoomFloorEvent
   | AgentReadyEvent
@@ -1057,6 +1076,7 @@ export const SERVER_EVENT_TYPES = [
   "server_goodbye",
   "server_latency",
   "server_room_joined",
+  "server_room_changed",
   "server_room_left",
   "server_room_floor",
   "agent_ready",
@@ -1132,7 +1152,8 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["server_audio_received", struct({ type: oneOf("server_audio_received"), offset: isInteger, seq: isInteger, ts_ms: isInteger })],
   ["server_goodbye", struct({ type: oneOf("server_goodbye"), reason: isString, resume_token: either(isString, isNull), retry_after_ms: either(isInteger, isNull), seq: isInteger, ts_ms: isInteger })],
   ["server_latency", struct({ type: oneOf("server_latency"), response_id: isString, turn_end_to_audio_ms: isInteger, stages_ms: recordOf(isInteger), seq: isInteger, ts_ms: isInteger })],
-  ["server_room_joined", struct({ type: oneOf("server_room_joined"), participant_id: isString, name: isString, kind: isString, seq: isInteger, ts_ms: isInteger })],
+  ["server_room_joined", struct({ type: oneOf("server_room_joined"), participant_id: isString, name: isString, kind: isString, muted: isBoolean, away: isBoolean, seq: isInteger, ts_ms: isInteger })],
+  ["server_room_changed", struct({ type: oneOf("server_room_changed"), participant_id: isString, name: isString, kind: isString, muted: isBoolean, away: isBoolean, seq: isInteger, ts_ms: isInteger })],
   ["server_room_left", struct({ type: oneOf("server_room_left"), participant_id: isString, name: isString, reason: isString, seq: isInteger, ts_ms: isInteger })],
   ["server_room_floor", struct({ type: oneOf("server_room_floor"), participant_id: either(isString, isNull), reason: isString, seq: isInteger, ts_ms: isInteger })],
   ["agent_ready", struct({ type: oneOf("agent_ready"), model: either(recordOf(isAnything), isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
@@ -1154,7 +1175,7 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["agent_input_started", struct({ type: oneOf("agent_input_started"), item_id: isString, audio_start_ms: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
   ["agent_input_done", struct({ type: oneOf("agent_input_done"), item_id: isString, audio_end_ms: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
   ["agent_input_committed", struct({ type: oneOf("agent_input_committed"), item_id: isString, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_input_cleared", struct({ type: oneOf("agent_input_cleared"), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["agent_input_cleared", struct({ type: oneOf("agent_input_cleared"), item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
   ["agent_item_added", struct({ type: oneOf("agent_item_added"), item: isItem, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
   ["agent_item_done", struct({ type: oneOf("agent_item_done"), item: isItem, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
   ["agent_item_deleted", struct({ type: oneOf("agent_item_deleted"), item_id: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
