@@ -6,6 +6,7 @@ Pure, except that a file below `local_files` is read where a block names it.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
@@ -46,9 +47,24 @@ class Tool(Protocol):
     def parameters(self) -> Mapping[str, Any]: ...
 
 
+_ANOTHERS_LINE = re.compile(r"[^\w\[]*\[.{0,80}?\][^\w:：]*[:：]")
+"""The beginning of a line that a model could take for somebody else's."""
+_ROUND = str.maketrans("[]", "()")
+
+
 def spoken_by(name: str, text: str) -> str:
-    """How a model is told what another participant said."""
-    return f"[{name}]: {text}"
+    """How a model is told what another participant said.
+
+    Only the first line is `[Name]: ...`: where a later one begins as if somebody else said it, its brackets are round,
+    so that nobody can put words into another's mouth.
+    """
+    first, *later = text.splitlines(keepends=True) or [""]
+    return f"[{name}]: {first}" + "".join(map(_as_own_words, later))
+
+
+def _as_own_words(line: str) -> str:
+    match = _ANOTHERS_LINE.match(line)
+    return line if match is None else match[0].translate(_ROUND) + line[match.end() :]
 
 
 class ChatFormatter:
