@@ -7,19 +7,21 @@ out of turn is dropped and cancelled. It hears a turn of somebody else once, as 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import msgspec
 
+from realtime.agent.conductor import EMPTY_COMMIT_MS
 from realtime.agent.host import Host
 from realtime.agent.realtime import RealtimeAgent
 from realtime.audio.pcm import bytes_of, ms_of
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig, TurnDetection
+from realtime.floor import Said
 from realtime.message.formatter import spoken_by
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
@@ -58,8 +60,8 @@ class Hub(Protocol):
         """Something happened that everybody in the room is told."""
         ...
 
-    def transcribed(self, utterance: Utterance, text: str) -> None:
-        """The words of a turn are known; empty where nothing could be understood."""
+    def transcribed(self, utterance: Utterance, text: str, by: Member | None = None) -> None:
+        """The words of a turn as `by` has understood them; empty where it could not."""
         ...
 
     def turn_over(self, member: Member) -> None:
@@ -120,6 +122,12 @@ class Member:
         """Its items of this turn, by its own ids."""
         self._sound: dict[str, bytearray] = {}
         """What it says in this turn, by item, where somebody listens to its voice."""
+        self._calls: set[str] = set()
+        """Its tool calls without a result, by its own ids."""
+        self._missed: list[Utterance] | None = None
+        """What is said while its model is being connected; null at all other times."""
+        self._goes_on_by_itself = True
+        """Whether its model speaks on after the results of tools that run in a client."""
         self._sound_hz = DEFAULT_OUTPUT_RATE_HZ
         self._leaving = False
 
@@ -128,33 +136,61 @@ class Member:
     async def join(self, config: SessionConfig) -> None:
         """Connect its model. Raises what `RealtimeAgent.join` raises."""
         self._leaving = True  # An end before it has joined is told by what is raised.
-        for of_the_last_model in (self._open, self._dropped, self._untold):
+        for of_the_last_model in (self._open, self._dropped, self._untold, self._calls):
             of_the_last_model.clear()
+        self._goes_on_by_itself = config.tool_auto_response is not False
         self.agent.agent_id = self.id
         profile = self.agent.model.profile
         turns = TurnDetection(authority="client") if profile.supports_manual_turns else None
         driven = msgspec.structs.replace(
             config, auto_response=False, text_auto_response=False, turn_detection=turns, agent_name=None
         )
-        await self.agent.join(Host(self._hear, self.conversation, self, self._runtime), driven)
+        missed: list[Utterance] = []
+        self._missed = missed
+        try:
+            await self.agent.join(Host(self._hear, self.conversation, self, self._runtime), driven)
+        finally:
+            self._missed = None
         self._leaving = self.is_away = False
+        for utterance in missed:
+            self.read(utterance)
 
     async def leave(self, reason: str) -> None:
         """Disconnect its model. Idempotent."""
         self._leaving = self.is_away = True
         await self.agent.leave(reason)
 
+    def recall(self, said: Sequence[Said]) -> None:
+        """Before `join`: the talk so far, in order. Its model begins with that and with nothing else."""
+        self.conversation = Conversation()
+        for one in said:
+            if not one.text:
+                continue
+            own = one.id == self.id
+            words = ContentPart(type="text", text=one.text if own else spoken_by(one.name, one.text))
+            role: Literal["assistant", "user"] = "assistant" if own else "user"
+            self.conversation.add(
+                Item(id=self._runtime.new_id("item"), role=role, status="completed", content=(words,))
+            )
+
     # -- what it is told -------------------------------------------------------------------------------------------
 
     def read(self, utterance: Utterance) -> None:
         """Take a turn of somebody else as a line of text."""
-        if not self.is_away and utterance.text:
+        if not utterance.text:
+            return
+        if self._missed is not None:
+            self._missed.append(utterance)
+        else:
             self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, utterance.text)))
 
-    def listen(self, utterance: Utterance, *, named: bool) -> None:
-        """Take a turn of somebody else as sound; `named` says in a line before it whose voice it is."""
-        if self.is_away or not utterance.pcm:
-            return
+    def listen(self, utterance: Utterance, *, named: bool) -> bool:
+        """Take a turn of somebody else as sound; `named` says in a line before it whose voice it is.
+
+        False: it cannot, or there is too little to hear.
+        """
+        if self.is_away or utterance.duration_ms < EMPTY_COMMIT_MS:
+            return False
         if named:
             self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, "(speaks)")))
         utterance.heard_by.add(self.id)
@@ -162,6 +198,14 @@ class Member:
         pcm_format = AudioFormat.pcm16(utterance.rate_hz)
         self._act(c.ClientAudioAppendEvent(audio=bytes(utterance.pcm), format=pcm_format))
         self._act(c.ClientAudioCommitEvent())
+        return True
+
+    def forget(self, utterance: Utterance) -> None:
+        """Its words are not waited for any more."""
+        if utterance in self._committed:
+            self._committed.remove(utterance)
+        for item_id in [item_id for item_id, one in self._utterances.items() if one is utterance]:
+            del self._utterances[item_id]
 
     def speak(self) -> None:
         """Take the floor and answer."""
@@ -170,6 +214,16 @@ class Member:
         self._spoken.clear()
         self._sound.clear()
         self._act(c.ClientResponseCreateEvent())
+
+    def ask_again(self) -> None:
+        """A client wants it to go on: counts where its model waits for that after the client's tools."""
+        if self.has_floor and not self._goes_on_by_itself and self._open <= self._dropped:
+            self._act(c.ClientResponseCreateEvent())
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a tool of this turn runs, or waits for somebody's consent."""
+        return bool(self._calls)
 
     def interrupt(self) -> None:
         """Stop at the word that was heard, and lose the floor."""
@@ -290,6 +344,9 @@ class Member:
                 self._sound.setdefault(event.item_id, bytearray()).extend(event.delta)
         elif isinstance(event, s.AgentResponseToolUseDoneEvent):
             self._calls_tools = True
+            self._calls.add(event.tool_use.id)
+        elif isinstance(event, s.AgentResponseToolResultEvent):
+            self._calls.discard(event.tool_result.id)
         elif isinstance(event, s.AgentItemAddedEvent) and event.item.type == "message":
             self._spoken.append(event.item.id)
         self._hub.tell(self._named(event))
