@@ -10,8 +10,8 @@ import copy
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from realtime.testing.cases.case import CASE_FILE, Case, Person, check_case, loa
 from realtime.testing.cases.tools import TestToolkit, Tools
 from realtime.testing.cassettes.format import FILE_NAME as CASSETTE_FILE
 from realtime.testing.cassettes.format import Scrubber, audio_places, dump, is_deep
-from realtime.testing.cassettes.record import WireModel, both, keys_of_environment
+from realtime.testing.cassettes.record import RecordingModel, TappedModel, both, keys_of_environment
 from realtime.testing.cassettes.replay import RecordedModel, recorded_model
 from realtime.testing.cassettes.tool_results import tool_results
 from realtime.testing.client.page import Page
@@ -100,7 +100,6 @@ async def play(
     case, where = _case_of(source, folder)
     if len(case.users) > 1:
         raise CaseError(where / CASE_FILE, "a call has one user", "Keep one of them.", place="users")
-    began_s = time.perf_counter()
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualLoop):
         for job, cost in (LOCAL_COSTS | case.costs).items():
@@ -109,6 +108,14 @@ async def play(
     else:
         runtime = Runtime.of_loop(loop)
     stage = _Stage(case, where, agent, model, tools, notes_frames=frames)
+    with stage.keeping_cassettes():
+        return await _play(stage, runtime, config or {}, settings)
+
+
+async def _play(stage: _Stage, runtime: Runtime, config: dict[str, Any], settings: ServerSettings | None) -> CallRecord:
+    began_s = time.perf_counter()
+    loop = asyncio.get_running_loop()
+    case, where = stage.case, stage.folder
     settings = settings or ServerSettings(
         limits=Limits(grace_s=case.grace_s), drain_s=0.0, fronts=(), lists_calls=False
     )
@@ -124,9 +131,9 @@ async def play(
             app,
             person.name,
             client=person.client,
-            config=case.config | (config or {}),
+            config=case.config | config,
             seed=case.seed,
-            tap=note if frames else None,
+            tap=note if stage.notes_frames else None,
         )
         stage.on_model = partial(_align, page)
         user = User(person.name, page, person.steps, where, seed=case.seed)
@@ -152,7 +159,7 @@ async def play(
             spoken=tuple(user.spoken),
             played=tuple(page.played()),
             marks=tuple(user.marks),
-            frames=_frames(page, wire, stage.model_frames),
+            frames=_frames(page, wire, stage.model_frames, stage.secrets),
             late_samples=page.late_samples,
             wall_s=time.perf_counter() - began_s,
             folder=where,
@@ -220,11 +227,12 @@ class _Stage:
     ) -> None:
         self.sessions: list[Session] = []
         self.logs: list[WholeLog] = []
-        self._case, self._folder = case, folder
+        self.case, self.folder = case, folder
         self._agent, self._model, self._tools = agent, model, tools
-        self._notes_frames = notes_frames
+        self.notes_frames = notes_frames
         self._toolkits: list[TestToolkit] = []
         self._replays: list[RecordedModel] = []
+        self._recordings: list[RecordingModel] = []
         self.model_frames: list[Passed] = []
         """What passed between agents and their providers: (loop time, direction, agent, frame)."""
         self.on_model: Callable[[RealtimeModel], None] = lambda _: None
@@ -238,18 +246,21 @@ class _Stage:
         else:
             agent = await make_agent_of(self._agent, user=user, config=config, call_id=call_id)
             if not isinstance(agent, RealtimeAgent):
-                self._failure = CaseError(self._folder, "the agent is a seat in a room", "Play rooms with voice_room.")
+                self._failure = CaseError(self.folder, "the agent is a seat in a room", "Play rooms with voice_room.")
                 raise self._failure
             made = agent
             made.model = self._model_for(made.name, made.model)
         self.on_model(made.model)
         if isinstance(made.model, RecordedModel) and made.model not in self._replays:
             self._replays.append(made.model)
-        if self._notes_frames and isinstance(made.model, WireModel):
+        if isinstance(made.model, RecordingModel) and made.model not in self._recordings:
+            made.model.hold()
+            self._recordings.append(made.model)
+        if self.notes_frames and isinstance(made.model, TappedModel):
             made.model = self._listening_to(made.model, made.name)
         by_call = tool_results(made.model.cassette) if isinstance(made.model, RecordedModel) else {}
         try:
-            toolkit = TestToolkit(made.toolkit, self._tools, self._case.tools, self._folder / CASE_FILE, by_call)
+            toolkit = TestToolkit(made.toolkit, self._tools, self.case.tools, self.folder / CASE_FILE, by_call)
         except CaseError as error:
             self._failure = error
             raise
@@ -260,21 +271,21 @@ class _Stage:
     def _model_for(self, name: str, own: RealtimeModel | None) -> RealtimeModel:
         if isinstance(self._model, RealtimeModel):
             return self._model
-        stand_in = self._case.models.get(name) or self._case.models.get("*")
+        stand_in = self.case.models.get(name) or self.case.models.get("*")
         if stand_in is not None and (self._model == "case" or own is None):
-            return stand_in.model(self._folder)
-        cassette = self._folder / CASSETTE_FOLDER
+            return stand_in.model(self.folder)
+        cassette = self.folder / CASSETTE_FOLDER
         if (cassette / CASSETTE_FILE).is_file() and (self._model == "case" or own is None):
             return recorded_model(cassette)
         if own is None:
             self._failure = CaseError(
-                self._folder / CASE_FILE, "there is no model", "Give an agent, or models in the case.", place="models"
+                self.folder / CASE_FILE, "there is no model", "Give an agent, or models in the case.", place="models"
             )
             raise self._failure
         return own
 
     def _listening_to(self, model: RealtimeModel, name: str) -> RealtimeModel:
-        """A model over a socket that notes the frames. The one that was given may be that of other calls, too."""
+        """A model whose frames are noted. The one that was given may be that of other calls, too."""
         now = asyncio.get_running_loop().time
         listening = cast(Any, copy.copy(model))
         listening.tap = both(
@@ -289,6 +300,24 @@ class _Stage:
         self.logs.append(log)
         session.log.subscribe(log.read)
 
+    @property
+    def secrets(self) -> list[str]:
+        """What must not be shown."""
+        return [secret for recording in self._recordings for secret in recording.secrets]
+
+    @contextmanager
+    def keeping_cassettes(self) -> Iterator[None]:
+        """Let what is recorded take the place of earlier cassettes if the block ends well; else say what was kept."""
+        try:
+            yield
+        except BaseException as error:
+            for recording in self._recordings:
+                for sentence in recording.settle(failed=True):
+                    error.add_note(sentence)
+            raise
+        for recording in self._recordings:
+            recording.settle(failed=False)
+
     def raise_failures(self) -> None:
         """Raises the first CaseError that the call itself could only tell the model or the client."""
         if self._failure is not None:
@@ -300,9 +329,11 @@ class _Stage:
             replay.check()
 
 
-def _frames(page: Page, wire: list[Passed], model_frames: list[Passed]) -> tuple[WireFrame, ...]:
+def _frames(
+    page: Page, wire: list[Passed], model_frames: list[Passed], secrets: Iterable[str]
+) -> tuple[WireFrame, ...]:
     """All frames in order of time."""
-    scrubber = Scrubber(keys_of_environment())
+    scrubber = Scrubber((*secrets, *keys_of_environment()))
     passed: list[tuple[Literal["client", "model"], Passed]] = [("client", one) for one in wire]
     passed += [("model", one) for one in model_frames]
     passed.sort(key=lambda pair: pair[1][0])

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import pickle
 import shutil
 import tempfile
@@ -271,11 +272,13 @@ def _recording(source: Any, options: dict[str, Any]) -> dict[str, Any]:
             code="record",
         )
 
+    numbers = itertools.count(1)
+
     async def make_agent(**known: Any) -> RealtimeAgent:
         made = await make_agent_of(agent, **known)
         if not isinstance(made, RealtimeAgent):
             raise UsageError("--voice-record records calls with an agent, not rooms", code="record")
-        made.model = RecordingModel(made.model, folder)
+        made.model = RecordingModel(made.model, folder, numbers=numbers)
         return made
 
     return options | {"agent": make_agent, "model": "own"}

@@ -10,9 +10,10 @@ Files are written on the event loop's thread: this is a tool for tests, not for 
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, cast, runtime_checkable
 from urllib.parse import parse_qsl, urlsplit
@@ -50,11 +51,17 @@ _NO_STATUS, _LOST = 1005, 1006
 
 
 @runtime_checkable
-class WireModel(Protocol):
+class TappedModel(Protocol):
+    """A model whose frames can be seen as they pass."""
+
+    tap: Tap | None
+
+
+@runtime_checkable
+class WireModel(TappedModel, Protocol):
     """A model over a socket whose hooks may be changed."""
 
     dial: Dial
-    tap: Tap | None
 
 
 class CassetteRecorder:
@@ -83,6 +90,8 @@ class CassetteRecorder:
         replaces = (self.folder / FILE_NAME).exists()
         self._unfinished = self.folder.with_name(f"{self.folder.name}.recording") if replaces else self.folder
         self._holds_frames = False
+        self.kept_old = False
+        """Whether the cassette that was there before stays. Known once this is closed."""
         self._unfinished.mkdir(parents=True, exist_ok=True)
         _clear(self._unfinished)
         self._file: BinaryIO | None = open(self._unfinished / FILE_NAME, "wb", buffering=0)  # noqa: SIM115 - closed in close
@@ -164,11 +173,25 @@ class CassetteRecorder:
             self._keep_audio(direction, holder, key)
         self._put(msgspec.structs.replace(line, frame=self._scrubber.clean(body)))
 
+    @property
+    def found_none(self) -> bool:
+        """Whether there was no cassette before."""
+        return self._unfinished == self.folder
+
     def close(self, *, failed: bool = False) -> None:
-        """Pack the speech and close the files. Idempotent; what comes later is not recorded.
+        """Pack the speech, close the files and put them where they belong. Idempotent; what comes later is not
+        recorded.
 
         Where the session `failed`, or nothing has passed, a cassette that was there before stays.
         """
+        self.pack()
+        if not self.found_none and self._unfinished.exists():
+            self.kept_old = failed or not self._holds_frames
+            self._replace(keep_old=self.kept_old)
+
+    def pack(self) -> None:
+        """Pack the speech and close the files, which stay beside a cassette that was there before until `close` is
+        called. Idempotent; what comes later is not recorded."""
         if self._file is None:
             return
         self._file.close()
@@ -180,8 +203,6 @@ class CassetteRecorder:
                 rate_hz = self._header.rates_hz.sent if name == "sent.flac" else self._header.rates_hz.received
                 write_flac(self._unfinished / name, unfinished.read_bytes(), rate_hz)
                 unfinished.unlink()
-        if self._unfinished != self.folder:
-            self._replace(keep_old=failed or not self._holds_frames)
 
     def _replace(self, *, keep_old: bool) -> None:
         """Put what was recorded in the place of the cassette that is there, or away."""
@@ -295,18 +316,30 @@ class _WatchedLink:
 class RecordingModel(RealtimeModel):
     """A provider's model whose sessions are recorded: the first in `folder`, the next in `folder-2`, and so on.
 
+    `numbers` is shared by the models of one call that has several. `tap` sees the frames, as that of any model does.
     Raises UsageError for a model without a socket: the embedded and the scripted one need no cassette.
     """
 
-    def __init__(self, below: RealtimeModel, folder: str | Path, *, secrets: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        below: RealtimeModel,
+        folder: str | Path,
+        *,
+        secrets: Iterable[str] = (),
+        numbers: Iterator[int] | None = None,
+    ) -> None:
         if not isinstance(below, WireModel):
             raise UsageError(f"{below!r} has no socket: there is nothing to record", code="not_recordable")
         self._below = below
         self._folder = Path(folder)
-        self._secrets = tuple(secrets)
-        self._count = 0
+        self.secrets = tuple(secrets)
+        self.tap: Tap | None = None
         self.voice = below.voice
         self.websocket_url = below.websocket_url
+        # A copy, which somebody else's tap hangs on, shares these.
+        self._numbers = itertools.count(1) if numbers is None else numbers
+        self._held: list[CassetteRecorder] = []
+        self._holds = False
 
     def __repr__(self) -> str:
         return f"RecordingModel({self._below!r})"
@@ -321,30 +354,51 @@ class RecordingModel(RealtimeModel):
         """See `RealtimeModel.websocket_headers`."""
         return self._below.websocket_headers
 
+    def hold(self) -> None:
+        """Let the sessions up to `settle` wait for it: whether a call went well is known at its end only."""
+        self._holds = True
+
+    def settle(self, *, failed: bool) -> list[str]:
+        """Put the sessions that wait in the places of the cassettes that were there before, or away where the call
+        `failed`. Returns what a failed call has left, each folder as a sentence."""
+        left = []
+        for recorder in self._held:
+            recorder.close(failed=failed)
+            if recorder.kept_old:
+                left.append(f"the cassette in {recorder.folder} is kept as it was, this recording is not")
+            elif failed:
+                left.append(f"there was no cassette in {recorder.folder}: what was recorded until then is there")
+        self._held.clear()
+        self._holds = False
+        return left if failed else []
+
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
-        """See `RealtimeModel.connect`. The cassette is complete once the connection is closed."""
-        self._count += 1
-        folder = self._folder if self._count == 1 else self._folder.with_name(f"{self._folder.name}-{self._count}")
+        """See `RealtimeModel.connect`. The cassette is complete once the connection is closed, and in its place unless
+        it is held."""
+        number = next(self._numbers)
+        folder = self._folder if number == 1 else self._folder.with_name(f"{self._folder.name}-{number}")
         header = header_of(self._below, recorded_at=iso(runtime.wall_now()))
-        recorder = CassetteRecorder(folder, header, now=runtime.now, secrets=self._secrets)
+        recorder = CassetteRecorder(folder, header, now=runtime.now, secrets=self.secrets)
+        if self._holds:
+            self._held.append(recorder)
         model = cast(Any, copy.copy(self._below))
         model.dial = recorder.dial(model.dial)
-        model.tap = both(recorder.tap, model.tap)
+        model.tap = both(both(recorder.tap, self.tap), model.tap)
         model.websocket_url = self.websocket_url
         try:
             connection = await model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
         except BaseException:
             recorder.close(failed=True)
             raise
-        return _RecordedConnection(connection, recorder)
+        return _RecordedConnection(connection, recorder.pack if self._holds else recorder.close)
 
 
 class _RecordedConnection:
-    """A connection whose cassette ends with it."""
+    """A connection whose recording ends with it."""
 
-    def __init__(self, below: Connection, recorder: CassetteRecorder) -> None:
+    def __init__(self, below: Connection, end: Callable[[], None]) -> None:
         self._below = below
-        self._recorder = recorder
+        self._end = end
         self.send = below.send
 
     @property
@@ -357,7 +411,7 @@ class _RecordedConnection:
         try:
             await self._below.close()
         finally:
-            self._recorder.close()
+            self._end()
 
 
 def header_of(model: RealtimeModel, *, recorded_at: str | None = None) -> Header:

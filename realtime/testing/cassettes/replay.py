@@ -28,7 +28,7 @@ from realtime.model.base import Address, Connection, Frame, History, OnEvent, Pr
 from realtime.model.dashscope import DashScopeRealtimeModel
 from realtime.model.gemini import GeminiRealtimeModel
 from realtime.model.openai import OpenAIRealtimeModel
-from realtime.model.wire import Link, Receiver, WireLimits
+from realtime.model.wire import Link, Receiver, Tap, WireLimits
 from realtime.runtime import Runtime
 from realtime.testing.cassettes.format import (
     G711_BYTES_PER_MS,
@@ -45,6 +45,7 @@ from realtime.testing.cassettes.format import (
     read_cassette,
 )
 from realtime.testing.cassettes.match import AS_RECORDED, Names, decoded_bytes, difference, lift, pretty, scrub_alike
+from realtime.testing.cassettes.record import both
 from realtime.testing.errors import CaseError, RunFailure
 
 AudioCheck = Literal["position", "content"]
@@ -378,6 +379,8 @@ class RecordedModel(RealtimeModel):
         }
         self.replays: list[Replay] = []
         self.voice = self._below.voice
+        self.tap: Tap | None = None
+        """Sees the frames, as that of any model does."""
 
     def __repr__(self) -> str:
         return f"RecordedModel({str(self.cassette.file.parent)!r})"
@@ -393,6 +396,7 @@ class RecordedModel(RealtimeModel):
         self.replays.append(replay)
         model = copy.copy(self._below)
         model.dial = replay.dial
+        model.tap = model.tap if self.tap is None else both(self.tap, model.tap)
         try:
             return await model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
         except ProviderError:
