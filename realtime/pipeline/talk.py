@@ -32,6 +32,8 @@ STALLED_S = 2.0
 """How much longer than it takes to play a turn the others wait for a human who does not say that it was played."""
 SETTLE_S = 0.02
 """How much later the ear is asked again whether all is heard."""
+FLOAT_ERROR_S = 0.001
+"""A time that is nearer than this is reached: a timer for less would not move the clock at all."""
 ANSWER_S = 20.0
 """How long an agent may have the floor before its model begins to answer."""
 
@@ -225,7 +227,7 @@ class Talk:
             return
         left_s, now = self.unheard_ms() / 1000, self._now()
         self._wait_until = self._wait_until or now + left_s + STALLED_S
-        if left_s > 0 and now < self._wait_until:
+        if left_s > 0 and now < self._wait_until - FLOAT_ERROR_S:
             again_s = min(left_s + SETTLE_S, self._wait_until - now)
             self._after("heard", again_s, lambda: self.turn_over(member))
         else:
