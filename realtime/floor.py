@@ -12,10 +12,12 @@ Pure: nothing here waits, but for a moderator that is asked.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable
+import unicodedata
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
+
+from realtime.message.formatter import spoken_by
 
 Kind = Literal["human", "agent"]
 MAX_AGENT_TURNS = 4
@@ -67,8 +69,8 @@ class FloorState:
         """The agent of this id or name that can speak."""
         if speaker is None:
             return None
-        wanted = speaker.casefold()
-        return next((one for one in self.agents if one.id == speaker or one.name.casefold() == wanted), None)
+        wanted = _folded(speaker)
+        return next((one for one in self.agents if one.id == speaker or _folded(one.name) == wanted), None)
 
 
 Policy = Callable[[FloorState], str | Awaitable[str | None] | None]
@@ -76,7 +78,11 @@ Policy = Callable[[FloorState], str | Awaitable[str | None] | None]
 
 def broadcast(state: FloorState) -> str | None:
     """Everybody answers everybody, one after the other in the order of the room: a human is answered by all agents,
-    each of whom has heard those before; then they go on among themselves until the room's limit."""
+    each of whom has heard those before; then they go on among themselves until the room's limit.
+
+    A room with more agents than `ChatRoom(max_agent_turns=...)` (4) needs a higher limit, else the last of them never
+    answer.
+    """
     return _next_after(state, state.last)
 
 
@@ -96,11 +102,9 @@ def addressed(state: FloorState) -> str | None:
     last = state.last
     if last is None:
         return None
-    named = named_in(last.text, state.agents)
-    if last.kind == "agent":
-        return named.id if named is not None and named.id != last.id else None
-    if named is not None:
-        return named.id
+    named = _spoken_to(state, last)
+    if named is not None or last.kind == "agent":
+        return named.id if named is not None else None
     sticky = state.find(state.addressed)
     if sticky is not None:
         return sticky.id
@@ -118,7 +122,7 @@ def moderator(ask: Callable[[str], Awaitable[str]]) -> Policy:
         if not state.agents:
             return None
         answer = await ask(_question(state))
-        named = named_in(answer, state.agents)
+        named = named_in(answer, state.agents, besides=state.participants)
         return named.id if named is not None else None
 
     return decide
@@ -128,20 +132,35 @@ POLICIES: dict[str, Policy] = {"broadcast": broadcast, "addressed": addressed, "
 """By the names that templates and commands use."""
 
 
-def named_in(text: str, participants: tuple[Participant, ...]) -> Participant | None:
-    """Who is spoken to: the one that is named first in the text. Case does not count; longer names come first, so that
-    `Anna Lee` is not taken for `Anna`."""
-    found: list[tuple[int, int, Participant]] = []
-    for one in participants:
-        match = re.search(rf"(?<!\w){re.escape(one.name)}(?!\w)", text, re.IGNORECASE)
-        if match is not None:
-            found.append((match.start(), -len(one.name), one))
-    return min(found, key=lambda entry: entry[:2])[2] if found else None
+def named_in(
+    text: str, participants: tuple[Participant, ...], *, besides: tuple[Participant, ...] = ()
+) -> Participant | None:
+    """Who of `participants` is spoken to: the one that is named first in the text. Case and the way in which letters
+    are composed do not count.
+
+    A name is a word of its own; where a language is written without spaces, it may stand within others. Where two names
+    begin at one place the longer one is meant: `Anna Lee` is not taken for `Anna`. Give in `besides` who else is in the
+    room, so that a call for `Anna 2`, who is none of `participants`, is none for `Anna`.
+    """
+    folded = _folded(text)
+    found = sorted(
+        (start, -length, place)
+        for place, one in enumerate((*participants, *besides))
+        for start, length in _places(folded, _folded(one.name))
+    )
+    taken = 0
+    for start, length, place in found:
+        if start < taken:
+            continue
+        if place < len(participants):
+            return participants[place]
+        taken = start - length
+    return None
 
 
 def with_turn(state: FloorState, said: Said, *, keep: int = 50) -> FloorState:
     """The state after a turn: agents' turns are counted, and who was spoken to is remembered."""
-    named = named_in(said.text, tuple(one for one in state.agents if one.id != said.id))
+    named = _spoken_to(state, said)
     spoken_to = said.id if said.kind == "agent" else state.addressed
     if named is not None:
         spoken_to = named.id
@@ -164,7 +183,60 @@ def _next_after(state: FloorState, before: Said | None) -> str | None:
     return following.id
 
 
+def _spoken_to(state: FloorState, said: Said) -> Participant | None:
+    """The agent that is named in a turn; nobody speaks to itself."""
+    others = tuple(one for one in state.agents if one.id != said.id)
+    return named_in(said.text, others, besides=state.participants)
+
+
+_WITHOUT_SPACES = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1100, 0x11FF),  # Korean: what follows a name is written together with it
+    (0x1780, 0x17FF),  # Khmer
+    (0x2E80, 0x9FFF),  # Chinese, Japanese
+    (0xA000, 0xA4CF),  # Yi
+    (0xAC00, 0xD7FF),  # Korean
+    (0xF900, 0xFAFF),  # Chinese
+    (0x20000, 0x3FFFF),  # Chinese
+)
+"""Letters of scripts in which a word ends without a sign of it."""
+
+
+def _folded(text: str) -> str:
+    """The text as it is compared: one form of all those that a reader takes for the same."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _places(text: str, name: str) -> Iterator[tuple[int, int]]:
+    """Where the name stands in the text as a word of its own: begin and length."""
+    at = text.find(name) if name else -1
+    while at >= 0:
+        end = at + len(name)
+        if _is_border(text, at) and _is_border(text, end):
+            yield at, len(name)
+        at = text.find(name, at + 1)
+
+
+def _is_border(text: str, at: int) -> bool:
+    """Whether a word may begin or end before this character."""
+    if at in (0, len(text)):
+        return True
+    before, after = text[at - 1], text[at]
+    if unicodedata.category(after).startswith("M"):
+        return False  # it belongs to the letter before it
+    return not (_is_word(before) and _is_word(after)) or _is_unspaced(before) or _is_unspaced(after)
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_" or unicodedata.category(char).startswith("M")
+
+
+def _is_unspaced(char: str) -> bool:
+    return any(first <= ord(char) <= last for first, last in _WITHOUT_SPACES)
+
+
 def _question(state: FloorState) -> str:
-    talk = "\n".join(f"[{one.name}]: {one.text}" for one in state.said)
+    talk = "\n".join(spoken_by(one.name, one.text) for one in state.said)
     names = ", ".join(one.name for one in state.agents)
     return f"{talk}\n\nWho of these should speak next: {names}? Answer with one name, or with: nobody."
