@@ -215,7 +215,11 @@ def doctor(
 def replay(
     source: Annotated[str, typer.Argument(metavar="FILE | FOLDER", help="A recording to speak, or a test case.")],
     agent: Annotated[
-        str | None, typer.Option(metavar="app.py:make_agent", help="Your agent; without it, a plain one.")
+        str | None,
+        typer.Option(
+            metavar="app.py:make_agent",
+            help="Your agent; without it, that of `realtime serve` where --model names a model, else a plain one.",
+        ),
     ] = None,
     model: Annotated[
         str | None,

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC
+from functools import partial
 from pathlib import Path
 
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
 from realtime.model.choose import open_model
+from realtime.model.local.skills import make_skills
+from realtime.runtime import Runtime
+from realtime.server.builtin import HouseAgent
 from realtime.server.sockets import MakeAgent
 from realtime.testing.call import Model, play
+from realtime.testing.cassettes.replay import RecordedModel, recorded_model
 from realtime.testing.clock import VirtualLoop
 from realtime.testing.errors import CaseError, RunFailure
 from realtime.testing.record import CallRecord
+from realtime.tool import Toolkit
 
 CASSETTE_FILE = "cassette.jsonl"
 
@@ -28,12 +35,15 @@ def replay(
     """Run the case in a folder, or speak an audio file and wait for the answer.
 
     `model` is a name as `realtime serve --model` takes it, or a cassette's folder, replayed leniently; without it, the
-    case's own model, else the agent's. Time is virtual unless `real_time`: a provider that is really dialled needs
-    that. `frames` notes what passes on the wire.
+    case's own model, else the agent's. Without `agent`, a model with a name is that of the agent that `realtime serve`
+    has; all else is played into a plain one. Time is virtual unless `real_time`: a provider that is really dialled
+    needs that. `frames` notes what passes on the wire.
 
     Raises CaseError and ScriptFailure as `play` does, UsageError for a model that cannot be had.
     """
     chosen: Model = "case" if model is None else _model(model)
+    if agent is None and isinstance(chosen, RealtimeModel) and not isinstance(chosen, RecordedModel):
+        agent = partial(HouseAgent, chosen) if real_time else partial(_TimelessHouseAgent, chosen)
     loop_factory = asyncio.new_event_loop if real_time else VirtualLoop
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         return runner.run(play(source, agent=agent, model=chosen, frames=frames))
@@ -52,11 +62,18 @@ def judged_replay(source: str | Path, *, agent: MakeAgent | None = None) -> tupl
         return error.record, str(error)
 
 
+class _TimelessHouseAgent(HouseAgent):
+    """The built-in agent, whose clock tells the time of the call, so that its answers are the same on every day."""
+
+    def __init__(self, model: RealtimeModel) -> None:
+        super().__init__(model)
+        wall_now = Runtime.deterministic(asyncio.get_running_loop().time).wall_now
+        self.toolkit = Toolkit(make_skills(wall_now, zone=UTC, on_timer=self._set_timer))
+
+
 def _model(name: str) -> RealtimeModel:
     folder = Path(name)
     if (folder / CASSETTE_FILE).is_file():
-        from realtime.testing.cassettes.replay import recorded_model
-
         return recorded_model(folder, strict=False)
     if folder.is_dir():
         raise UsageError(f"there is no {CASSETTE_FILE} in {folder}: name a cassette's folder, or a model", code="model")

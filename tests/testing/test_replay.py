@@ -8,8 +8,10 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.audio.files import write_flac
 from realtime.errors import UsageError
+from realtime.event.server import AgentReadyEvent
 from realtime.model.scripted import ScriptedModel, echo_bot
-from realtime.testing import Case, CaseError, Person, Run, StandIn, Type, WaitUntilHeard
+from realtime.server.builtin import NAME
+from realtime.testing import Case, CaseError, Person, Run, Silence, StandIn, Type, WaitUntilHeard
 from realtime.testing.cases.case import write_case
 from realtime.testing.cases.stand_in import Say
 from realtime.testing.replay import replay
@@ -38,6 +40,16 @@ def test_a_recording_is_spoken_to_the_embedded_model_and_its_answer_waited_for()
     run = Run(record).turns(1).user_said("What time is it?")
     run.response_latency.max_below(ms=2_000)
     assert replay(QUESTION, model="local").log_bytes() == record.log_bytes()
+
+
+def test_a_model_that_is_named_is_that_of_the_agent_of_the_server(tmp_path: Path) -> None:
+    """With its name and its tools; its clock tells the time of the call."""
+    pytest.importorskip("hibari", reason="the embedded model is not installed")
+    steps = (Type("What time is it?"), WaitUntilHeard(), Type("Set a timer for ninety seconds."), WaitUntilHeard())
+    write_case(tmp_path / "asked", Case(users=(Person((*steps, Silence(95_000))),)))
+    run = Run(replay(tmp_path / "asked", model="local"))
+    run.agent_said("12:00 AM").agent_said("Your timer is up").tool_called("get_time").once()
+    assert {entry.agent_name for entry in run.record.entries if isinstance(entry, AgentReadyEvent)} == {NAME}
 
 
 def test_a_case_runs_with_its_own_model_unless_another_is_named(case: Path) -> None:
