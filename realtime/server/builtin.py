@@ -42,6 +42,12 @@ class HouseAgent(RealtimeAgent):
         self._timers: set[asyncio.TimerHandle] = set()
         self._left = False
 
+    def another(self) -> HouseAgent:
+        """See `RealtimeAgent.another`. It has the tools of the house, with timers of its own."""
+        agent = HouseAgent(self.model)
+        agent.name, agent.sys_prompt, agent.agent_id = self.name, self.sys_prompt, self.agent_id
+        return agent
+
     async def join(self, host: Host, config: SessionConfig) -> None:
         """See `RealtimeAgent.join`. A key that is refused is told with the variable that holds it."""
         try:

@@ -84,6 +84,7 @@ class PairSeat(Seat):
     def __init__(self, room: ChatRoom, runtime: Runtime) -> None:
         super().__init__(room, "user", runtime.new_id("human"), silero_detector)
         self._chat_room = room
+        self._voices = {agent.name: agent.describe()["voice"] for agent in room.agents}
 
     async def join(self, host: Host, config: SessionConfig) -> None:
         """See `Seat.join`. The first agent begins."""
@@ -103,7 +104,15 @@ class PairSeat(Seat):
     def _follow(self, event: s.ServerEvent) -> None:
         if isinstance(event, s.ServerRoomJoinedEvent) and event.kind == "agent":
             # It was lost and is back: where nobody had said anything yet, it still has to begin.
+            self._give_its_voice(event.participant_id)
             self._let_begin()
+
+    def _give_its_voice(self, agent_id: str) -> None:
+        """One that comes back has the voice that it was made with, not the one that told it from the other."""
+        for member in self._chat_room.members:
+            voice = self._voices.get(member.agent.name)
+            if member.id == agent_id and voice is not None and member.agent.describe()["voice"] != voice:
+                member.agent.configure(SessionConfig(voice=voice))
 
     def _let_begin(self) -> None:
         if not any(item.text for item in self._chat_room.conversation.items()):

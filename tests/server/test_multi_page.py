@@ -24,6 +24,7 @@ from realtime.model.base import ModelInput, RealtimeModel, ResponseCreate
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.script import Hangup, Speak, Step, Wait
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
+from realtime.server.builtin import HouseAgent
 from realtime.server.calls import Calls
 from realtime.server.pair import MAX_SILENT_TURNS, MAX_TURNS, in_turns
 from tests.calls.models import REAL_COSTS
@@ -409,6 +410,31 @@ async def test_two_agents_of_one_model_are_told_apart_by_voice_where_it_has_two(
         await page.start()
         (session,) = calls.sessions.values()
         assert [one["voice"] for one in session.agent.describe()["agents"]] == given
+        await page.stop()
+
+
+async def test_an_agent_that_comes_back_has_its_voice_and_the_tools_of_the_house() -> None:
+    """It was given the second voice after it was made, and its tools end with each of its lives."""
+    updates: list[base.Settings] = []
+    answers = 0
+
+    def react(message: ModelInput) -> list[Step]:
+        nonlocal answers
+        if isinstance(message, base.SessionUpdate):
+            updates.append(message.settings)
+        if not isinstance(message, ResponseCreate):
+            return []
+        answers += 1
+        return [Hangup()] if answers == 2 else [Speak("Yes.", 1.0)]
+
+    profile = msgspec.structs.replace(MANUAL_PROFILE, voices=("alto", "bass"), supports_tools=True)
+    async with tab(lambda: HouseAgent(ScriptedModel(react, profile=profile))) as page:
+        await page.start()
+        await page.until(lambda: len(page.talk) >= 4)
+        assert set(page.speakers) == {"Ada", "Bob"}
+        back = next(one for one in reversed(updates) if (one.instructions or "").startswith("You are Bob."))
+        assert back.voice == "bass"
+        assert {"set_timer", "calculate"} <= {tool.name for tool in back.tools}
         await page.stop()
 
 
