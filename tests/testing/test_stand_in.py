@@ -18,6 +18,7 @@ from realtime.model.base import (
     Connection,
     ResponseCancel,
     ResponseCreate,
+    SessionUpdate,
     Settings,
     ToolResult,
 )
@@ -152,6 +153,22 @@ async def test_speech_stops_the_answer_that_is_on_its_way() -> None:
     await session.hear(bytes(RATE_HZ * 2 * 3))
     assert [event.status for event in session.of(m.ModelResponseDoneEvent)] == ["cancelled", "completed"]
     assert session.said == ["", "Now."]
+
+
+@pytest.mark.parametrize("told", ["at the start", "later"])
+async def test_speech_lets_the_answer_go_on_where_it_shall_not_interrupt(told: str) -> None:
+    """As with the services: the answer is said to its end, and the speech beside it gets none of its own."""
+    detection = TurnDetection(interrupt_response=False)
+    hears = tuple(Hear("Go on.", at, at + 300, at + 100, at + 600) for at in (0, 1_000, 4_000))
+    answers = (Say(text="First.", ms=2_000), Say(text="Second."))
+    what = StandIn(turns="positions", hears=hears, answers=answers)
+    session = await Session.open(what, turn_detection=detection if told == "at the start" else None)
+    if told == "later":
+        session.connection.send(SessionUpdate(Settings(turn_detection=detection)))
+    await session.hear(bytes(RATE_HZ * 2 * 6))
+    assert len(session.of(m.ModelInputDoneEvent)) == 3
+    assert [event.status for event in session.of(m.ModelResponseDoneEvent)] == ["completed", "completed"]
+    assert session.said == ["First.", "Second."]
 
 
 async def test_who_decides_elsewhere_hears_no_turns_here(fixtures_dir: Path) -> None:

@@ -32,7 +32,6 @@ from realtime.model.base import (
     Profile,
     RealtimeModel,
     ResponseCreate,
-    SessionUpdate,
     Settings,
 )
 from realtime.model.script import (
@@ -46,7 +45,7 @@ from realtime.model.script import (
     Write,
     tone,
 )
-from realtime.model.scripted import MANUAL_PROFILE, PROFILE, ScriptedModel
+from realtime.model.scripted import MANUAL_PROFILE, PROFILE, ScriptedConnection
 from realtime.runtime import Runtime
 from realtime.testing.errors import CaseError
 
@@ -173,8 +172,8 @@ class StandInModel(RealtimeModel):
             self._began_s = runtime.now()
         began_s = self._began_s
         ear = _Ear(self, settings, lambda: (runtime.now() - began_s) * 1000)
-        model = ScriptedModel(ear.react, profile=self._profile)
-        return await model.connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
+        ear.line = line = _Line(ear.react, self._profile, "scripted_1", settings, on_event, history(), strict=True)
+        return line
 
     def next_words(self) -> str:
         """What was said in the turn that ended just now."""
@@ -228,8 +227,26 @@ class StandInModel(RealtimeModel):
                 assert_never(answer)
 
 
+class _Line(ScriptedConnection):
+    """A connection whose answers speech stops only where the settings let it, as with the services."""
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a response is under way."""
+        return self._voice is not None
+
+    def _do(self, step: Step) -> None:
+        if isinstance(step, SpeechStart):
+            interrupts = _wants(self.settings, "interrupt_response")
+            self._profile = msgspec.structs.replace(self._profile, interrupts_itself=interrupts)
+        super()._do(step)
+
+
 class _Ear:
     """What one connection hears."""
+
+    line: _Line
+    """Where it answers."""
 
     def __init__(self, model: StandInModel, settings: Settings, now_ms: Callable[[], float]) -> None:
         self._model = model
@@ -237,7 +254,6 @@ class _Ear:
         self._endpoint = model.detector(settings.turn_detection)
         self._place = model.next_position() if settings.turn_detection != "none" else None
         self._noticed = False
-        self._answers_turns = _creates_response(settings)
         self._position_bytes = 0
 
     def react(self, message: ModelInput) -> Iterable[Step]:
@@ -249,9 +265,6 @@ class _Ear:
                 return [Transcribe(self._model.words_until(self._now_ms()))]
             case ResponseCreate():
                 return [*self._model.next_answer()]
-            case SessionUpdate(settings=settings):
-                self._answers_turns = _creates_response(settings)
-                return []
             case _:
                 return []
 
@@ -276,13 +289,16 @@ class _Ear:
 
     def _ended(self, end_ms: int, words: str) -> Iterator[Step]:
         yield SpeechEnd(end_ms, words)
-        if self._answers_turns:
+        settings = self.line.settings
+        # A service has one response at a time: speech beside one that goes on gets none.
+        is_beside = self.line.is_answering and not _wants(settings, "interrupt_response")
+        if _wants(settings, "create_response") and not is_beside:
             yield from self._model.next_answer()
 
 
-def _creates_response(settings: Settings) -> bool:
-    detection = settings.turn_detection
-    return not isinstance(detection, TurnDetection) or detection.create_response is not False
+def _wants(settings: Settings, switch: str) -> bool:
+    """Whether the detector may do this by itself."""
+    return getattr(settings.turn_detection, switch, None) is not False
 
 
 def _sayings(what: StandIn) -> list[Say]:
