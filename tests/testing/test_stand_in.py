@@ -128,6 +128,39 @@ async def test_tools_are_called_and_the_next_answer_follows_their_results() -> N
     assert session.said == ["Tomorrow."]
 
 
+@pytest.mark.parametrize("after_ms", [0, 400])
+@pytest.mark.parametrize("before", [Say(text="Let me see.", ms=800), WriteText(text="Let me see.", after_ms=0)])
+async def test_words_and_the_tools_after_them_are_one_response(before: Any, after_ms: int) -> None:
+    answer = Call(tools=(ToolUse("lookup"),), before=before, after_ms=after_ms)
+    session = await Session.open(StandIn(turns="none", answers=(answer, Say(text="Tomorrow."))))
+    for _ in range(2):
+        session.connection.send(ResponseCreate())
+    await asyncio.sleep(5)
+    first, second = [event.response_id for event in session.of(m.ModelResponseCreatedEvent)]
+    (called,) = session.of(m.ModelResponseToolUseDoneEvent)
+    assert called.response_id == first
+    dones = session.of(m.ModelResponseDoneEvent)
+    assert [(event.response_id, event.status) for event in dones] == [(first, "completed"), (second, "completed")]
+    assert session.events.index(called) < session.events.index(dones[0])
+    assert session.said[-1] == "Tomorrow."
+
+
+@pytest.mark.parametrize("cancelled_at_ms", [200, 700])
+async def test_a_response_that_is_cancelled_in_its_words_or_after_them_calls_no_tool(cancelled_at_ms: int) -> None:
+    answer = Call(
+        tools=(ToolUse("lookup"),), before=Say(text="Let me see.", ms=800, pace=2.0, after_ms=0), after_ms=900
+    )
+    session = await Session.open(StandIn(turns="none", answers=(answer, Say(text="Well."))))
+    session.connection.send(ResponseCreate())
+    await asyncio.sleep(cancelled_at_ms / 1000)
+    session.connection.send(ResponseCancel())
+    session.connection.send(ResponseCreate())
+    await asyncio.sleep(5)
+    assert [event.status for event in session.of(m.ModelResponseDoneEvent)] == ["cancelled", "completed"]
+    assert not session.of(m.ModelResponseToolUseDoneEvent)
+    assert session.said[-1] == "Well."
+
+
 @pytest.mark.parametrize(
     "answer",
     [Say(text="Never.", after_ms=500), Call(tools=(ToolUse("never"),), after_ms=500), WriteText(text="Never.")],

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, assert_never
 
@@ -21,6 +22,7 @@ from realtime.audio.endpoint import Endpoint, SpeechStarted, TurnEnded
 from realtime.audio.files import read_pcm16
 from realtime.audio.pcm import bytes_of, ms_of
 from realtime.audio.vad import shared_silero
+from realtime.event.base import ResponseStatus
 from realtime.event.config import TurnDetection
 from realtime.model.base import (
     AudioAppend,
@@ -101,8 +103,8 @@ class WriteText(_Part, frozen=True, tag="write"):
 
 
 class Call(_Part, frozen=True, tag="call"):
-    """An answer that calls tools, `after_ms` after what it says or writes `before`. When all have returned, the next
-    answer is asked for."""
+    """An answer that calls tools, `after_ms` after what it says or writes `before` in the same response. When all have
+    returned, the next answer is asked for."""
 
     tools: tuple[ToolUse, ...]
     after_ms: int = 300
@@ -215,8 +217,12 @@ class StandInModel(RealtimeModel):
                     after_ms=answer.after_ms,
                 )
             case Call(tools=tools, after_ms=after_ms, before=before):
-                yield from self._steps(before)
-                yield CallTools(tuple((use.name, dict(use.arguments)) for use in tools), after_ms)
+                calls = tuple((use.name, dict(use.arguments)) for use in tools)
+                if before is None:
+                    yield CallTools(calls, after_ms)
+                else:
+                    (words,) = self._steps(before)
+                    yield _CallAfterWords(calls, after_ms, words)
             case WriteText(text=text, after_ms=after_ms):
                 yield Write(text, after_ms)
             case HangUp(reason=reason):
@@ -227,8 +233,21 @@ class StandInModel(RealtimeModel):
                 assert_never(answer)
 
 
+@dataclass(frozen=True, slots=True)
+class _CallAfterWords(CallTools):
+    """Words and then calls, in one response."""
+
+    words: Step | None = None
+
+
 class _Line(ScriptedConnection):
-    """A connection whose answers speech stops only where the settings let it, as with the services."""
+    """A connection that does two things as the services do: speech stops an answer only where the settings let it, and
+    words and the tools that are called after them are one response."""
+
+    _then: CallTools | None = None
+    """Called once the response that runs has said its words."""
+    _open_response_id: str | None = None
+    """The response that has said its words and goes on."""
 
     @property
     def is_answering(self) -> bool:
@@ -239,7 +258,32 @@ class _Line(ScriptedConnection):
         if isinstance(step, SpeechStart):
             interrupts = _wants(self.settings, "interrupt_response")
             self._profile = msgspec.structs.replace(self._profile, interrupts_itself=interrupts)
-        super()._do(step)
+        if isinstance(step, _CallAfterWords) and step.words is not None:
+            self._then = CallTools(step.calls, step.after_ms)
+            super()._do(step.words)
+            self._go_on()
+        else:
+            super()._do(step)
+
+    def _begin(self) -> str:
+        response_id, self._open_response_id = self._open_response_id, None
+        return super()._begin() if response_id is None else response_id
+
+    def _finish(self, response_id: str, status: ResponseStatus, reason: str | None, n_tokens: int) -> None:
+        if self._then is not None and status == "completed":
+            self._open_response_id = response_id
+            return
+        self._then = None
+        super()._finish(response_id, status, reason, n_tokens)
+
+    def _voice_done(self) -> None:
+        super()._voice_done()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._open_response_id is not None and self._then is not None:
+            then, self._then = self._then, None
+            super()._do(then)
 
 
 class _Ear:
