@@ -65,6 +65,8 @@ class Talk:
         self._floor: str | None = None
         self._wait_until: float | None = None
         """When the turn of the agent that speaks is taken for heard, whatever its listeners say."""
+        self._is_quiet = False
+        """Whether somebody has stopped the talk: then no agent speaks until a human does."""
         self._deciding = 0
         self._decision: asyncio.Task[None] | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -97,6 +99,7 @@ class Talk:
     def voice_began(self, seat: Seat, start_ms: int) -> None:
         """See `realtime.pipeline.seat.Room`: whoever speaks has the floor."""
         self._take_floor(seat, "speech")
+        self._is_quiet = False
         utterance = Utterance(self._new_id("said"), seat.id, seat.name)
         self._pending[utterance.id] = utterance
         seat.utterance = utterance
@@ -112,6 +115,7 @@ class Talk:
         utterance, seat.utterance = seat.utterance, None
         if utterance is None:
             return
+        self._is_quiet = False  # Who was speaking when somebody stopped the talk has gone on after that.
         who: dict[str, Any] = {"agent_id": seat.id, "agent_name": seat.name}
         self.tell(s.AgentInputDoneEvent(item_id=utterance.id, audio_end_ms=end_ms, **who))
         item = Item(id=utterance.id, role="user", name=seat.name, content=(ContentPart(type="audio"),))
@@ -164,6 +168,7 @@ class Talk:
         match event:
             case c.ClientTextAppendEvent(text=text):
                 self._take_floor(seat, "text")
+                self._is_quiet = False
                 item = Item(
                     id=self._new_id("said"),
                     role="user",
@@ -176,11 +181,12 @@ class Talk:
                 self._spoken(Utterance(item.id, seat.id, seat.name, text=text), "human")
             case c.ClientResponseCreateEvent():
                 if self._speaker is None:
+                    self._is_quiet = False
                     self._consider(reason="asked")
             case c.ClientResponseCancelEvent():
-                self._ear = seat
+                self._ear, self._is_quiet = seat, True
                 self._stop_speaker()
-                self._set_floor(None, "cancelled")
+                self._consider()
             case c.ClientToolResultEvent():
                 if not any(member.answer_tool(event) for member in self.members):
                     raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
@@ -309,6 +315,9 @@ class Talk:
             return
         if any(one.pcm for one in self._pending.values()):
             return  # Words are still waited for.
+        if self._is_quiet:
+            self._set_floor(None, "cancelled")
+            return
         state = self._state
         if not reason and (state.last is None or state.agent_turns >= self._max_agent_turns):
             self._set_floor(None, "limit" if state.last is not None and state.agent_turns else "")

@@ -1,17 +1,22 @@
 """Who may speak in a talk: when a turn was heard, after a stop, after a policy that failed."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from realtime.floor import broadcast
+from realtime.event import client as c
+from realtime.floor import FloorState, addressed, broadcast
+from realtime.model.base import AudioCommit, ModelInput
+from realtime.model.script import Step, Transcribe, Wait
 from realtime.pipeline.seat import Seat
 from tests.pipeline.rooms import Mind, agent, house
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
 STORY = "Once upon a time there was a king who had three sons and one crown."
+STOP = c.ClientResponseCancelEvent()
 
 
 def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
@@ -19,10 +24,15 @@ def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> A
     return house(agent("Alice", alice or Mind("I am Alice.")), agent("Bob", bob or Mind("I am Bob.")), **options)
 
 
+def slow_words(after_ms: int, words: str = "What is the time, please?") -> Callable[[ModelInput], list[Step] | None]:
+    """A mind that takes its time to write down."""
+    return lambda message: [Wait(after_ms), Transcribe(words)] if isinstance(message, AudioCommit) else None
+
+
 # -- the end of a turn -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("begins_s", [0.117, 0.351, 0.585])
+@pytest.mark.parametrize("begins_s", [0.039, 0.052, 0.286])
 async def test_a_turn_ends_where_the_time_left_is_too_short_for_the_clock(
     monkeypatch: pytest.MonkeyPatch, begins_s: float
 ) -> None:
@@ -34,3 +44,64 @@ async def test_a_turn_ends_where_the_time_left_is_too_short_for_the_clock(
         anna.write("Hello.")
         await home.quiet()
         assert home.speakers() == ["Alice", "Bob"]
+
+
+# -- stop --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["leaves", "is muted", "comes"])
+async def test_a_stop_holds_whoever_comes_or_goes(what: str) -> None:
+    async with two(Mind(STORY), floor=broadcast) as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        anna.write("Hello everyone!")
+        await asyncio.sleep(1.0)
+        anna.call.receive(STOP)
+        if what == "leaves":
+            await ben.go()
+        elif what == "is muted":
+            home.room.mute(ben.id)
+        else:
+            await home.room.add(agent("Carl", Mind()))
+        await home.quiet()
+        assert home.speakers() == ["Alice"]
+        anna.write("Now go on.")
+        await asyncio.sleep(0.1)
+        assert home.speakers() == ["Alice", "Alice"]
+        await home.quiet()
+
+
+async def test_a_stop_counts_while_a_policy_thinks() -> None:
+    async def slow(state: FloorState) -> str | None:
+        await asyncio.sleep(1)
+        return "Alice"
+
+    async with two(floor=slow) as home:
+        anna = await home.come("Anna")
+        anna.write("Hello.")
+        await asyncio.sleep(0.3)
+        anna.call.receive(STOP)
+        assert home.room.floor is None
+        await asyncio.sleep(5)
+        assert home.speakers() == []
+
+
+async def test_a_stop_counts_while_words_are_waited_for() -> None:
+    async with two(Mind(react=slow_words(500)), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.say("What is the time, please?")
+        await asyncio.sleep(0.2)
+        anna.call.receive(STOP)
+        await home.quiet()
+        assert home.talk() == [("Anna", "What is the time, please?")]
+        assert home.speakers() == []
+
+
+async def test_a_stop_leaves_the_floor_to_a_human_who_speaks() -> None:
+    async with two(floor=addressed) as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        anna.begin("I am speaking for a while now.")
+        ben.call.receive(STOP)
+        assert home.room.floor == anna.id
+        anna.end()
+        await home.quiet()
+        assert home.speakers() == ["Alice"], "what she has said since is answered"
