@@ -301,6 +301,28 @@ def test_muting_silences_the_microphone_at_its_source(come_in: Open, serve_room:
     until(page, f"frames.loud > {before['loud'] + 5}")
 
 
+def test_whoever_the_room_mutes_is_shown_so_on_every_page_and_no_page_asks(
+    come_in: Open, serve_room: ServeRoom
+) -> None:
+    serving = serve_room(ada_and_ben, floor=addressed)
+    ann, bob = come_in(serving, "Ann"), come_in(serving, "Bob")
+    expect(names(ann)).to_have_count(4)
+    asked: list[str] = []
+    for page in (ann, bob):
+        page.on("request", lambda request: asked.append(request.url))
+    muting = f"{serving.address}/api/rooms/demo/participants/{snapshot(bob)['me']}"
+    assert ann.request.post(muting, data={"muted": True}).ok
+    for page in (ann, bob):
+        expect(lane(page, "Bob").locator(".doing")).to_have_text("Muted")
+    # Whoever comes later is told as well.
+    expect(lane(come_in(serving, "Cara"), "Bob").locator(".doing")).to_have_text("Muted")
+    expect(names(ann)).to_have_count(5)
+    assert ann.request.post(muting, data={"muted": False}).ok
+    for page in (ann, bob):
+        expect(lane(page, "Bob").locator(".doing")).to_have_text("")
+    assert asked == []
+
+
 def test_who_leaves_is_gone_on_the_other_pages_and_can_come_back_in(
     come_in: Open, serve_room: ServeRoom, until: Until
 ) -> None:
@@ -366,10 +388,12 @@ def test_a_cut_line_comes_back_by_itself_with_what_was_said_meanwhile(
         me = snapshot(bob)["me"]
         line.set_down(True)
         expect(bob.get_by_role("status")).to_contain_text("Reconnecting")
+        expect(lane(ann, "Bob").locator(".doing")).to_have_text("Away, expected back")
         say(bob, "Do you hear me?")
         say(ann, "Ada, where is Bob?")
         until(ann, said(ADA_WORDS))
         line.set_down(False)
+        expect(lane(ann, "Bob").locator(".doing")).to_have_text("")
         until(bob, said("Do you hear me?"))
         until(ann, said("Do you hear me?"))
         for page in (ann, bob):
@@ -544,6 +568,26 @@ def test_humans_are_heard_beside_the_agent_never_acknowledged_and_never_flushed(
     until(page, f"realtime.snapshot().voices.h2.played >= {before} + 2000")
     assert set(snapshot(page)["playedMs"]) == {"a1.item_1"}
     assert {item for item, _ in scripted.heard} == {"a1.item_1"}
+
+
+def test_a_turn_that_was_none_after_all_leaves_no_busy_bubble_and_nobody_speaking(
+    open_page: Open, static_page: str, until: Until
+) -> None:
+    page = open_page()
+    scripted = ScriptedRoom(page)
+    page.goto(f"{static_page}room.html?room=demo&name=Ann")
+    until(page, "realtime.snapshot().state === 'open'")
+    scripted.join(("h1", "Ann", "human"), ("h2", "Bob", "human"), ("h3", "Cara", "human"))
+    for speaker, name in (("h2", "Bob"), ("h3", "Cara")):
+        scripted.send("agent_input_started", item_id=f"said_{name}", agent_id=speaker, agent_name=name)
+        expect(lane(page, name).locator(".doing")).to_have_text("Speaking")
+    expect(page.locator(".bubble[aria-busy=true]")).to_have_count(2)
+    scripted.send("agent_input_cleared", item_id="said_Bob", agent_id="h2", agent_name="Bob")
+    expect(lane(page, "Bob").locator(".doing")).to_have_text("")
+    expect(page.locator(".bubble")).to_have_count(1)
+    scripted.send("server_room_left", participant_id="h3", name="Cara", reason="left")
+    expect(page.locator(".bubble")).to_have_count(0)
+    expect(names(page)).to_have_text(["Ann (you)", "Bob"])
 
 
 # -- agents that really speak ------------------------------------------------------------------------------------------

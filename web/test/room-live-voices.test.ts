@@ -81,7 +81,16 @@ test("a number that stands for an agent's item on a new socket is no human's any
 test("whoever leaves is silent at once", () => {
   const { client, output } = attached();
   client.emit("event", announce(1, "h1"));
-  client.emit("event", event("server_room_left", { participant_id: "h1" }));
+  client.emit("event", event("server_room_left", { participant_id: "h1", reason: "left" }));
   client.emit("audio", audio(1, 0, [1]));
   expect(output.done).toEqual(["remove h1"]);
+});
+
+test("whoever is called otherwise from now on is heard all the same", () => {
+  const { client, output } = attached();
+  client.emit("event", announce(1, "h1"));
+  client.emit("event", event("server_room_left", { participant_id: "h1", reason: "renamed" }));
+  client.emit("audio", audio(1, 0, [1]));
+  expect(output.done).toHaveLength(1);
+  expect(output.done[0]).not.toContain("remove");
 });

@@ -5,7 +5,7 @@ import { event } from "./events.ts";
 
 const fold = (...events: ServerEvent[]): People => events.reduce(foldPeople, NOBODY);
 const joined = (participant_id: string, name: string, kind = "human"): ServerEvent =>
-  event("server_room_joined", { participant_id, name, kind });
+  event("server_room_joined", { participant_id, name, kind, muted: false, away: false });
 const left = (participant_id: string, reason: string): ServerEvent =>
   event("server_room_left", { participant_id, reason });
 
@@ -23,6 +23,32 @@ test("who leaves is gone, who is away or renamed stays", () => {
   expect(personOf(foldPeople(away, joined("a1", "Ada", "agent")), "a1")?.away).toBe(false);
   const renamed = fold(...all, left("h2", "renamed"), joined("h2", "Robert"));
   expect(renamed.all.map(({ name }) => name)).toEqual(["Ann", "Ada", "Robert"]);
+});
+
+test("who is muted or away is known from the first moment and with each change", () => {
+  const came = event("server_room_joined", { participant_id: "h2", name: "Bob", kind: "human", muted: true, away: true });
+  const changed = (muted: boolean, away: boolean): ServerEvent =>
+    event("server_room_changed", { participant_id: "h2", name: "Bob", kind: "human", muted, away });
+  const states = [came, changed(false, true), changed(true, false), changed(false, false)];
+  let people = fold(joined("h1", "Ann"));
+  const shown = states.map((state) => {
+    people = foldPeople(people, state);
+    const bob = personOf(people, "h2");
+    return [bob?.muted, bob?.away];
+  });
+  expect(shown).toEqual([[true, true], [false, true], [true, false], [false, false]]);
+});
+
+test("whoever loses the line in mid-sentence does not speak any more", () => {
+  const speaking = fold(joined("h1", "Ann"), event("agent_input_started", { agent_id: "h1" }));
+  const away = event("server_room_changed", { participant_id: "h1", name: "Ann", kind: "human", muted: false, away: true });
+  expect(personOf(foldPeople(speaking, away), "h1")?.active).toBe(false);
+});
+
+test("a turn that was none after all ends as one that was", () => {
+  const speaking = fold(joined("h1", "Ann"), event("agent_input_started", { agent_id: "h1" }));
+  const cleared = event("agent_input_cleared", { agent_id: "h1", item_id: "said_1" });
+  expect(personOf(foldPeople(speaking, cleared), "h1")?.active).toBe(false);
 });
 
 test("the floor is whose the server says, and nobody's in between", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { invitation, readAgents, readMuted, seatUrl } from "../src/room/room-server.ts";
+import { invitation, readAgents, seatUrl } from "../src/room/room-server.ts";
 
 test("a seat is beside the page, under any prefix, with the page's token and our name", () => {
   const page = "https://host/voice/room.html?room=a&name=b&token=t";
@@ -16,10 +16,6 @@ test("an invitation names the room, keeps the token, and leaves our name out", (
 });
 
 test("what the server tells of rooms is read, and what is odd is left out", () => {
-  const participants = [{ id: "h1", muted: true }, { id: "h2", muted: false }, { muted: true }, null, 7];
-  expect([...readMuted({ participants })]).toEqual(["h1"]);
   expect(readAgents({ agent_templates: ["Ada", 3, null] })).toEqual(["Ada"]);
-  for (const odd of [null, undefined, "x", {}, { participants: 1, agent_templates: {} }]) {
-    expect([[...readMuted(odd)], readAgents(odd)]).toEqual([[], []]);
-  }
+  for (const odd of [null, undefined, "x", {}, { agent_templates: {} }]) expect(readAgents(odd)).toEqual([]);
 });

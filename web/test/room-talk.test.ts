@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Item, ServerEvent } from "../src/protocol.generated.ts";
-import { NO_TALK, type Talk, foldTalk, turnsOf } from "../src/room/talk.ts";
+import { NO_TALK, type Talk, endTalk, foldTalk, turnsOf } from "../src/room/talk.ts";
 import { event } from "./events.ts";
 
 const fold = (...events: ServerEvent[]): Talk => events.reduce(foldTalk, NO_TALK);
@@ -32,6 +32,30 @@ test("each turn has the name of whoever said it, humans and agents alike", () =>
     event("agent_response_done", { response_id: "a1.resp_1", ...ada }),
   );
   expect(read(talk)).toEqual(["Ann: Hello| done", "Ada: Hi Ann| done"]);
+});
+
+test("a turn that was none after all leaves nothing behind, whatever comes late", () => {
+  const begun = event("agent_input_started", { item_id: "said_1", ...ann });
+  const talk = fold(begun, event("agent_input_cleared", { item_id: "said_1", ...ann }));
+  expect(read(talk)).toEqual([]);
+  expect(read(foldTalk(talk, event("agent_input_transcription_done", { item_id: "said_1", transcript: "Hm", ...ann })))).toEqual([]);
+  // Whose item is not told of ends nothing.
+  expect(read(fold(begun, event("agent_input_cleared", { item_id: null, ...ann })))).toEqual(["Ann: | live"]);
+});
+
+test("nobody waits for the words of whoever left, but they are shown where they come", () => {
+  const begun = event("agent_input_started", { item_id: "said_1", ...ann });
+  const left = (reason: string): ServerEvent => event("server_room_left", { participant_id: "h1", name: "Ann", reason });
+  for (const reason of ["away", "renamed"]) expect(read(fold(begun, left(reason)))).toEqual(["Ann: | live"]);
+  const gone = fold(begun, left("left"));
+  expect(read(gone)).toEqual([]);
+  const words = event("agent_input_transcription_done", { item_id: "said_1", transcript: "I have to go", ...ann });
+  expect(read(foldTalk(gone, words))).toEqual(["Ann: I have to go| done"]);
+});
+
+test("when we are out of the room nothing is busy any more", () => {
+  const talk = endTalk(fold(event("agent_input_started", { item_id: "said_1", ...ann }), delta("a1.item_1", "One two")));
+  expect(read(talk)).toEqual(["Ada: One two| done"]);
 });
 
 test("an interruption leaves the words that were heard, and keeps the others apart", () => {

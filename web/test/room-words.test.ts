@@ -8,7 +8,7 @@ const person = (id: string, more: Partial<Person> = {}): Person => ({
   id,
   name: id,
   kind: "human",
-  away: false,
+  away: false, muted: false,
   active: false,
   voice: null,
   ...more,

@@ -12,6 +12,7 @@ import { Resampler } from "../resampler.ts";
 import { OUTPUT_RATE_HZ, rateOf } from "../voice-output.ts";
 import type { FromVoices, ToVoices, VoicesOptions } from "../worklets/messages.ts";
 import type { LaneCounters } from "./jitter-lane.ts";
+import { isGone } from "./people.ts";
 
 const HOLD_MS = 60;
 /** What comes in one piece after a gap in the network is cut down to the hold. */
@@ -143,6 +144,7 @@ export function attachVoices(
         return;
       }
       case "server_room_left":
+        if (!isGone(event)) return;
         for (const [index, { who }] of lanes) if (who === event.participant_id) lanes.delete(index);
         output.remove(event.participant_id);
         return;

@@ -1,14 +1,16 @@
 /** Who is in the room, who has the floor, who is speaking: folded from the events. Pure. */
 
-import type { ServerEvent } from "../protocol.generated.ts";
+import type { ServerEvent, ServerEventOf } from "../protocol.generated.ts";
 import { readModelInfo } from "../words.ts";
 
 export interface Person {
   readonly id: string;
   readonly name: string;
   readonly kind: "human" | "agent";
-  /** An agent whose model is lost, and that may come back. */
+  /** An agent whose model is lost, or a human whose line is, and who may come back. */
   readonly away: boolean;
+  /** Nobody hears this human, or this agent gets no floor: the room wants it so. */
+  readonly muted: boolean;
   /** A human whose voice is heard, or an agent that prepares or tells its answer. */
   readonly active: boolean;
   /** Of an agent: the name of its voice, where it has one. */
@@ -37,14 +39,22 @@ export function makerOf(people: People, id: string): Person | null {
   return people.all.find((person) => id.startsWith(`${person.id}.`)) ?? null;
 }
 
+/** Whether they left for good: who is away is expected back, and who is renamed is told of at once under the new name. */
+export function isGone({ reason }: ServerEventOf<"server_room_left">): boolean {
+  return reason !== "away" && reason !== "renamed";
+}
+
 export function foldPeople(people: People, event: ServerEvent): People {
   switch (event.type) {
     case "server_room_joined":
-      return joined(people, event.participant_id, event.name, event.kind);
+      return joined(people, event);
+    case "server_room_changed": {
+      const { participant_id: id, name, muted, away } = event;
+      return change(people, id, { name, muted, away, ...(away && { active: false }) });
+    }
     case "server_room_left":
       if (event.reason === "away") return change(people, event.participant_id, { away: true, active: false });
-      // Somebody renamed is told of at once under the new name.
-      if (event.reason === "renamed") return people;
+      if (!isGone(event)) return people;
       return { ...people, all: people.all.filter(({ id }) => id !== event.participant_id) };
     case "server_room_floor":
       return { ...people, floor: event.participant_id };
@@ -61,6 +71,7 @@ export function foldPeople(people: People, event: ServerEvent): People {
     case "agent_response_created":
       return change(people, event.agent_id, { active: true });
     case "agent_input_done":
+    case "agent_input_cleared":
     case "agent_response_done":
       return change(people, event.agent_id, { active: false });
     default:
@@ -69,12 +80,13 @@ export function foldPeople(people: People, event: ServerEvent): People {
 }
 
 /** The first whom we are told of is ourselves. */
-function joined(people: People, id: string, name: string, kind: string): People {
+function joined(people: People, event: ServerEventOf<"server_room_joined">): People {
+  const { participant_id: id, name, muted, away } = event;
   const me = people.me ?? id;
-  if (personOf(people, id)) return change({ ...people, me }, id, { name, away: false });
+  if (personOf(people, id)) return change({ ...people, me }, id, { name, muted, away });
   const voice = people.voices[id] ?? null;
-  const person: Person = { id, name, kind: kind === "human" ? "human" : "agent", away: false, active: false, voice };
-  return { ...people, me, all: [...people.all, person] };
+  const kind = event.kind === "human" ? "human" : "agent";
+  return { ...people, me, all: [...people.all, { id, name, kind, away, muted, active: false, voice }] };
 }
 
 function change(people: People, id: string, how: Partial<Person>): People {

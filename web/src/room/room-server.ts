@@ -17,11 +17,6 @@ export function invitation(page: string, room: string): string {
   return url.href;
 }
 
-/** The ids of those whom nobody hears because the room muted them; nobody where the server does not say. */
-export async function fetchMuted(page: string, room: string): Promise<ReadonlySet<string>> {
-  return readMuted(await ask(besidePage(page, `api/rooms/${encodeURIComponent(room)}`)));
-}
-
 /** Why a room cannot be had, in the server's words; null where it has some, or does not say. */
 export async function fetchRefusal(page: string, room: string): Promise<string | null> {
   const { error } = asRecord(await ask(besidePage(page, `api/rooms/${encodeURIComponent(room)}`)));
@@ -33,13 +28,9 @@ export async function fetchAgents(page: string): Promise<readonly string[]> {
   return readAgents(await ask(besidePage(page, "api/rooms")));
 }
 
-export function readMuted(value: unknown): ReadonlySet<string> {
-  const muted = asList(asRecord(value)["participants"]).map(asRecord).filter((one) => one["muted"] === true);
-  return new Set(muted.map(({ id }) => id).filter((id) => typeof id === "string"));
-}
-
 export function readAgents(value: unknown): readonly string[] {
-  return asList(asRecord(value)["agent_templates"]).filter((name) => typeof name === "string");
+  const names = asRecord(value)["agent_templates"];
+  return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
 }
 
 /** Asks an agent in. Returns null, or why it could not come. */
@@ -69,8 +60,4 @@ async function ask(url: URL): Promise<unknown> {
 
 function asRecord(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-}
-
-function asList(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -13,7 +13,7 @@ import { Hues } from "./hues.ts";
 import { type Lane, LanesView } from "./lanes-view.ts";
 import { NOBODY, type Person, makerOf, personOf } from "./people.ts";
 import { RoomCall } from "./room-call.ts";
-import { addAgent, fetchAgents, fetchMuted, fetchRefusal, invitation, seatUrl } from "./room-server.ts";
+import { addAgent, fetchAgents, fetchRefusal, invitation, seatUrl } from "./room-server.ts";
 import { soundMayBegin } from "./sound.ts";
 import { NO_TALK, type Turn, turnsOf } from "./talk.ts";
 import { type SaidTurn, TalkView } from "./talk-view.ts";
@@ -58,8 +58,6 @@ let call: RoomCall | null = null;
 /** The room that is shown; its conversation stays when we are out of it. */
 let room = "";
 let opening = false;
-/** Nobody hears them, as the room said when it was last asked: whenever somebody comes or goes. */
-let mutedByRoom: ReadonlySet<string> = new Set();
 /** The agents that can be added, by name. */
 let agents: readonly string[] = [];
 let kept: KeptCall | null = null;
@@ -98,7 +96,6 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
   let isIn = false;
   opened.client.on("event", ({ type }) => {
     isIn ||= type === "server_room_joined";
-    if (type === "server_room_joined" || type === "server_room_left") void askMuted();
   });
   opened.on("change", draw);
   opened.on("level", ({ who, rms }) => lanes.tell(who, rms));
@@ -142,11 +139,6 @@ async function startMicrophone(): Promise<void> {
   } catch (error) {
     notices.show("microphone", microphoneNotice(error instanceof MicrophoneError ? error.problem : "failed"));
   }
-}
-
-async function askMuted(): Promise<void> {
-  mutedByRoom = await fetchMuted(document.baseURI, room);
-  draw();
 }
 
 async function askAgents(): Promise<void> {
@@ -227,7 +219,7 @@ function draw(): void {
 
 function toLane(person: Person, turns: readonly Turn[]): Lane {
   const isMe = person.id === call?.people.me;
-  const isMuted = mutedByRoom.has(person.id) || (isMe && call?.hasMicrophone === true && call.muted);
+  const isMuted = person.muted || (isMe && call?.hasMicrophone === true && call.muted);
   const latest = turns.findLast((turn) => turn.side !== "tool" && makerIdOf(turn) === person.id);
   return {
     id: person.id,
@@ -238,7 +230,7 @@ function toLane(person: Person, turns: readonly Turn[]): Lane {
     hasFloor: person.id === call?.people.floor,
     isAway: person.away,
     isMuted,
-    doing: isMe && !call?.hasMicrophone ? "" : words.doingWords(person, call?.sounding === person.id, isMuted),
+    doing: isMe && !call?.hasMicrophone && !person.muted ? "" : words.doingWords(person, call?.sounding === person.id, isMuted),
     words: latest?.text ?? "",
   };
 }

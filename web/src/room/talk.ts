@@ -2,6 +2,7 @@
 
 import { type Bubble, type Captions, NO_CAPTIONS, foldCaptions, visibleBubbles, withdrawQuestions } from "../captions.ts";
 import type { ServerEvent } from "../protocol.generated.ts";
+import { isGone } from "./people.ts";
 
 interface Author {
   /** Empty where nobody knows any more. */
@@ -38,7 +39,7 @@ export function turnsOf(talk: Talk): readonly Turn[] {
 
 export function foldTalk(talk: Talk, event: ServerEvent): Talk {
   const known = new Map(talk.captions.bubbles.map((bubble) => [bubble.id, bubble]));
-  const captions = foldCaptions(withHistory(talk.captions, event), event);
+  const captions = foldCaptions(withoutWaiting(withHistory(talk.captions, event), talk.authors, event), event);
   const authors = withAuthor(talk.authors, event);
   let { unheard } = talk;
   if (event.type === "agent_item_truncated" && event.transcript !== null) {
@@ -50,9 +51,29 @@ export function foldTalk(talk: Talk, event: ServerEvent): Talk {
   return { captions, authors, unheard };
 }
 
-/** Nobody is left to answer what a tool asks. */
+/** We are out of the room: nobody is left to answer what a tool asks, and no words come any more. */
 export function endTalk(talk: Talk): Talk {
-  return { ...talk, captions: withdrawQuestions(talk.captions) };
+  const { bubbles, latencies } = withdrawQuestions(talk.captions);
+  return { ...talk, captions: { bubbles: bubbles.map(settled), latencies } };
+}
+
+/** Nobody waits for the words of a turn that was none, nor of a human who left: of these they are shown if they come. */
+function withoutWaiting(captions: Captions, authors: Talk["authors"], event: ServerEvent): Captions {
+  if (event.type === "agent_input_cleared") {
+    return changed(captions, ({ id }) => id === event.item_id, (bubble) => ({ ...bubble, status: "deleted" }));
+  }
+  if (event.type !== "server_room_left" || !isGone(event)) return captions;
+  const isTheirs = ({ id, side }: Bubble): boolean => side === "user" && authors[id]?.id === event.participant_id;
+  return changed(captions, isTheirs, settled);
+}
+
+function changed(captions: Captions, which: (bubble: Bubble) => boolean, how: (bubble: Bubble) => Bubble): Captions {
+  if (!captions.bubbles.some(which)) return captions;
+  return { ...captions, bubbles: captions.bubbles.map((bubble) => (which(bubble) ? how(bubble) : bubble)) };
+}
+
+function settled(bubble: Bubble): Bubble {
+  return bubble.status === "live" ? { ...bubble, status: "done" } : bubble;
 }
 
 /** What agents said before we came is told as whole items. */
