@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +36,8 @@ FLOAT_ERROR_S = 0.001
 """A time that is nearer than this is reached: a timer for less would not move the clock at all."""
 ANSWER_S = 20.0
 """How long an agent may have the floor before its model begins to answer."""
+POLICY_S = 20.0
+"""How long a policy may think: one that asks a model takes seconds."""
 
 
 class Talk:
@@ -324,25 +326,28 @@ class Talk:
             return
         try:
             chosen = self._policy(state)
+            if inspect.isawaitable(chosen):
+                self._decision = self._run(self._decide_later(chosen, self._deciding), "floor policy")
+                return
+            speaker = _named_by(chosen)
         except Exception:
             self._have_no_policy()
             return
-        if inspect.isawaitable(chosen):
-            self._decision = self._run(self._decide_later(chosen, self._deciding), "floor policy")
-        else:
-            self._give(chosen)
+        self._give(speaker)
 
-    async def _decide_later(self, chosen: Any, number: int) -> None:
+    async def _decide_later(self, chosen: Awaitable[object], number: int) -> None:
         try:
-            speaker = await chosen
+            async with asyncio.timeout(POLICY_S):
+                speaker = _named_by(await chosen)
         except Exception:
-            self._have_no_policy()
+            if number == self._deciding:
+                self._have_no_policy()
             return
         if number == self._deciding:
             self._give(speaker)
 
     def _have_no_policy(self) -> None:
-        """It has failed, whatever it is that somebody wrote: the room goes on, and nobody speaks."""
+        """It has failed or takes for ever, whatever it is that somebody wrote: the room goes on, and nobody speaks."""
         logger.exception("the floor policy of room %s failed", self.name)
         self._complain("the floor policy failed: the server's log says why", "floor_policy_failed")
         self._set_floor(None, "nobody")
@@ -415,3 +420,12 @@ class Talk:
         timer = self._timers.pop(name, None)
         if timer is not None:
             timer.cancel()
+
+
+def _named_by(answer: object) -> str | None:
+    """Whom a policy means. Raises TypeError for what names nobody."""
+    if isinstance(answer, Participant):
+        return answer.id
+    if answer is None or isinstance(answer, str):
+        return answer
+    raise TypeError(f"a floor policy answers with a name, a participant or None, and not with {type(answer).__name__}")

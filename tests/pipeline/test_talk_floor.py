@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from realtime.event import client as c
-from realtime.floor import FloorState, addressed, broadcast
+from realtime.event import server as s
+from realtime.floor import FloorState, Participant, addressed, broadcast
 from realtime.model.base import AudioCommit, ModelInput
 from realtime.model.script import Step, Transcribe, Wait
 from realtime.pipeline.seat import Seat
+from realtime.pipeline.talk import POLICY_S
 from tests.pipeline.rooms import Mind, agent, house
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
@@ -105,3 +107,63 @@ async def test_a_stop_leaves_the_floor_to_a_human_who_speaks() -> None:
         anna.end()
         await home.quiet()
         assert home.speakers() == ["Alice"], "what she has said since is answered"
+
+
+# -- policies that are wrong -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_policy_may_answer_with_a_participant(is_async: bool) -> None:
+    def now(state: FloorState) -> Any:
+        return state.agents[1]
+
+    async def later(state: FloorState) -> Any:
+        return state.agents[1]
+
+    async with two(floor=later if is_async else now, max_agent_turns=1) as home:
+        anna = await home.come("Anna")
+        anna.write("Hello.")
+        await home.quiet()
+        assert home.speakers() == ["Bob"]
+        assert anna.errors() == []
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("wrong", [7, ["Bob"], Participant, b"bob"])
+async def test_a_policy_that_answers_with_anything_else_is_told_and_the_room_goes_on(
+    wrong: object, is_async: bool
+) -> None:
+    answers: list[Any] = [wrong]
+
+    def now(_: FloorState) -> Any:
+        return answers[-1]
+
+    async def later(_: FloorState) -> Any:
+        return answers[-1]
+
+    async with two(floor=later if is_async else now, max_agent_turns=1) as home:
+        anna = await home.come("Anna")
+        anna.say("Hello to all of you.")
+        await home.quiet()
+        assert home.room.floor is None
+        assert anna.errors() == ["floor_policy_failed"]
+        assert not any(one.away for one in home.room.participants), "it was no fault of the agent that wrote it down"
+        answers.append("Bob")
+        anna.write("Hello?")
+        await home.quiet()
+        assert home.speakers() == ["Bob"]
+
+
+async def test_a_policy_that_never_answers_holds_the_floor_no_longer_than_it_may_think() -> None:
+    async def hang(_: FloorState) -> str | None:
+        await asyncio.Event().wait()
+        return None
+
+    async with two(floor=hang) as home:
+        anna = await home.come("Anna")
+        anna.write("Hello.")
+        await asyncio.sleep(POLICY_S - 1)
+        assert home.room.floor == anna.id
+        await home.quiet()
+        assert anna.errors() == ["floor_policy_failed"]
+        assert home.of(s.ServerRoomFloorEvent)[-1].reason == "nobody"
