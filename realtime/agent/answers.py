@@ -13,6 +13,7 @@ import msgspec
 
 from realtime.agent.host import Host
 from realtime.agent.reporter import Reporter
+from realtime.agent.requests import Requests
 from realtime.agent.responses import Part, Response
 from realtime.event import model as m
 from realtime.event import server as s
@@ -104,9 +105,7 @@ class Answers:
         self._questions: dict[str, tuple[str, ToolCallBlock]] = {}
         """The calls that wait for the user's consent, by their id: where they stand in the conversation."""
         self._active: Response | None = None
-        # Responses asked for that have not begun: still wanted, and no longer wanted (they come first).
-        self._awaited = 0
-        self._unwanted = 0
+        self._requests = Requests()
         # After a lost link: an answer is still owed; and one will come unasked, to a turn that was said again.
         self._owed = False
         self._comes_by_itself = False
@@ -127,7 +126,7 @@ class Answers:
         return (
             self._active is not None
             or self._owed
-            or self._awaited > 0
+            or self._requests.is_awaited(self._runtime.now())
             or any(one.unanswered and not one.dropped for one in self._responses.values())
         )
 
@@ -140,6 +139,20 @@ class Answers:
         """Whether this is a response outside the conversation that still runs."""
         response = self._responses.get(response_id)
         return response is not None and response.out_of_band and not response.done
+
+    def is_dropped(self, response_id: str) -> bool:
+        """Whether nothing counts of this response, which runs or has just begun."""
+        response = self._responses.get(response_id)
+        return response is not None and response.dropped
+
+    def drop(self, response_id: str) -> None:
+        """Nobody has asked for this response: nothing of it counts. An unknown one is none."""
+        response = self._responses.get(response_id)
+        if response is not None and not response.dropped:
+            response.dropped = True
+            if self._active is response:
+                self._active = None
+            self._send(base.ResponseCancel(response_id))
 
     def heard_ms(self) -> int:
         """How much of the reply to the last turn was heard."""
@@ -160,7 +173,7 @@ class Answers:
 
     def create(self, overrides: ResponseOverrides | None = None) -> None:
         """Have the model answer."""
-        self._awaited += 1
+        self._requests.ask(self._runtime.now())
         self._overrides = overrides
         self._send(base.ResponseCreate(overrides))
 
@@ -176,8 +189,7 @@ class Answers:
             for response in self._responses.values():
                 response.dropped = response.dropped or not response.out_of_band
             self._active = None
-            self._unwanted += self._awaited
-            self._awaited = 0
+            self._requests.renounce()
             self._owed = False
         # What the user says now may change what was asked: the model knows that before it answers, and may ask again.
         self._tools.withdraw_questions()
@@ -220,20 +232,21 @@ class Answers:
         """A response begins."""
         response = Response(event.response_id, out_of_band=event.conversation == "none")
         self._responses[response.id] = response
-        self._report.forward(event)
         if response.out_of_band:
+            self._report.forward(event)
             return
-        unwanted = self._unwanted > 0 or (self._comes_by_itself and not self._owed)
-        self._unwanted = max(0, self._unwanted - 1)
+        now = self._runtime.now()
+        unwanted = self._requests.begin_unwanted(now) or (self._comes_by_itself and not self._owed)
         self._owed = self._comes_by_itself = False
+        response.dropped = unwanted
+        if not unwanted:
+            self._requests.begin_wanted()
+            self._active, self._created_at = response, now
+        self._report.forward(event)
         if unwanted:
-            response.dropped = True
             self._send(base.ResponseCancel(response.id))
-            return
-        self._awaited = max(0, self._awaited - 1)
-        self._active = response
-        self._created_at = self._runtime.now()
-        self._signal(Signal.RESPONSE_CREATED)
+        elif not response.dropped:
+            self._signal(Signal.RESPONSE_CREATED)
 
     def refused(self, code: str) -> None:
         """The model reports an error; while a response is awaited and none runs, it is taken to be about that one.
@@ -241,10 +254,10 @@ class Answers:
         A false alarm does no harm: a response that comes all the same is the one that was asked for.
         """
         named = code in RESPONSE_REFUSED
-        if named and self._unwanted:
-            self._unwanted -= 1
-        elif self._awaited and (named or self._active is None):
-            self._awaited -= 1
+        if named and self._requests.refuse_unwanted():
+            return
+        if self._requests.is_wanted and (named or self._active is None):
+            self._requests.refuse_wanted()
             if not self.responding:
                 self._signal(Signal.RESPONSE_DONE)
 
@@ -374,9 +387,9 @@ class Answers:
             if not response.done:
                 lost = {"type": "failed", "reason": LINK_LOST}
                 self.done(m.ModelResponseDoneEvent(response_id=response.id, status="failed", status_details=lost))
-        self._owed = self._owed or self._awaited > 0 or (owed and not self.responding)
+        self._owed = self._owed or self._requests.is_wanted or (owed and not self.responding)
         self._comes_by_itself = comes_by_itself
-        self._awaited = self._unwanted = 0
+        self._requests.clear()
         if self._owed and comes_by_itself:
             self._say_go_on()
         self._signal(Signal.RESPONSE_DONE)

@@ -120,6 +120,14 @@ class Conductor:
         """Let this detector decide about turns, or nobody here. Only before the first audio."""
         self._input = AudioInput(self._profile.input_rate_hz, detector)
 
+    def is_dropped(self, response_id: str) -> bool:
+        """See `Answers`."""
+        return self._answers.is_dropped(response_id)
+
+    def drop(self, response_id: str) -> None:
+        """See `Answers`."""
+        self._answers.drop(response_id)
+
     def close(self) -> None:
         """The call is over: part from what refers back here, so that all of it is freed at once."""
         self._answers.close()

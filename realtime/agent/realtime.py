@@ -255,6 +255,15 @@ class RealtimeAgent:
             error.client_event_id = event.event_id
             self._host.emit(s.error_event(error, agent_id=self.agent_id or "", agent_name=self.name))
 
+    def is_dropped(self, response_id: str) -> bool:
+        """Whether nothing counts of a response that runs or has just begun: it was interrupted, or is not wanted."""
+        return self._conductor is not None and self._conductor.is_dropped(response_id)
+
+    def drop(self, response_id: str) -> None:
+        """Cancel a response that nobody has asked for. An unknown one is none, and so is any before `join`."""
+        if self._conductor is not None:
+            self._conductor.drop(response_id)
+
     def _act(self, event: c.ClientEvent) -> None:
         """Take an event of our own making. Raises ClientError for what cannot be done, UsageError after the end."""
         if self._conductor is None:

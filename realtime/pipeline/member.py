@@ -262,8 +262,9 @@ class Member:
         return self._hub.heard_ms(self._prefix + item_id)
 
     def unheard_ms(self) -> int:
-        """See `Ears`: what the others say is nothing that this agent could be interrupted in."""
-        return self._hub.unheard_ms() if self.has_floor else 0
+        """See `Ears`: what the others say is nothing that this agent could be interrupted in, nor what is still heard
+        of the one before it."""
+        return self._hub.unheard_ms() if self.has_floor and self._spoken else 0
 
     # -- what it says ----------------------------------------------------------------------------------------------
 
@@ -303,12 +304,12 @@ class Member:
 
     def _begin(self, event: s.AgentResponseCreatedEvent, response_id: str) -> None:
         self._open.add(response_id)
-        if self.has_floor:
+        if self.has_floor and not self.agent.is_dropped(response_id):
             self._hub.tell(self._named(event))
             return
-        # Its provider answers by itself, or too late.
+        # Its provider answers by itself, or too late: perhaps what was asked in a turn before this one.
         self._untold.add(response_id)
-        self._act(c.ClientResponseCancelEvent())
+        self.agent.drop(response_id)
 
     def _done(self, event: s.AgentResponseDoneEvent) -> None:
         self._open.discard(event.response_id)

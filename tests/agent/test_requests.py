@@ -1,0 +1,85 @@
+"""Which request a response of the model answers, and that one which is never answered shifts none of the others."""
+
+import asyncio
+
+import pytest
+
+from realtime.agent.requests import UNANSWERED_S, Requests
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.model import base
+from tests.agent.fakes import Call, call
+
+BUTTON = SessionConfig(turn_detection=TurnDetection(authority="client"))
+
+
+def test_responses_answer_requests_in_their_order() -> None:
+    requests = Requests()
+    requests.ask(0.0)
+    requests.renounce()
+    requests.ask(0.2)
+    assert requests.begin_unwanted(0.4), "the first is for what was given up"
+    assert not requests.begin_unwanted(0.5)
+    requests.begin_wanted()
+    assert not requests.is_awaited(0.5)
+
+
+def test_a_request_that_is_never_answered_is_passed_over_once_the_model_was_asked_again() -> None:
+    requests = Requests()
+    requests.ask(0.0)
+    requests.renounce()
+    requests.ask(UNANSWERED_S)
+    assert not requests.begin_unwanted(UNANSWERED_S + 0.1)
+    requests.begin_wanted()
+    assert not requests.is_wanted, "nothing is left over that the next response could be taken for"
+
+
+def test_a_late_response_that_nobody_wants_any_more_stays_unwanted() -> None:
+    requests = Requests()
+    requests.ask(0.0)
+    requests.renounce()
+    assert requests.begin_unwanted(3 * UNANSWERED_S)
+
+
+def test_a_response_is_not_awaited_for_ever_but_counts_when_it_comes() -> None:
+    requests = Requests()
+    requests.ask(0.0)
+    assert requests.is_awaited(UNANSWERED_S - 0.1)
+    assert not requests.is_awaited(UNANSWERED_S)
+    assert requests.is_wanted
+    assert not requests.begin_unwanted(2 * UNANSWERED_S)
+
+
+def words(made: Call) -> list[str]:
+    """What the user has got from the agent."""
+    return [event.transcript for event in made.of(s.AgentResponseAudioTranscriptDoneEvent)]
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("interrupted_after_s", [1.0, UNANSWERED_S + 1])
+async def test_a_call_goes_on_after_a_request_that_the_model_never_answers(interrupted_after_s: float) -> None:
+    async with call(config=BUTTON) as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello?"))
+        await asyncio.sleep(interrupted_after_s)
+        made.receive(c.ClientResponseCancelEvent())
+        await asyncio.sleep(UNANSWERED_S)
+        for number in (1, 2, 3):
+            made.receive(c.ClientTextAppendEvent(text="Are you there?"))
+            made.link.reply(500, f"Answer {number}.")
+            await asyncio.sleep(1)
+        assert words(made) == ["Answer 1.", "Answer 2.", "Answer 3."]
+
+
+@pytest.mark.virtual_time
+async def test_an_answer_can_be_asked_for_again_when_the_model_has_lost_the_request() -> None:
+    async with call(config=BUTTON) as made:
+        made.receive(c.ClientResponseCreateEvent())
+        made.receive(c.ClientResponseCreateEvent())
+        assert len(made.link.got(base.ResponseCreate)) == 1, "it is on its way"
+        await asyncio.sleep(UNANSWERED_S)
+        made.receive(c.ClientResponseCreateEvent())
+        assert len(made.link.got(base.ResponseCreate)) == 2
+        made.link.reply(500, "Here I am.")
+        await asyncio.sleep(1)
+        assert words(made) == ["Here I am."]
