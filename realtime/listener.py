@@ -166,7 +166,7 @@ class Listener:
             self._finish_resampling(event)
         elif type(event) is s.AgentEndedEvent and self._pacer is not None:
             # Speech after the end would start a page playing again.
-            for one in self._pacer.flush():
+            for one in self._pacer.flush(self._now()):
                 self._send(one)
         if self._pacer is not None and self._pacer.holds(event):
             return
@@ -227,7 +227,7 @@ class Listener:
             self._waiting_audio_bytes = 0
         if self._unheard is not None:
             self._unheard.clear()
-        return self._pacer.flush() if self._pacer is not None else []
+        return self._pacer.flush(self._now()) if self._pacer is not None else []
 
     # -- writing ---------------------------------------------------------------------------------------------------
 

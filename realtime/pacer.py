@@ -19,6 +19,8 @@ MIXED_AHEAD_MS = 120
 """How far ahead of real time agents speak once a human was mixed in: the next is heard behind what was sent already."""
 STRETCH_ENDS_MS = 500
 """After so much silence a human has ended what the client is told as one response."""
+MEETS_MS = 12
+"""The frames of a stream are due so long after the first sound came: what then comes later by less is still in time."""
 LATE_TICK_S = 0.1
 """Where the clock is late by less, the frames that are due are made up for: else the stream would fall behind."""
 _SLACK_S = 1e-6
@@ -86,6 +88,8 @@ class Pacer:
         self._latest = event
         began = not self._mixer.active
         self._mixer.push(event.item_id, event.delta, now)
+        if began:
+            self._buffer.ahead_until = max(self._buffer.ahead_until, now + MEETS_MS / 1000)
         if began or self._timer is None:
             self._stop_timer()
             self._release(now)
@@ -99,9 +103,10 @@ class Pacer:
         self._held.append((self._pushed_bytes, event))
         return True
 
-    def flush(self) -> list[s.ServerEvent]:
+    def flush(self, now: float) -> list[s.ServerEvent]:
         """Drop the speech that was not sent; humans sound on. Returns what waited behind the speech, but for words that
         were not heard."""
+        next_due = self._buffer.ahead_until
         if self._mixer is not None and self._mixer.active:
             rest = b"".join(pcm for _, pcm in self._buffer.take(self._mixer.frame_bytes))
             self._pushed_bytes -= len(rest)
@@ -109,6 +114,11 @@ class Pacer:
         else:
             self._stop_timer()
         self._pushed_bytes -= self._buffer.clear()
+        if self.mixes:
+            # What the client was given ahead it drops; whoever speaks is not to wait until it would have been heard.
+            self._buffer.ahead_until = min(next_due, now + FRAME_MS / 1000)
+            self._stop_timer()
+            self._timer = asyncio.get_running_loop().call_at(self._buffer.ahead_until, self._tick)
         self._models.clear()
         held, self._held = self._held, deque()
         return [event for _, event in held if type(event) is not s.AgentResponseAudioTranscriptDeltaEvent]
@@ -156,7 +166,7 @@ class Pacer:
             due = now
         while mixer.active and due <= now + _SLACK_S:
             pieces = self._buffer.take(mixer.frame_bytes)
-            mixed = mixer.pull(now, [b"".join(pcm for _, pcm in pieces)])
+            mixed = mixer.pull(due, [b"".join(pcm for _, pcm in pieces)])
             at = 0
             for item_id, pcm in pieces:
                 self._speak(item_id, mixed.pcm[at : at + len(pcm)])

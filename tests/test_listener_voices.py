@@ -20,7 +20,7 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig
 from realtime.listener import EventDialect, Listener
-from realtime.pacer import MIXED_AHEAD_MS, STRETCH_ENDS_MS
+from realtime.pacer import MEETS_MS, MIXED_AHEAD_MS, STRETCH_ENDS_MS
 from realtime.runtime import Runtime
 from realtime.testing.clock import VirtualLoop
 from tests.agent.fakes import GateSink, ListSink
@@ -297,6 +297,84 @@ async def test_a_human_who_speaks_behind_speech_that_was_sent_ahead_is_heard_but
     heard = samples(sink.frames)
     assert 0.7 < share(heard, noise(2, 1_000)) < 0.9, "350 ms were sent when nobody had spoken yet"
     assert share(heard, noise(3, 1_000)) > 0.98
+
+
+class Timed(ListSink):
+    """Knows when each frame came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came_s: list[float] = []
+
+    def write(self, frame: Any) -> bool:
+        if isinstance(frame, s.AgentResponseAudioDeltaEvent):
+            self.came_s.append(now())
+        return super().write(frame)
+
+    def late_ms(self, voice: bytes, said_s: float) -> list[float]:
+        """Of each frame of a voice that came through as it was: how much later it was sent than said."""
+        size = len(noise(0))
+        place = {voice[at : at + size]: at // size for at in range(0, len(voice), size)}
+        return [
+            1000 * (came_s - said_s - place[event.delta] * CHUNK_S)
+            for event, came_s in zip(deltas(self.frames), self.came_s, strict=True)
+            if event.delta in place
+        ]
+
+
+async def test_a_voice_that_comes_in_time_is_held_back_by_less_than_a_frame() -> None:
+    sink = Timed()
+    view = listener(sink, ahead_ms=350)
+    for number in range(3):
+        began_s, voice = now(), noise(number, 1_000)
+        await speak(view, voice)
+        await asyncio.sleep(0.2)
+        late_ms = sink.late_ms(voice, began_s)
+        assert len(late_ms) == 49, "all but the one that fades in"
+        assert max(late_ms) <= MEETS_MS + 0.01
+
+
+@pytest.mark.parametrize("after_ms", [1, 7, 11, 13, 19])
+async def test_so_is_one_that_begins_while_another_goes_on(after_ms: int) -> None:
+    """The other is silent, and goes on nonetheless."""
+    sink = Timed()
+    view = listener(sink, ahead_ms=350)
+    other = asyncio.create_task(speak(view, bytes(HZ * 4), "ben"))
+    await asyncio.sleep(0.3 + after_ms / 1000)
+    began_s, voice = now(), noise(1, 1_000)
+    await speak(view, voice)
+    await other
+    assert len(sink.late_ms(voice, began_s)) == 49
+    assert max(sink.late_ms(voice, began_s)) < FRAME_MS
+
+
+async def test_a_client_whose_pieces_are_longer_waits_for_no_second() -> None:
+    sink = Timed()
+    view = listener(sink, ahead_ms=350)
+    began_s, voice = now(), noise(1, 1_200)
+    step = HZ * 40 // 1000 * 2
+    for at in range(0, len(voice), step):
+        view.deliver_voice(said(voice[at : at + step]))
+        await asyncio.sleep(0.04)
+    late_ms = sink.late_ms(voice, began_s)
+    assert len(late_ms) == 59
+    assert max(late_ms) <= MEETS_MS + 0.01, "of the second frame of a piece, as said then"
+
+
+async def test_after_a_flush_a_human_is_heard_at_once_and_not_behind_what_was_dropped() -> None:
+    sink = Timed()
+    view = listener(sink, ahead_ms=350)
+    view.deliver(reply(noise(1, 3_000)))
+    began_s = now()
+    talk = asyncio.create_task(speak(view, noise(2, 1_000)))
+    await asyncio.sleep(0.05)
+    view.deliver(s.ServerAudioFlushEvent(reason="barge_in"))
+    flushed_s = now()
+    await talk
+    await asyncio.sleep(0.2)
+    late_ms = sink.late_ms(noise(2, 1_000), began_s)
+    assert max(late_ms) <= 1000 * (flushed_s - began_s) + FRAME_MS + 0.01
+    assert share(samples(sink.frames), noise(2, 1_000)) > 0.98
 
 
 async def test_speech_is_sent_in_time_while_a_human_sounds() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,20 +13,27 @@ from realtime.audio.pcm import SAMPLE_BYTES
 
 FRAME_MS = 20
 FADE_MS = 5
-TARGET_MS = 60
-"""How much of a voice is waited for before it sounds: rides out the jitter of a usual line."""
-TARGETS_MS = (40, 120)
-"""The least and the most that this becomes: less after calm talk, more after a hole."""
+JITTERY_MS = 60
+"""How much of a voice is waited for once it had a hole: rides out the jitter of a usual line. Before, a frame."""
+MOST_MS = 120
+"""What this becomes at most: more after each hole, less after calm talk."""
 LATE_MS = 200
-"""A voice that waits for longer is cut down to its target, oldest first: talk is no talk with more delay."""
+"""A voice that waits for longer is cut down, oldest first: talk is no talk with more delay."""
+QUIET_PEAK = 328
+"""40 dB below full scale: what is left out of a voice to bring it nearer is this quiet."""
 MAX_VOICES = 64
 """Voices that are remembered; more than a room holds."""
 
-_FEWER_MS, _MORE_MS = 10, 20
-_CALM_MS = 1_000
-"""Talk of this length without a hole shows a calm line."""
+_MORE_MS = 20
+_CALM_MS = 2_000
+"""Talk of this length, all of which came earlier than needed by a frame and `_SPARE_MS`, shows a calm line."""
+_SPARE_MS = 5
+_SHORT_MS = 3
+"""A first chunk may lack this much of whole frames: a filter between two rates holds it back."""
 _HOLE_MS = 150
 """A voice that goes on within this time was held up; else it had paused."""
+_SLACK_MS = 1e-3
+"""Times are sums of fractions."""
 _LOWEST, _HIGHEST = -32_768, 32_767
 _KNEE = 26_214
 """Where limiting begins, 2 dB below full scale."""
@@ -57,29 +65,56 @@ class Mixed(NamedTuple):
 
 
 class _Voice:
-    __slots__ = ("dry_at", "fades_in", "last", "since", "sounded_bytes", "sounds", "target_ms", "waiting")
+    __slots__ = (
+        "dry_at",
+        "early_ms",
+        "fades_in",
+        "is_even",
+        "judged_bytes",
+        "last",
+        "nears",
+        "since",
+        "sounds",
+        "target_ms",
+        "waiting",
+    )
 
     def __init__(self) -> None:
         self.waiting = bytearray()
         self.sounds = False
         self.fades_in = False
-        self.target_ms = TARGET_MS
+        self.target_ms = FRAME_MS
+        """How much is waited for before it begins to sound."""
+        self.is_even = True
+        """Whether it comes in whole frames."""
         self.since = 0.0
         """When the first came of what waits."""
         self.dry_at: float | None = None
         """When it was out of sound."""
-        self.sounded_bytes = 0
-        """Since it began to sound."""
         self.last = 0
         """The sample that sounded last."""
+        self.nears = False
+        """Whether the next quiet frame is left out."""
+        self.judged_bytes = 0
+        """What sounded since its line was judged last."""
+        self.early_ms = math.inf
+        """How much earlier than needed everything came since."""
+
+    def judge_anew(self) -> None:
+        """What its line was like tells nothing any more."""
+        self.nears = False
+        self.judged_bytes = 0
+        self.early_ms = math.inf
 
 
 class Mixer:
     """Live voices and other sound as one stream of frames of 20 ms at `rate_hz`. Time comes in as `now`, in seconds.
 
-    Each voice has a buffer of its own against the jitter of its line. Where a voice begins, breaks off or is cut, 5 ms
-    of fading avoid a click. A sum within 16 bits is the plain sum; a frame that goes beyond is bent from 2 dB below
-    full scale on, and never wraps or is cut off flat. While nothing sounds it does nothing.
+    Each voice has a buffer of its own against the jitter of its line: none but what fills a frame until it had a hole,
+    then as much as its line needs, and less again, by leaving out quiet frames, where that was too much. Where a voice
+    begins, breaks off or is cut, 5 ms of fading avoid a click. A sum within 16 bits is the plain sum; a frame that goes
+    beyond is bent from 2 dB below full scale on, and never wraps or is cut off flat. While nothing sounds it does
+    nothing.
 
     Raises ValueError for a rate below 200 Hz.
     """
@@ -91,6 +126,9 @@ class Mixer:
         self._rate_hz = rate_hz
         self._frame = rate_hz * FRAME_MS // 1000
         self.frame_bytes = self._frame * SAMPLE_BYTES
+        self._short_bytes = self._bytes_of(_SHORT_MS)
+        self._next_at = 0.0
+        """When the next frame is due."""
         self._down = np.arange(self._fade - 1, -1, -1) / self._fade
         self._voices: dict[str, _Voice] = {}
         self._tails: list[tuple[int, Samples]] = []
@@ -110,17 +148,23 @@ class Mixer:
         if not pcm:
             return
         voice = self._voices.get(name) or self._new(name)
-        if not voice.waiting and not voice.sounds:
+        if voice.sounds:
+            early_ms = (self._next_at - now) * 1000 + len(voice.waiting) // self.frame_bytes * FRAME_MS
+            voice.early_ms = min(voice.early_ms, early_ms)
+        elif not voice.waiting:
             voice.since = now
             if voice.dry_at is not None and now - voice.dry_at < _HOLE_MS / 1000:
-                voice.target_ms = min(TARGETS_MS[1], voice.target_ms + _MORE_MS)
+                voice.target_ms = min(MOST_MS, max(JITTERY_MS, voice.target_ms + _MORE_MS))
+                voice.judge_anew()
         voice.waiting += pcm
+        if now == voice.since:
+            voice.is_even = -len(voice.waiting) % self.frame_bytes <= self._short_bytes
         if len(voice.waiting) > self._bytes_of(LATE_MS):
-            surplus = len(voice.waiting) - self._bytes_of(voice.target_ms)
+            surplus = len(voice.waiting) - self._bytes_of(max(JITTERY_MS, voice.target_ms))
             if voice.sounds:
-                self.fade_out(bytes(voice.waiting[: self._fade * SAMPLE_BYTES]))
-                voice.fades_in = True
-            del voice.waiting[:surplus]
+                self._leave_out(voice, surplus)
+            else:
+                del voice.waiting[:surplus]
             self.dropped_bytes += surplus
 
     def fade_out(self, pcm: bytes) -> None:
@@ -139,6 +183,7 @@ class Mixer:
             raise ValueError(f"A frame has {size} bytes.")
         frames = [pcm.ljust(size, b"\0") for pcm in ready if pcm]
         n_ready = len(frames)
+        self._next_at = now + FRAME_MS / 1000
         for voice in self._voices.values():
             if voice.sounds or voice.waiting:
                 pcm = self._take(voice, now)
@@ -151,28 +196,59 @@ class Mixer:
 
     def _take(self, voice: _Voice, now: float) -> bytes:
         """The next frame of a voice; nothing while it waits or has come to its end."""
-        waiting = voice.waiting
+        size, waiting, silence = self.frame_bytes, voice.waiting, b""
         if not voice.sounds:
-            if len(waiting) < self._bytes_of(voice.target_ms) and now - voice.since < voice.target_ms / 1000:
+            missing = -len(waiting) % size
+            if missing <= self._short_bytes:
+                silence = bytes(missing)
+            if not self._may_begin(voice, len(waiting) + len(silence), now):
                 return b""
             voice.sounds = voice.fades_in = True
-            voice.sounded_bytes = 0
-        pcm = bytes(waiting[: self.frame_bytes])
-        del waiting[: self.frame_bytes]
+        elif voice.nears and len(waiting) >= 2 * size and _is_quiet(waiting[: 2 * size]):
+            self._leave_out(voice, size)
+            voice.judge_anew()
+        pcm = bytes(waiting[: size - len(silence)])
+        del waiting[: len(pcm)]
         if voice.fades_in and pcm:
             pcm = self._faded_in(pcm)
             voice.fades_in = False
         if pcm:
             voice.last = int.from_bytes(pcm[-SAMPLE_BYTES:], "little", signed=True)
-            voice.sounded_bytes += len(pcm)
-        if len(pcm) == self.frame_bytes:
+            self._judge(voice, len(pcm))
+        pcm = silence + pcm
+        if len(pcm) == size:
             return pcm
         self._tails.append((len(pcm) // SAMPLE_BYTES, self._faded(np.full(self._fade, voice.last))))
         voice.sounds = False
         voice.dry_at = now
-        if voice.sounded_bytes >= self._bytes_of(_CALM_MS):
-            voice.target_ms = max(TARGETS_MS[0], voice.target_ms - _FEWER_MS)
-        return pcm.ljust(self.frame_bytes, b"\0") if pcm else b""
+        return pcm.ljust(size, b"\0") if pcm else b""
+
+    def _may_begin(self, voice: _Voice, n_bytes: int, now: float) -> bool:
+        """Whether so much of a voice will do, or it was waited for long enough.
+
+        Of what comes in other pieces than frames, at any time more came than time has passed: a frame later none lacks.
+        """
+        waited_ms = (now - voice.since) * 1000 + _SLACK_MS
+        if waited_ms >= voice.target_ms:
+            return True
+        return n_bytes >= self._bytes_of(voice.target_ms) and (voice.is_even or waited_ms >= FRAME_MS)
+
+    def _judge(self, voice: _Voice, n_bytes: int) -> None:
+        """So much more of it has sounded: if it was held back for longer than needed, bring it nearer."""
+        voice.judged_bytes += n_bytes
+        if voice.nears or voice.judged_bytes < self._bytes_of(_CALM_MS):
+            return
+        is_calm = voice.early_ms >= FRAME_MS + _SPARE_MS
+        voice.judge_anew()
+        if is_calm:
+            voice.nears = True
+            voice.target_ms = max(FRAME_MS, voice.target_ms - _MORE_MS)
+
+    def _leave_out(self, voice: _Voice, n_bytes: int) -> None:
+        """Cut a voice that sounds: what comes next fades out, under what comes then."""
+        self.fade_out(bytes(voice.waiting[: self._fade * SAMPLE_BYTES]))
+        voice.fades_in = True
+        del voice.waiting[:n_bytes]
 
     def _sum(self, frames: list[bytes]) -> bytes:
         if len(frames) == 1 and not self._tails:
@@ -207,6 +283,11 @@ class Mixer:
 
     def _bytes_of(self, ms: int) -> int:
         return ms * self._rate_hz // 1000 * SAMPLE_BYTES
+
+
+def _is_quiet(pcm: bytearray) -> bool:
+    samples = np.frombuffer(bytes(pcm), _INT16)
+    return bool(samples.max() <= QUIET_PEAK and samples.min() >= -QUIET_PEAK)
 
 
 def _limited(total: Samples) -> bytes:

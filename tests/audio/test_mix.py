@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from realtime.audio.mix import FADE_MS, FRAME_MS, LATE_MS, MAX_VOICES, TARGET_MS, TARGETS_MS, Mixer, mix
+from realtime.audio.mix import FADE_MS, FRAME_MS, JITTERY_MS, LATE_MS, MAX_VOICES, MOST_MS, QUIET_PEAK, Mixer, mix
 
 RATE_HZ = 8_000
 FRAME = RATE_HZ * FRAME_MS // 1000
@@ -178,7 +178,8 @@ def test_a_voice_that_ends_with_its_frame_fades_into_the_next() -> None:
 def test_the_fade_of_a_voice_that_ends_late_in_a_frame_goes_on_in_the_next() -> None:
     level = 20_000
     mixer = Mixer(RATE_HZ)
-    mixer.push("ada", pcm([level] * (5 * FRAME - 3)), 0.0)
+    mixer.push("ada", pcm([level] * (5 * FRAME - FADE - 1)), 0.0)
+    mixer.push("ada", pcm([level] * (FADE - 2)), 0.0)
     heard = samples(pulled(mixer))
     assert len(heard) == 6 * FRAME
     assert np.abs(np.diff(heard)).max() <= level / FADE + 1
@@ -198,47 +199,141 @@ def test_a_sound_that_is_cut_off_fades_under_what_goes_on() -> None:
 # -- the line ----------------------------------------------------------------------------------------------------------
 
 
-def first_sound_s(mixer: Mixer, chunks: list[tuple[float, bytes]], until_s: float) -> float | None:
-    """When the first frame comes out that is not empty."""
-    for number in range(int(until_s / FRAME_S)):
-        now = number * FRAME_S
-        while chunks and chunks[0][0] <= now:
-            mixer.push("ada", chunks.pop(0)[1], now)
-        if mixer.pull(now).pcm:
-            return now
-    return None
+class Line:
+    """What came out of a mixer for pieces of one voice that come when they come; a frame every 20 ms from `first_s` on.
+
+    `delays_ms` says of each sample how much later it is in the frames than in the voice, whose first is said at 0.
+    """
+
+    def __init__(
+        self, voice: bytes, pieces: list[tuple[float, int]], first_s: float, mixer: Mixer | None = None
+    ) -> None:
+        """`pieces`: when each comes, and its size in bytes."""
+        self.mixer = mixer or Mixer(RATE_HZ)
+        out, place, at, number = [], 0, 0, 0
+        while place < len(pieces) or self.mixer.active:
+            now = first_s + number * FRAME_S
+            while place < len(pieces) and pieces[place][0] <= now:
+                came_s, size = pieces[place]
+                self.mixer.push("ada", voice[at : at + size], came_s)
+                place, at = place + 1, at + size
+            out.append(self.mixer.pull(now).pcm.ljust(2 * FRAME, b"\0"))
+            number += 1
+        self.heard = samples(b"".join(out))
+        self.first_s = first_s
+
+    def delays_ms(self, voice: bytes) -> list[float]:
+        """For a voice that counts, so that each sample is found again; those that fade are left out."""
+        found = {int(self.heard[index]): int(index) for index in np.flatnonzero(np.diff(self.heard) == 1)}
+        return [
+            1000 * (self.first_s + (found[value] - index) / RATE_HZ)
+            for index, value in enumerate(samples(voice).tolist())
+            if value in found
+        ]
+
+    @property
+    def holes(self) -> int:
+        """How often it was silent after it had begun and before it ended."""
+        sounding = np.flatnonzero(self.heard)
+        return int(np.count_nonzero(np.diff(sounding) > FADE))
 
 
-def test_a_voice_is_held_back_until_jitter_cannot_break_it() -> None:
-    chunks = [(number * FRAME_S, noise(number, FRAME_MS)) for number in range(10)]
-    assert first_sound_s(Mixer(RATE_HZ), chunks, 1.0) == pytest.approx((TARGET_MS - FRAME_MS) / 1000)
+def counted(ms: int) -> bytes:
+    """A voice no two samples of which are the same, and none of which is quiet."""
+    values = 8_000 + np.arange(ms * RATE_HZ // 1000)
+    assert values[-1] <= 32_767
+    return pcm(values)
 
 
-def test_a_word_shorter_than_that_is_heard_all_the_same() -> None:
-    chunks = [(0.0, noise(1, FRAME_MS))]
-    assert first_sound_s(Mixer(RATE_HZ), chunks, 1.0) == pytest.approx(TARGET_MS / 1000)
+def in_time(n_pieces: int, piece_ms: int = FRAME_MS) -> list[tuple[float, int]]:
+    """Pieces that come as soon as they can be."""
+    return [(number * piece_ms / 1000, 2 * piece_ms * RATE_HZ // 1000) for number in range(n_pieces)]
 
 
-def test_frames_that_come_late_by_less_than_it_is_held_back_leave_no_hole() -> None:
-    late_s = [0.0, 0.035, 0.01, 0.039, 0.0, 0.02, 0.03, 0.0] * 6
-    arrivals = sorted((number * FRAME_S + late, number) for number, late in enumerate(late_s))
-    voice = noise(1, len(late_s) * FRAME_MS)
-    mixer, place, out = Mixer(RATE_HZ), 0, []
-    for tick in range(len(late_s) + 4):
-        while place < len(arrivals) and arrivals[place][0] <= tick * FRAME_S:
-            mixer.push("ada", voice[2 * FRAME * place : 2 * FRAME * (place + 1)], tick * FRAME_S)
-            place += 1
-        out.append(mixer.pull(tick * FRAME_S).pcm)
-    heard = b"".join(out)
-    assert heard[2 * FADE : len(voice)] == voice[2 * FADE :]
-    assert mixer.dropped_bytes == 0
+@given(phase_ms=st.integers(0, FRAME_MS - 1), n_frames=st.sampled_from([1, 2, 3, 5]))
+def test_what_comes_in_time_is_held_back_by_less_than_a_frame(phase_ms: int, n_frames: int) -> None:
+    """Wherever the frames of the stream lie, and also in pieces of several frames, which are one such piece late."""
+    voice = counted(1_200)
+    line = Line(voice, in_time(60 // n_frames, n_frames * FRAME_MS), phase_ms / 1000)
+    assert max(line.delays_ms(voice)) == pytest.approx(phase_ms)
+    assert line.holes == 0
+
+
+@pytest.mark.parametrize("piece_ms", [7, 8, 10, 16, 25, 32, 50, 64, 85])
+@pytest.mark.parametrize("phase_ms", [0.5, 3.5, 12.5, 19.5])
+def test_pieces_that_are_no_whole_frames_leave_no_hole(piece_ms: int, phase_ms: float) -> None:
+    voice = counted(piece_ms * 30)
+    line = Line(voice, in_time(30, piece_ms), phase_ms / 1000)
+    assert line.holes == 0
+    assert max(line.delays_ms(voice)) <= 2 * FRAME_MS
+
+
+def test_a_first_piece_of_which_a_filter_has_held_a_little_back_is_not_waited_with() -> None:
+    voice = counted(1_200)
+    pieces = in_time(60)
+    pieces[0] = (0.0, pieces[0][1] - 32)
+    line = Line(voice, pieces, 0.012)
+    assert line.holes == 0
+    assert max(line.delays_ms(voice)) == pytest.approx(12 + 2)
+
+
+def test_a_word_shorter_than_a_frame_is_heard_all_the_same() -> None:
+    voice = counted(10)
+    line = Line(voice, in_time(1, 10), 0.001)
+    assert line.heard[FRAME : 2 * FRAME][FADE : FRAME // 2].tolist() == samples(voice)[FADE:].tolist()
+    assert not line.heard[:FRAME].any()
+
+
+def late(lateness_ms: list[int]) -> list[tuple[float, int]]:
+    """Frames that come late by so much, in order."""
+    pieces, latest = [], 0.0
+    for number, late_ms in enumerate(lateness_ms):
+        latest = max(latest, number * FRAME_S + late_ms / 1000)
+        pieces.append((latest, 2 * FRAME))
+    return pieces
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    lateness_ms=st.lists(st.integers(0, JITTERY_MS - FRAME_MS), min_size=1, max_size=60), phase_ms=st.integers(0, 19)
+)
+def test_jitter_of_a_usual_line_makes_one_hole_and_loses_nothing(lateness_ms: list[int], phase_ms: int) -> None:
+    voice = counted(len(lateness_ms) * FRAME_MS)
+    line = Line(voice, late(lateness_ms), phase_ms / 1000)
+    assert line.holes <= 1
+    assert line.mixer.dropped_bytes == 0
+    lost = np.setdiff1d(samples(voice), line.heard)
+    assert len(lost) <= FADE * (1 + line.holes), "but for what fades in"
+    assert max(line.delays_ms(voice)) <= 2 * JITTERY_MS
+
+
+@settings(deadline=None, max_examples=60)
+@given(lateness_ms=st.lists(st.integers(0, MOST_MS - FRAME_MS), min_size=40, max_size=60), phase_ms=st.integers(0, 19))
+def test_jitter_as_high_as_can_be_ridden_out_loses_nothing(lateness_ms: list[int], phase_ms: int) -> None:
+    voice = counted(len(lateness_ms) * FRAME_MS)
+    line = Line(voice, late(lateness_ms), phase_ms / 1000)
+    assert line.mixer.dropped_bytes == 0
+    assert line.holes <= 4
+    assert len(np.setdiff1d(samples(voice), line.heard)) <= FADE * (1 + line.holes)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_frames_cut_anywhere_on_their_way_sound_as_whole_ones(data: st.DataObject) -> None:
+    """What comes at once is the same in one piece or in several, also on a line with jitter."""
+    lateness_ms = data.draw(st.lists(st.integers(0, 60), min_size=2, max_size=40))
+    voice, cut_up = counted(len(lateness_ms) * FRAME_MS), list[tuple[float, int]]()
+    for came_s, size in late(lateness_ms):
+        cut = 2 * data.draw(st.integers(0, size // 2))
+        cut_up += [(came_s, size - cut), (came_s, cut)]
+    assert Line(voice, cut_up, 0.0).heard.tolist() == Line(voice, late(lateness_ms), 0.0).heard.tolist()
 
 
 def test_what_waits_too_long_is_dropped_oldest_first_and_counted() -> None:
     mixer = Mixer(RATE_HZ)
     voice = noise(1, LATE_MS + FRAME_MS)
     mixer.push("ada", voice, 0.0)
-    kept = TARGET_MS * RATE_HZ // 1000 * 2
+    kept = JITTERY_MS * RATE_HZ // 1000 * 2
     assert mixer.dropped_bytes == len(voice) - kept
     assert pulled(mixer)[2 * FADE : kept] == voice[len(voice) - kept + 2 * FADE :]
 
@@ -256,42 +351,60 @@ def test_a_cut_in_the_middle_of_a_voice_does_not_click() -> None:
     assert both[-1] == high
 
 
-def test_a_line_with_holes_is_given_more_time_and_a_calm_one_less() -> None:
-    mixer = Mixer(RATE_HZ)
-    now = 0.0
+def spoken(times: int) -> bytes:
+    """A second each of a loud voice and then of a quiet room."""
+    return b"".join(noise(number, 1_000) + noise(number, 1_000, QUIET_PEAK // 2) for number in range(times))
 
-    def spurt(ms: int, start_s: float) -> float:
-        """How long the voice is held back this time."""
-        chunks = [(start_s + at / 1000, noise(at, FRAME_MS)) for at in range(0, ms, FRAME_MS)]
-        held_s, place, tick = None, 0, 0
-        while place < len(chunks) or mixer.active:
-            at_s = start_s + tick * FRAME_S
-            while place < len(chunks) and chunks[place][0] <= at_s + 1e-9:
-                mixer.push("ada", chunks[place][1], at_s)
-                place += 1
-            if mixer.pull(at_s).has_voices and held_s is None:
-                held_s = at_s - start_s
-            tick += 1
-        assert held_s is not None
-        return held_s + FRAME_S
 
-    holds = []
-    for _ in range(8):
-        holds.append(round(1000 * spurt(1_200, now)))
-        now += 3.0
-    assert holds[0] == TARGET_MS
-    assert holds[-1] == TARGETS_MS[0]
-    for _ in range(12):
-        now += 0.4
-        mixer.push("ada", noise(1, 100), now)
-        for tick in range(8):
-            mixer.pull(now + tick * FRAME_S)
-        now += 0.2
-        mixer.push("ada", noise(1, 100), now)
-        for tick in range(12):
-            mixer.pull(now + tick * FRAME_S)
-        now += 0.24
-    assert round(1000 * spurt(400, now + 3.0)) == TARGETS_MS[1]
+def test_after_a_hole_a_voice_is_brought_near_again_by_leaving_out_what_is_quiet() -> None:
+    voice = spoken(20)
+    pieces = in_time(len(voice) // (2 * FRAME))
+    pieces[2] = (pieces[2][0] + 0.035, pieces[2][1])
+    line = Line(voice, pieces, 0.012)
+    loud, at = [], 0
+    for number in range(1, 20):
+        word = samples(voice)[number * 2 * RATE_HZ :][:RATE_HZ]
+        at = int(np.argmax(np.correlate(line.heard[number * 2 * RATE_HZ :][: 2 * RATE_HZ], word, "valid")))
+        assert line.heard[number * 2 * RATE_HZ + at :][:RATE_HZ].tolist() == word.tolist(), "no word suffers"
+        loud.append(at * 1000 // RATE_HZ + 12)
+    assert loud[0] > FRAME_MS
+    assert loud == sorted(loud, reverse=True), "little by little"
+    assert loud[-1] <= FRAME_MS
+    assert max(a - b for a, b in pairwise(loud)) <= FRAME_MS
+    assert line.mixer.dropped_bytes == 0
+
+
+def test_what_is_left_out_makes_no_click() -> None:
+    voice = pcm([QUIET_PEAK, -QUIET_PEAK][0] * np.ones(8 * RATE_HZ))
+    pieces = in_time(len(voice) // (2 * FRAME))
+    pieces[2] = (pieces[2][0] + 0.035, pieces[2][1])
+    line = Line(voice, pieces, 0.012)
+    assert len(voice) // 2 - np.count_nonzero(line.heard) >= FRAME
+    assert np.abs(np.diff(line.heard)).max() <= QUIET_PEAK / FADE + 2
+
+
+def test_a_line_that_is_bad_all_the_time_is_not_given_less() -> None:
+    voice = spoken(20)
+    lateness_ms = [35 if number % 50 == 10 else 0 for number in range(len(voice) // (2 * FRAME))]
+    line = Line(voice, late(lateness_ms), 0.012)
+    quiet = Line(voice, in_time(len(lateness_ms)), 0.012)
+    assert len(np.flatnonzero(line.heard)) >= len(np.flatnonzero(quiet.heard)) - 4 * FRAME
+    last = samples(voice)[-2 * RATE_HZ : -RATE_HZ]
+    assert np.correlate(line.heard, last, "valid").max() == np.dot(last, last)
+
+
+def test_each_hole_gives_a_line_more_time() -> None:
+    """Words of 140 ms, 120 ms apart: how long the next is held back."""
+    mixer, held_ms = Mixer(RATE_HZ), list[int]()
+    for number in range(8):
+        came_s = number * 13 * FRAME_S
+        for tick in range(13):
+            now = came_s + tick * FRAME_S
+            if tick < 7:
+                mixer.push("ada", noise(1, FRAME_MS), now)
+            if mixer.pull(now).has_voices and len(held_ms) == number:
+                held_ms.append(round(1000 * (now - came_s)) + FRAME_MS)
+    assert held_ms == [FRAME_MS, JITTERY_MS, 80, 100, MOST_MS, MOST_MS, MOST_MS, MOST_MS]
 
 
 def test_people_who_come_and_go_without_end_never_push_out_whoever_speaks() -> None:
