@@ -64,6 +64,8 @@ class Talk:
         """Turns of which the words are not known yet, by id."""
         self._speaker: Member | None = None
         self._ear: Seat | None = None
+        self._audience: tuple[Seat, ...] = ()
+        """The humans who were there when the agent that speaks began."""
         self._floor: str | None = None
         self._wait_until: float | None = None
         """When the turn of the agent that speaks is taken for heard, whatever its listeners say."""
@@ -257,10 +259,15 @@ class Talk:
         return any(one.listens == "audio" and one is not member for one in self.members)
 
     def heard_ms(self, item_id: str) -> int:
-        """See `Hub`: the ear of whoever interrupts counts, else the furthest."""
-        if self._ear is not None:
-            return self._ear.heard_ms(item_id)
-        return max((seat.heard_ms(item_id) for seat in self.seats), default=0)
+        """See `Hub`: the ear of whoever interrupts counts, else the furthest.
+
+        Who came in the middle, or does not say what was played, knows nothing of what the others have heard.
+        """
+        furthest_ms = max((seat.heard_ms(item_id) for seat in self.seats), default=0)
+        if self._ear is None or self._ear not in self._audience:
+            return furthest_ms
+        heard_ms = self._ear.heard_ms(item_id)
+        return heard_ms if heard_ms and furthest_ms - heard_ms <= STALLED_S * 1000 else furthest_ms
 
     def unheard_ms(self) -> int:
         """See `Hub`."""
@@ -359,6 +366,7 @@ class Talk:
             self._set_floor(None, "nobody")
             return
         self._speaker, self._ear, self._wait_until = member, None, None
+        self._audience = tuple(self.seats)
         self._set_floor(member.id, "policy")
         self._after("answer", ANSWER_S, lambda: self._give_up(member))
         member.speak()
