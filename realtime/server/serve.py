@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -31,6 +32,8 @@ STALLED_MS = 30_000
 """A connection whose peer takes nothing for this long is gone (Linux only; elsewhere TCP's own patience holds)."""
 GRACEFUL_S = 5
 """How long open connections may take to close once all calls have ended."""
+FORCED_S = 1.0
+"""How long the application may take to close what it holds where somebody presses Ctrl+C again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +186,11 @@ class Server(uvicorn.Server):
         if isinstance(calls, Calls):
             await self._drain(calls, app.state.settings.drain_s)
         await super().shutdown(sockets)
+        if self.force_exit:
+            # uvicorn leaves the application as it is then: agents without a call would lose their models when the loop
+            # ends, as if these had failed.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.lifespan.shutdown(), FORCED_S)
 
     async def _drain(self, calls: Calls, wait_s: float) -> None:
         if calls.running and self._say is not None:

@@ -1,5 +1,6 @@
 """Running a server: ports, addresses, tokens, certificates, and how signals end it."""
 
+import asyncio
 import datetime as dt
 import socket
 import ssl
@@ -17,6 +18,7 @@ from realtime.server import tls as tls_module
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed
 from tests.server.harness import create, serving
+from tests.server.hosted import come_in, hosting, rooms_of
 
 
 @pytest.fixture
@@ -179,6 +181,22 @@ async def test_a_second_signal_ends_the_calls_at_once() -> None:
         place.server.handle_exit(2, None)
         assert (await client.until("server_session_ended"))["reason"] == "shutdown"
         assert (await client.closed())[0] == 1012
+
+
+async def test_agents_leave_their_rooms_where_somebody_asks_again_and_again_as_well(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """None is left to the end of the loop, which would be told as the loss of its model."""
+    async with hosting(rooms_of(), ServerSettings(drain_s=60)) as place, place.client("/rooms/tea/ws?name=Ann") as ann:
+        await come_in(ann)
+        for _ in range(2):
+            place.server.handle_exit(2, None)
+        assert place.server.force_exit
+        await ann.until("server_goodbye")
+        place.server.handle_exit(2, None)
+        assert (await ann.closed())[0] == 1012
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("realtime.")] == []
+    assert [task for task in asyncio.all_tasks() if task.get_name().startswith("agent ")] == []
 
 
 async def test_sockets_without_a_call_are_closed_when_the_server_stops() -> None:
