@@ -36,6 +36,9 @@ FLOAT_ERROR_S = 0.001
 """A time that is nearer than this is reached: a timer for less would not move the clock at all."""
 ANSWER_S = 20.0
 """How long an agent may have the floor before its model begins to answer."""
+MAX_ITEMS = 1_000
+"""So much of what was said last is kept."""
+CLIENT_MISTAKE = "client_error"
 POLICY_S = 20.0
 """How long a policy may think: one that asks a model takes seconds."""
 
@@ -69,6 +72,8 @@ class Talk:
         self._floor: str | None = None
         self._wait_until: float | None = None
         """When the turn of the agent that speaks is taken for heard, whatever its listeners say."""
+        self._mistakes: list[s.AgentErrorEvent] | None = None
+        """What is wrong with the answer that a client gives to a tool call; null where none does."""
         self._is_quiet = False
         """Whether somebody has stopped the talk: then no agent speaks until a human does."""
         self._deciding = 0
@@ -141,7 +146,7 @@ class Talk:
         """See `realtime.pipeline.seat.Room`."""
         utterance, seat.utterance = seat.utterance, None
         if utterance is not None and self._pending.pop(utterance.id, None) is not None:
-            self.tell(s.AgentInputClearedEvent(agent_id=seat.id, agent_name=seat.name))
+            self.tell(s.AgentInputClearedEvent(item_id=utterance.id, agent_id=seat.id, agent_name=seat.name))
         self._consider()
 
     def voice_goes_on(self, seat: Seat) -> None:
@@ -192,18 +197,33 @@ class Talk:
                 self._stop_speaker()
                 self._consider()
             case c.ClientToolResultEvent():
-                if not any(member.answer_tool(event) for member in self.members):
-                    raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
+                self._answer_tool(event)
             case c.ClientItemTruncateEvent() | c.ClientPlaybackAckEvent():
                 pass
             case _:
                 raise ClientError(f"{event.type} has no meaning in a room", code="unsupported_in_room")
+
+    def _answer_tool(self, event: c.ClientToolResultEvent) -> None:
+        """Raises ClientError for an answer that nobody takes: told to whoever gave it, and to nobody else."""
+        mistakes = self._mistakes = []
+        try:
+            # The longest first: one id may be the beginning of another.
+            members = sorted(self.members, key=lambda member: -len(member.id))
+            if not any(member.answer_tool(event) for member in members):
+                raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
+        finally:
+            self._mistakes = None
+        for mistake in mistakes:
+            raise ClientError(mistake.message, code=mistake.code, retryable=mistake.retryable)
 
     # -- what agents do (`realtime.pipeline.member.Hub`) -----------------------------------------------------------
 
     def tell(self, event: s.ServerEvent, told: Seat | None = None) -> None:
         """Something happened: into the log of the room, and to every human but the one who was `told` already."""
         if self.log is None:
+            return
+        if self._mistakes is not None and type(event) is s.AgentErrorEvent and event.error_type == CLIENT_MISTAKE:
+            self._mistakes.append(event)
             return
         if type(event) is s.AgentItemAddedEvent:
             items = self.conversation.items()
@@ -212,6 +232,8 @@ class Talk:
         if type(event) is s.AgentResponseCreatedEvent:
             self._cancel("answer")
         self._reader.read(event)
+        while len(self.conversation) > MAX_ITEMS:
+            self.conversation.delete(self.conversation.items()[0].id)
         for seat in self.seats:
             if seat is not told:
                 seat.tell(event)
