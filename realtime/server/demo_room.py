@@ -28,6 +28,8 @@ VOICES = {"Emma": "heart", "Tom": "heart-low"}
 """Who is in it, by names that are understood well, and how they sound."""
 
 _SAID_BY = re.compile(r"^\[[^\]\n]*\]:\s*")
+_ROOM_NAME = re.compile(r"^You are (?P<name>[^\n]+), in a room\b", re.MULTILINE)
+"""How a room tells an agent its name, which may be another than the one that it came with."""
 _ASK = re.compile(r"\bask (?P<whom>\w+)[,:]?\s+(?P<what>.+)$", re.IGNORECASE | re.DOTALL)
 
 
@@ -49,7 +51,7 @@ def demo_agent(name: str, *, engine: SpeechEngine | None = None) -> RealtimeAgen
         whisper_dir=os.environ.get(WHISPER_FOLDER) or None,
         engine=engine,
     )
-    prompt = f"Your name is {name}. You are a friendly voice assistant. Answer in one or two short sentences."
+    prompt = "You are a friendly voice assistant. Answer in one or two short sentences."
     return RealtimeAgent(name, prompt, model, toolkit=Toolkit(make_skills(time.time)))
 
 
@@ -64,14 +66,16 @@ class Roommate:
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
         """See `Responder`."""
-        me = own_name(prompt.instructions)
+        told = _ROOM_NAME.search(prompt.instructions)
+        instructions = f"Your name is {told['name']}." if told is not None else prompt.instructions
+        me = told["name"] if told is not None else own_name(instructions)
         history = tuple(_plain(item, me) for item in prompt.history)
         last = history[-1] if history else None
         asked = _ASK.search(last.text) if last is not None and last.role == "user" else None
         if asked is not None and asked["whom"].casefold() != me.casefold():
             yield ReplyText(f"{asked['whom'].capitalize()}, {asked['what'].rstrip(' .?!')}?")
             return
-        for reply in answer(Prompt(prompt.instructions, history, prompt.tools)):
+        for reply in answer(Prompt(instructions, history, prompt.tools)):
             yield reply
 
 

@@ -66,6 +66,15 @@ def test_both_voices_are_used_and_no_key() -> None:
     assert list(VOICES) == ["Emma", "Tom"]
 
 
+async def test_an_agent_that_is_called_otherwise_in_the_room_goes_by_that_name() -> None:
+    """Added or renamed: its own instructions name none."""
+    agent = demo_agent("Emma")
+    assert "Emma" not in agent.sys_prompt
+    told = f"{agent.sys_prompt}\n\nYou are Zoë 2, in a room with humans and these other agents: Tom. And so on."
+    pieces = [piece async for piece in Roommate().respond(Prompt(told, (said("[Ann]: Zoë 2, what is your name?"),)))]
+    assert pieces == [ReplyText("I'm Zoë. And you?")]
+
+
 @pytest.mark.virtual_time(costs=REAL_COSTS)
 async def test_a_spoken_exchange_with_both_of_them(fixtures_dir: Path) -> None:
     """The embedded model alone: real detector, recognition and voices. One asks the other on a human's behalf."""
