@@ -79,7 +79,10 @@ class WaitFor(_Step, frozen=True, tag="wait_for"):
 class WaitUntilHeard(_Step, frozen=True, tag="wait_until_heard"):
     """Waits until what the user did last is answered and the answer was heard to its end, or was flushed.
 
-    An answer may come in several parts, with tools between them. Fails the run after `timeout_ms`.
+    An answer may come in several parts, with tools between them. Speech that begins no turn within 2 s of its end is
+    none: the wait is then for the answer that was on its way, and fails at once where none was. A
+    `client_response_create` is answered by the answer that is on its way, unless the server makes another. Fails the run
+    after `timeout_ms`.
     """
 
     timeout_ms: int = 60_000

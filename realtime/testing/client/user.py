@@ -36,8 +36,8 @@ Outlook = bool | float | None
 MOMENT_S = 1e-6
 """The least that is waited."""
 SHOWN_EVENTS = 8
-_NEW_ANSWER = ("client_text_append", "client_response_create")
-"""Events after which what comes next is the answer to them."""
+UNNOTICED_S = 2.0
+"""So long after its end, what was spoken and did not begin a turn is none: detectors need a fraction of that."""
 _UNTOLD = ("server_audio_received", "agent_response_audio_delta", "agent_response_audio_transcript_delta")
 """What comes so often that it would hide the rest."""
 
@@ -100,7 +100,7 @@ class User:
                 await asyncio.sleep(step.ms / 1000)
             case Type():
                 self._mark("typed", step.text)
-                self._exchange.acted(is_turn=True)
+                self._exchange.typed()
                 page.send({"type": "client_text_append", "text": step.text})
             case WaitFor():
                 await self._until(self._came(step), step.timeout_ms, _describe(step))
@@ -111,19 +111,29 @@ class User:
             case Network():
                 page.uplink.network = step
             case Send():
-                if step.event.get("type") in _NEW_ANSWER:
-                    self._exchange.acted(is_turn=True)
-                self._exchange.cancels |= step.event.get("type") == "client_response_cancel"
+                self._note_sent(step.event)
                 page.send(step.event)
             case Leave():
                 await page.leave()
                 self._mark("left")
 
+    def _note_sent(self, event: Event) -> None:
+        match event.get("type"):
+            case "client_text_append":
+                self._exchange.typed()
+            case "client_response_create":
+                self._exchange.requested(beside_another=self._is_on_its_way())
+            case "client_response_cancel":
+                self._exchange.cancelled()
+            case _:
+                pass
+
     async def _speak(self, step: Speak, pcm: bytes, *, barge_in: bool = False) -> None:
+        on_its_way = self._is_on_its_way()
         begin_s, end_s = self._page.say(pcm)
         self._speaks_until_s = end_s
         self.spoken.append(Spoken(self.name, self._page.ms(begin_s), self._page.ms(end_s), step.text, barge_in))
-        self._exchange.acted(is_turn=False)
+        self._exchange.spoke(beside_another=on_its_way)
         if step.wait:
             await asyncio.sleep(end_s - self._loop.time())
 
@@ -135,6 +145,7 @@ class User:
             await self._page.come_back()
         except ConnectionRefusedError as error:
             raise ScriptFailure(str(error)) from None
+        self._speaks_until_s = max(self._speaks_until_s, self._loop.time())
         self._mark("returned")
 
     def _mark(self, what: Any, text: str = "") -> None:
@@ -143,7 +154,8 @@ class User:
     # -- waiting ---------------------------------------------------------------------------------------------------
 
     async def _until(self, outlook: Callable[[], Outlook], timeout_ms: int, missing: str) -> None:
-        """Wait until it holds. Raises ScriptFailure when it has not in its time, or no more can."""
+        """Wait until it holds. Raises ScriptFailure when it has not in its time, or no more can; the outlook may raise
+        it, too."""
         held: asyncio.Future[None] = self._loop.create_future()
         again: asyncio.TimerHandle | None = None
 
@@ -154,7 +166,11 @@ class User:
                 again = None
             if held.done():
                 return
-            seen = outlook()
+            try:
+                seen = outlook()
+            except ScriptFailure as failure:
+                held.set_exception(failure)
+                return
             if seen is True:
                 held.set_result(None)
             elif isinstance(seen, float):
@@ -202,10 +218,25 @@ class User:
         now = self._loop.time()
         if self._speaks_until_s > now:
             return self._speaks_until_s
+        if self._exchange.awaits_turn:
+            network = self._page.uplink.network
+            certain_at = self._speaks_until_s + UNNOTICED_S + (network.delay_ms + network.jitter_ms) / 1000
+            if certain_at > now:
+                return certain_at
+            if not self._exchange.pass_over():
+                raise ScriptFailure("what was spoken began no turn, and no answer was on its way")
         if not self._exchange.is_answered():
             return None
         silent_at = self._page.silent_at
         return silent_at if silent_at is not None and silent_at > now else silent_at is not None
+
+    def _is_on_its_way(self) -> bool:
+        """Whether there will be, or is, an answer that was not heard to its end."""
+        self._exchange.read_on()
+        if not self._exchange.is_answered():
+            return self._exchange.is_owed
+        silent_at = self._page.silent_at
+        return silent_at is None or silent_at > self._loop.time()
 
     def _moment_of(self, step: BargeIn) -> Callable[[], Outlook]:
         if step.on_tool is not None:
@@ -258,7 +289,7 @@ class _Exchange:
     """Follows who spoke last, and what of the events is the answer to that."""
 
     def __init__(self, page: Page) -> None:
-        self.cancels = False
+        self._cancels = False
         """Whether the user has cut answers off by a button: one that never sounded is then over, too."""
         self._page = page
         self._read = 0
@@ -266,6 +297,12 @@ class _Exchange:
         """The place among the events at which the user did something last."""
         self._answered_from = 0
         """The place from which on responses are answers to it."""
+        self._spoke = False
+        """Whether that was speech of which nobody knows yet whether it is a turn."""
+        self._beside_another = False
+        """Whether an answer to something else was on its way when that began."""
+        self._requested_at: int | None = None
+        """The place of a request for a response while one was on its way, which may be taken for its answer."""
         self._turn_is_open = False
         self._turn_item: str | None = None
         self._responses: dict[str, _Response] = {}
@@ -273,12 +310,50 @@ class _Exchange:
         """The response of each tool call."""
         self._called: list[tuple[int, str]] = []
 
-    def acted(self, *, is_turn: bool) -> None:
-        """The user does something now. `is_turn`: whole turns need no word of the server that they are over."""
+    def typed(self) -> None:
+        """The user types now: a whole turn, that needs no word of the server that it is over."""
+        self._act()
+        self._answered_from = self._read
+
+    def requested(self, *, beside_another: bool) -> None:
+        """The user asks for a response now. The server takes one that is on its way and was not heard for it; else it
+        interrupts that and makes another."""
+        if beside_another and not (self._spoke or self._turn_is_open):
+            self._act()
+            self._requested_at = self._read
+        else:
+            self.typed()
+
+    def spoke(self, *, beside_another: bool) -> None:
+        """The user speaks from now on. It is a turn once the server says so."""
+        self._act()
+        self._spoke, self._beside_another = True, beside_another
+
+    def cancelled(self) -> None:
+        """The user cuts the answer off by a button."""
+        self._cancels, self._requested_at = True, None
+
+    def _act(self) -> None:
         self.read_on()
         self._acted_at = self._read
-        if is_turn:
-            self._answered_from = self._read
+        self._spoke, self._requested_at = False, None
+
+    @property
+    def awaits_turn(self) -> bool:
+        """Whether the user spoke, and no turn has begun."""
+        return self._spoke and not self._turn_is_open
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether an answer that is not there is to be expected."""
+        if self.awaits_turn:
+            return self._beside_another
+        return self._turn_is_open or self._answered_from > 0 or bool(self._responses)
+
+    def pass_over(self) -> bool:
+        """What was spoken was no turn. Returns whether there is an answer to wait for all the same."""
+        self._spoke = False
+        return self._beside_another or any(one.born >= self._acted_at for one in self._responses.values())
 
     def is_answered(self) -> bool:
         """Whether nothing more comes of the answer."""
@@ -288,7 +363,7 @@ class _Exchange:
         if max(one.result_at for one in answers) > max(one.born for one in answers):
             # The model has the tools' results, and will go on.
             return False
-        return self.cancels or any(one.status != "cancelled" or one.items for one in answers)
+        return self._cancels or any(one.status != "cancelled" or one.items for one in answers)
 
     def items(self) -> list[str]:
         """The items of the answer that were spoken, in order."""
@@ -306,7 +381,7 @@ class _Exchange:
             self._read += 1
 
     def _answers(self) -> list[_Response]:
-        if self._turn_is_open or self._answered_from < self._acted_at:
+        if self._turn_is_open or self._spoke:
             return []
         return [one for one in self._responses.values() if one.born >= self._answered_from]
 
@@ -324,12 +399,18 @@ class _Exchange:
                 self._turn_over(event["item_id"])
             case "agent_input_cleared":
                 self._turn_is_open = False
+            case "server_audio_flush":
+                self._answer_anew()
             case "agent_response_created":
+                if any(one.open_tools for one in self._answers()):
+                    self._answer_anew()
                 self._responses[event["response_id"]] = _Response(self._read)
             case "agent_response_done":
                 response = self._responses.get(event["response_id"])
                 if response is not None:
                     response.status = event.get("status") or "completed"
+                    if response.status == "cancelled":
+                        self._answer_anew()
             case "agent_response_tool_use_done":
                 call_id, name = event["tool_use"]["id"], event["tool_use"]["name"]
                 self._called.append((self._read, name))
@@ -345,8 +426,13 @@ class _Exchange:
             case _:
                 pass
 
+    def _answer_anew(self) -> None:
+        """What was on its way when the user asked for a response is not the answer."""
+        if self._requested_at is not None:
+            self._answered_from, self._requested_at = self._requested_at, None
+
     def _turn_over(self, item_id: str) -> None:
-        self._turn_is_open = False
+        self._turn_is_open = self._spoke = False
         self._turn_item = item_id
         self._answered_from = self._read + 1
 
