@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import contextlib
 import functools
 import json
@@ -62,14 +63,18 @@ LATENCY_LIMIT_MS, FLOOR_LIMIT_MS = 20.0, 30.0
 HOW = (
     "Mixing: {humans} humans without lanes, each with a stream of their own of the {others} others and {agents} "
     "agents, all talking at once, 24 kHz; CPU of one thread for each second of talk. The room: one human speaks 20 ms "
-    "frames of 16 kHz, {listeners} are in it, half of them at 16 and half at 24 kHz. In the process: calls, dialects "
-    "and frames, without sockets. With sockets: the server on one core, its own voice detection at work, clients on "
-    "another core; late is a frame from the speaker's `send` to a listener's socket. Floor: from `agent_input_done` to "
-    "`server_room_floor`, less a timer of the {words} ms after which the model tells the words."
+    "frames of 16 kHz, {listeners} are in it, half of them at 16 and half at 24 kHz; where each has one mixed stream, "
+    "all, the speaker too, at 24 kHz. In the process: calls, dialects and frames, without sockets. With sockets: the "
+    "server on one core, its own voice detection at work, clients on another core; late is a frame from the speaker's "
+    "`send` to a listener's socket. Floor: from `agent_input_done` to `server_room_floor`, less a timer of the {words} "
+    "ms after which the model tells the words."
 )
 
 MAX_LATE_MS, MAX_REPEATS = 5.0, 4
 """A window in which the clients were later than this measured the machine, not the server."""
+
+BREATH_EVERY, BREATH = 100, 10
+"""So many frames are silent at the end of so many: a voice without any pause stays as far as one hole has moved it."""
 
 _STAMP = struct.Struct("<hh")
 _MAGIC = 12_321
@@ -148,13 +153,17 @@ async def in_process(listeners: int, seconds: float) -> float:
     return took_s
 
 
-def speech(n_steps: int) -> Iterable[bytes]:
-    """A human's voice in frames of 20 ms, each with its number."""
-    pcm = read_pcm16(ROOT / "fixtures" / "audio" / "hello_anna.wav", UP_HZ)
-    whole = len(pcm) // STEP_BYTES
+def speech(n_steps: int, rate_hz: int = UP_HZ) -> Iterable[bytes]:
+    """A human's voice in frames of 20 ms, each with its number but for those of a breath every two seconds."""
+    pcm = read_pcm16(ROOT / "fixtures" / "audio" / "hello_anna.wav", rate_hz)
+    size = rate_hz * FRAME_MS // 1000 * 2
+    whole = len(pcm) // size
     for number in range(n_steps):
-        at = number % whole * STEP_BYTES
-        yield _STAMP.pack(_MAGIC, number % 32_000) + pcm[at + _STAMP.size : at + STEP_BYTES]
+        if number % BREATH_EVERY >= BREATH_EVERY - BREATH:
+            yield bytes(size)
+            continue
+        at = number % whole * size
+        yield _STAMP.pack(_MAGIC, number % 32_000) + pcm[at + _STAMP.size : at + size]
 
 
 # -- with sockets ------------------------------------------------------------------------------------------------------
@@ -178,7 +187,7 @@ class _Client(ClientPeer):
 
     def __init__(self, number: int, sent_at: list[float], heard: Heard, *, lanes: bool) -> None:
         super().__init__(f"/ws/human{number}/bench", "realtime.v1" if lanes else None)
-        self._config = _config(_output_hz(number))
+        self._rate_hz = _output_hz(number) if lanes else DOWN_HZ
         self._lanes = lanes
         self._sent_at = sent_at
         self._heard = heard
@@ -189,24 +198,27 @@ class _Client(ClientPeer):
         config = {
             "audio_frames": "binary",
             "input_audio_format": {"rate": UP_HZ},
-            "output_audio_format": {"rate": self._config.output_audio_format.rate},  # type: ignore[union-attr]
+            "output_audio_format": {"rate": self._rate_hz},
         }
         create = {"type": "client_session_create", "config": config if self._lanes else {}}
         self.send(json.dumps(create).encode())
 
     def received(self, opcode: int, payload: bytes) -> None:
-        if opcode == TEXT:
-            if b"agent_response_audio_delta" in payload[:64]:
-                self._heard.n_frames += self.measures
-            elif b"agent_ready" in payload:
-                self.ready.set()
-            return
+        if opcode == BINARY:
+            self._hear(payload[frames.HEADER_BYTES :])
+        elif b"agent_response_audio_delta" in payload[:64]:
+            self._hear(base64.b64decode(json.loads(payload)["delta"]))
+        elif b"agent_ready" in payload:
+            self.ready.set()
+
+    def _hear(self, pcm: bytes) -> None:
         if not self.measures:
             return
         self._heard.n_frames += 1
-        magic, number = _STAMP.unpack_from(payload, frames.HEADER_BYTES)
-        if magic == _MAGIC and len(payload) == STEP_BYTES + frames.HEADER_BYTES:
-            self._heard.late_ms.append((time.monotonic() - self._sent_at[number]) * 1000)
+        if self._rate_hz == _spoken_hz(lanes=self._lanes):
+            magic, number = _STAMP.unpack_from(pcm)
+            if magic == _MAGIC:
+                self._heard.late_ms.append((time.monotonic() - self._sent_at[number]) * 1000)
 
 
 async def with_sockets(listeners: int, seconds: float, *, lanes: bool = True) -> Heard:
@@ -227,7 +239,7 @@ async def with_sockets(listeners: int, seconds: float, *, lanes: bool = True) ->
             begins_at = loop.time()
             warm, n_steps = int(WARM_S / STEP_S), int((WARM_S + seconds) / STEP_S)
             cpu_s = 0.0
-            for number, pcm in enumerate(speech(n_steps)):
+            for number, pcm in enumerate(speech(n_steps, _spoken_hz(lanes=lanes))):
                 await asyncio.sleep(begins_at + number * STEP_S - loop.time())
                 if number == warm:
                     cpu_s, since = server.cpu_s(), loop.time()
@@ -250,10 +262,15 @@ def _same(client: _Client) -> _Client:
     return client
 
 
+def _spoken_hz(*, lanes: bool) -> int:
+    """The rate of the speaker: frames come through unchanged to whoever hears at the same."""
+    return UP_HZ if lanes else DOWN_HZ
+
+
 def _spoken(pcm: bytes, number: int, *, lanes: bool) -> tuple[bytes, int]:
     if lanes:
         return frames.pack(frames.CLIENT_AUDIO, 0, 0, number * STEP_BYTES // 2, pcm), BINARY
-    event = c.ClientAudioAppendEvent(audio=pcm, format=AudioFormat.pcm16(UP_HZ))
+    event = c.ClientAudioAppendEvent(audio=pcm, format=AudioFormat.pcm16(DOWN_HZ))
     return json.dumps(event.model_dump()).encode(), TEXT
 
 
@@ -326,11 +343,11 @@ async def decisions(turns: int) -> list[float]:
 # -- all of it ---------------------------------------------------------------------------------------------------------
 
 
-async def _undisturbed(listeners: int, seconds: float) -> Heard:
+async def _undisturbed(listeners: int, seconds: float, *, lanes: bool) -> Heard:
     """A window in which the clients ran in time, else the one of some in which they did best."""
     windows: list[Heard] = []
     while len(windows) < MAX_REPEATS:
-        windows.append(await with_sockets(listeners, seconds))
+        windows.append(await with_sockets(listeners, seconds, lanes=lanes))
         if share(windows[-1].sent_late_ms, 99) < MAX_LATE_MS:
             break
     return min(windows, key=lambda window: share(window.sent_late_ms, 99))
@@ -354,9 +371,8 @@ async def measure_rooms(seconds: float = SECONDS, turns: int = TURNS, listeners:
     inside = await in_process(listeners, seconds) / seconds * 100
     floor_ms = await decisions(turns)
     with _beside_the_server():
-        lanes = await _undisturbed(listeners, seconds)
-        stream = await with_sockets(listeners, seconds, lanes=False)
-    late_ms = share(lanes.late_ms, 99)
+        lanes = await _undisturbed(listeners, seconds, lanes=True)
+        stream = await _undisturbed(listeners, seconds, lanes=False)
     section = Section(
         "rooms",
         "Rooms",
@@ -373,13 +389,16 @@ async def measure_rooms(seconds: float = SECONDS, turns: int = TURNS, listeners:
         Check("mixing", mixed, MIX_LIMIT, " %"),
         Check(f"a room of {listeners}, in the process", inside, ROOM_LIMIT, " %"),
         Check(f"a room of {listeners}, with sockets", lanes.cpu, ROOM_LIMIT, " %"),
-        Check("added latency of a voice, p99", late_ms, LATENCY_LIMIT_MS, " ms"),
+        Check("added latency of a voice in its lane, p99", share(lanes.late_ms, 99), LATENCY_LIMIT_MS, " ms"),
+        Check("added latency of a voice in a mixed stream, p99", share(stream.late_ms, 99), LATENCY_LIMIT_MS, " ms"),
         Check("frames of the speaker that were heard", lanes.n_frames / lanes.expected * 100, 100.0, " %", True),
         Check("from the end of a turn to the floor, beyond the words, worst", max(floor_ms), FLOOR_LIMIT_MS, " ms"),
     ]
     section.data = {
         "sent_late_p99_ms": share(lanes.sent_late_ms, 99),
         "late_ms": {f"p{percent}": share(lanes.late_ms, percent) for percent in (50, 90, 99)},
+        "one_stream_sent_late_p99_ms": share(stream.sent_late_ms, 99),
+        "one_stream_late_ms": {f"p{percent}": share(stream.late_ms, percent) for percent in (50, 90, 99)},
         "floor_ms": floor_ms,
         "one_stream_frames": stream.n_frames,
     }

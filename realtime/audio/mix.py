@@ -204,6 +204,7 @@ class Mixer:
             if not self._may_begin(voice, len(waiting) + len(silence), now):
                 return b""
             voice.sounds = voice.fades_in = True
+            voice.nears = False
         elif voice.nears and len(waiting) >= 2 * size and _is_quiet(waiting[: 2 * size]):
             self._leave_out(voice, size)
             voice.judge_anew()
