@@ -110,6 +110,10 @@ class AudioInput:
         self._open = self._detector is None
         self.uncommitted_ms = 0.0
 
+    def flush(self) -> bytes:
+        """What a change of rate still holds back, for the model: the turn ends here."""
+        return self._resampler.flush() if self._resampler is not None else b""
+
     def clear(self) -> None:
         """The client wants everything not committed forgotten."""
         self.uncommitted_ms = 0.0

@@ -52,7 +52,7 @@ MAX_ITEMS = 10_000
 """A client that makes more of them fills the server's memory."""
 CATCHING_UP_MS = 2_000
 """So long after a link came back the model may not have told yet that it hears a voice in what it missed."""
-KEPT_USER_TURNS = 8
+KEPT_USER_TURNS = 64
 """Turns whose transcripts may still be on their way."""
 
 
@@ -120,6 +120,10 @@ class Conductor:
         """Let this detector decide about turns, or nobody here. Only before the first audio."""
         self._input = AudioInput(self._profile.input_rate_hz, detector)
 
+    def label_of(self, item_id: str) -> str | None:
+        """The `event_id` of the client's commit that ended this turn of the user; None where nobody knows."""
+        return next((turn.label for turn in self._user_turns.values() if turn.item_id == item_id), None)
+
     def is_dropped(self, response_id: str) -> bool:
         """See `Answers`."""
         return self._answers.is_dropped(response_id)
@@ -141,7 +145,7 @@ class Conductor:
                 self._hear(event)
             case c.ClientAudioCommitEvent():
                 if self._input.uncommitted_ms >= EMPTY_COMMIT_MS:
-                    self._signal(Signal.COMMIT)
+                    self._signal(Signal.COMMIT, label=event.event_id)
                 else:
                     logger.debug("an empty commit was ignored")
             case c.ClientAudioClearEvent():
@@ -294,6 +298,7 @@ class Conductor:
         before_answer: Callable[[], None] | None = None,
         overrides: ResponseOverrides | None = None,
         lag_ms: int = 0,
+        label: str | None = None,
     ) -> tuple[Action, ...]:
         """Tell the turn machine and perform what it decides, in its order.
 
@@ -314,10 +319,12 @@ class Conductor:
         if Action.FLUSH in actions or (not goes_on and (signal is Signal.SPEECH_STARTED or Action.CREATE in actions)):
             self._answers.new_turn()
         if Action.COMMIT in actions:
+            if self.turn.authority == "client" and (rest := self._input.flush()):
+                self._say_audio(rest)
             # First the turn that is committed: a model in this process answers while it is told.
-            self._commits.append(
-                self._unsettled.committed(self._user_turn if self.turn.authority == "server" else None)
-            )
+            stretch = self._unsettled.committed(self._user_turn if self.turn.authority == "server" else None)
+            stretch.label = label
+            self._commits.append(stretch)
             self._send(base.AudioCommit())
             self._input.uncommitted_ms = 0.0
         if signal is Signal.SPEECH_STOPPED or Action.CREATE in actions:
@@ -360,6 +367,7 @@ class Conductor:
             if stretch.turn is None:
                 stretch.turn = self._user_turn = UserTurn(piece_id)
             turn, stretch.piece_id = stretch.turn, piece_id
+            turn.label = stretch.label
             self._remember(turn, piece_id)
         return turn
 
@@ -431,9 +439,10 @@ class Conductor:
                 self._report.forward(event)
                 self._answers.link_back()
             case m.ModelErrorEvent():
-                self._report.forward(event)
                 if event.code == EMPTY_COMMIT and self._commits:
-                    self._commits.popleft()
+                    label = self._commits.popleft().label
+                    event = msgspec.structs.replace(event, client_event_id=label or event.client_event_id)
+                self._report.forward(event)
                 self._answers.refused(event.code)
             case m.ModelSessionUpdatedEvent() | m.ModelInputClearedEvent():
                 self._report.forward(event)

@@ -255,6 +255,10 @@ class RealtimeAgent:
             error.client_event_id = event.event_id
             self._host.emit(s.error_event(error, agent_id=self.agent_id or "", agent_name=self.name))
 
+    def label_of(self, item_id: str) -> str | None:
+        """The `event_id` of the client's commit that ended this turn of the user; None where nobody knows."""
+        return self._conductor.label_of(item_id) if self._conductor is not None else None
+
     def is_dropped(self, response_id: str) -> bool:
         """Whether nothing counts of a response that runs or has just begun: it was interrupted, or is not wanted."""
         return self._conductor is not None and self._conductor.is_dropped(response_id)

@@ -57,10 +57,12 @@ class Response:
 class UserTurn:
     """A turn of the user that may consist of several pieces of audio, since a hasty turn end is undone."""
 
-    __slots__ = ("_captioned", "_texts", "item_id", "quiet")
+    __slots__ = ("_captioned", "_texts", "item_id", "label", "quiet")
 
     def __init__(self, item_id: str) -> None:
         self.item_id = item_id
+        self.label: str | None = None
+        """The `event_id` of the client's commit that ended it."""
         self._texts: dict[str, str] = {}
         self._captioned: str | None = None
         self.quiet = False

@@ -30,6 +30,8 @@ class Stretch:
     """The model's name for it."""
     committed: bool = False
     """We told the model that it ends here; else the model finds that out by itself, again if it is said again."""
+    label: str | None = None
+    """The `event_id` of the client's commit that ended it."""
 
 
 class Unsettled:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from realtime.agent.conductor import EMPTY_COMMIT_MS
+from realtime.agent.conductor import EMPTY_COMMIT, EMPTY_COMMIT_MS
 from realtime.agent.host import Host
 from realtime.agent.realtime import RealtimeAgent
 from realtime.audio.pcm import bytes_of, ms_of
@@ -107,9 +107,10 @@ class Member:
         self._hub = hub
         self._runtime = runtime
         self._prefix = f"{self.id}."
-        self._committed: deque[Utterance] = deque()
-        self._utterances: dict[str, Utterance] = {}
-        """By the agent's own item ids."""
+        self._waiting: dict[str, Utterance] = {}
+        """What it has heard and nobody has written down yet, by id, in order."""
+        self._guessed: dict[str, str] = {}
+        """Where its provider ends turns by itself: whose words an item of its own is taken to be."""
         self._open: set[str] = set()
         """Responses of this turn that go on, and those that are dropped as well."""
         self._dropped: set[str] = set()
@@ -194,18 +195,16 @@ class Member:
         if named:
             self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, "(speaks)")))
         utterance.heard_by.add(self.id)
-        self._committed.append(utterance)
+        self._waiting[utterance.id] = utterance
         pcm_format = AudioFormat.pcm16(utterance.rate_hz)
         self._act(c.ClientAudioAppendEvent(audio=bytes(utterance.pcm), format=pcm_format))
-        self._act(c.ClientAudioCommitEvent())
+        self._act(c.ClientAudioCommitEvent(event_id=utterance.id))
         return True
 
     def forget(self, utterance: Utterance) -> None:
         """Its words are not waited for any more."""
-        if utterance in self._committed:
-            self._committed.remove(utterance)
-        for item_id in [item_id for item_id, one in self._utterances.items() if one is utterance]:
-            del self._utterances[item_id]
+        self._waiting.pop(utterance.id, None)
+        self._guessed = {item_id: one for item_id, one in self._guessed.items() if one != utterance.id}
 
     def speak(self) -> None:
         """Take the floor and answer."""
@@ -279,12 +278,14 @@ class Member:
                     self._fail_commits()
                     self._hub.lost(self, reason)
             case s.AgentInputCommittedEvent(item_id=item_id):
-                if self._committed:
-                    self._utterances[item_id] = self._committed.popleft()
+                if not self.agent.model.profile.supports_manual_turns:
+                    self._guess(item_id)
             case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
-                self._understood(item_id, text)
+                self._understood(self._guessed.pop(item_id, None) or self.agent.label_of(item_id), text)
             case s.AgentInputTranscriptionFailedEvent(item_id=item_id):
-                self._understood(item_id, "")
+                self._understood(self._guessed.pop(item_id, None) or self.agent.label_of(item_id), "")
+            case s.AgentErrorEvent(code=code, client_event_id=label) if code == EMPTY_COMMIT and label in self._waiting:
+                self._understood(label, "")
             case (
                 s.AgentInputTranscriptionDeltaEvent()
                 | s.AgentInputStartedEvent()
@@ -352,16 +353,23 @@ class Member:
             self._spoken.append(event.item.id)
         self._hub.tell(self._named(event))
 
-    def _understood(self, item_id: str, text: str) -> None:
-        utterance = self._utterances.pop(item_id, None)
+    def _guess(self, item_id: str) -> None:
+        """Its provider names the turns that it hears in their order, though it may hear two as one."""
+        known = self._guessed.values()
+        utterance_id = next((one for one in self._waiting if one not in known), None)
+        if utterance_id is not None:
+            self._guessed[item_id] = utterance_id
+
+    def _understood(self, utterance_id: str | None, text: str) -> None:
+        utterance = self._waiting.pop(utterance_id or "", None)
         if utterance is not None:
             self._hub.transcribed(utterance, text)
 
     def _fail_commits(self) -> None:
         """What only it has heard nobody will write down."""
-        waiting = [*self._committed, *self._utterances.values()]
-        self._committed.clear()
-        self._utterances.clear()
+        waiting = [*self._waiting.values()]
+        self._waiting.clear()
+        self._guessed.clear()
         for utterance in waiting:
             self._hub.transcribed(utterance, "")
 

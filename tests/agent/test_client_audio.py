@@ -7,7 +7,7 @@ from realtime.agent.audio_input import MAX_GAP_MS
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
-from realtime.event.config import SessionConfig
+from realtime.event.config import SessionConfig, TurnDetection
 from realtime.model import base
 from tests.agent.fakes import PROFILE, Call, call, speech
 
@@ -158,3 +158,20 @@ async def test_audio_of_a_rate_that_is_not_served_is_refused_at_any_time() -> No
             )
 
         assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unsupported_audio_format"] * 3
+
+
+@pytest.mark.parametrize("ms", [100, 1_000])
+async def test_a_turn_that_the_client_ends_reaches_the_model_to_its_last_sample(ms: int) -> None:
+    profile = msgspec.structs.replace(PROFILE, input_rate_hz=24_000)
+    async with call(profile=profile, config=SessionConfig(turn_detection=TurnDetection(authority="client"))) as made:
+        for _ in range(2):
+            made.hear(ms)
+            made.receive(c.ClientAudioCommitEvent())
+        pieces, piece = [], 0
+        for message in made.link.sent:
+            if isinstance(message, base.AudioAppend):
+                piece += len(message.pcm)
+            elif isinstance(message, base.AudioCommit):
+                pieces.append(piece)
+                piece = 0
+        assert pieces == [ms * 24 * 2, ms * 24 * 2], "nothing of a turn is left over for the next"

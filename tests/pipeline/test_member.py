@@ -1,15 +1,25 @@
 """An agent in a room: which responses of its model count, what it is told, and what is left when its model is lost."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
+from realtime.agent import RealtimeAgent
+from realtime.agent.conductor import EMPTY_COMMIT
 from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.event.model import ModelErrorEvent, ModelInputCommittedEvent, ModelInputTranscriptionDoneEvent
 from realtime.floor import addressed, broadcast
-from realtime.model.base import ItemCreate, ModelInput, ResponseCancel, ResponseCreate
-from realtime.model.script import Step, Wait
-from tests.pipeline.rooms import Mind, agent, house, spoken
+from realtime.model.base import AudioCommit, ItemCreate, ModelInput, RealtimeModel, ResponseCancel, ResponseCreate
+from realtime.model.script import Step, Transcribe, Wait
+from realtime.pipeline.member import Member, Utterance
+from realtime.runtime import Runtime
+from tests.agent.fakes import PROFILE, FakeModel
+from tests.pipeline.rooms import HZ, Mind, agent, house, spoken, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -102,3 +112,97 @@ async def test_an_agent_does_not_cut_the_one_before_it_off_for_a_listener_that_l
         await asyncio.sleep(60)
         assert home.speakers() == ["Alice", "Bob", "Alice"]
         assert not home.of(s.ServerAudioFlushEvent), "what Ben has not heard yet is still to be heard"
+
+
+# -- whose words they are ----------------------------------------------------------------------------------------------
+
+
+def turn_of(name: str, text: str) -> Utterance:
+    """What somebody has said."""
+    return Utterance(f"said_{name}", name, name, bytearray(utterance(text)))
+
+
+class Note:
+    """The hub of an agent: what it tells is noted."""
+
+    def __init__(self) -> None:
+        self.words: list[tuple[str, str]] = []
+        self.told: list[s.ServerEvent] = []
+
+    def transcribed(self, utterance: Utterance, text: str, by: Member | None = None) -> None:
+        self.words.append((utterance.name, text))
+
+    def tell(self, event: s.ServerEvent) -> None:
+        self.told.append(event)
+
+    def turn_over(self, member: Member) -> None: ...
+
+    def lost(self, member: Member, reason: str) -> None: ...
+
+    def listens_to(self, member: Member) -> bool:
+        return False
+
+    def heard_ms(self, item_id: str) -> int:
+        return 0
+
+    def unheard_ms(self) -> int:
+        return 0
+
+
+@asynccontextmanager
+async def alone(model: RealtimeModel) -> AsyncIterator[tuple[Member, Note]]:
+    """Alice, in a room that only notes."""
+    hub = Note()
+    runtime = Runtime.deterministic(asyncio.get_running_loop().time)
+    member = Member(RealtimeAgent("Alice", "", model, agent_id="alice"), hub, runtime, "audio")
+    await member.join(SessionConfig())
+    yield member, hub
+    await member.leave("over")
+
+
+async def test_words_that_come_for_one_turn_are_not_put_under_the_next() -> None:
+    model = FakeModel()
+    async with alone(model) as (alice, hub):
+        assert alice.listen(turn_of("Ben", "Well..."), named=False)
+        assert alice.listen(turn_of("Anna", "Hello."), named=False)
+        empty = ModelErrorEvent(error_type="provider_error", code=EMPTY_COMMIT, message="The buffer is too small.")
+        model.link.say(empty, ModelInputCommittedEvent(item_id="item_1"))
+        model.link.say(ModelInputTranscriptionDoneEvent(item_id="item_1", transcript="Hello."))
+        assert hub.words == [("Ben", ""), ("Anna", "Hello.")]
+        assert not hub.told, "a mistake of the room is no matter of its humans"
+
+
+async def test_what_is_too_short_to_be_a_turn_is_not_taken() -> None:
+    mind = Mind()
+    async with alone(mind) as (alice, hub):
+        short = Utterance("said_1", "ben", "Ben", bytearray(utterance("Hello there.")[: 99 * HZ // 1000 * 2]))
+        assert not alice.listen(short, named=True)
+        assert not short.heard_by
+        assert alice.listen(turn_of("Anna", "Hello."), named=False)
+        await asyncio.sleep(1)
+        assert hub.words == [("Anna", "Hello.")]
+        assert mind.read == []
+
+
+async def test_words_of_a_turn_that_was_given_up_are_nobodys() -> None:
+    def is_slow(message: ModelInput) -> list[Step] | None:
+        return [Wait(1_000), Transcribe("What Ben said.")] if isinstance(message, AudioCommit) else None
+
+    async with alone(Mind(react=is_slow)) as (alice, hub):
+        given_up = turn_of("Ben", "What Ben said.")
+        alice.listen(given_up, named=False)
+        alice.forget(given_up)
+        await asyncio.sleep(2)
+        assert hub.words == []
+
+
+async def test_turns_are_told_apart_in_order_where_the_provider_ends_them_by_itself() -> None:
+    profile = msgspec.structs.replace(PROFILE, supports_manual_turns=False)
+    model = FakeModel(profile)
+    async with alone(model) as (alice, hub):
+        for number, name in enumerate(("Ben", "Anna")):
+            alice.listen(turn_of(name, "Hello."), named=False)
+            model.link.say(ModelInputCommittedEvent(item_id=f"item_{number}"))
+        for number, words in enumerate(("One.", "Two.")):
+            model.link.say(ModelInputTranscriptionDoneEvent(item_id=f"item_{number}", transcript=words))
+        assert hub.words == [("Ben", "One."), ("Anna", "Two.")]
