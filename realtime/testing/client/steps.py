@@ -81,8 +81,8 @@ class WaitUntilHeard(_Step, frozen=True, tag="wait_until_heard"):
 
     An answer may come in several parts, with tools between them. Speech that begins no turn within 2 s of its end is
     none: the wait is then for the answer that was on its way, and fails at once where none was. A
-    `client_response_create` is answered by the answer that is on its way, unless the server makes another. Fails the run
-    after `timeout_ms`.
+    `client_response_create` is answered by the answer that is on its way, unless the server makes another. Fails the
+    run after `timeout_ms`.
     """
 
     timeout_ms: int = 60_000
