@@ -3,9 +3,9 @@
     def only_the_boss(state: FloorState) -> str | None:
         return "Ada" if state.last is not None and state.last.kind == "human" else None
 
-It is asked whenever a turn is over and no human speaks. It answers with the name or the id of an agent, or None for
-nobody; it may be async. Humans need no policy: whoever speaks has the floor. Whatever a policy answers, no more than
-`ChatRoom(max_agent_turns=...)` agents speak one after another without a human.
+It is asked whenever a turn is over and no human speaks. It answers with the name or the id of an agent, with one of
+`state.agents`, or None for nobody; it may be async. Humans need no policy: whoever speaks has the floor. Whatever a
+policy answers, no more than `ChatRoom(max_agent_turns=...)` agents speak one after another without a human.
 
 Pure: nothing here waits, but for a moderator that is asked.
 """
@@ -73,7 +73,9 @@ class FloorState:
         return next((one for one in self.agents if one.id == speaker or _folded(one.name) == wanted), None)
 
 
-Policy = Callable[[FloorState], str | Awaitable[str | None] | None]
+Choice = str | Participant | None
+"""Whom a policy means: the name or the id of an agent, or the agent itself; null: nobody."""
+Policy = Callable[[FloorState], Choice | Awaitable[Choice]]
 
 
 def broadcast(state: FloorState) -> str | None:
