@@ -13,7 +13,7 @@ from realtime.agent.audio_input import AudioInput, Detector
 from realtime.agent.host import Host
 from realtime.agent.realtime import DetectorFactory
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
-from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry
+from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry, ms_of
 from realtime.audio.voice import Voice
 from realtime.errors import ClientError, UsageError
 from realtime.event import client as c
@@ -25,8 +25,15 @@ from realtime.state.restore import ConversationReader
 
 EMPTY_COMMIT_MS = 100
 """A push-to-talk turn shorter than this is none."""
-MAX_TURN_BYTES = 60 * UTTERANCE_HZ * SAMPLE_BYTES
-"""A turn ends after a minute, whoever goes on."""
+MAX_TURN_BYTES = 62 * UTTERANCE_HZ * SAMPLE_BYTES
+"""A turn ends after a minute, whoever goes on; a detector that ends it by itself is a little earlier."""
+GOES_ON_MS = 800
+"""Who was cut off in mid-speech goes on if no end of it was found for so long: finding one takes silence."""
+KEPT_ITEMS = 1_000
+"""What a human's own call keeps of the talk."""
+LINES_AT_ONCE = 20
+LINES_PER_S = 2.0
+"""So much one human may type: a burst, and as a habit."""
 
 
 class Room(Protocol):
@@ -60,6 +67,10 @@ class Room(Protocol):
         """A human who had stalled in the middle of a turn is heard again."""
         ...
 
+    def presence(self, seat: Seat, away: bool) -> None:
+        """A human's socket is lost, and they may come back; or they are."""
+        ...
+
     def act(self, seat: Seat, event: c.ClientEvent) -> None:
         """Anything else that a client says. Raises ClientError for what a room cannot do."""
         ...
@@ -79,6 +90,8 @@ class Seat:
         self.is_stalled = False
         """Whether nothing comes of this human in the middle of a turn."""
         self.is_muted = False
+        self.is_away = False
+        """Whether nobody is at the other end of their call, and somebody is waited for."""
         self.heard_at_s = 0.0
         """When something came of their microphone last."""
         self._room = room
@@ -90,6 +103,11 @@ class Seat:
         """What the other humans hear of this one."""
         self._carry = PcmCarry()
         self._turn = bytearray()
+        self._in_speech = False
+        """Whether the detector is between the beginning and the end of speech, heard or not."""
+        self._cut_off_ms: int | None = None
+        """Where speech that goes on was cut off: what follows is a turn of its own, if it is anything."""
+        self._lines = TokenBucket(LINES_AT_ONCE, LINES_PER_S)
         self._config = SessionConfig()
         self.utterance: Utterance | None = None
         """What this human is saying."""
@@ -163,6 +181,10 @@ class Seat:
         """How many samples of this client's audio have arrived, at its own rate."""
         return self._input.received_samples if self._input is not None else 0
 
+    def is_in(self, host: Host) -> bool:
+        """Whether it still belongs to this call."""
+        return self._host is host
+
     # -- what the room asks of it ----------------------------------------------------------------------------------
 
     def tell(self, event: s.ServerEvent) -> None:
@@ -172,6 +194,9 @@ class Seat:
         told = copy.copy(event)
         self._host.emit(told)
         self._reader.read(told)
+        known = self._host.conversation
+        if len(known) > KEPT_ITEMS:
+            known.delete(known.items()[0].id)
 
     def hear(self, voice: Voice) -> None:
         """Another human speaks."""
@@ -180,9 +205,29 @@ class Seat:
 
     def mute(self, muted: bool) -> None:
         """Nobody hears this human from now on, or everybody does. What they were saying ends here."""
-        if muted and self._input is not None:
-            self._end(self._input.position_ms)
+        if muted:
+            self.break_off()
+        elif self.is_muted and self._input is not None:
+            self._input.open_gate()  # What they said while nobody was to hear it is not the beginning of anything.
+            self._input.close_gate()
+            self._wait_for_more()
         self.is_muted = muted
+
+    def break_off(self) -> None:
+        """What this human was saying ends here, with the sound there is."""
+        if self._input is None:
+            return
+        if self.is_speaking and ms_of(len(self._turn), UTTERANCE_HZ) < EMPTY_COMMIT_MS:
+            self._drop()
+        else:
+            self._end(self._input.position_ms)
+
+    def set_away(self, away: bool) -> None:
+        """Their call has nobody listening any more, or has again."""
+        if away != self.is_away:
+            self.is_away = away
+            if self._host is not None:
+                self._room.presence(self, away)
 
     def heard_ms(self, item_id: str) -> int:
         """How much of an item this human has heard."""
@@ -205,6 +250,17 @@ class Seat:
                 self._commit()
             case c.ClientAudioClearEvent():
                 self._drop()
+                self._wait_for_more()
+            case c.ClientTextAppendEvent(text=text):
+                if not text.strip():
+                    raise ClientError("there is nothing in this line", code="empty_text")
+                if not self._lines.take(self.host.runtime.now()):
+                    raise ClientError(
+                        f"more than {LINES_AT_ONCE} lines at once, or {LINES_PER_S:.0f} a second: wait a little",
+                        code="too_fast",
+                        retryable=True,
+                    )
+                self._room.act(self, event)
             case _:
                 self._room.act(self, event)
 
@@ -217,6 +273,9 @@ class Seat:
         known = self._input.received_samples
         pcm, found = self._input.take(event.audio, rate_hz, event.offset)
         self.heard_at_s = self.host.runtime.now()
+        for one in found:
+            if isinstance(one, SpeechStarted | TurnEnded):
+                self._in_speech = isinstance(one, SpeechStarted)
         if self.is_muted:
             return
         if self.is_stalled:
@@ -231,9 +290,21 @@ class Seat:
                 self._turn += self._input.open_gate()
                 self._begin(one.start_ms)
             elif isinstance(one, TurnEnded):
-                self._end(one.end_ms)
+                self._found_end(one.end_ms)
         if len(self._turn) >= MAX_TURN_BYTES:
             self._end(self._input.position_ms)
+            self._wait_for_more(0)
+        elif self._cut_off_ms is not None and self._input.position_ms - self._cut_off_ms >= GOES_ON_MS:
+            self._begin(self._cut_off_ms)
+
+    def _found_end(self, end_ms: int) -> None:
+        """The detector has found the end of speech."""
+        if self._cut_off_ms is None or end_ms - self._cut_off_ms >= EMPTY_COMMIT_MS:
+            if self._cut_off_ms is not None:
+                self._begin(self._cut_off_ms)
+            self._end(end_ms)
+        else:
+            self._drop()  # It ended where it was cut off: what followed was silence.
 
     def _let_hear(self, event: c.ClientAudioAppendEvent, rate_hz: int, ahead_samples: int) -> None:
         """The others hear it as it comes, but nothing twice. A hole in it is no sound."""
@@ -247,14 +318,22 @@ class Seat:
     def _commit(self) -> None:
         if self._input is None or not self.is_speaking:
             return
-        if self._input.uncommitted_ms < EMPTY_COMMIT_MS and _talks_by_button(self._config):
-            self._drop()
-        else:
-            self._end(self._input.position_ms)
+        self.break_off()
+        self._wait_for_more()
+
+    def _wait_for_more(self, wait_ms: int = GOES_ON_MS) -> None:
+        """The turn ended though the detector has found no end of the speech: what follows is not lost."""
+        if self._input is None or not self._in_speech:
+            return
+        self._input.open_gate()
+        self._cut_off_ms = self._input.position_ms
+        if not wait_ms:
+            self._begin(self._cut_off_ms)
 
     def _drop(self) -> None:
         """Forget what is being said."""
         self._turn.clear()
+        self._cut_off_ms = None
         if self._input is not None:
             self._input.clear()
             self._input.close_gate()
@@ -271,9 +350,28 @@ class Seat:
         assert self._input is not None
         self._input.close_gate()
         pcm, self._turn = bytes(self._turn), bytearray()
+        self._cut_off_ms = None
         if self.is_speaking:
             self.is_speaking = self.is_stalled = False
             self._room.voice_ended(self, end_ms, pcm)
+
+
+class TokenBucket:
+    """So many at once, and `per_s` as a habit. Time is given, in seconds."""
+
+    def __init__(self, at_once: int, per_s: float) -> None:
+        self._at_once = self._left = float(at_once)
+        self._per_s = per_s
+        self._at_s = 0.0
+
+    def take(self, now: float) -> bool:
+        """Whether one more may pass now."""
+        self._left = min(self._at_once, self._left + (now - self._at_s) * self._per_s)
+        self._at_s = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
 
 
 def _talks_by_button(config: SessionConfig) -> bool:

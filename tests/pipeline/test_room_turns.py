@@ -1,0 +1,206 @@
+"""What a human says becomes turns: whole, bounded, and none of nothing."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import AudioFormat
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.floor import addressed, round_robin
+from realtime.model.base import AudioAppend
+from realtime.pipeline import seat as seats
+from realtime.pipeline.seat import GOES_ON_MS, LINES_AT_ONCE, LINES_PER_S, MAX_TURN_BYTES, TokenBucket
+from tests.pipeline.rooms import DEAF, HZ, House, Human, Mind, agent, house, utterance
+
+pytestmark = pytest.mark.virtual_time(limit_s=7_200)
+
+BUTTON = SessionConfig(turn_detection=TurnDetection(authority="client"))
+LONG = "Bob this is a long sentence that I say at once, without an end or a pause at all, and then on and on."
+BYTES_PER_MS = HZ * 2 // 1000
+
+
+def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
+    return house(agent("Alice", alice or Mind("I am Alice.")), agent("Bob", bob or Mind("I am Bob.")), **options)
+
+
+def heard_ms(*minds: Mind) -> float:
+    """How much sound the models were sent."""
+    return sum(len(one.pcm) / 2 * 1000 / mind.profile.input_rate_hz for mind in minds for one in mind.of(AudioAppend))
+
+
+def turns(home: House) -> int:
+    return len(home.of(s.AgentInputDoneEvent))
+
+
+# -- speech that is cut off goes on ------------------------------------------------------------------------------------
+
+
+async def test_who_speaks_for_minutes_keeps_the_floor_and_every_word() -> None:
+    alice, bob = Mind("I am Alice."), Mind("I am Bob.")
+    async with two(alice, bob, floor=round_robin) as home:
+        anna = await home.come("Anna")
+        story = (utterance("And so on, and so on. ") * 200)[: 130_000 * BYTES_PER_MS]
+        for at in range(0, len(story), 1_000 * BYTES_PER_MS):
+            anna.hear(story[at : at + 1_000 * BYTES_PER_MS])
+            await asyncio.sleep(1)
+            assert home.room.floor == anna.id
+            assert home.speakers() == []
+        anna.end()
+        await home.quiet()
+        assert turns(home) == 3
+        assert heard_ms(alice, bob) >= 130_000
+        assert max(len(one.pcm) for one in alice.of(AudioAppend)) <= MAX_TURN_BYTES + 640
+
+
+async def test_who_may_be_heard_again_in_mid_speech_is_heard_from_there_on() -> None:
+    alice = Mind("I am Alice.")
+    async with house(agent("Alice", alice), floor=addressed) as home:
+        anna = await home.come("Anna")
+        pcm, at = utterance(LONG), 1_000 * BYTES_PER_MS
+        home.room.mute(anna.id)
+        anna.hear(pcm[:at])
+        home.room.mute(anna.id, muted=False)
+        anna.hear(pcm[at:])
+        anna.end()
+        await home.quiet()
+        assert turns(home) == 1
+        assert bytes(alice.heard).startswith(pcm[at : at + 3_200]), "and nothing of what was muted"
+        assert heard_ms(alice) >= (len(pcm) - at) / BYTES_PER_MS
+
+
+async def test_a_mute_that_ends_in_silence_begins_no_turn() -> None:
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna")
+        home.room.mute(anna.id)
+        anna.begin("Nobody is to hear this.")
+        home.room.mute(anna.id, muted=False)
+        anna.end(5_000)
+        await home.quiet()
+        assert home.of(s.AgentInputStartedEvent) == []
+        assert home.speakers() == []
+
+
+async def test_who_speaks_on_after_a_commit_is_heard_in_another_turn() -> None:
+    alice = Mind("I am Alice.")
+    async with house(agent("Alice", alice), floor=addressed) as home:
+        anna = await home.come("Anna")
+        pcm, at = utterance(LONG), 800 * BYTES_PER_MS
+        anna.hear(pcm[:at])
+        anna.call.receive(c.ClientAudioCommitEvent())
+        anna.hear(pcm[at:])
+        assert home.room.floor == anna.id
+        anna.end()
+        await home.quiet()
+        assert turns(home) == 2
+        assert heard_ms(alice) >= len(pcm) / BYTES_PER_MS
+
+
+async def test_a_few_words_after_a_commit_are_a_turn_as_well() -> None:
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna")
+        pcm = utterance("Bob, what do you think of it?")
+        at = len(pcm) - (GOES_ON_MS // 2) * BYTES_PER_MS
+        anna.hear(pcm[:at])
+        anna.call.receive(c.ClientAudioCommitEvent())
+        anna.hear(pcm[at:])
+        anna.end()
+        await home.quiet()
+        assert turns(home) == 2
+
+
+async def test_a_commit_at_the_end_of_speech_is_answered_at_once() -> None:
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.begin("Bob, are you there?")
+        anna.call.receive(c.ClientAudioCommitEvent())
+        anna.end(5_000)
+        await asyncio.sleep(0.1)
+        assert home.room.floor == "bob"
+        await home.quiet()
+        assert turns(home) == 1
+        assert home.talk() == [("Anna", "Bob, are you there?"), ("Bob", "I am Bob.")]
+
+
+@pytest.mark.parametrize("rate_hz", [8_000, 24_000, 44_100, 48_000])
+async def test_a_tap_of_which_too_little_arrives_is_no_turn(rate_hz: int) -> None:
+    """Of 100 ms at another rate the resampler keeps some back."""
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna", BUTTON)
+        for _ in range(10):
+            piece = b"\x10\x00" * (rate_hz // 100)
+            anna.call.receive(c.ClientAudioAppendEvent(audio=piece, format=AudioFormat.pcm16(rate_hz)))
+        anna.call.receive(c.ClientAudioCommitEvent())
+        assert turns(home) == 0
+        assert home.room.floor is None
+
+
+async def test_a_mute_in_the_middle_of_a_tap_is_no_turn() -> None:
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna", BUTTON)
+        anna.hear(utterance(LONG)[: 60 * BYTES_PER_MS])
+        home.room.mute(anna.id)
+        assert turns(home) == 0
+        assert home.room.floor is None
+        assert [one.agent_id for one in anna.of(s.AgentInputClearedEvent)] == [anna.id]
+
+
+# -- typing ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t "])
+async def test_a_line_with_nothing_in_it_stops_nobody(text: str) -> None:
+    async with two(Mind("This is a story that is not over for a while."), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, a story please.")
+        await asyncio.sleep(0.5)
+        anna.call.receive(c.ClientTextAppendEvent(text=text, event_id="e1"))
+        assert anna.errors() == ["empty_text"]
+        assert anna.of(s.AgentErrorEvent)[0].client_event_id == "e1"
+        assert home.room.floor == "alice"
+        await home.quiet()
+        assert home.talk()[-1] == ("Alice", "This is a story that is not over for a while.")
+
+
+async def test_who_types_without_end_is_slowed_down_and_deafens_nobody() -> None:
+    """A participant that floods."""
+    bob = Mind()
+    async with two(bob=bob, floor=lambda _: None) as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        for number in range(10_000):
+            anna.write(f"{number}")
+        assert len(home.talk()) == LINES_AT_ONCE
+        assert set(anna.errors()) == {"too_fast"}
+        assert all(one.retryable for one in anna.of(s.AgentErrorEvent))
+        assert ben.errors() == [], "nobody else is told"
+        ben.write("Is anybody there?")
+        await asyncio.sleep(1)
+        assert bob.read[-1] == "[Ben]: Is anybody there?"
+        await asyncio.sleep(1)
+        for number in range(10):
+            anna.write(f"again {number}")
+        assert len(home.talk()) == LINES_AT_ONCE + 1 + int(2 * LINES_PER_S)
+
+
+def test_a_bucket_never_holds_more_than_it_can() -> None:
+    bucket = TokenBucket(3, 0.5)
+    assert [bucket.take(1_000.0) for _ in range(4)] == [True, True, True, False]
+    assert not bucket.take(1_001.0)
+    assert bucket.take(1_002.0)
+    assert [bucket.take(9_000.0) for _ in range(4)] == [True, True, True, False]
+
+
+# -- what a call keeps -------------------------------------------------------------------------------------------------
+
+
+async def test_the_call_of_a_human_keeps_the_end_of_a_long_talk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seats, "KEPT_ITEMS", 10)
+    async with house(agent("Deaf", Mind(profile=DEAF)), floor=lambda _: None) as home:
+        anna: Human = await home.come("Anna")
+        for number in range(30):
+            anna.write(f"line {number}")
+            await asyncio.sleep(1)
+        kept = [item.text for item in anna.call.conversation.items()]
+        assert kept == [f"line {number}" for number in range(20, 30)]
