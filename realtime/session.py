@@ -23,6 +23,7 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener, queue_listener
+from realtime.pipeline.seat import Seat
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 from realtime.state.json_files import JSONSession, SessionBase
@@ -30,7 +31,6 @@ from realtime.state.log import AudioRun, Log
 from realtime.ticket import Ticket
 
 if TYPE_CHECKING:
-    from realtime.pipeline.seat import Seat
     from realtime.recording import Recorder
 
 __all__ = ["JSONSession", "Limits", "Session", "SessionBase", "queue_listener"]
@@ -135,7 +135,7 @@ class Session:
         try:
             await self.agent.join(host, config)
         except BaseException as error:
-            if isinstance(error, Exception) and not self._private:
+            if isinstance(error, Exception) and not (self._private or self._over):
                 self.complain(public_error(error))
             self._close(self._ending_reason or "agent_failed")
             raise
@@ -154,6 +154,7 @@ class Session:
         """Let a client listen from now on."""
         self.listeners.append(listener)
         self._cancel("grace")
+        self._tell_presence()
 
     def detach(self, listener: Listener, *, for_good: bool = False) -> None:
         """A client's socket is gone. One that may come back is waited for, unless it left `for_good`; after the last
@@ -165,6 +166,7 @@ class Session:
             listener.part()
             if self.is_deserted:
                 self._after("grace", self.limits.grace_s, lambda: self.end_soon("listener_gone"))
+            self._tell_presence()
             return
         listener.release()
         self.listeners.remove(listener)
@@ -186,6 +188,10 @@ class Session:
     def is_ending(self) -> bool:
         """Whether it is over, or about to be."""
         return self._over or self._ending is not None
+
+    def _tell_presence(self) -> None:
+        if isinstance(self.agent, Seat):
+            self.agent.set_away(self.is_deserted)
 
     def outlives(self, listener: Listener) -> bool:
         """Whether the call goes on without this listener's socket: the client may come back, or has already."""
@@ -252,6 +258,7 @@ class Session:
         # A page that begins anew counts its events anew as well.
         self._repeated = set(self._recent_ids) if last_seq else set()
         self._cancel("grace")
+        self._tell_presence()
         logger.info("call %s goes on after seq %d", self.call_id, last_seq)
 
     def let_hear(self, voice: Voice) -> None:

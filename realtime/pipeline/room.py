@@ -20,9 +20,11 @@ from realtime.errors import ClientError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
-from realtime.floor import MAX_AGENT_TURNS, FloorState, Participant, Policy, broadcast
-from realtime.pipeline.member import Listens, Member
-from realtime.pipeline.seat import Seat
+from realtime.floor import MAX_AGENT_TURNS, FloorState, Participant, Policy, Said, broadcast
+from realtime.pipeline.member import Listens, Member, Utterance
+from realtime.pipeline.names import MAX_NAME_CHARS as MAX_NAME_CHARS
+from realtime.pipeline.names import name_key, settled_name
+from realtime.pipeline.seat import KEPT_ITEMS, Seat
 from realtime.pipeline.talk import Talk
 from realtime.runtime import Runtime
 from realtime.state.log import Log
@@ -32,7 +34,8 @@ logger = logging.getLogger(__name__)
 MAX_HUMANS = 50
 COMES_BACK_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 """When an agent whose model was lost is tried again; the last holds from then on."""
-MAX_NAME_CHARS = 64
+TOLD_ITEMS = 200
+"""So much of what was said last is told to whoever comes in."""
 
 
 class ChatRoom(Talk):
@@ -57,7 +60,7 @@ class ChatRoom(Talk):
         max_humans: int = MAX_HUMANS,
         name: str = "room",
     ) -> None:
-        names = [agent.name.casefold() for agent in agents]
+        names = [name_key(agent.name) for agent in agents]
         if len(set(names)) < len(names):
             raise UsageError("two agents of a room have one name; nobody could address them", code="name_taken")
         super().__init__(name, floor, max_agent_turns)
@@ -68,6 +71,8 @@ class ChatRoom(Talk):
         self._opening: asyncio.Lock = asyncio.Lock()
         self._own_call: Any = None
         self._own_seat: Seat | None = None
+        self._speakers: dict[str, str] = {}
+        """Whose the latest items are: ids of participants, who may have left."""
 
     @property
     def agents(self) -> tuple[RealtimeAgent, ...]:
@@ -117,11 +122,9 @@ class ChatRoom(Talk):
         """A place for one human, to be given to a call in the place of an agent.
 
         Two humans of one name are told apart by a number. Raises ClientError where the room is full or over, or for a
-        name that is empty or too long.
+        name that nobody can have (`realtime.pipeline.names`).
         """
-        wanted = " ".join(name.split())
-        if not wanted or len(wanted) > MAX_NAME_CHARS:
-            raise ClientError(f"a name has 1 to {MAX_NAME_CHARS} characters", code="invalid_name")
+        wanted = settled_name(name)
         self._check_room()
         return Seat(self, wanted, runtime.new_id("human"), self._make_detector)
 
@@ -139,8 +142,10 @@ class ChatRoom(Talk):
                 # Who joins has a voice, tools and settings of their own: they are none of the agents'.
                 await self._open(host.runtime, config if self._own_call is not None else SessionConfig())
         self._check_room()
+        if not seat.is_in(host):
+            raise ClientError("they left before the room was open", code="session_ended")
         seat.name = self._free_name(seat.name)
-        me = Participant(seat.id, seat.name, "human")
+        me = Participant(seat.id, seat.name, "human", away=seat.is_away)
         for member in self.members:
             if member.ready is not None:
                 seat.tell(member.ready)
@@ -151,13 +156,11 @@ class ChatRoom(Talk):
         seat.tell(_joined(me))
         for one in self._state.participants:
             seat.tell(_joined(one))
-            if one.away:
+            if one.away and one.kind == "agent":
                 seat.tell(s.ServerRoomLeftEvent(participant_id=one.id, name=one.name, reason="away"))
         if self._floor is not None:
             seat.tell(s.ServerRoomFloorEvent(participant_id=self._floor))
-        for item in self.conversation.items():
-            seat.tell(s.AgentItemAddedEvent(item=item, agent_id="", agent_name=item.name or ""))
-            seat.tell(s.AgentItemDoneEvent(item=item, agent_id="", agent_name=item.name or ""))
+        self._tell_the_talk(seat)
         self.seats.append(seat)
         self._come(me, told=seat)
 
@@ -165,8 +168,7 @@ class ChatRoom(Talk):
         """See `realtime.pipeline.seat.Room`."""
         if seat not in self.seats:
             return
-        if seat.is_speaking:
-            seat.is_speaking = False
+        seat.break_off()
         self.seats.remove(seat)
         self._cancel(f"voice {seat.id}")
         self._go(seat.id, seat.name, reason)
@@ -177,6 +179,10 @@ class ChatRoom(Talk):
                 await member.leave(reason)
                 seat.tell(s.AgentEndedEvent(reason=reason, agent_id=member.id, agent_name=member.name))
         self._consider()
+
+    def presence(self, seat: Seat, away: bool) -> None:
+        """See `realtime.pipeline.seat.Room`."""
+        self._change(seat.id, away=away)
 
     def describe(self) -> dict[str, Any]:
         """Who is there, for people and pages. Holds no secrets."""
@@ -200,31 +206,41 @@ class ChatRoom(Talk):
 
     def rename(self, participant_id: str, name: str) -> None:
         """Somebody is called otherwise from now on: told as going and coming. Raises KeyError for nobody of the room,
-        ClientError for a name that is taken."""
+        ClientError for a name that is taken or none."""
         before = self._known(participant_id)
-        if self._free_name(name) != name:
+        name = settled_name(name)
+        if name == before.name:
+            return
+        if self._free_name(name, of=before) != name:
             raise ClientError(f"{name!r} is taken", code="name_taken")
         for seat in self.seats:
             if seat.id == participant_id:
                 seat.name = name
         for member in self.members:
             if member.id == participant_id:
-                member.name = name
+                member.name = member.agent.name = name
         self._change(participant_id, name=name)
         self.tell(s.ServerRoomLeftEvent(participant_id=before.id, name=before.name, reason="renamed"))
-        self.tell(s.ServerRoomJoinedEvent(participant_id=before.id, name=name, kind=before.kind))
+        self.tell(_joined(self._known(participant_id)))
+        if before.kind == "agent":
+            self._introduce()
 
     async def add(self, agent: RealtimeAgent) -> None:
-        """Another agent comes in. Raises what `RealtimeAgent.join` raises, ClientError for a name that is taken."""
+        """Another agent comes in. Raises what `RealtimeAgent.join` raises, ClientError for a name that is taken or
+        none, and where the room is over."""
+        if self._over:
+            raise ClientError("the room is closed", code="room_closed")
+        agent.name = settled_name(agent.name)
         if self._free_name(agent.name) != agent.name:
             raise ClientError(f"{agent.name!r} is taken", code="name_taken")
-        self._agents.append(agent)
+        self._agents.append(agent)  # From now on the name is taken, also while its model is being connected.
         if self._runtime is not None:
             try:
                 await self._bring(agent, self._runtime, SessionConfig())
             except BaseException:
                 self._agents.remove(agent)
                 raise
+            self._introduce(but=agent)
             self._consider()
 
     async def remove(self, participant_id: str, reason: str = "kicked") -> None:
@@ -237,8 +253,10 @@ class ChatRoom(Talk):
                 self._cancel(f"again {member.id}")
                 self.members.remove(member)
                 self._agents.remove(member.agent)
-                await member.leave(reason)
+                # Gone for everybody before its model is, which may take its time.
                 self._go(member.id, member.name, reason)
+                self._introduce()
+                await member.leave(reason)
         for seat in [*self.seats]:
             if seat.id == participant_id:
                 await self.depart(seat, reason)
@@ -286,9 +304,28 @@ class ChatRoom(Talk):
     async def _bring(self, agent: RealtimeAgent, runtime: Runtime, config: SessionConfig) -> None:
         listens = self._listens.get(agent.name.casefold(), "audio" if self._policy is broadcast else "text")
         member = Member(agent, self, runtime, listens)
-        await member.join(msgspec.structs.replace(config, instructions=self._instructions(agent)))
+        known = self._state.said
+        member.recall(known)
+        await self._connect(member, config)
+        if self._over:
+            await member.leave("room_closed")
+            raise ClientError("the room is closed", code="room_closed")
+        for said in _after(known, self._state.said):
+            member.read(Utterance(runtime.new_id("said"), said.id, said.name, text=said.text))
         self.members.append(member)
         self._come(Participant(member.id, member.name, "agent"))
+
+    async def _connect(self, member: Member, config: SessionConfig) -> None:
+        told = self._instructions(member.agent)
+        await member.join(msgspec.structs.replace(config, instructions=told))
+        if self._instructions(member.agent) != told:
+            member.agent.configure(SessionConfig(instructions=self._instructions(member.agent)))
+
+    def _introduce(self, *, but: RealtimeAgent | None = None) -> None:
+        """Somebody among the agents came, left or is called otherwise: their models are told who is there."""
+        for member in self.members:
+            if not member.is_away and member.agent is not but:
+                member.agent.configure(SessionConfig(instructions=self._instructions(member.agent)))
 
     def _instructions(self, agent: RealtimeAgent) -> str:
         others = ", ".join(one.name for one in self._agents if one is not agent) or "nobody else"
@@ -312,8 +349,9 @@ class ChatRoom(Talk):
             if before not in self._agents:
                 return
             member.agent = self._agents[self._agents.index(before)] = before.another()
+            member.recall(self._state.said)
             try:
-                await member.join(SessionConfig(instructions=self._instructions(member.agent)))
+                await self._connect(member, SessionConfig())
             except RealtimeError:
                 self._try_again(member, attempt + 1)
                 return
@@ -321,7 +359,7 @@ class ChatRoom(Talk):
                 await member.leave("kicked")
                 return
             self._change(member.id, away=False)
-            self.tell(s.ServerRoomJoinedEvent(participant_id=member.id, name=member.name, kind="agent"))
+            self.tell(_joined(self._known(member.id)))
             self._consider()
 
         def begin() -> None:
@@ -336,25 +374,67 @@ class ChatRoom(Talk):
     def _go(self, participant_id: str, name: str, reason: str) -> None:
         left = tuple(one for one in self._state.participants if one.id != participant_id)
         self._state = replace(self._state, participants=left)
-        for utterance in [one for one in self._pending.values() if one.who == participant_id and not one.pcm]:
-            # They left in the middle of a sentence that nobody has heard.
-            del self._pending[utterance.id]
         self.tell(s.ServerRoomLeftEvent(participant_id=participant_id, name=name, reason=reason))
         if self._floor == participant_id:
             self._set_floor(None, "left")
 
-    def _known(self, participant_id: str) -> Participant:
-        return {one.id: one for one in self._state.participants}[participant_id]
+    def tell(self, event: s.ServerEvent, told: Seat | None = None) -> None:
+        """See `Hub`."""
+        if isinstance(event, s.AgentItemAddedEvent):
+            self._speakers[event.item.id] = event.agent_id
+            if len(self._speakers) > KEPT_ITEMS:
+                del self._speakers[next(iter(self._speakers))]
+        super().tell(event, told)
 
-    def _free_name(self, name: str) -> str:
-        """The name, with a number where somebody has it already."""
-        taken = {one.name.casefold() for one in self._state.participants}
+    def _tell_the_talk(self, seat: Seat) -> None:
+        """What was said last, as whoever was there has been told."""
+        items = self.conversation.items()[-TOLD_ITEMS:]
+        before: str | None = None
+        for item in items:
+            who: dict[str, Any] = {"agent_id": self._speakers.get(item.id, ""), "agent_name": item.name or ""}
+            seat.tell(s.AgentItemAddedEvent(item=item, previous_item_id=before, **who))
+            if item.status != "in_progress" and item.id not in self._pending:
+                seat.tell(s.AgentItemDoneEvent(item=item, previous_item_id=before, **who))
+            before = item.id
+
+    def _change(self, participant_id: str, **changes: Any) -> None:
+        before = self._find(participant_id)
+        super()._change(participant_id, **changes)
+        after = self._find(participant_id)
+        if before is None or after is None or (before.muted, before.away) == (after.muted, after.away):
+            return
+        self.tell(
+            s.ServerRoomChangedEvent(
+                participant_id=after.id, name=after.name, kind=after.kind, muted=after.muted, away=after.away
+            )
+        )
+
+    def _find(self, participant_id: str) -> Participant | None:
+        return next((one for one in self._state.participants if one.id == participant_id), None)
+
+    def _known(self, participant_id: str) -> Participant:
+        found = self._find(participant_id)
+        if found is None:
+            raise KeyError(participant_id)
+        return found
+
+    def _free_name(self, name: str, *, of: Participant | None = None) -> str:
+        """The name, with a number where somebody but `of` has it already, or is about to come in with it."""
+        taken = {name_key(one.name) for one in self._state.participants if one is not of}
+        coming = {id(one) for one in self._agents} - {id(one.agent) for one in self.members}
+        taken |= {name_key(one.name) for one in self._agents if id(one) in coming}
         free, number = name, 1
-        while free.casefold() in taken:
+        while name_key(free) in taken:
             number += 1
             free = f"{name} {number}"
         return free
 
 
 def _joined(who: Participant) -> s.ServerRoomJoinedEvent:
-    return s.ServerRoomJoinedEvent(participant_id=who.id, name=who.name, kind=who.kind)
+    return s.ServerRoomJoinedEvent(participant_id=who.id, name=who.name, kind=who.kind, muted=who.muted, away=who.away)
+
+
+def _after(known: Sequence[Said], said: Sequence[Said]) -> Sequence[Said]:
+    """The turns since `known`, of which the oldest may be forgotten."""
+    at = next((at for at, one in enumerate(said) if known and one is known[-1]), -1)
+    return said[at + 1 :]

@@ -334,7 +334,11 @@ async def test_whoever_leaves_in_the_middle_of_a_sentence_leaves_the_floor() -> 
         assert home.speakers() == []
         await anna.go()
         await home.quiet()
-        assert home.talk() == [("Ben", "Let me say something, too."), ("Alice", "I am Alice.")]
+        assert home.talk() == [
+            ("Ben", "Let me say something, too."),
+            ("Anna", "What I wanted to say is"),
+            ("Alice", "I am Alice."),
+        ]
 
 
 async def test_a_socket_that_stalls_in_the_middle_of_a_sentence_holds_up_nobody_and_loses_nothing() -> None:
