@@ -185,6 +185,30 @@ def test_text_before_a_tool_is_written_again_before_it(tmp_path: Path) -> None:
     assert responses(run.record) == responses(record) == ["completed", "completed"]
 
 
+def placed(role: str, text: str) -> Send:
+    item = {"id": text, "role": role, "content": [{"type": "text", "text": text}]}
+    return Send({"type": "client_item_create", "item": item})
+
+
+def test_a_history_that_the_client_brings_is_put_back_and_not_answered(tmp_path: Path) -> None:
+    history = (
+        placed("user", "My name is Anna."),
+        placed("assistant", "Hello Anna."),
+        placed("user", "I live in Oslo."),
+    )
+    record = happened(*history, Silence(500), *TWICE[:2], hears=("What time is it?",), answers=(Say("Nine."),))
+    assert len(responses(record)) == 1
+    assert [text for _, text in words(record)][:3] == ["My name is Anna.", "Hello Anna.", "I live in Oslo."]
+    run = same_again(record, tmp_path / "case")
+    assert responses(run.record) == responses(record)
+
+
+def test_text_that_was_answered_or_comes_last_is_typed_again(tmp_path: Path) -> None:
+    record = happened(Type("Hello"), WaitUntilHeard(), Type("Anybody there?"), answers=(Say("Yes."),))
+    steps = read_case(export_case(record, tmp_path / "case")).users[0].steps
+    assert [step.text for step in steps if isinstance(step, Type)] == ["Hello", "Anybody there?"]
+
+
 def test_typed_turns_come_when_they_came(tmp_path: Path) -> None:
     record = happened(Silence(700), Type("Hello"), WaitUntilHeard(), Silence(500), Type("Bye"), WaitUntilHeard())
     run = same_again(record, tmp_path / "case").turns(2)

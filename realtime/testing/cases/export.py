@@ -108,6 +108,8 @@ class _Tape:
     understood: dict[str, str] = field(default_factory=dict)
     """What was understood of a turn so far, by its item."""
     asked_ms: int = 0
+    unanswered: tuple[int, str] | None = None
+    """What stands in `done` at this place, this text, has no response yet."""
 
     def read(self, entry: Entry) -> None:
         match entry:
@@ -115,27 +117,42 @@ class _Tape:
                 self.hears.append({"item_id": item_id, "from_ms": from_ms, "noticed_ms": ts_ms})
             case s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=to_ms, ts_ms=ts_ms):
                 self._turn(item_id).update(to_ms=to_ms, ended_ms=ts_ms)
-                self.asked_ms = ts_ms
+                self._go_on(ts_ms)
             case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
                 self._understand(item_id, text)
             case s.AgentItemAddedEvent(item=item, ts_ms=ts_ms) if item.role == "user" and item.type == "message":
                 text = " ".join(part.text for part in item.content if part.text)
                 if text:
+                    self._go_on(ts_ms)
+                    self.unanswered = len(self.done), text
                     self.done.append((ts_ms, Type(text)))
-                    self.asked_ms = ts_ms
+            case s.AgentItemAddedEvent(item=item, ts_ms=ts_ms) if item.type == "message" and item.status == "completed":
+                if item.role is not None and item.text:  # an answer of the agent's begins without words
+                    self._go_on(ts_ms)
+                    self.done.append((ts_ms, _placed(item.role, item.text, len(self.done))))
             case s.AgentInputCommittedEvent(item_id=item_id, ts_ms=ts_ms):
                 if not any(turn["item_id"] == item_id for turn in self.hears):
                     self.hears.append({"item_id": item_id})
                     self.done.append((ts_ms, Send({"type": "client_audio_commit"})))
-                    self.asked_ms = ts_ms
+                    self._go_on(ts_ms)
             case AudioRun():
                 self._sound(entry)
             case _:
                 self._response(entry)
 
+    def _go_on(self, ts_ms: int) -> None:
+        """The client does the next thing. What it wrote before that and nobody answered is put into the conversation as
+        it was, without asking: a history that a client brings with it, or words that others took the place of."""
+        if self.unanswered is not None:
+            place, text = self.unanswered
+            self.done[place] = self.done[place][0], _placed("user", text, place)
+            self.unanswered = None
+        self.asked_ms = ts_ms
+
     def _response(self, entry: Entry) -> None:
         match entry:
             case s.AgentResponseCreatedEvent(response_id=response_id, ts_ms=ts_ms):
+                self.unanswered = None
                 self.responses[response_id] = _Response(ts_ms, self.asked_ms or ts_ms)
             case s.AgentResponseAudioTranscriptDeltaEvent(response_id=response_id, item_id=item_id, delta=delta):
                 response = self._of(response_id)
@@ -273,6 +290,12 @@ def _without_secrets(case: Case) -> Case:
     still find their results."""
     scrubber = Scrubber(keys_of_environment())
     return msgspec.convert(scrubber.clean(msgspec.json.decode(msgspec.json.encode(case))), Case)
+
+
+def _placed(role: str, text: str, number: int) -> Send:
+    """Puts a message into the conversation, and asks for no answer. The name is none that the server makes."""
+    item = {"id": f"placed_{number}", "role": role, "content": [{"type": "text", "text": text}]}
+    return Send({"type": "client_item_create", "item": item})
 
 
 def _answers(tape: _Tape, agent: Lane | None, heard: dict[str, tuple[int, int]]) -> tuple[Answer, ...]:
