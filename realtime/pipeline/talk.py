@@ -19,6 +19,7 @@ from realtime.event.base import ContentPart, Item
 from realtime.floor import FloorState, Participant, Policy, Said, with_turn
 from realtime.pipeline.member import Member, Utterance
 from realtime.pipeline.seat import EMPTY_COMMIT_MS, Seat
+from realtime.pipeline.words import Words, anybody_hears
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 from realtime.state.log import Log
@@ -26,8 +27,12 @@ from realtime.state.restore import ConversationReader
 
 logger = logging.getLogger(__name__)
 
+SLOW_WORDS_S = 5.0
+"""How long an agent may take to write a turn down before another is asked as well."""
 TRANSCRIPT_S = 10.0
 """How long the words of a turn are waited for before the talk goes on without them."""
+LATE_WORDS_S = 60.0
+"""How long after the end of a turn its words still count."""
 STALLED_S = 2.0
 """How much longer than it takes to play a turn the others wait for a human who does not say that it was played."""
 SETTLE_S = 0.02
@@ -63,7 +68,8 @@ class Talk:
         self._reader = ConversationReader(self.conversation)
         self._runtime: Runtime | None = None
         self._state = FloorState(())
-        self._pending: dict[str, Utterance] = {}
+        self._words = Words()
+        self._pending = self._words.unknown
         """Turns of which the words are not known yet, by id."""
         self._speaker: Member | None = None
         self._ear: Seat | None = None
@@ -110,7 +116,7 @@ class Talk:
         self._take_floor(seat, "speech")
         self._is_quiet = False
         utterance = Utterance(self._new_id("said"), seat.id, seat.name)
-        self._pending[utterance.id] = utterance
+        self._words.begin(utterance)
         seat.utterance = utterance
         self._watch(seat, utterance)
         self.tell(
@@ -130,22 +136,18 @@ class Talk:
         item = Item(id=utterance.id, role="user", name=seat.name, content=(ContentPart(type="audio"),))
         self.tell(s.AgentItemAddedEvent(item=item, **who))
         utterance.pcm += pcm
-        listeners = [one for one in self.members if one.listens == "audio" and not one.is_away]
-        scribe = self._scribe()
-        if scribe is not None and scribe not in listeners:
-            listeners.insert(0, scribe)
-        for member in listeners:
-            member.listen(utterance, named=len(self.seats) > 1)
-        if not utterance.heard_by:
-            self._complain("nobody here can hear: all agents are away or take no sound", "nobody_hears")
+        named = self._is_named(utterance)
+        if not self._words.hand_out(utterance, self.members, self._state.addressed, named=named):
+            if not anybody_hears(self.members):
+                self._complain("nobody here can hear: all agents are away or take no sound", "nobody_hears")
             self.transcribed(utterance, "")
-            return
-        self._after(f"words {utterance.id}", TRANSCRIPT_S, lambda: self.transcribed(utterance, ""))
+        elif utterance.id in self._pending:
+            self._after(f"words {utterance.id}", SLOW_WORDS_S, lambda: self._help_out(utterance))
 
     def voice_dropped(self, seat: Seat) -> None:
         """See `realtime.pipeline.seat.Room`."""
         utterance, seat.utterance = seat.utterance, None
-        if utterance is not None and self._pending.pop(utterance.id, None) is not None:
+        if utterance is not None and self._words.drop(utterance):
             self.tell(s.AgentInputClearedEvent(item_id=utterance.id, agent_id=seat.id, agent_name=seat.name))
         self._consider()
 
@@ -240,18 +242,13 @@ class Talk:
         for follow in self.on_event:
             follow(event)
 
-    def transcribed(self, utterance: Utterance, text: str) -> None:
-        """See `Hub`. The first who knows counts."""
-        if self._pending.pop(utterance.id, None) is None:
-            return
-        self._cancel(f"words {utterance.id}")
-        utterance.text = text.strip()
-        who: dict[str, Any] = {"agent_id": utterance.who, "agent_name": utterance.name}
-        self.tell(s.AgentInputTranscriptionDoneEvent(item_id=utterance.id, transcript=utterance.text, **who))
-        item = self.conversation.get(utterance.id)
-        if item is not None:
-            self.tell(s.AgentItemDoneEvent(item=item, **who))
-        self._spoken(utterance, "human")
+    def transcribed(self, utterance: Utterance, text: str, by: Member | None = None) -> None:
+        """See `Hub`. The first who has understood words counts; that there are none, once all agree who were asked."""
+        text, named = text.strip(), self._is_named(utterance)
+        if self._words.told(utterance, by, self.members, has_words=bool(text), named=named):
+            self._settle(utterance, text)
+        elif utterance.id not in self._pending and not self._words.is_still_written(utterance):
+            self._cancel(f"words {utterance.id}")
 
     def turn_over(self, member: Member) -> None:
         """See `Hub`: the next may speak when this one was heard to the end."""
@@ -295,6 +292,44 @@ class Talk:
         """See `Hub`."""
         return max((seat.unheard_ms() for seat in self.seats), default=0)
 
+    # -- words -----------------------------------------------------------------------------------------------------
+
+    def _is_named(self, utterance: Utterance) -> bool:
+        """Whether agents have to be told whose voice it is."""
+        return any(seat.id != utterance.who for seat in self.seats)
+
+    def _help_out(self, utterance: Utterance) -> None:
+        """Whoever writes it down is slow: somebody else does as well."""
+        self._after(f"words {utterance.id}", TRANSCRIPT_S - SLOW_WORDS_S, lambda: self._go_on_without(utterance))
+        self._words.ask_another(utterance, self.members, named=self._is_named(utterance))
+
+    def _go_on_without(self, utterance: Utterance) -> None:
+        self._after(f"words {utterance.id}", LATE_WORDS_S - TRANSCRIPT_S, lambda: self._give_words_up(utterance))
+        self._words.is_too_slow(utterance)
+        self._consider()
+
+    def _give_words_up(self, utterance: Utterance) -> None:
+        self._words.forget(utterance)
+        if utterance.id in self._pending:
+            self._settle(utterance, "")
+
+    def _settle(self, utterance: Utterance, text: str) -> None:
+        """The words are known: everybody is told, and the talk goes on where it has waited for them."""
+        was_awaited = self._words.settle(utterance)
+        if self._words.is_still_written(utterance):
+            # Others write it down as well: not for ever.
+            self._after(f"words {utterance.id}", LATE_WORDS_S, lambda: self._give_words_up(utterance))
+        else:
+            self._cancel(f"words {utterance.id}")
+        utterance.text = text
+        who: dict[str, Any] = {"agent_id": utterance.who, "agent_name": utterance.name}
+        self.tell(s.AgentInputTranscriptionDoneEvent(item_id=utterance.id, transcript=text, **who))
+        item = self.conversation.get(utterance.id)
+        if item is not None:
+            self.tell(s.AgentItemDoneEvent(item=item, **who))
+        if text or was_awaited:
+            self._spoken(utterance, "human")
+
     # -- the floor -------------------------------------------------------------------------------------------------
 
     def _take_floor(self, seat: Seat, reason: str) -> None:
@@ -337,6 +372,8 @@ class Talk:
 
     def _consider(self, reason: str = "") -> None:
         """Who is next, where nobody speaks and all words are known."""
+        for utterance, writer in self._words.forsaken(self.members):
+            self.transcribed(utterance, "", writer)
         self._deciding += 1
         if self._decision is not None:
             self._decision.cancel()
@@ -344,8 +381,8 @@ class Talk:
             return
         if any(seat.is_speaking and not seat.is_stalled for seat in self.seats):
             return
-        if any(one.pcm for one in self._pending.values()):
-            return  # Words are still waited for.
+        if self._words.are_awaited:
+            return
         if self._is_quiet:
             self._set_floor(None, "cancelled")
             return
@@ -404,11 +441,6 @@ class Talk:
         if participant_id != self._floor:
             self._floor = participant_id
             self.tell(s.ServerRoomFloorEvent(participant_id=participant_id, reason=reason))
-
-    def _scribe(self) -> Member | None:
-        """The agent that writes down what a human says: the one that is spoken to, else the first that can."""
-        able = [one for one in self.members if not one.is_away and "audio" in one.agent.model.profile.input_modalities]
-        return next((one for one in able if one.id == self._state.addressed), able[0] if able else None)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
