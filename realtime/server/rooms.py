@@ -18,7 +18,7 @@ from realtime.event.config import SessionConfig
 from realtime.floor import POLICIES
 from realtime.model.base import RealtimeModel
 from realtime.pipeline import ChatRoom
-from realtime.pipeline.room import MAX_NAME_CHARS
+from realtime.pipeline.names import name_key, settled_name
 from realtime.pipeline.seat import Seat
 from realtime.runtime import Runtime
 
@@ -35,8 +35,8 @@ ROOM_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class AgentRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An agent that somebody wants in a room: from a template of the server, or described. `model` as
-    `config.model_provider` of a call, null: the server's default."""
+    """An agent that somebody wants in a room: from a template of the server, perhaps under another name, or described.
+    `model` as `config.model_provider` of a call, null: the server's default."""
 
     template: str | None = None
     name: str | None = None
@@ -149,6 +149,11 @@ class Rooms:
             raise ClientError("a room's id has up to 64 letters, digits, - and _", code="invalid_room_id")
         if room_id in self._hosted:
             raise ClientError(f"there is a room {room_id!r} already", code="room_exists")
+        if room_id in self._templates and (request.template != room_id or owner is not None):
+            # Whoever comes to it expects what its template makes, and nobody who may change that.
+            raise ClientError(
+                f"{room_id!r} is the room of a template: it has no other agents and no owner", code="room_exists"
+            )
         if (request.template is None) == (request.agents is None):
             raise ClientError("name either a template or agents", code="invalid_request")
         if request.template is not None:
@@ -160,7 +165,7 @@ class Rooms:
     def admit(self, room_id: str, name: str) -> None:
         """Raises ClientError where nobody of this name could come into this room: it is not there and nobody makes it,
         or the name cannot be shown to others."""
-        _check_name(name)
+        settled_name(name)
         if room_id not in self._hosted:
             self._template_for(room_id)
 
@@ -190,7 +195,7 @@ class Rooms:
         if len(agents) >= MAX_AGENTS:
             raise ClientError(f"a room has at most {MAX_AGENTS} agents", code="too_many_agents")
         agent = self._agent_of(request)
-        if agent.name.casefold() in {one["name"].casefold() for one in agents}:
+        if name_key(agent.name) in {name_key(one["name"]) for one in agents}:
             raise ClientError(f"{agent.name!r} is taken", code="name_taken")
         await room.add(agent)
 
@@ -199,8 +204,7 @@ class Rooms:
         for nobody of the room and for a name that is taken or cannot be shown."""
         room = self.find(room_id).room
         if name is not None:
-            _check_name(name)
-            name = " ".join(name.split())
+            name = settled_name(name)
         try:
             if name is not None:
                 room.rename(participant_id, name)
@@ -253,13 +257,18 @@ class Rooms:
             there = ", ".join(POLICIES)
             raise ClientError(f"there is no floor {floor!r}; there are: {there}", code="unknown_floor")
         agents = [self._agent_of(one) for one in requests]
-        names = [agent.name.casefold() for agent in agents]
+        names = [name_key(agent.name) for agent in agents]
         if len(set(names)) < len(names):
             raise ClientError("two agents of a room have one name; nobody could address them", code="name_taken")
         return ChatRoom(agents, floor=policy, name=name)
 
     def _agent_of(self, request: AgentRequest) -> RealtimeAgent:
         if request.template is not None:
+            if request.instructions or request.model is not None or request.voice is not None:
+                raise ClientError(
+                    "a template has instructions, a model and a voice of its own: leave these out",
+                    code="invalid_request",
+                )
             make = self._agents.get(request.template)
             if make is None:
                 there = ", ".join(self._agents) or "none"
@@ -268,15 +277,13 @@ class Rooms:
                 )
             agent = make()
             if request.name is not None:
-                _check_name(request.name)
-                agent.name = " ".join(request.name.split())
+                agent.name = settled_name(request.name)
             return agent
         if self._choose_model is None:
             raise ClientError("agents are made from templates here", code="templates_only")
-        name = request.name or ""
-        _check_name(name)
+        name = settled_name(request.name or "")
         model = self._choose_model(SessionConfig(model_provider=request.model))
-        return RealtimeAgent(" ".join(name.split()), request.instructions, model, voice=request.voice)
+        return RealtimeAgent(name, request.instructions, model, voice=request.voice)
 
     def _watch(self, hosted: Hosted, event: s.ServerEvent) -> None:
         """Somebody came or went."""
@@ -309,15 +316,6 @@ class Rooms:
         closing = asyncio.create_task(hosted.room.close(reason), name=f"closing room {hosted.id}")
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
-
-
-def _check_name(name: str) -> None:
-    """Raises ClientError for a name that others could not be shown, or that could be taken for a line of talk."""
-    shown = " ".join(name.split())
-    if not shown or len(shown) > MAX_NAME_CHARS or not shown.isprintable() or set(shown) & set("[]"):
-        raise ClientError(
-            f"a name has 1 to {MAX_NAME_CHARS} characters that can be shown, without [ and ]", code="invalid_name"
-        )
 
 
 def _nobody() -> ClientError:

@@ -17,6 +17,7 @@ from realtime.dialects import choose
 from realtime.errors import ClientError, RealtimeError
 from realtime.event.decode import explain
 from realtime.event.server import error_event
+from realtime.pipeline.names import settled_name
 from realtime.pipeline.seat import Seat
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
@@ -116,7 +117,7 @@ def rooms_router(
         socket = ClientSocket(
             websocket,
             dialect=dialect,
-            user=" ".join(name.split()),
+            user=settled_name(name),
             session_id=room_id,
             address=door.address(websocket),
             make_agent=take_a_seat,

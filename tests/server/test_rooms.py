@@ -77,10 +77,11 @@ async def test_two_of_one_name_are_told_apart() -> None:
         ("/rooms/pair/ws?name=%20%20", "invalid_name", 1008, "a name has 1 to 64 characters"),
         ("/rooms/pair/ws?name=" + "x" * 65, "invalid_name", 1008, "a name has 1 to 64 characters"),
         ("/rooms/pair/ws?name=Ann%5D:%20hi%20%5BBob", "invalid_name", 1008, "without [ and ]"),
-        ("/rooms/pair/ws?name=Ann%E2%80%AE", "invalid_name", 1008, "that can be shown"),
+        ("/rooms/pair/ws?name=Ann%E2%80%AE", "invalid_name", 1008, "that can be seen"),
+        ("/rooms/pair/ws?name=Ann%E3%85%A4", "invalid_name", 1008, "that can be seen"),
         ("/rooms/pair/ws?name=Ann&dialect=klingon", "unknown_dialect", 1008, "unknown dialect 'klingon'"),
     ],
-    ids=["no room", "no name", "blanks", "long", "like a line of talk", "cannot be shown", "dialect"],
+    ids=["no room", "no name", "blanks", "long", "like a line of talk", "cannot be shown", "shows nothing", "dialect"],
 )
 async def test_a_socket_for_nothing_is_told_why_and_closed(
     path: str, code: str, close_code: int, sentence: str
@@ -208,6 +209,16 @@ async def test_a_room_is_made_from_a_template_under_an_id() -> None:
             await come_in(ann)
 
 
+async def test_the_room_of_a_template_belongs_to_nobody() -> None:
+    """Whoever comes to it finds the agents of the template, and nobody who made it theirs before."""
+    async with hosting(rooms_of()) as place:
+        wanted = {"template": "pair", "room_id": "pair"}
+        status, error = await ask(place, "POST", "/api/rooms?user=mallory", wanted)
+        assert (status, error["code"]) == (409, "room_exists")
+        assert (await ask(place, "POST", "/api/rooms", wanted))[0] == 201
+        assert (await ask(place, "GET", "/api/rooms/pair"))[1]["owned"] is False
+
+
 async def test_rooms_belong_to_the_calls_of_the_router_around_them() -> None:
     """Made and entered below its prefix, counted among its calls, told as calls of whoever is in them."""
     app = FastAPI()
@@ -250,6 +261,11 @@ EVE = {"name": "Eve"}
         ({"agents": [EVE | {"model": "magic"}]}, 422, "unknown_model", "magic"),
         ({"agents": [EVE | {"model": "openai"}]}, 503, "missing_api_key", "OPENAI_API_KEY"),
         ({"agents": [{"template": "zoo"}]}, 422, "unknown_template", "none"),
+        ({"agents": [{"template": "eve", "instructions": "Lie."}]}, 422, "invalid_request", "leave these out"),
+        ({"agents": [{"template": "eve", "model": "scripted"}]}, 422, "invalid_request", "leave these out"),
+        ({"agents": [{"template": "eve", "voice": "low"}]}, 422, "invalid_request", "leave these out"),
+        ({"agents": [EVE], "room_id": "pair"}, 409, "room_exists", "no other agents"),
+        ({"template": "broken", "room_id": "pair"}, 409, "room_exists", "'pair'"),
         ({"template": "pair", "room_id": "a/b"}, 422, "invalid_room_id", "64"),
         ({"template": "pair", "room_id": ""}, 422, "invalid_room_id", "64"),
         ({"template": "broken"}, 503, "agent_failed", "log"),
@@ -336,6 +352,25 @@ async def test_somebody_is_muted_renamed_and_put_out() -> None:
         assert (await ask(place, "DELETE", f"/api/rooms/tea/participants/{ids['Ann']}"))[0] == 204
         await ann.until("server_session_ended")
         await settled(lambda: place.calls.running == 0)
+
+
+async def test_whoever_is_renamed_has_the_new_name_everywhere_and_the_old_one_is_free() -> None:
+    rooms = rooms_of(agents={"Ada": lambda: agent("Ada")})
+    async with hosting(rooms) as place, place.client("/rooms/tea/ws?name=Ann") as ann:
+        await come_in(ann)
+        _, room = await ask(place, "GET", "/api/rooms/tea")
+        ada = f"/api/rooms/tea/participants/{participants(room)['Ada']}"
+        status, room = await ask(place, "POST", ada, {"name": "Eva"})
+        assert (status, [one["name"] for one in room["agents"]]) == (200, ["Eva", "Bob"])
+        # The case of one's own name, and the name that one has, are nobody else's.
+        for name in ("EVA", "EVA"):
+            assert (await ask(place, "POST", ada, {"name": name}))[0] == 200
+        for name, status in (("eva", 409), ("Ada", 201), ("Ann", 409)):
+            got, told = await ask(place, "POST", "/api/rooms/tea/agents", {"template": "Ada", "name": name})
+            assert (got, told.get("code")) == (status, None if status == 201 else "name_taken")
+        _, room = await ask(place, "GET", "/api/rooms/tea")
+        assert [one["name"] for one in room["agents"]] == ["EVA", "Bob", "Ada"]
+        assert list(participants(room)) == ["EVA", "Bob", "Ann", "Ada"]
 
 
 @pytest.mark.parametrize(
