@@ -168,7 +168,10 @@ class ChatRoom(Talk):
         """See `realtime.pipeline.seat.Room`."""
         if seat not in self.seats:
             return
-        seat.break_off()
+        if self._over or seat is self._own_seat:
+            seat.is_speaking = False  # Nobody will be there to hear it.
+        else:
+            seat.break_off()
         self.seats.remove(seat)
         self._cancel(f"voice {seat.id}")
         self._go(seat.id, seat.name, reason)
@@ -363,6 +366,10 @@ class ChatRoom(Talk):
             self._consider()
 
         def begin() -> None:
+            if self._speaker is member:
+                # What it said last is still being heard: it is to know how much of it was.
+                self._try_again(member, attempt)
+                return
             self._run(again(), f"agent {member.name} comes back")
 
         self._after(f"again {member.id}", delay_s, begin)

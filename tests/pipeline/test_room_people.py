@@ -8,8 +8,9 @@ import pytest
 from realtime.audio.playback import AcknowledgedPlayback
 from realtime.dialects.native import NativeDialect
 from realtime.errors import ClientError, UsageError
+from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import ContentPart
+from realtime.event.base import AudioFormat, ContentPart
 from realtime.event.config import SessionConfig
 from realtime.floor import addressed
 from realtime.listener import Listener
@@ -18,7 +19,8 @@ from realtime.pipeline import ChatRoom
 from realtime.pipeline import room as rooms
 from realtime.pipeline.names import settled_name
 from realtime.session import Limits, Session
-from tests.pipeline.rooms import House, Human, Mind, agent, house
+from realtime.testing.cases.hearing import LoudnessDetector
+from tests.pipeline.rooms import HZ, House, Human, Mind, agent, house, seconds, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=3_600)
 
@@ -327,6 +329,30 @@ async def test_an_agent_that_comes_back_knows_what_was_said_meanwhile() -> None:
             "[Anna]: Bob, the secret word is banana.",
             "[Bob]: I am Bob.",
         ]
+
+
+async def test_an_agent_that_comes_back_knows_what_was_heard_of_its_last_words() -> None:
+    long = "This is a long answer, of which there is more to hear when the model is lost already."
+    alice = Mind(long)
+    async with two(alice, floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, tell me all.")
+        await asyncio.sleep(seconds(long) * 0.7)
+        assert home.room.unheard_ms() > 1_000
+        alice.die()
+        await asyncio.sleep(10)
+        assert [item.text for item in alice.histories[-1]] == ["[Anna]: Alice, tell me all.", long]
+
+
+async def test_who_hangs_up_in_mid_sentence_as_the_only_human_is_told_of_no_trouble() -> None:
+    told: list[s.ServerEvent] = []
+    room = ChatRoom([agent("Alice", Mind())], make_detector=lambda _: LoudnessDetector())
+    await room.start(told.append)
+    pcm = utterance("I was about to say")
+    await room.handle_input(c.ClientAudioAppendEvent(audio=pcm, format=AudioFormat.pcm16(HZ)))
+    await room.stop()
+    assert any(isinstance(one, s.AgentInputStartedEvent) for one in told)
+    assert not any(isinstance(one, s.AgentErrorEvent) for one in told)
 
 
 async def test_a_room_that_closes_while_agents_are_connected_leaves_none_of_them_open() -> None:
