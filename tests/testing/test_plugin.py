@@ -366,6 +366,38 @@ def test_recording_uses_the_agents_own_model_live_and_writes_the_cassette(suite:
     assert made == {str(Path("cassettes/named")), str(Path("case/cassette"))}
 
 
+def test_recording_anew_in_a_call_that_fails_keeps_the_cassette_and_says_so(suite: pytest.Pytester) -> None:
+    above = LIVE + dedent("""
+        from realtime.testing import WaitFor
+
+        class HeardModel(LiveModel):
+            async def connect(self, **known):
+                self.tap("sent", '{"type": "hello"}', 0)
+                return await super().connect(**known)
+
+        def heard_agent():
+            model = HeardModel(echo_bot())
+            model.dial = lambda *_: None
+            return RealtimeAgent("Friday", "", model)
+    """)
+    cassettes = []
+    for steps, passed in (("[]", 1), ('[WaitFor("agent_left", timeout_ms=50)]', 0)):
+        write(
+            suite,
+            f"""
+            async def test_it(voice_call, recorded_model):
+                await voice_call([Type("hello"), *{steps}], agent=heard_agent, model=recorded_model("kept"))
+            """,
+            above,
+        )
+        result = suite.runpytest("--voice-record")
+        result.assert_outcomes(passed=passed, failed=1 - passed)
+        cassettes.append((suite.path / "kept/cassette.jsonl").read_bytes())
+    assert cassettes[0] == cassettes[1]
+    assert not (suite.path / "kept.recording").exists()
+    result.stdout.fnmatch_lines(["*the cassette in *kept is kept as it was, this recording is not"])
+
+
 def test_a_cassette_that_is_not_there_is_named_with_a_remedy(suite: pytest.Pytester) -> None:
     suite.makepyfile("def test_it(recorded_model): recorded_model('no/such')")
     result = suite.runpytest()
