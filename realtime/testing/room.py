@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,6 +52,8 @@ Agents = Sequence[RealtimeAgent] | Mapping[str, StandIn]
 """Agents as they are, or by name what stands in for them. A stand-in without `hears` understands the recordings that
 the humans speak (`Speak.text`), whoever of them speaks, and has a voice of its own."""
 
+Meanwhile = Callable[[ChatRoom], Coroutine[Any, Any, None]]
+
 JOIN_APART_MS = 7.0
 """Pages send their frames at different moments."""
 
@@ -65,15 +67,20 @@ async def voice_room(
     max_agent_turns: int = MAX_AGENT_TURNS,
     folder: str | Path | None = None,
     silero: bool = False,
+    joins_after_ms: Mapping[str, int] | None = None,
+    meanwhile: Meanwhile | None = None,
     config: dict[str, Any] | None = None,
     seed: int = 0,
     limit_s: float = 7_200.0,
 ) -> RoomRun:
-    """Let all users come into one room, do their steps at once, and leave when all have done theirs.
+    """Let all users come into one room, do their steps at once, and leave when all have done theirs. Whoever stands in
+    `joins_after_ms` comes so much later than the others, and begins then.
 
     `room` is the room as it is; else one is made of `agents` (without them: of the case's `models`), `floor` and
     `max_agent_turns`. In a room that is made here voices are found by their loudness, which is exact for clean
     recordings and costs nothing, or with `silero` by the server's own detector. `folder` is where audio files are.
+    `meanwhile` is what happens to the room besides, begun with the steps: who is muted, renamed, brought in. What is
+    left of it when all have done their steps is cancelled.
 
     Raises CaseError for what cannot be run, ScriptFailure where a user waited in vain, and what the server raised.
     """
@@ -88,8 +95,7 @@ async def voice_room(
             make_detector=None if silero else _by_loudness,
         )
     began_s = time.perf_counter()
-    loop = asyncio.get_running_loop()
-    runtime = naming_apart(Runtime.deterministic(loop.time, seed=case.seed))
+    runtime = naming_apart(Runtime.deterministic(asyncio.get_running_loop().time, seed=case.seed))
     stage.follow(room)
 
     async def make_agent(user: str) -> Seat:
@@ -112,13 +118,15 @@ async def voice_room(
                 starts_after_ms=number * JOIN_APART_MS,
             )
             stack.push_async_callback(page.close)
-            stage.humans.append(_Human(page, User(person.name, page, person.steps, where, seed=case.seed)))
+            user = User(person.name, page, person.steps, where, seed=case.seed)
+            stage.humans.append(_Human(page, user, number * JOIN_APART_MS / 1000))
         try:
             async with asyncio.timeout(case.limit_s):
-                for number, one in enumerate(stage.humans):
-                    await one.page.join()
-                    one.hears_from_s = loop.time() + number * JOIN_APART_MS / 1000
-                await _all_at_once(stage.humans)
+                for one in stage.humans:
+                    one.joins_after_s = (joins_after_ms or {}).get(one.page.name, 0) / 1000
+                    if not one.joins_after_s:
+                        await one.join()
+                await _all_at_once(stage.humans, meanwhile(room) if meanwhile is not None else None)
                 for one in stage.humans:
                     await one.page.leave()
         except TimeoutError:
@@ -126,12 +134,15 @@ async def voice_room(
     return RoomRun(stage.record(time.perf_counter() - began_s), stage.heard, stage.said)
 
 
-async def _all_at_once(humans: Sequence[_Human]) -> None:
+async def _all_at_once(humans: Sequence[_Human], meanwhile: Coroutine[Any, Any, None] | None) -> None:
     """Everybody does their steps. The first who waits in vain ends it for all."""
     try:
         async with asyncio.TaskGroup() as group:
-            for one in humans:
-                group.create_task(one.user.run(), name=f"steps of {one.user.name}")
+            besides = group.create_task(meanwhile, name="meanwhile") if meanwhile is not None else None
+            steps = [group.create_task(one.run(), name=f"steps of {one.user.name}") for one in humans]
+            await asyncio.wait(steps)
+            if besides is not None:
+                besides.cancel()
     except* ScriptFailure as failures:
         raise failures.exceptions[0] from None
 
@@ -149,8 +160,22 @@ def _by_loudness(_: TurnDetection) -> Detector:
 class _Human:
     page: Page
     user: User
+    starts_after_s: float
+    """When the microphone is switched on, after joining."""
+    joins_after_s: float = 0.0
     hears_from_s: float = 0.0
     """The loop's time at which the microphone was switched on."""
+
+    async def join(self) -> None:
+        await self.page.join()
+        self.hears_from_s = asyncio.get_running_loop().time() + self.starts_after_s
+
+    async def run(self) -> None:
+        """Do the steps, once there."""
+        if self.joins_after_s:
+            await asyncio.sleep(self.joins_after_s)
+            await self.join()
+        await self.user.run()
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """The kit's rooms: what `voice_room` runs and records, and that each check fails where it has to."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from realtime.agent import RealtimeAgent
+from realtime.event import server as s
 from realtime.floor import FloorState, broadcast
 from realtime.pipeline import ChatRoom
 from realtime.testing import ScriptFailure, clock
@@ -166,6 +168,48 @@ async def test_words_that_are_missing_doubled_or_anothers_are_found(voice_room: 
     for wrong in (items[1:], (items[0], *items), (mine, *items[1:])):
         with pytest.raises(CheckFailed, match=re.escape('said "')):
             changed(run, items=wrong).every_word_once()
+
+
+async def test_words_of_an_agent_that_are_missing_twice_there_others_or_somebody_elses_are_found(
+    voice_room: VoiceRoom,
+) -> None:
+    run = await a_talk(voice_room)
+    items = run.record.items
+    place, item = next((place, one) for place, one in enumerate(items) if one.role == "assistant")
+    others = [one for one in items if one is not item]
+    shortened = msgspec.structs.replace(item, content=(msgspec.structs.replace(item.content[0], transcript="Hello."),))
+    strange = msgspec.structs.replace(item, id="nobodys")
+    for wrong, finding in (
+        (others, "knows nothing of it"),
+        ([*items, item], "2 times"),
+        ([*items[:place], msgspec.structs.replace(item, name="Bob"), *items[place + 1 :]], "has it as of Bob"),
+        ([*items[:place], shortened, *items[place + 1 :]], 'the room knows "Hello."'),
+        ([*items, strange], "nobody said it"),
+    ):
+        with pytest.raises(CheckFailed, match=re.escape(finding)):
+            changed(run, items=tuple(wrong)).every_word_once()
+
+
+async def test_whoever_is_renamed_said_all_of_it_and_whoever_comes_later_is_there_later(voice_room: VoiceRoom) -> None:
+    async def rename(room: ChatRoom) -> None:
+        await asyncio.sleep(8)
+        room.rename(next(one.id for one in room.participants if one.name == "Anna"), "Annabel")
+        await asyncio.sleep(3_600)
+
+    run = await voice_room(
+        {
+            "Anna": [ANNA, WaitUntilHeard(), Silence(5_000), TIME, WaitUntilHeard()],
+            "Ben": [Type("Bob, hello."), WaitUntilHeard()],
+        },
+        agents=AGENTS,
+        folder=AUDIO,
+        joins_after_ms={"Ben": 7_000},
+        meanwhile=rename,
+    )
+    run.every_word_once()
+    assert [item.name for item in run.record.items if item.role == "user"] == ["Anna", "Ben", "Annabel"]
+    came = [one for one in run.record.entries if isinstance(one, s.ServerRoomJoinedEvent) and one.name == "Ben"]
+    assert 7_000 <= came[0].ts_ms < 7_500
 
 
 async def test_an_agent_that_hears_itself_is_found(voice_room: VoiceRoom) -> None:

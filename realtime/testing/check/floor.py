@@ -5,6 +5,7 @@ run.floor_went_to("Bob", "Alice").no_two_agents_at_once().every_word_once()
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.audio.resample import Resampler
 from realtime.event import server as s
-from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, Item
 from realtime.testing.check.run import Run
 from realtime.testing.check.words import normalised, shortened
 from realtime.testing.record import CallRecord, Played
@@ -57,7 +58,7 @@ class RoomRun(Run):
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Who was in the room: name by id, agents and humans."""
+        """Who was in the room: name by id, agents and humans. Whoever was renamed has the last name."""
         return {one.participant_id: one.name for one in self.record.entries if isinstance(one, s.ServerRoomJoinedEvent)}
 
     @cached_property
@@ -138,7 +139,9 @@ class RoomRun(Run):
 
     def every_word_once(self) -> RoomRun:
         """The conversation of the room has everything that each human spoke (`Speak.text`) and typed, once, in order
-        and with the right name; and no words of humans besides."""
+        and with the right name, and no words of humans besides; and each item that an agent said, with what was kept of
+        its words, once and with the right name. Whether those are the words that were heard is for
+        `transcript_equals_heard`."""
         expected: dict[str, list[tuple[float, str]]] = {}
         for one in self.record.spoken:
             if one.text:
@@ -149,14 +152,56 @@ class RoomRun(Run):
         found: dict[str, list[str]] = {}
         for item in self.record.items:
             if item.role == "user" and item.text:
-                found.setdefault(item.name or "", []).append(item.text)
+                found.setdefault(self._author(item), []).append(item.text)
         for who in dict.fromkeys([*expected, *found]):
             said = sorted(expected.get(who, []))
             wanted, got = normalised(" ".join(text for _, text in said)), normalised(" ".join(found.get(who, [])))
             if wanted != got:
                 place = self._first_difference(said, got)
                 self.fail(f'{who} said "{shortened(wanted)}", but the room knows "{shortened(got)}".', *place)
+        self._every_answer_once()
         return self
+
+    def _every_answer_once(self) -> None:
+        """What agents said is in the conversation as they said it: once, with the right name, and nothing besides."""
+        speeches = {one.item_id: one for one in self.reading.speeches if not self.reading.is_out_of_band(one)}
+        times = Counter(item.id for item in self.record.items)
+        for item in self.record.items:
+            if item.role != "assistant" or item.status == "in_progress":
+                continue
+            speech = speeches.pop(item.id, None)
+            who, at_ms = item.name or "", [self._began_ms(item.id)]
+            if speech is None or times[item.id] > 1:
+                often = f"{times[item.id]} times" if times[item.id] > 1 else "though nobody said it"
+                self.fail(f'The room knows "{shortened(item.text)}" of {who} {often}.', *at_ms)
+            if speech.who != who:
+                self.fail(f'{speech.who} said "{shortened(speech.text)}", but the room has it as of {who}.', *at_ms)
+            if normalised(item.text) != normalised(speech.text):
+                finding = f'{who} said "{shortened(speech.text)}", but the room knows "{shortened(item.text)}"'
+                self.fail(f"{finding}.", *at_ms)
+        for speech in speeches.values():
+            if speech.text and speech.kept is not None:
+                finding = f'{speech.who} said "{shortened(speech.text)}", and the room knows nothing of it.'
+                self.fail(finding, speech.first_audio_ms or 0.0)
+
+    def _author(self, item: Item) -> str:
+        """Whose item it is: as they are called at the end, where it has a name that they had; else the name it has."""
+        who = self._wrote.get(item.id, "")
+        return self.names[who] if item.name in self._called.get(who, ()) else item.name or ""
+
+    @cached_property
+    def _wrote(self) -> dict[str, str]:
+        """The id of whoever an item of a human is of, as the log has it."""
+        return {one.item.id: one.agent_id for one in self.record.entries if isinstance(one, s.AgentItemAddedEvent)}
+
+    @cached_property
+    def _called(self) -> dict[str, set[str]]:
+        """All names that somebody had, by id."""
+        called: dict[str, set[str]] = {}
+        for one in self.record.entries:
+            if isinstance(one, s.ServerRoomJoinedEvent):
+                called.setdefault(one.participant_id, set()).add(one.name)
+        return called
 
     def _first_difference(self, said: Sequence[tuple[float, str]], got: str) -> list[float]:
         """When that was said which is not found any more."""
