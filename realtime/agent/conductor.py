@@ -128,6 +128,10 @@ class Conductor:
         """See `Answers`."""
         return self._answers.is_dropped(response_id)
 
+    def end_responses(self) -> None:
+        """The model is gone for good: what runs ends as it stands, and nothing is owed."""
+        self._answers.link_lost(owed=False, comes_by_itself=False)
+
     def drop(self, response_id: str) -> None:
         """See `Answers`."""
         self._answers.drop(response_id)

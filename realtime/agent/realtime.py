@@ -166,7 +166,7 @@ class RealtimeAgent:
             msg,
             call=call,
             profile=self.model.profile,
-            act=self._act,
+            act=self.act,
             is_busy=lambda: self._turn is not None and self._turn.state in (State.THINKING, State.AGENT_SPEAKING),
             ready=self._ready(),
             client_tools=[tool.name for tool in self._config.tools or ()],
@@ -194,9 +194,9 @@ class RealtimeAgent:
         match event:
             case ExternalExecutionResultEvent():
                 for result in event.execution_results:
-                    self._act(c.ClientToolResultEvent(id=result.id, name=result.name, output=result.output))
+                    self.act(c.ClientToolResultEvent(id=result.id, name=result.name, output=result.output))
             case UserInterruptEvent():
-                self._act(c.ClientResponseCancelEvent())
+                self.act(c.ClientResponseCancelEvent())
             case UserConfirmResultEvent():
                 for answer in event.confirm_results:
                     self._confirm(answer)
@@ -263,13 +263,18 @@ class RealtimeAgent:
         """Whether nothing counts of a response that runs or has just begun: it was interrupted, or is not wanted."""
         return self._conductor is not None and self._conductor.is_dropped(response_id)
 
+    def end_responses(self) -> None:
+        """The model is gone for good: every response that runs ends as it stands."""
+        if self._conductor is not None:
+            self._conductor.end_responses()
+
     def drop(self, response_id: str) -> None:
         """Cancel a response that nobody has asked for. An unknown one is none, and so is any before `join`."""
         if self._conductor is not None:
             self._conductor.drop(response_id)
 
-    def _act(self, event: c.ClientEvent) -> None:
-        """Take an event of our own making. Raises ClientError for what cannot be done, UsageError after the end."""
+    def act(self, event: c.ClientEvent) -> None:
+        """Take a client event at once. Raises ClientError for what cannot be done, UsageError before and after."""
         if self._conductor is None:
             raise UsageError("the agent is not running: call start() first", code="agent_not_running")
         self._conductor.on_client(event)

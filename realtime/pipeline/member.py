@@ -6,7 +6,6 @@ out of turn is dropped and cancelled. It hears a turn of somebody else once, as 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -29,8 +28,11 @@ from realtime.state.conversation import Conversation
 Listens = Literal["audio", "text"]
 MAX_TOOL_ROUNDS = 8
 """An agent that calls tools more often in one turn loses the floor."""
-KEPT_UNTOLD_ITEMS = 32
-"""Items that nobody is told of are remembered as long as something may still happen to them."""
+KEPT_ITEMS = 500
+"""Of the talk an agent and its model remember no more: the oldest go."""
+FORGOTTEN_AT_ONCE = 50
+NOT_THERE_TO_FORGET = "item_delete_invalid_item_id"
+"""What OpenAI says of an item that it does not have any more."""
 UTTERANCE_HZ = 16_000
 
 
@@ -116,11 +118,16 @@ class Member:
         self._dropped: set[str] = set()
         self._untold: set[str] = set()
         """Responses that nobody asked for: nothing is told of them."""
-        self._untold_items: deque[str] = deque(maxlen=KEPT_UNTOLD_ITEMS)
+        self._is_tidying = False
+        """Whether what it tells is about what it forgets."""
+        self._is_asked = False
+        """Whether it was asked for a response that has not begun."""
         self._calls_tools = False
         self._tool_rounds = 0
         self._spoken: list[str] = []
         """Its items of this turn, by its own ids."""
+        self._talk = self.conversation
+        """Where the items of this turn are: its model may have come back since with another conversation."""
         self._sound: dict[str, bytearray] = {}
         """What it says in this turn, by item, where somebody listens to its voice."""
         self._calls: set[str] = set()
@@ -159,6 +166,8 @@ class Member:
     async def leave(self, reason: str) -> None:
         """Disconnect its model. Idempotent."""
         self._leaving = self.is_away = True
+        self._calls.clear()
+        self._fail_commits()
         await self.agent.leave(reason)
 
     def recall(self, said: Sequence[Said]) -> None:
@@ -212,11 +221,14 @@ class Member:
         self._calls_tools, self._tool_rounds = False, 0
         self._spoken.clear()
         self._sound.clear()
+        self._talk = self.conversation
+        self._is_asked = True
         self._act(c.ClientResponseCreateEvent())
 
     def ask_again(self) -> None:
         """A client wants it to go on: counts where its model waits for that after the client's tools."""
-        if self.has_floor and not self._goes_on_by_itself and self._open <= self._dropped:
+        if self.has_floor and not (self._goes_on_by_itself or self._is_asked or self._open - self._dropped):
+            self._is_asked = True
             self._act(c.ClientResponseCreateEvent())
 
     @property
@@ -225,22 +237,49 @@ class Member:
         return bool(self._calls)
 
     def interrupt(self) -> None:
-        """Stop at the word that was heard, and lose the floor."""
-        self._act(c.ClientResponseCancelEvent())
+        """Stop at the word that was heard, and lose the floor. What is still heard of a lost model is cut as well."""
+        if self.is_away or self._talk is not self.conversation:
+            self._cut()
+        else:
+            self._act(c.ClientResponseCancelEvent())
         self.has_floor = False
         self._dropped |= self._open
 
+    def _cut(self) -> None:
+        """As `realtime.agent.answers` does it where the model is there."""
+        if self._hub.unheard_ms() <= 0:
+            return
+        heard_ms = {item_id: self.heard_ms(item_id) for item_id in self._spoken if self._talk.audio_ms(item_id)}
+        self._hub.tell(s.ServerAudioFlushEvent(reason="cancel"))
+        who: dict[str, Any] = {"agent_id": self.id, "agent_name": self.name}
+        for item_id, item_heard_ms in heard_ms.items():
+            if item_heard_ms == 0:
+                self._talk.delete(item_id)
+                self._hub.tell(s.AgentItemDeletedEvent(item_id=self._prefix + item_id, **who))
+            elif item_heard_ms < int(self._talk.audio_ms(item_id)):
+                cut = self._talk.truncate(item_id, item_heard_ms)
+                self._hub.tell(
+                    s.AgentItemTruncatedEvent(
+                        item_id=self._prefix + item_id,
+                        audio_end_ms=cut.audio_end_ms,
+                        transcript=cut.transcript,
+                        **who,
+                    )
+                )
+
     def answer_tool(self, event: c.ClientToolResultEvent) -> bool:
-        """A client answers a tool call; False where it is none of this agent's."""
-        if not event.id.startswith(self._prefix):
+        """A client answers a tool call; False where none of this agent's is open that has this id. Raises ClientError
+        for an answer that the call cannot take."""
+        call_id = event.id.removeprefix(self._prefix)
+        if call_id == event.id or call_id not in self._calls:
             return False
-        self._act(msgspec.structs.replace(event, id=event.id.removeprefix(self._prefix)))
+        self.agent.act(msgspec.structs.replace(event, id=call_id))
         return True
 
     @property
     def said(self) -> str:
         """The words of its turn as they were heard."""
-        items = (self.conversation.get(item_id) for item_id in self._spoken)
+        items = (self._talk.get(item_id) for item_id in self._spoken)
         return " ".join(item.text for item in items if item is not None and item.text)
 
     def utterance(self, utterance_id: str) -> Utterance:
@@ -252,7 +291,24 @@ class Member:
 
     def _act(self, event: c.ClientEvent) -> None:
         if not self.is_away:
+            self._tidy()
             self.agent.receive(event)
+
+    def _tidy(self) -> None:
+        """Forget what was said long ago, also at the model where that can be. A call of a tool goes with its result;
+        the model keeps both, since it has names of its own for results."""
+        if len(self.conversation) < KEPT_ITEMS + FORGOTTEN_AT_ONCE:
+            return
+        items = self.conversation.items()
+        end = len(items) - KEPT_ITEMS
+        while end < len(items) and items[end].type == "tool_result":
+            end += 1
+        self._is_tidying = True
+        for item in items[:end]:
+            if item.type == "message" and self.agent.model.profile.supports_item_delete:
+                self.agent.receive(c.ClientItemDeleteEvent(item_id=item.id))
+            self.conversation.delete(item.id)
+        self._is_tidying = False
 
     # -- `realtime.agent.host.Ears` --------------------------------------------------------------------------------
 
@@ -274,7 +330,9 @@ class Member:
             case s.AgentEndedEvent(reason=reason):
                 self.has_floor = False
                 if not self._leaving:
+                    self.agent.end_responses()
                     self.is_away = True
+                    self._calls.clear()
                     self._fail_commits()
                     self._hub.lost(self, reason)
             case s.AgentInputCommittedEvent(item_id=item_id):
@@ -296,6 +354,8 @@ class Member:
                 pass
             case s.AgentItemAddedEvent(item=item) | s.AgentItemDoneEvent(item=item) if item.role in ("user", "system"):
                 pass
+            case s.AgentErrorEvent(code=code) if code == NOT_THERE_TO_FORGET:
+                pass
             case s.AgentResponseCreatedEvent(response_id=response_id):
                 self._begin(event, response_id)
             case s.AgentResponseDoneEvent():
@@ -306,6 +366,7 @@ class Member:
     def _begin(self, event: s.AgentResponseCreatedEvent, response_id: str) -> None:
         self._open.add(response_id)
         if self.has_floor and not self.agent.is_dropped(response_id):
+            self._is_asked = False
             self._hub.tell(self._named(event))
             return
         # Its provider answers by itself, or too late: perhaps what was asked in a turn before this one.
@@ -313,6 +374,8 @@ class Member:
         self.agent.drop(response_id)
 
     def _done(self, event: s.AgentResponseDoneEvent) -> None:
+        if event.response_id not in self._open:
+            return  # It went with its model, and was ended here.
         self._open.discard(event.response_id)
         if event.response_id in self._untold:
             self._untold.discard(event.response_id)
@@ -333,9 +396,7 @@ class Member:
 
     def _forward(self, event: s.ServerEvent) -> None:
         response_id = getattr(event, "response_id", None)
-        if isinstance(event, s.AgentItemAddedEvent) and event.item.role == "assistant" and not self.has_floor:
-            self._untold_items.append(event.item.id)
-        if response_id in self._untold or (self._untold_items and _item_id(event) in self._untold_items):
+        if self._is_tidying or response_id in self._untold:
             return
         if response_id in self._dropped and not event.type.endswith("_done"):
             # Of an answer that does not count only what closes it is told.
@@ -363,7 +424,7 @@ class Member:
     def _understood(self, utterance_id: str | None, text: str) -> None:
         utterance = self._waiting.pop(utterance_id or "", None)
         if utterance is not None:
-            self._hub.transcribed(utterance, text)
+            self._hub.transcribed(utterance, text, by=self)
 
     def _fail_commits(self) -> None:
         """What only it has heard nobody will write down."""
@@ -371,7 +432,7 @@ class Member:
         self._waiting.clear()
         self._guessed.clear()
         for utterance in waiting:
-            self._hub.transcribed(utterance, "")
+            self._hub.transcribed(utterance, "", by=self)
 
     def _named(self, event: s.ServerEvent) -> s.ServerEvent:
         """The event with the names that its things have in the room."""
@@ -387,12 +448,6 @@ class Member:
         if "item" in changes and changes["item"].role == "assistant":
             changes["item"] = msgspec.structs.replace(changes["item"], name=self.name)
         return msgspec.structs.replace(event, **changes)
-
-
-def _item_id(event: s.ServerEvent) -> str | None:
-    item = getattr(event, "item", None)
-    item_id: str | None = item.id if item is not None else getattr(event, "item_id", None)
-    return item_id
 
 
 def _item(item: Any, prefix: str) -> Any:

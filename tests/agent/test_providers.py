@@ -174,7 +174,8 @@ TABLE: dict[str, tuple[list[c.ClientEvent], list[list[str]]]] = {
     "speech": (
         [SPEECH, c.ClientAudioCommitEvent()],
         [
-            [HEARD, COMMITTED, ASKED],
+            # At 24 kHz the end of the speech comes out of the change of rate when the turn ends.
+            [HEARD, HEARD, COMMITTED, ASKED],
             ["activityStart", "audio", "activityEnd"],
             [HEARD, COMMITTED, ASKED],
         ],
@@ -186,7 +187,7 @@ TABLE: dict[str, tuple[list[c.ClientEvent], list[list[str]]]] = {
     "picture with speech": (
         [PHOTO, SPEECH, c.ClientAudioCommitEvent()],
         [
-            [CREATED, HEARD, COMMITTED, ASKED],
+            [CREATED, HEARD, HEARD, COMMITTED, ASKED],
             ["activityStart", "video", "audio", "activityEnd"],
             [HEARD, "input_image_buffer.append", COMMITTED, ASKED],
         ],

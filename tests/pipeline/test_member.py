@@ -11,18 +11,36 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.agent.conductor import EMPTY_COMMIT
 from realtime.event import server as s
-from realtime.event.config import SessionConfig
-from realtime.event.model import ModelErrorEvent, ModelInputCommittedEvent, ModelInputTranscriptionDoneEvent
-from realtime.floor import addressed, broadcast
-from realtime.model.base import AudioCommit, ItemCreate, ModelInput, RealtimeModel, ResponseCancel, ResponseCreate
-from realtime.model.script import Step, Transcribe, Wait
-from realtime.pipeline.member import Member, Utterance
+from realtime.event.client import ClientToolResultEvent
+from realtime.event.config import SessionConfig, ToolDeclaration
+from realtime.event.model import (
+    ModelErrorEvent,
+    ModelInputCommittedEvent,
+    ModelInputTranscriptionDoneEvent,
+    ModelResponseDoneEvent,
+    ModelResponseToolUseDoneEvent,
+)
+from realtime.floor import Said, addressed, broadcast
+from realtime.message import ToolCallBlock
+from realtime.model.base import (
+    AudioCommit,
+    ItemCreate,
+    ItemDelete,
+    ModelInput,
+    RealtimeModel,
+    ResponseCancel,
+    ResponseCreate,
+    ToolResult,
+)
+from realtime.model.script import CallTools, Step, Transcribe, Wait
+from realtime.pipeline.member import FORGOTTEN_AT_ONCE, KEPT_ITEMS, NOT_THERE_TO_FORGET, Member, Utterance
 from realtime.runtime import Runtime
 from tests.agent.fakes import PROFILE, FakeModel
 from tests.pipeline.rooms import HZ, Mind, agent, house, spoken, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
+CLOCK = ToolDeclaration(name="clock", description="What time it is.", parameters={"type": "object"})
 STORY = "Once upon a time there was a king who had three sons and one crown."
 
 
@@ -206,3 +224,155 @@ async def test_turns_are_told_apart_in_order_where_the_provider_ends_them_by_its
         for number, words in enumerate(("One.", "Two.")):
             model.link.say(ModelInputTranscriptionDoneEvent(item_id=f"item_{number}", transcript=words))
         assert hub.words == [("Ben", "One."), ("Anna", "Two.")]
+
+
+async def test_what_only_an_agent_that_leaves_has_heard_is_told_as_not_understood() -> None:
+    async with alone(Mind(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
+        alice.listen(turn_of("Anna", "Hello."), named=False)
+        await alice.leave("kicked")
+        assert hub.words == [("Anna", "")]
+
+
+# -- a lost model ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_human_cuts_an_agent_whose_model_was_lost_where_it_was_heard() -> None:
+    alice = Mind(STORY)
+    async with two(alice) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, tell me a story.")
+        await asyncio.sleep(1)
+        alice.die(refusals=99)
+        await asyncio.sleep(0.5)
+        anna.begin("Stop, please.")
+        assert anna.of(s.ServerAudioFlushEvent), "the voice stops at once"
+        (cut,) = home.of(s.AgentItemTruncatedEvent)
+        assert cut.audio_end_ms <= 1_500
+        assert home.talk()[1] == ("Alice", cut.transcript)
+        assert 0 < len(cut.transcript or "") < len(STORY) / 2
+        assert STORY.startswith(cut.transcript or "?")
+        anna.end()
+        await home.quiet()
+
+
+async def test_an_answer_that_nobody_has_heard_when_its_model_was_lost_is_deleted_by_who_interrupts() -> None:
+    alice = Mind(STORY)
+    async with two(alice) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, tell me a story.")
+        await asyncio.sleep(0.2)
+        alice.die(refusals=99)
+        anna.seat.heard_ms = lambda item_id: 0
+        anna.write("Forget it.")
+        assert len(home.of(s.AgentItemDeletedEvent)) == 1
+        assert home.talk() == [("Anna", "Alice, tell me a story."), ("Anna", "Forget it.")]
+        await home.quiet()
+
+
+async def test_a_response_that_goes_with_its_model_is_ended_once() -> None:
+    alice = Mind(STORY)
+    async with two(alice) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, tell me a story.")
+        await asyncio.sleep(1)
+        alice.die()
+        await home.quiet()
+        (created,) = home.of(s.AgentResponseCreatedEvent)
+        assert [one.response_id for one in home.of(s.AgentResponseDoneEvent)] == [created.response_id]
+        assert len(home.of(s.AgentResponseAudioDoneEvent)) == 1
+        assert [item.status for item in home.room.conversation.items() if item.name == "Alice"] == ["incomplete"]
+
+
+# -- tools -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_tool_is_answered_to_the_agent_that_called_it_though_another_id_begins_alike() -> None:
+    model = FakeModel()
+    runtime = Runtime.deterministic(asyncio.get_running_loop().time)
+    first, second = Note(), Note()
+    short = Member(RealtimeAgent("A", "", FakeModel(), agent_id="a"), first, runtime, "text")
+    long = Member(RealtimeAgent("B", "", model, agent_id="a.b"), second, runtime, "text")
+    for member in (short, long):
+        await member.join(SessionConfig(tools=(CLOCK,)))
+    long.speak()
+    response_id = model.link.begin()
+    asks = ToolCallBlock(id="call_1", name="clock", input="{}")
+    model.link.say(
+        ModelResponseToolUseDoneEvent(response_id=response_id, item_id="item_1", tool_use=asks),
+        ModelResponseDoneEvent(response_id=response_id),
+    )
+    await asyncio.sleep(1)
+    assert [member.is_at_work for member in (short, long)] == [False, True]
+    answer = ClientToolResultEvent(id="a.b.call_1", name="clock", output="12:00")
+    assert [member.answer_tool(answer) for member in (short, long)] == [False, True]
+    await asyncio.sleep(1)
+    assert [one.result.output_text() for one in model.link.got(ToolResult)] == ["12:00"]
+    assert [member.is_at_work for member in (short, long)] == [False, False]
+    assert [member.answer_tool(answer) for member in (short, long)] == [False, False], "it has its answer"
+    assert not first.told
+    for member in (short, long):
+        await member.leave("over")
+
+
+async def test_an_agent_that_waits_for_a_client_s_word_after_its_tools_goes_on_when_it_comes() -> None:
+    mind = Mind([CallTools((("clock", {}),))], "Noon.")
+    hub = Note()
+    member = Member(
+        RealtimeAgent("Alice", "", mind, agent_id="alice"),
+        hub,
+        Runtime.deterministic(asyncio.get_running_loop().time),
+        "text",
+    )
+    await member.join(SessionConfig(tools=(CLOCK,), tool_auto_response=False))
+    member.speak()
+    member.ask_again()
+    await asyncio.sleep(1)
+    (call,) = [one.tool_use for one in hub.told if isinstance(one, s.AgentResponseToolUseDoneEvent)]
+    assert member.answer_tool(ClientToolResultEvent(id=call.id, name="clock", output="12:00"))
+    await asyncio.sleep(1)
+    assert len(mind.of(ResponseCreate)) == 1
+    member.ask_again()
+    member.ask_again()
+    await asyncio.sleep(5)
+    assert len(mind.of(ResponseCreate)) == 2
+    assert member.said == "Noon."
+    await member.leave("over")
+
+
+# -- what it remembers -------------------------------------------------------------------------------------------------
+
+
+async def test_an_agent_that_comes_later_or_comes_back_knows_what_was_said() -> None:
+    mind = Mind()
+    async with alone(mind) as (alice, _):
+        mind.die()
+        await alice.agent.leave("away")
+        alice.agent = alice.agent.another()
+        said = [
+            Said("anna", "Anna", "human", "Hello."),
+            Said("alice", "Alice", "agent", "Hello, Anna."),
+            Said("bob", "Bob", "agent", ""),
+            Said("bob", "Bob", "agent", "Me too."),
+        ]
+        alice.recall(said)
+        coming = asyncio.ensure_future(alice.join(SessionConfig()))
+        await asyncio.sleep(0)
+        alice.read(Utterance("said_9", "anna", "Anna", text="Are you back?"))
+        await coming
+        known = [(item.role, item.text) for item in mind.histories[-1]]
+        assert known == [("user", "[Anna]: Hello."), ("assistant", "Hello, Anna."), ("user", "[Bob]: Me too.")]
+        assert mind.read == ["[Anna]: Are you back?"], "what was said while its model was connected"
+
+
+@pytest.mark.parametrize("deletes", [True, False])
+async def test_an_agent_forgets_what_was_said_long_ago_and_tells_nobody(deletes: bool) -> None:
+    model = FakeModel(msgspec.structs.replace(PROFILE, supports_item_delete=deletes))
+    async with alone(model) as (alice, hub):
+        for number in range(3 * KEPT_ITEMS):
+            alice.read(Utterance(f"said_{number}", "anna", "Anna", text=f"Line {number}."))
+        n_kept = len(alice.conversation)
+        assert KEPT_ITEMS <= n_kept <= KEPT_ITEMS + FORGOTTEN_AT_ONCE
+        assert alice.conversation.items()[-1].text == f"[Anna]: Line {3 * KEPT_ITEMS - 1}."
+        assert len(model.link.got(ItemDelete)) == (3 * KEPT_ITEMS - n_kept if deletes else 0)
+        model.link.say(ModelErrorEvent(error_type="provider_error", code=NOT_THERE_TO_FORGET, message="No such item."))
+        assert not hub.told
