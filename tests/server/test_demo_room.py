@@ -75,6 +75,14 @@ async def test_an_agent_that_is_called_otherwise_in_the_room_goes_by_that_name()
     assert pieces == [ReplyText("I'm Zoë. And you?")]
 
 
+def test_an_agent_that_comes_back_sounds_and_knows_as_before() -> None:
+    tom = demo_agent("Tom")
+    again = tom.another()
+    assert again.describe() == tom.describe()
+    assert [tool.name for tool in again.toolkit.declarations()] == [tool.name for tool in tom.toolkit.declarations()]
+    assert {tool.name for tool in again.toolkit.declarations()} >= {"get_time", "calculate"}
+
+
 @pytest.mark.virtual_time(costs=REAL_COSTS)
 async def test_a_spoken_exchange_with_both_of_them(fixtures_dir: Path) -> None:
     """The embedded model alone: real detector, recognition and voices. One asks the other on a human's behalf."""
