@@ -28,6 +28,8 @@ from realtime.state.conversation import Conversation
 Listens = Literal["audio", "text"]
 MAX_TOOL_ROUNDS = 8
 """An agent that calls tools more often in one turn loses the floor."""
+KEPT_WAITING = 50
+"""The words of so many turns are waited for, with their sound."""
 KEPT_ITEMS = 500
 """Of the talk an agent and its model remember no more: the oldest go."""
 FORGOTTEN_AT_ONCE = 50
@@ -204,7 +206,10 @@ class Member:
         if named:
             self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, "(speaks)")))
         utterance.heard_by.add(self.id)
-        self._waiting[utterance.id] = utterance
+        if self._guesses or not utterance.text:
+            self._waiting[utterance.id] = utterance
+            if len(self._waiting) > KEPT_WAITING:
+                self.forget(next(iter(self._waiting.values())))
         pcm_format = AudioFormat.pcm16(utterance.rate_hz)
         self._act(c.ClientAudioAppendEvent(audio=bytes(utterance.pcm), format=pcm_format))
         self._act(c.ClientAudioCommitEvent(event_id=utterance.id))
@@ -336,14 +341,14 @@ class Member:
                     self._fail_commits()
                     self._hub.lost(self, reason)
             case s.AgentInputCommittedEvent(item_id=item_id):
-                if not self.agent.model.profile.supports_manual_turns:
+                if self._guesses:
                     self._guess(item_id)
             case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
                 self._understood(self._guessed.pop(item_id, None) or self.agent.label_of(item_id), text)
             case s.AgentInputTranscriptionFailedEvent(item_id=item_id):
                 self._understood(self._guessed.pop(item_id, None) or self.agent.label_of(item_id), "")
-            case s.AgentErrorEvent(code=code, client_event_id=label) if code == EMPTY_COMMIT and label in self._waiting:
-                self._understood(label, "")
+            case s.AgentErrorEvent(code=code, client_event_id=utterance_id) if code == EMPTY_COMMIT:
+                self._understood(utterance_id, "")
             case (
                 s.AgentInputTranscriptionDeltaEvent()
                 | s.AgentInputStartedEvent()
@@ -413,6 +418,10 @@ class Member:
         elif isinstance(event, s.AgentItemAddedEvent) and event.item.type == "message":
             self._spoken.append(event.item.id)
         self._hub.tell(self._named(event))
+
+    @property
+    def _guesses(self) -> bool:
+        return not self.agent.model.profile.supports_manual_turns
 
     def _guess(self, item_id: str) -> None:
         """Its provider names the turns that it hears in their order, though it may hear two as one."""

@@ -33,7 +33,7 @@ from realtime.model.base import (
     ToolResult,
 )
 from realtime.model.script import CallTools, Step, Transcribe, Wait
-from realtime.pipeline.member import FORGOTTEN_AT_ONCE, KEPT_ITEMS, NOT_THERE_TO_FORGET, Member, Utterance
+from realtime.pipeline.member import FORGOTTEN_AT_ONCE, KEPT_ITEMS, KEPT_WAITING, NOT_THERE_TO_FORGET, Member, Utterance
 from realtime.runtime import Runtime
 from tests.agent.fakes import PROFILE, FakeModel
 from tests.pipeline.rooms import HZ, Mind, agent, house, spoken, utterance
@@ -212,6 +212,17 @@ async def test_words_of_a_turn_that_was_given_up_are_nobodys() -> None:
         alice.forget(given_up)
         await asyncio.sleep(2)
         assert hub.words == []
+
+
+async def test_sound_is_kept_of_the_latest_turns_without_words_and_of_none_with_words() -> None:
+    async with alone(Mind(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
+        known = turn_of("Bob", "Hello.")
+        known.text = "Hello."
+        alice.listen(known, named=True)
+        for number in range(2 * KEPT_WAITING):
+            alice.listen(turn_of(f"Human {number}", "Hello."), named=True)
+        await alice.leave("over")
+        assert hub.words == [(f"Human {number}", "") for number in range(KEPT_WAITING, 2 * KEPT_WAITING)]
 
 
 async def test_turns_are_told_apart_in_order_where_the_provider_ends_them_by_itself() -> None:
