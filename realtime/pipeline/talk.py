@@ -40,7 +40,9 @@ SETTLE_S = 0.02
 FLOAT_ERROR_S = 0.001
 """A time that is nearer than this is reached: a timer for less would not move the clock at all."""
 ANSWER_S = 20.0
-"""How long an agent may have the floor before its model begins to answer."""
+"""How long an agent may have the floor without anything that comes of its model, while none of its tools is at work."""
+MAX_LOSSES = 2
+"""An agent whose model was lost so often when it was to answer one question is asked that no more."""
 MAX_ITEMS = 1_000
 """So much of what was said last is kept."""
 CLIENT_MISTAKE = "client_error"
@@ -82,6 +84,10 @@ class Talk:
         """What is wrong with the answer that a client gives to a tool call; null where none does."""
         self._is_quiet = False
         """Whether somebody has stopped the talk: then no agent speaks until a human does."""
+        self._active_at_s = 0.0
+        """When something came of the agent that speaks last."""
+        self._failures: dict[str, int] = {}
+        """Agents (by id) that had the floor since somebody said something last, and could not."""
         self._deciding = 0
         self._decision: asyncio.Task[None] | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -191,8 +197,11 @@ class Talk:
                 self.tell(s.AgentItemDoneEvent(item=item, **who))
                 self._spoken(Utterance(item.id, seat.id, seat.name, text=text), "human")
             case c.ClientResponseCreateEvent():
-                if self._speaker is None:
+                if self._speaker is not None:
+                    self._speaker.ask_again()
+                else:
                     self._is_quiet = False
+                    self._failures.clear()
                     self._consider(reason="asked")
             case c.ClientResponseCancelEvent():
                 self._ear, self._is_quiet = seat, True
@@ -231,8 +240,8 @@ class Talk:
             items = self.conversation.items()
             event = msgspec.structs.replace(event, previous_item_id=items[-1].id if items else None)
         self.log.append(event)
-        if type(event) is s.AgentResponseCreatedEvent:
-            self._cancel("answer")
+        if self._speaker is not None and getattr(event, "agent_id", None) == self._speaker.id:
+            self._active_at_s = self._now()
         self._reader.read(event)
         while len(self.conversation) > MAX_ITEMS:
             self.conversation.delete(self.conversation.items()[0].id)
@@ -269,9 +278,11 @@ class Talk:
         self._change(member.id, away=True)
         self.tell(s.ServerRoomLeftEvent(participant_id=member.id, name=member.name, reason="away"))
         logger.warning("agent %s of room %s is away: %s", member.id, self.name, reason)
-        # What it has said already is still heard to its end.
-        self.turn_over(member)
-        self._consider()
+        if self._speaker is member:
+            # What it has said already is still heard to its end.
+            self.turn_over(member)
+        else:
+            self._consider()
 
     def listens_to(self, member: Member) -> bool:
         """See `Hub`."""
@@ -343,20 +354,27 @@ class Talk:
             member.interrupt()
             self._end_turn(member, interrupted=True)
 
-    def _end_turn(self, member: Member, *, interrupted: bool = False) -> None:
-        """The agent's turn is over, with the words that were heard."""
+    def _end_turn(self, member: Member, *, interrupted: bool = False, failed: bool = False) -> None:
+        """The agent's turn is over, with the words that were heard. Where it had none to say since it has `failed`, or
+        its model was lost, there was no turn: what was asked is still open."""
         self._speaker = None
         self._cancel("heard")
         self._cancel("answer")
         member.has_floor = False
         self._set_floor(None, "interrupted" if interrupted else "done")
+        said = member.utterance(self._new_id("said"))
         # Whoever interrupts says what comes next.
-        self._spoken(member.utterance(self._new_id("said")), "agent", goes_on=not interrupted)
+        if said.text or not (failed or member.is_away):
+            self._spoken(said, "agent", goes_on=not interrupted)
+        elif not interrupted:
+            self._failures[member.id] = MAX_LOSSES if failed else self._failures.get(member.id, 0) + 1
+            self._consider()
 
     def _spoken(self, utterance: Utterance, kind: str, *, goes_on: bool = True) -> None:
         """A turn is over and its words are known: everybody hears it who has not. `goes_on`: the next may speak."""
         is_agent = kind == "agent"
         if utterance.text or is_agent:
+            self._failures.clear()
             self._state = with_turn(
                 self._state, Said(utterance.who, utterance.name, "agent" if is_agent else "human", utterance.text)
             )
@@ -386,8 +404,12 @@ class Talk:
         if self._is_quiet:
             self._set_floor(None, "cancelled")
             return
-        state = self._state
-        if not reason and (state.last is None or state.agent_turns >= self._max_agent_turns):
+        state = self._askable()
+        if self._failures and not state.agents:
+            self._set_floor(None, "nobody")
+            return
+        is_open = bool(reason or self._failures)
+        if not is_open and (state.last is None or state.agent_turns >= self._max_agent_turns):
             self._set_floor(None, "limit" if state.last is not None and state.agent_turns else "")
             return
         try:
@@ -418,8 +440,18 @@ class Talk:
         self._complain("the floor policy failed: the server's log says why", "floor_policy_failed")
         self._set_floor(None, "nobody")
 
+    def _askable(self) -> FloorState:
+        """The state for a policy: who could not answer what is open is not asked it again."""
+        if not self._failures:
+            return self._state
+        participants = tuple(
+            replace(one, away=one.away or self._failures.get(one.id, 0) >= MAX_LOSSES)
+            for one in self._state.participants
+        )
+        return replace(self._state, participants=participants)
+
     def _give(self, speaker: str | None) -> None:
-        found = self._state.find(speaker)
+        found = self._askable().find(speaker)
         member = next((one for one in self.members if found is not None and one.id == found.id), None)
         if member is None:
             self._set_floor(None, "nobody")
@@ -427,15 +459,28 @@ class Talk:
         self._speaker, self._ear, self._wait_until = member, None, None
         self._audience = tuple(self.seats)
         self._set_floor(member.id, "policy")
-        self._after("answer", ANSWER_S, lambda: self._give_up(member))
+        self._active_at_s = self._now()
+        self._watch_speaker(member, ANSWER_S)
         member.speak()
 
-    def _give_up(self, member: Member) -> None:
-        """It was asked and does not answer: the talk goes on without it."""
-        if self._speaker is member:
-            self._complain(f"{member.name} does not answer", "no_answer")
-            member.interrupt()
-            self._end_turn(member)
+    def _watch_speaker(self, member: Member, delay_s: float, *, lets_play: bool = True) -> None:
+        """Whoever has the floor and does nothing loses it, once all that was said is heard."""
+
+        def look() -> None:
+            if self._speaker is not member or self._wait_until is not None:
+                return  # Its turn is over, and is heard to its end.
+            left_s = ANSWER_S if member.is_at_work else self._active_at_s + ANSWER_S - self._now()
+            unheard_s = self.unheard_ms() / 1000
+            if left_s > FLOAT_ERROR_S:
+                self._watch_speaker(member, left_s)
+            elif lets_play and unheard_s > 0:
+                self._watch_speaker(member, unheard_s + STALLED_S, lets_play=False)
+            else:
+                self._complain(f"{member.name} does not answer", "no_answer")
+                member.interrupt()
+                self._end_turn(member, failed=True)
+
+        self._after("answer", delay_s, look)
 
     def _set_floor(self, participant_id: str | None, reason: str) -> None:
         if participant_id != self._floor:
