@@ -231,6 +231,8 @@ class ChatRoom(Talk):
     async def add(self, agent: RealtimeAgent) -> None:
         """Another agent comes in. Raises what `RealtimeAgent.join` raises, ClientError for a name that is taken or
         none, and where the room is over."""
+        async with self._opening:
+            pass  # While the first are connected, nobody knows yet whether there will be a room.
         if self._over:
             raise ClientError("the room is closed", code="room_closed")
         agent.name = settled_name(agent.name)

@@ -7,14 +7,14 @@ import pytest
 
 from realtime.audio.playback import AcknowledgedPlayback
 from realtime.dialects.native import NativeDialect
-from realtime.errors import ClientError, UsageError
+from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart
 from realtime.event.config import SessionConfig
 from realtime.floor import addressed
 from realtime.listener import Listener
-from realtime.model.base import Connection, SessionUpdate
+from realtime.model.base import AudioCommit, Connection, SessionUpdate
 from realtime.pipeline import ChatRoom
 from realtime.pipeline import room as rooms
 from realtime.pipeline.names import settled_name
@@ -346,13 +346,40 @@ async def test_an_agent_that_comes_back_knows_what_was_heard_of_its_last_words()
 
 async def test_who_hangs_up_in_mid_sentence_as_the_only_human_is_told_of_no_trouble() -> None:
     told: list[s.ServerEvent] = []
-    room = ChatRoom([agent("Alice", Mind())], make_detector=lambda _: LoudnessDetector())
+    alice = Mind()
+    room = ChatRoom([agent("Alice", alice)], make_detector=lambda _: LoudnessDetector())
     await room.start(told.append)
     pcm = utterance("I was about to say")
     await room.handle_input(c.ClientAudioAppendEvent(audio=pcm, format=AudioFormat.pcm16(HZ)))
     await room.stop()
     assert any(isinstance(one, s.AgentInputStartedEvent) for one in told)
     assert not any(isinstance(one, s.AgentErrorEvent) for one in told)
+    assert alice.of(AudioCommit) == [], "nobody would be there to read it"
+
+
+async def test_who_leaves_a_closed_room_in_mid_sentence_is_told_of_no_trouble() -> None:
+    async with two() as home:
+        anna = await home.come("Anna")
+        anna.begin("I was about to say")
+        await home.room.close("empty")
+        await anna.go()
+        assert anna.errors() == []
+
+
+async def test_an_agent_that_comes_while_the_room_opens_waits_for_that() -> None:
+    alice, dora = Slow(), Mind()
+    async with house(agent("Alice", alice)) as home:
+        alice.refusals = 1
+        coming = asyncio.create_task(home.come("Anna"))
+        await asyncio.sleep(1)
+        adding = asyncio.create_task(home.room.add(agent("Dora", dora)))
+        with pytest.raises(ProviderError):
+            await coming
+        await adding
+        assert dora.open == 0, "the room is not open"
+        await home.come("Anna")
+        assert [one.name for one in home.room.participants] == ["Alice", "Dora", "Anna"]
+        assert (alice.open, dora.open) == (1, 1)
 
 
 async def test_a_room_that_closes_while_agents_are_connected_leaves_none_of_them_open() -> None:

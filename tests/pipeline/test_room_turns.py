@@ -55,6 +55,36 @@ async def test_who_speaks_for_minutes_keeps_the_floor_and_every_word() -> None:
         assert max(len(one.pcm) for one in alice.of(AudioAppend)) <= MAX_TURN_BYTES + 640
 
 
+async def test_silence_after_the_longest_turn_is_no_turn() -> None:
+    async with two(floor=round_robin) as home:
+        anna = await home.come("Anna")
+        story = utterance("And so on, and so on. ") * 200
+        for at in range(0, len(story), 640):
+            if turns(home):
+                break
+            anna.hear(story[at : at + 640])
+        anna.end()
+        await home.quiet()
+        first, second = home.of(s.AgentInputStartedEvent)
+        assert [one.item_id for one in home.of(s.AgentInputDoneEvent)] == [first.item_id]
+        assert [one.item_id for one in home.of(s.AgentInputClearedEvent)] == [second.item_id]
+        assert home.speakers() == ["Alice"]
+
+
+async def test_nothing_from_before_the_end_of_a_mute_is_heard() -> None:
+    alice = Mind()
+    async with house(agent("Alice", alice), floor=addressed) as home:
+        anna = await home.come("Anna")
+        whisper = b"\x05\x00" * (HZ // 4)
+        home.room.mute(anna.id)
+        anna.hear(whisper)
+        home.room.mute(anna.id, muted=False)
+        anna.say("Now you may hear me.")
+        await home.quiet()
+        assert heard_ms(alice) > 0
+        assert whisper[:320] not in alice.heard
+
+
 async def test_who_may_be_heard_again_in_mid_speech_is_heard_from_there_on() -> None:
     alice = Mind("I am Alice.")
     async with house(agent("Alice", alice), floor=addressed) as home:
