@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
+from msgspec.structs import replace
+
+from realtime.agent import RealtimeAgent
+from realtime.event.base import Item
+from realtime.event.model import ModelSessionEndedEvent
+from realtime.model.base import (
+    AudioCommit,
+    Connection,
+    History,
+    ModelInput,
+    OnEvent,
+    Profile,
+    RealtimeModel,
+    Settings,
+)
+from realtime.runtime import Runtime
+from realtime.testing.cases.hearing import HearingModel, Vocabulary
 from realtime.testing.cases.stand_in import Say, StandIn
-from realtime.testing.client.steps import Silence, Speak, Step, Type
+from realtime.testing.client.sound import load
+from realtime.testing.client.steps import Send, Silence, Speak, Step, Type
 
 HUMANS = ("Anna", "Ben", "Carla", "David", "Emma")
 AGENTS = ("Alice", "Bob", "Cleo", "Dora")
@@ -16,6 +36,7 @@ EVERY_S = 20.0
 TYPED = 0.1
 """So many of the turns of humans are typed."""
 ANSWERS = 40
+NAMES_APART = 1_000
 GAIN_STEP_DB = 0.7
 LONGEST_MS = 4_000
 PAUSE_MS = 400
@@ -81,6 +102,91 @@ def talk(folder: Path, *, minutes: float, seed: int) -> dict[str, list[Step]]:
                 mine.append(book.say(chance))
         mine.append(Silence(20_000))
     return steps
+
+
+def pressed(steps: list[Step]) -> list[Step]:
+    """The same with a button: what is spoken is a turn once the button is let go."""
+    made: list[Step] = [Send({"type": "client_session_update", "config": {"turn_detection": "none"}})]
+    for step in steps:
+        made.append(step)
+        if isinstance(step, Speak):
+            made += [Silence(100), Send({"type": "client_audio_commit"})]
+    return made
+
+
+def chooses(seed: int) -> Callable[[str], Awaitable[str]]:
+    """A moderator by chance: one of the agents, or nobody."""
+    chance = Random(f"{seed} moderator")
+
+    async def ask(question: str) -> str:
+        await asyncio.sleep(chance.random() / 2)
+        return chance.choice((*AGENTS, "Nobody"))
+
+    return ask
+
+
+class Mortal(RealtimeModel):
+    """Another model, which dies instead of writing down the words of these turns (from 1 on, over all connections)."""
+
+    def __init__(self, model: RealtimeModel, dies_at: Container[int]) -> None:
+        self.voice = model.voice
+        self.deaths = 0
+        self.turns = 0
+        self._connections = 0
+        self._model = model
+        self._dies_at = dies_at
+
+    @property
+    def profile(self) -> Profile:
+        return self._model.profile
+
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        # A scripted model counts its names from the length of the history; a provider gives none twice.
+        before = [Item(id=f"before_{number}") for number in range(NAMES_APART * self._connections)]
+        self._connections += 1
+        link = await self._model.connect(
+            settings=settings, on_event=on_event, history=lambda: [*history(), *before], runtime=runtime
+        )
+        return _MortalLink(self, link, on_event)
+
+    def takes(self, message: ModelInput) -> bool:
+        """Whether it lives on after this."""
+        self.turns += isinstance(message, AudioCommit)
+        dies = isinstance(message, AudioCommit) and self.turns in self._dies_at
+        self.deaths += dies
+        return not dies
+
+
+class _MortalLink:
+    def __init__(self, model: Mortal, link: Connection, on_event: OnEvent) -> None:
+        self._model, self._link, self._on_event = model, link, on_event
+
+    @property
+    def profile(self) -> Profile:
+        return self._link.profile
+
+    def send(self, message: ModelInput) -> None:
+        if self._model.takes(message):
+            self._link.send(message)
+        else:
+            gone = ModelSessionEndedEvent(session_id="scripted", reason="provider_closed")
+            asyncio.get_running_loop().call_later(0.1, self._on_event, gone)
+
+    async def close(self) -> None:
+        await self._link.close()
+
+
+def hearing(stand_ins: Mapping[str, StandIn], users: Mapping[str, Sequence[Step]], folder: Path) -> list[RealtimeAgent]:
+    """Agents as `voice_room` makes them of stand-ins, to be changed before it gets them."""
+    vocabulary = Vocabulary()
+    for steps in users.values():
+        for number, step in enumerate(steps, 1):
+            if isinstance(step, Speak):
+                vocabulary.add(load(step, folder, seed=number), step.text or "")
+    return [
+        RealtimeAgent(name, "", HearingModel(name, replace(one, turns="none").model(folder), vocabulary))
+        for name, one in stand_ins.items()
+    ]
 
 
 def agents(seed: int) -> dict[str, StandIn]:

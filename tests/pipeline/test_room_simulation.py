@@ -3,18 +3,22 @@
 Each policy is run for REALTIME_ROOM_MINUTES (5) of talk; half an hour takes some twenty seconds of a quiet core.
 """
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
 from realtime.event import server as s
-from realtime.floor import POLICIES
+from realtime.floor import POLICIES, moderator
+from realtime.pipeline import ChatRoom
 from realtime.testing.cases.stand_in import HangUp, Say, StandIn
 from realtime.testing.check.floor import RoomRun
 from realtime.testing.client.steps import Drop, Leave, Network, Send, Silence, Speak, Type, WaitFor, WaitUntilHeard
-from tests.pipeline.simulation import AGENTS, HUMANS, agents, talk
+from tests.pipeline.simulation import AGENTS, HUMANS, Mortal, agents, chooses, hearing, pressed, talk
 
 VoiceRoom = Callable[..., Awaitable[RoomRun]]
 
@@ -145,3 +149,138 @@ async def test_a_model_that_dies_takes_nobody_with_it(voice_room: VoiceRoom, fix
         ("Bob", "Hello to you."),
         ("Alice", "Here I am again."),
     ]
+
+
+# -- what people do besides talking ------------------------------------------------------------------------------------
+
+
+async def simulated(voice_room: VoiceRoom, folder: Path, seed: int, **options: Any) -> RoomRun:
+    """Five humans and four agents for a while."""
+    users = options.pop("users", None) or talk(folder, minutes=MINUTES, seed=seed)
+    options = {"agents": agents(seed), "floor": POLICIES["addressed"], "max_agent_turns": LIMIT} | options
+    return await voice_room(users, folder=folder, seed=seed, **options)
+
+
+async def test_a_moderator_by_chance_disturbs_nobody(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
+    run = await simulated(voice_room, fixtures_dir / "audio", 7, floor=moderator(chooses(7)))
+    check(run)
+    assert {one.who for one in run.responses} == {*AGENTS}
+    assert run.human_interruptions >= MINUTES
+
+
+async def test_whoever_talks_by_button_is_understood_like_the_others(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
+    folder = fixtures_dir / "audio"
+    users = talk(folder, minutes=MINUTES, seed=11)
+    users |= {name: pressed(users[name]) for name in ("Ben", "Emma")}
+    run = await simulated(voice_room, folder, 11, users=users)
+    check(run)
+    assert {turn.who for turn in run.reading.turns if not turn.typed} == {*HUMANS}
+
+
+def whoever_is(room: ChatRoom, name: str) -> str:
+    """Their id."""
+    return next(one.id for one in room.participants if one.name == name)
+
+
+async def test_who_is_muted_is_not_there_until_the_mute_ends(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
+    """Ben is muted from 12 to 20 s and says something meanwhile, and Bob from 30 s on."""
+    hello = Speak("hello_robert.wav", text="Good morning.")
+    time = Speak("what_time.wav", text="Bob, what time is it?")
+    unheard = Speak("set_timer.wav")
+
+    async def mute(room: ChatRoom) -> None:
+        for at_s, name, muted in ((12, "Ben", True), (20, "Ben", False), (30, "Bob", True)):
+            await asyncio.sleep(at_s - asyncio.get_running_loop().time() + began_s)
+            room.mute(whoever_is(room, name), muted)
+        await asyncio.sleep(3_600)
+
+    began_s = asyncio.get_running_loop().time()
+    run = await voice_room(
+        {
+            "Anna": [Silence(40_000)],
+            "Ben": [
+                hello,
+                Silence(12_000),
+                unheard,
+                Silence(7_000),
+                time,
+                Silence(10_000),
+                Type("Bob, are you there?"),
+            ],
+        },
+        agents={"Alice": StandIn(otherwise=Say("Yes.")), "Bob": StandIn(otherwise=Say("It is seven."))},
+        folder=fixtures_dir / "audio",
+        meanwhile=mute,
+    )
+    check(run)
+    assert [(item.name, item.text) for item in run.record.items] == [
+        ("Ben", "Good morning."),
+        ("Alice", "Yes."),
+        ("Ben", "Bob, what time is it?"),
+        ("Bob", "It is seven."),
+        ("Ben", "Bob, are you there?"),
+        ("Alice", "Yes."),
+    ]
+
+
+async def test_names_that_change_stand_with_what_was_said_under_them(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
+    """All the time somebody is renamed, humans and agents; who is called by an old name is called in vain."""
+    chance = Random(13)
+
+    async def rename(room: ChatRoom) -> None:
+        for number in range(10_000):
+            await asyncio.sleep(7)
+            if room.participants:
+                room.rename(chance.choice(room.participants).id, f"Somebody {number}")
+
+    run = await simulated(voice_room, fixtures_dir / "audio", 13, meanwhile=rename)
+    check(run)
+    renamed = [one for one in run.record.entries if isinstance(one, s.ServerRoomLeftEvent) and one.reason == "renamed"]
+    assert len(renamed) > MINUTES * 8
+    assert len({item.name for item in run.record.items}) > len({*AGENTS, *HUMANS})
+
+
+async def test_who_comes_late_may_interrupt_like_anybody_and_nobody_loses_what_they_heard(
+    voice_room: VoiceRoom, fixtures_dir: Path
+) -> None:
+    """Carla comes in the middle of an answer, and speaks into it after she has heard some of it."""
+    answer = "This is a long answer, which goes on and on for everybody who came in time, and for who came late."
+    run = await voice_room(
+        {
+            "Anna": [Type("Alice, tell us all."), Silence(20_000)],
+            "Ben": [Silence(20_000)],
+            "Carla": [Silence(1_500), Speak("hello_anna.wav", text="Hello there."), Silence(8_000)],
+        },
+        agents={"Alice": StandIn(answers=(Say(answer),), otherwise=Say("Yes.")), "Bob": StandIn(otherwise=Say("No."))},
+        folder=fixtures_dir / "audio",
+        joins_after_ms={"Carla": 3_000},
+    )
+    check(run)
+    run.transcript_equals_heard()
+    cut = next(item for item in run.record.items if item.name == "Alice")
+    assert len("This is a long answer") < len(cut.text) < len(answer), "as Anna and Ben heard it"
+
+
+async def test_people_come_and_go_all_the_time(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
+    folder = fixtures_dir / "audio"
+    users = talk(folder, minutes=MINUTES, seed=17)
+    late_ms = {name: number * 20_000 for number, name in enumerate(HUMANS)}
+    users["Anna"] = [*users["Anna"][: len(users["Anna"]) // 2], Silence(1_000), Leave()]
+    run = await simulated(voice_room, folder, 17, users=users, joins_after_ms=late_ms)
+    check(run)
+    run.transcript_equals_heard()
+
+
+async def test_words_are_not_lost_with_the_agent_that_writes_them_down(
+    voice_room: VoiceRoom, fixtures_dir: Path
+) -> None:
+    """Its model dies at every fifth turn that it is given."""
+    folder = fixtures_dir / "audio"
+    users = talk(folder, minutes=MINUTES, seed=19)
+    made = hearing(agents(19), users, folder)
+    models = [Mortal(one.model, range(3, 10_000, 5)) for one in made]
+    for one, model in zip(made, models, strict=True):
+        one.model = model
+    run = await simulated(voice_room, folder, 19, users=users, agents=made)
+    check(run)
+    assert sum(model.deaths for model in models) >= MINUTES
