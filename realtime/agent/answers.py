@@ -126,7 +126,7 @@ class Answers:
         return (
             self._active is not None
             or self._owed
-            or self._requests.is_awaited(self._runtime.now())
+            or self._requests.is_wanted
             or any(one.unanswered and not one.dropped for one in self._responses.values())
         )
 
@@ -157,6 +157,10 @@ class Answers:
     def heard_ms(self) -> int:
         """How much of the reply to the last turn was heard."""
         return sum(self._ears.heard_ms(item_id) for item_id in self._reply_items)
+
+    def ask_anew(self) -> None:
+        """A response is asked for: one that the model seems to have lost the request for is not waited for."""
+        self._requests.renounce_unanswered(self._runtime.now())
 
     def turn_ended(self, now: float) -> None:
         """The user's turn is over: the time to the first sound of the answer counts from here."""

@@ -252,6 +252,7 @@ class Conductor:
             self._ask(base.ResponseCreate(event.response))
             return
         if not self._answers.go_on(event.response):
+            self._answers.ask_anew()
             self._signal(Signal.REQUEST, overrides=event.response)
 
     def _look(self, event: c.ClientImageAppendEvent) -> None:

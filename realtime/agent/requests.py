@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-UNANSWERED_S = 10.0
-"""A model that has not begun to answer by then is taken to have lost the request, although it may be slow: what it
-begins once it was asked again is the answer to that."""
+UNANSWERED_S = 15.0
+"""A model that has not begun to answer by then is taken to have lost the request, once it was asked again: what it
+begins then is the answer to that. Rooms wait a little longer for an agent, so that the next answer is not lost too."""
 
 
 @dataclass(slots=True)
@@ -35,10 +35,6 @@ class Requests:
         """The model was asked for a response."""
         self._waiting.append(_Request(now))
 
-    def is_awaited(self, now: float) -> bool:
-        """Whether a response that is wanted may still begin."""
-        return self.is_wanted and not self._waiting[-1].is_unanswered(now)
-
     @property
     def is_wanted(self) -> bool:
         """Whether a response is wanted, also one that will hardly come any more."""
@@ -48,6 +44,11 @@ class Requests:
         """None of them is wanted any more."""
         for request in self._waiting:
             request.wanted = False
+
+    def renounce_unanswered(self, now: float) -> None:
+        """Those that the model seems to have lost are not wanted any more."""
+        for request in self._waiting:
+            request.wanted = request.wanted and not request.is_unanswered(now)
 
     def clear(self) -> None:
         """None of them will be answered."""

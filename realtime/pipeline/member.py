@@ -381,13 +381,13 @@ class Member:
     def _done(self, event: s.AgentResponseDoneEvent) -> None:
         if event.response_id not in self._open:
             return  # It went with its model, and was ended here.
-        self._open.discard(event.response_id)
-        if event.response_id in self._untold:
-            self._untold.discard(event.response_id)
+        is_untold, is_dropped = event.response_id in self._untold, event.response_id in self._dropped
+        for responses in (self._open, self._untold, self._dropped):
+            responses.discard(event.response_id)
+        if is_untold:
             return
         self._hub.tell(self._named(event))
-        if event.response_id in self._dropped:
-            self._dropped.discard(event.response_id)
+        if is_dropped:
             return
         if self._calls_tools and event.status == "completed":
             self._calls_tools = False

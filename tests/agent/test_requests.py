@@ -22,7 +22,7 @@ def test_responses_answer_requests_in_their_order() -> None:
     assert requests.begin_unwanted(0.4), "the first is for what was given up"
     assert not requests.begin_unwanted(0.5)
     requests.begin_wanted()
-    assert not requests.is_awaited(0.5)
+    assert not requests.is_wanted
 
 
 def test_a_request_that_is_never_answered_is_passed_over_once_the_model_was_asked_again() -> None:
@@ -42,13 +42,19 @@ def test_a_late_response_that_nobody_wants_any_more_stays_unwanted() -> None:
     assert requests.begin_unwanted(3 * UNANSWERED_S)
 
 
-def test_a_response_is_not_awaited_for_ever_but_counts_when_it_comes() -> None:
+def test_a_late_response_counts_where_nothing_else_was_asked() -> None:
     requests = Requests()
     requests.ask(0.0)
-    assert requests.is_awaited(UNANSWERED_S - 0.1)
-    assert not requests.is_awaited(UNANSWERED_S)
-    assert requests.is_wanted
     assert not requests.begin_unwanted(2 * UNANSWERED_S)
+
+
+def test_only_what_seems_lost_is_renounced_when_it_is_asked_for_anew() -> None:
+    requests = Requests()
+    requests.ask(0.0)
+    requests.renounce_unanswered(UNANSWERED_S - 0.1)
+    assert requests.is_wanted
+    requests.renounce_unanswered(UNANSWERED_S)
+    assert not requests.is_wanted
 
 
 def words(made: Call) -> list[str]:
@@ -83,3 +89,14 @@ async def test_an_answer_can_be_asked_for_again_when_the_model_has_lost_the_requ
         made.link.reply(500, "Here I am.")
         await asyncio.sleep(1)
         assert words(made) == ["Here I am."]
+
+
+@pytest.mark.virtual_time
+async def test_a_slow_answer_that_was_stopped_stays_unsaid() -> None:
+    async with call(config=BUTTON) as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello?"))
+        await asyncio.sleep(UNANSWERED_S + 1)
+        made.receive(c.ClientResponseCancelEvent())
+        made.link.reply(500, "At last.")
+        await asyncio.sleep(1)
+        assert words(made) == []
