@@ -22,7 +22,6 @@ from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.floor import MAX_AGENT_TURNS, FloorState, Participant, Policy, Said, broadcast
 from realtime.pipeline.member import Listens, Member, Utterance
-from realtime.pipeline.names import MAX_NAME_CHARS as MAX_NAME_CHARS
 from realtime.pipeline.names import name_key, settled_name
 from realtime.pipeline.seat import KEPT_ITEMS, Seat
 from realtime.pipeline.talk import Talk
