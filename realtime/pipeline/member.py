@@ -21,6 +21,7 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.floor import Said
+from realtime.message import ToolResultBlock
 from realtime.message.formatter import spoken_by
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
@@ -132,8 +133,8 @@ class Member:
         """Where the items of this turn are: its model may have come back since with another conversation."""
         self._sound: dict[str, bytearray] = {}
         """What it says in this turn, by item, where somebody listens to its voice."""
-        self._calls: set[str] = set()
-        """Its tool calls without a result, by its own ids."""
+        self._calls: dict[str, str] = {}
+        """Its tool calls without a result: the names of the tools, by its own ids."""
         self._missed: list[Utterance] | None = None
         """What is said while its model is being connected; null at all other times."""
         self._goes_on_by_itself = True
@@ -146,7 +147,7 @@ class Member:
     async def join(self, config: SessionConfig) -> None:
         """Connect its model. Raises what `RealtimeAgent.join` raises."""
         self._leaving = True  # An end before it has joined is told by what is raised.
-        for of_the_last_model in (self._open, self._dropped, self._untold, self._calls):
+        for of_the_last_model in (self._open, self._dropped, self._untold):
             of_the_last_model.clear()
         self._goes_on_by_itself = config.tool_auto_response is not False
         self.agent.agent_id = self.id
@@ -168,8 +169,7 @@ class Member:
     async def leave(self, reason: str) -> None:
         """Disconnect its model. Idempotent."""
         self._leaving = self.is_away = True
-        self._calls.clear()
-        self._fail_commits()
+        self._give_up()
         await self.agent.leave(reason)
 
     def recall(self, said: Sequence[Said]) -> None:
@@ -337,8 +337,7 @@ class Member:
                 if not self._leaving:
                     self.agent.end_responses()
                     self.is_away = True
-                    self._calls.clear()
-                    self._fail_commits()
+                    self._give_up()
                     self._hub.lost(self, reason)
             case s.AgentInputCommittedEvent(item_id=item_id):
                 if self._guesses:
@@ -412,9 +411,9 @@ class Member:
                 self._sound.setdefault(event.item_id, bytearray()).extend(event.delta)
         elif isinstance(event, s.AgentResponseToolUseDoneEvent):
             self._calls_tools = True
-            self._calls.add(event.tool_use.id)
+            self._calls[event.tool_use.id] = event.tool_use.name
         elif isinstance(event, s.AgentResponseToolResultEvent):
-            self._calls.discard(event.tool_result.id)
+            self._calls.pop(event.tool_result.id, None)
         elif isinstance(event, s.AgentItemAddedEvent) and event.item.type == "message":
             self._spoken.append(event.item.id)
         self._hub.tell(self._named(event))
@@ -435,8 +434,21 @@ class Member:
         if utterance is not None:
             self._hub.transcribed(utterance, text, by=self)
 
-    def _fail_commits(self) -> None:
-        """What only it has heard nobody will write down."""
+    def _give_up(self) -> None:
+        """It is gone: its tools will not return, and what it has heard it will not write down."""
+        calls, self._calls = self._calls, {}
+        for call_id, name in calls.items():
+            result = ToolResultBlock(
+                id=self._prefix + call_id, name=name, output=f"{self.name} is not there any more", state="interrupted"
+            )
+            self._hub.tell(
+                s.AgentResponseToolResultEvent(
+                    tool_result=result,
+                    item_id=self._prefix + self._runtime.new_id("item"),
+                    agent_id=self.id,
+                    agent_name=self.name,
+                )
+            )
         waiting = [*self._waiting.values()]
         self._waiting.clear()
         self._guessed.clear()

@@ -35,6 +35,7 @@ from realtime.model.base import (
 from realtime.model.script import CallTools, Step, Transcribe, Wait
 from realtime.pipeline.member import FORGOTTEN_AT_ONCE, KEPT_ITEMS, KEPT_WAITING, NOT_THERE_TO_FORGET, Member, Utterance
 from realtime.runtime import Runtime
+from realtime.tool import Toolkit
 from tests.agent.fakes import PROFILE, FakeModel
 from tests.pipeline.rooms import HZ, Mind, agent, house, spoken, utterance
 
@@ -42,6 +43,11 @@ pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
 CLOCK = ToolDeclaration(name="clock", description="What time it is.", parameters={"type": "object"})
 STORY = "Once upon a time there was a king who had three sons and one crown."
+
+
+def pay() -> str:
+    """Pay the bill."""
+    return "paid"
 
 
 def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
@@ -323,6 +329,24 @@ async def test_a_tool_is_answered_to_the_agent_that_called_it_though_another_id_
     assert not first.told
     for member in (short, long):
         await member.leave("over")
+
+
+async def test_a_call_of_a_tool_ends_with_the_model_that_waits_for_it() -> None:
+    alice = Mind([CallTools((("pay", {}),))], "It is paid.")
+    toolkit = Toolkit(confirm=[pay])
+    async with house(agent("Alice", alice, toolkit=toolkit), agent("Bob", Mind("I am Bob.")), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, pay.")
+        await asyncio.sleep(1)
+        (asked,) = anna.of(s.AgentResponseToolUseDoneEvent)
+        assert asked.tool_use.state == "asking"
+        alice.die(refusals=99)
+        (ended,) = anna.of(s.AgentResponseToolResultEvent)
+        assert (ended.tool_result.id, ended.tool_result.name) == (asked.tool_use.id, "pay")
+        assert ended.tool_result.state == "interrupted"
+        anna.call.receive(ClientToolResultEvent(id=asked.tool_use.id, name="pay", output="", confirmed=True))
+        await asyncio.sleep(1)
+        assert anna.errors() == ["unknown_tool_call"]
 
 
 async def test_an_agent_that_waits_for_a_client_s_word_after_its_tools_goes_on_when_it_comes() -> None:
