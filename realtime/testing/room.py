@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -266,10 +267,14 @@ class _Stage:
             name, ms = names.get(one.page.name, one.page.name), late_ms[one.page.name]
             for part in one.user.spoken:
                 spoken.append(replace(part, who=name, from_ms=part.from_ms + ms, to_ms=part.to_ms + ms))
+            mine = [replace(mark, who=name, ts_ms=mark.ts_ms + ms) for mark in one.user.marks]
+            marks += mine
+            # Whoever has left the room hears no more of it, whatever their device has left to play.
+            left_ms = min((mark.ts_ms for mark in mine if mark.what == "left"), default=inf)
             for heard in one.page.played():
-                played.append(replace(heard, who=name, from_ms=heard.from_ms + ms))
-            for mark in one.user.marks:
-                marks.append(replace(mark, who=name, ts_ms=mark.ts_ms + ms))
+                from_ms = heard.from_ms + ms
+                if from_ms < left_ms:
+                    played.append(replace(heard, who=name, from_ms=from_ms, ms=min(heard.ms, left_ms - from_ms)))
         return CallRecord(
             name=self.case.name,
             entries=tuple(_at_room_times(entry, hears_from_ms) for entry in self._log.entries),

@@ -21,7 +21,7 @@ from realtime.testing.cases.hearing import LoudnessDetector, Vocabulary, voice
 from realtime.testing.cases.stand_in import Say, StandIn
 from realtime.testing.check.floor import Heard, RoomRun
 from realtime.testing.check.run import CheckFailed
-from realtime.testing.client.steps import BargeIn, Silence, Speak, Type, WaitUntilHeard
+from realtime.testing.client.steps import BargeIn, Leave, Silence, Speak, Type, WaitUntilHeard
 from realtime.testing.errors import CaseError
 from realtime.testing.room import voice_room as run_room
 
@@ -168,6 +168,17 @@ async def test_words_that_are_missing_doubled_or_anothers_are_found(voice_room: 
     for wrong in (items[1:], (items[0], *items), (mine, *items[1:])):
         with pytest.raises(CheckFailed, match=re.escape('said "')):
             changed(run, items=wrong).every_word_once()
+
+
+async def test_whoever_has_left_hears_no_more(voice_room: VoiceRoom) -> None:
+    """Their device may have some of the answer left to play; no check holds that against the room."""
+    run = await voice_room(
+        {"Anna": [Type("Alice?"), Silence(1_500), Leave()], "Ben": [Silence(1_550), Type("Bob?"), Silence(5_000)]},
+        agents=AGENTS,
+    )
+    left_ms = next(mark.ts_ms for mark in run.record.marks if mark.what == "left")
+    assert max(one.from_ms + one.ms for one in run.record.played if one.who == "Anna") == pytest.approx(left_ms)
+    run.nothing_after_flush().no_two_agents_at_once().every_word_once()
 
 
 async def test_words_of_an_agent_that_are_missing_twice_there_others_or_somebody_elses_are_found(

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,11 +234,8 @@ class RoomRun(Run):
 
     @cached_property
     def _sounds_at_ears(self) -> list[tuple[Played, str]]:
-        """What was heard, and whose it is. Whoever left the room hears nothing of it any more."""
         whose = {one.item_id: one.who for one in self.reading.speeches}
-        left_ms = {mark.who: mark.ts_ms for mark in self.record.marks if mark.what == "left"}
-        heard = [replace(one, ms=min(one.ms, left_ms.get(one.who, inf) - one.from_ms)) for one in self.record.played]
-        return [(one, whose.get(one.item_id, "")) for one in heard if one.ms > SAMPLE_MS]
+        return [(one, whose.get(one.item_id, "")) for one in self.record.played if one.ms > SAMPLE_MS]
 
 
 def _listed(names: Sequence[str]) -> str:
