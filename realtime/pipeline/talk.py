@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 
+from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.audio.voice import Voice
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import ContentPart, Item
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, ContentPart, Item
 from realtime.floor import FloorState, Participant, Policy, Said, with_turn
 from realtime.pipeline.member import Member, Utterance
 from realtime.pipeline.seat import EMPTY_COMMIT_MS, Seat
@@ -34,7 +35,8 @@ TRANSCRIPT_S = 10.0
 LATE_WORDS_S = 60.0
 """How long after the end of a turn its words still count."""
 STALLED_S = 2.0
-"""How much longer than it takes to play a turn the others wait for a human who does not say that it was played."""
+"""How long the others wait for a human of whom nothing comes in the middle of a turn; and how much longer than it takes
+to play a turn of an agent they wait for one who does not say that it was played."""
 SETTLE_S = 0.02
 """How much later the ear is asked again whether all is heard."""
 FLOAT_ERROR_S = 0.001
@@ -78,8 +80,10 @@ class Talk:
         self._audience: tuple[Seat, ...] = ()
         """The humans who were there when the agent that speaks began."""
         self._floor: str | None = None
-        self._wait_until: float | None = None
-        """When the turn of the agent that speaks is taken for heard, whatever its listeners say."""
+        self._is_ending = False
+        """Whether the agent that speaks has said all, and is only heard to its end."""
+        self._played_at_s = 0.0
+        """When who began to play it at once has heard what the agent that speaks has said."""
         self._mistakes: list[s.AgentErrorEvent] | None = None
         """What is wrong with the answer that a client gives to a tool call; null where none does."""
         self._is_quiet = False
@@ -242,6 +246,9 @@ class Talk:
         self.log.append(event)
         if self._speaker is not None and getattr(event, "agent_id", None) == self._speaker.id:
             self._active_at_s = self._now()
+            if type(event) is s.AgentResponseAudioDeltaEvent:
+                sound_s = len(event.delta) / SAMPLE_BYTES / (event.format.rate or DEFAULT_OUTPUT_RATE_HZ)
+                self._played_at_s = max(self._played_at_s, self._active_at_s) + sound_s
         self._reader.read(event)
         while len(self.conversation) > MAX_ITEMS:
             self.conversation.delete(self.conversation.items()[0].id)
@@ -263,13 +270,17 @@ class Talk:
         """See `Hub`: the next may speak when this one was heard to the end."""
         if self._speaker is not member:
             return
-        left_s, now = self.unheard_ms() / 1000, self._now()
-        self._wait_until = self._wait_until or now + left_s + STALLED_S
-        if left_s > 0 and now < self._wait_until - FLOAT_ERROR_S:
-            again_s = min(left_s + SETTLE_S, self._wait_until - now)
-            self._after("heard", again_s, lambda: self.turn_over(member))
+        left_s = self._still_played_s()
+        if left_s > 0:
+            self._is_ending = True
+            self._after("heard", left_s, lambda: self.turn_over(member))
         else:
             self._end_turn(member)
+
+    def _still_played_s(self) -> float:
+        """How long to wait until asking again whether all is heard; 0 where it is, but by those who do not say so."""
+        unheard_s, patience_s = self.unheard_ms() / 1000, self._played_at_s + STALLED_S - self._now()
+        return min(unheard_s + SETTLE_S, patience_s) if unheard_s > 0 and patience_s > FLOAT_ERROR_S else 0.0
 
     def lost(self, member: Member, reason: str) -> None:
         """See `Hub`: the others go on."""
@@ -456,25 +467,23 @@ class Talk:
         if member is None:
             self._set_floor(None, "nobody")
             return
-        self._speaker, self._ear, self._wait_until = member, None, None
+        self._speaker, self._ear, self._is_ending = member, None, False
         self._audience = tuple(self.seats)
         self._set_floor(member.id, "policy")
-        self._active_at_s = self._now()
+        self._active_at_s = self._played_at_s = self._now()
         self._watch_speaker(member, ANSWER_S)
         member.speak()
 
-    def _watch_speaker(self, member: Member, delay_s: float, *, lets_play: bool = True) -> None:
+    def _watch_speaker(self, member: Member, delay_s: float) -> None:
         """Whoever has the floor and does nothing loses it, once all that was said is heard."""
 
         def look() -> None:
-            if self._speaker is not member or self._wait_until is not None:
-                return  # Its turn is over, and is heard to its end.
+            if self._speaker is not member or self._is_ending:
+                return
             left_s = ANSWER_S if member.is_at_work else self._active_at_s + ANSWER_S - self._now()
-            unheard_s = self.unheard_ms() / 1000
+            left_s = max(left_s, self._still_played_s())
             if left_s > FLOAT_ERROR_S:
                 self._watch_speaker(member, left_s)
-            elif lets_play and unheard_s > 0:
-                self._watch_speaker(member, unheard_s + STALLED_S, lets_play=False)
             else:
                 self._complain(f"{member.name} does not answer", "no_answer")
                 member.interrupt()

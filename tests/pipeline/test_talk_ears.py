@@ -1,6 +1,7 @@
 """Whose ear counts where an agent is cut: nobody takes away what another has heard."""
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from realtime.audio.playback import AcknowledgedPlayback
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.floor import addressed
+from realtime.floor import addressed, broadcast
 from realtime.listener import EventDialect, Listener, QueueSink
 from tests.pipeline.rooms import House, Human, Mind, agent, house, seconds
 
@@ -102,3 +103,17 @@ async def test_the_ear_of_whoever_interrupts_counts_where_it_is_a_little_behind(
         ben.write("Stop.")
         assert cut_of(home)[1] == 1.0
         await home.quiet()
+
+
+async def test_a_client_that_never_says_what_it_played_holds_up_no_turn_longer_than_the_one_before() -> None:
+    async with two(Mind("This is what I think."), Mind("And this is what I do."), floor=broadcast) as home:
+        anna = await home.come("Anna")
+        await come_with_acks(home, "Ben")
+        for number in range(5):
+            anna.write(f"Question {number}.")
+            await home.quiet()
+        floors = home.of(s.ServerRoomFloorEvent)
+        took_ms = [then.ts_ms - now.ts_ms for now, then in pairwise(floors) if now.participant_id in ("alice", "bob")]
+        assert len(took_ms) == 20
+        assert max(took_ms) < 3_700
+        assert home.of(s.ServerAudioFlushEvent) == []
