@@ -178,7 +178,7 @@ async def test_whoever_has_left_hears_no_more(voice_room: VoiceRoom) -> None:
     )
     left_ms = next(mark.ts_ms for mark in run.record.marks if mark.what == "left")
     assert max(one.from_ms + one.ms for one in run.record.played if one.who == "Anna") == pytest.approx(left_ms)
-    run.nothing_after_flush().no_two_agents_at_once().every_word_once()
+    run.no_two_agents_at_once().every_word_once().nothing_after_flush()
 
 
 async def test_words_of_an_agent_that_are_missing_twice_there_others_or_somebody_elses_are_found(
