@@ -20,6 +20,10 @@ from typing import Literal
 from realtime.message.formatter import spoken_by
 
 Kind = Literal["human", "agent"]
+JOINERS = frozenset("\u200c\u200d" + "".join(map(chr, range(0xFE00, 0xFE10))))
+"""Seen only in what they do to their neighbours: zero-width (non-)joiners, as Persian writes them, and the selectors of
+emoji. Part of a name, but nothing that tells two apart."""
+_WITHOUT_JOINERS = dict.fromkeys(map(ord, JOINERS))
 MAX_AGENT_TURNS = 4
 """So many agents may speak one after another before a human has to."""
 
@@ -69,8 +73,8 @@ class FloorState:
         """The agent of this id or name that can speak."""
         if speaker is None:
             return None
-        wanted = _folded(speaker)
-        return next((one for one in self.agents if one.id == speaker or _folded(one.name) == wanted), None)
+        wanted = folded(speaker)
+        return next((one for one in self.agents if one.id == speaker or folded(one.name) == wanted), None)
 
 
 Choice = str | Participant | None
@@ -144,11 +148,11 @@ def named_in(
     begin at one place the longer one is meant: `Anna Lee` is not taken for `Anna`. Give in `besides` who else is in the
     room, so that a call for `Anna 2`, who is none of `participants`, is none for `Anna`.
     """
-    folded = _folded(text)
+    said = folded(text)
     found = sorted(
         (start, -length, place)
         for place, one in enumerate((*participants, *besides))
-        for start, length in _places(folded, _folded(one.name))
+        for start, length in _places(said, folded(one.name))
     )
     taken = 0
     for start, length, place in found:
@@ -205,9 +209,9 @@ _WITHOUT_SPACES = (
 """Letters of scripts in which a word ends without a sign of it."""
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
     """The text as it is compared: one form of all those that a reader takes for the same."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.translate(_WITHOUT_JOINERS)).casefold())
 
 
 def _places(text: str, name: str) -> Iterator[tuple[int, int]]:

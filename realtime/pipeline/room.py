@@ -20,9 +20,9 @@ from realtime.errors import ClientError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
-from realtime.floor import MAX_AGENT_TURNS, FloorState, Participant, Policy, Said, broadcast
+from realtime.floor import MAX_AGENT_TURNS, FloorState, Participant, Policy, Said, broadcast, folded
 from realtime.pipeline.member import Listens, Member, Utterance
-from realtime.pipeline.names import name_key, settled_name
+from realtime.pipeline.names import settled_name
 from realtime.pipeline.seat import KEPT_ITEMS, Seat
 from realtime.pipeline.talk import Talk
 from realtime.runtime import Runtime
@@ -59,7 +59,7 @@ class ChatRoom(Talk):
         max_humans: int = MAX_HUMANS,
         name: str = "room",
     ) -> None:
-        names = [name_key(agent.name) for agent in agents]
+        names = [folded(agent.name) for agent in agents]
         if len(set(names)) < len(names):
             raise UsageError("two agents of a room have one name; nobody could address them", code="name_taken")
         super().__init__(name, floor, max_agent_turns)
@@ -428,11 +428,11 @@ class ChatRoom(Talk):
 
     def _free_name(self, name: str, *, of: Participant | None = None) -> str:
         """The name, with a number where somebody but `of` has it already, or is about to come in with it."""
-        taken = {name_key(one.name) for one in self._state.participants if one is not of}
+        taken = {folded(one.name) for one in self._state.participants if one is not of}
         coming = {id(one) for one in self._agents} - {id(one.agent) for one in self.members}
-        taken |= {name_key(one.name) for one in self._agents if id(one) in coming}
+        taken |= {folded(one.name) for one in self._agents if id(one) in coming}
         free, number = name, 1
-        while name_key(free) in taken:
+        while folded(free) in taken:
             number += 1
             free = f"{name} {number}"
         return free

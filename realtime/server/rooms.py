@@ -15,10 +15,10 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import ClientError
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
-from realtime.floor import POLICIES
+from realtime.floor import POLICIES, folded
 from realtime.model.base import RealtimeModel
 from realtime.pipeline import ChatRoom
-from realtime.pipeline.names import name_key, settled_name
+from realtime.pipeline.names import settled_name
 from realtime.pipeline.seat import Seat
 from realtime.runtime import Runtime
 
@@ -195,7 +195,7 @@ class Rooms:
         if len(agents) >= MAX_AGENTS:
             raise ClientError(f"a room has at most {MAX_AGENTS} agents", code="too_many_agents")
         agent = self._agent_of(request)
-        if name_key(agent.name) in {name_key(one["name"]) for one in agents}:
+        if folded(agent.name) in {folded(one["name"]) for one in agents}:
             raise ClientError(f"{agent.name!r} is taken", code="name_taken")
         await room.add(agent)
 
@@ -257,7 +257,7 @@ class Rooms:
             there = ", ".join(POLICIES)
             raise ClientError(f"there is no floor {floor!r}; there are: {there}", code="unknown_floor")
         agents = [self._agent_of(one) for one in requests]
-        names = [name_key(agent.name) for agent in agents]
+        names = [folded(agent.name) for agent in agents]
         if len(set(names)) < len(names):
             raise ClientError("two agents of a room have one name; nobody could address them", code="name_taken")
         return ChatRoom(agents, floor=policy, name=name)

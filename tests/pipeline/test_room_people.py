@@ -55,6 +55,9 @@ def told(mind: Mind) -> str:
         ("\u5c0f\u660e", "\u5c0f\u660e"),
         ("O'Neil, Jr.", "O'Neil, Jr."),
         ("\N{GRINNING FACE}", "\N{GRINNING FACE}"),
+        ("Ana \N{HEAVY BLACK HEART}\N{VARIATION SELECTOR-16}", "Ana \N{HEAVY BLACK HEART}\N{VARIATION SELECTOR-16}"),
+        # Ali Reza in Persian, whose parts do not join.
+        ("\u0639\u0644\u06cc\u200c\u0631\u0636\u0627", "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627"),
         ("x" * 64, "x" * 64),
     ],
 )
@@ -76,7 +79,7 @@ def test_a_name_is_what_everybody_sees(given: str, name: str) -> None:
         "\N{BRAILLE PATTERN BLANK}",
         "An\N{ZERO WIDTH SPACE}na",
         "\N{RIGHT-TO-LEFT OVERRIDE}annA",
-        "Anna\N{VARIATION SELECTOR-16}",
+        "\N{ZERO WIDTH JOINER}\N{VARIATION SELECTOR-16}",
         "\N{COMBINING ACUTE ACCENT}",
         "Anna\0",
         "[Anna]",
@@ -104,6 +107,8 @@ async def test_names_that_only_look_different_are_one() -> None:
         first = await home.come("Stra\N{LATIN SMALL LETTER SHARP S}e")
         second = await home.come("STRASSE")
         assert (first.name, second.name) == ("Stra\N{LATIN SMALL LETTER SHARP S}e", "STRASSE 2")
+        first, second = await home.come("Ana"), await home.come("A\N{ZERO WIDTH JOINER}na")
+        assert second.name == "A\N{ZERO WIDTH JOINER}na 2"
     with pytest.raises(UsageError):
         ChatRoom(
             [agent("Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}", Mind()), agent("ZOE\N{COMBINING DIAERESIS}", Mind())]
