@@ -325,6 +325,7 @@ class Conductor:
             self._answers.new_turn()
         if Action.COMMIT in actions:
             if self.turn.authority == "client" and (rest := self._input.flush()):
+                # What the change of rate holds back belongs to this turn, perhaps to another human's than the next.
                 self._say_audio(rest)
             # First the turn that is committed: a model in this process answers while it is told.
             stretch = self._unsettled.committed(self._user_turn if self.turn.authority == "server" else None)
