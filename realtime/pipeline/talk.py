@@ -331,9 +331,10 @@ class Talk:
         self._consider()
 
     def _give_words_up(self, utterance: Utterance) -> None:
-        self._words.forget(utterance)
         if utterance.id in self._pending:
             self._settle(utterance, "")
+        self._words.forget(utterance)
+        self._cancel(f"words {utterance.id}")
 
     def _settle(self, utterance: Utterance, text: str) -> None:
         """The words are known: everybody is told, and the talk goes on where it has waited for them."""

@@ -35,10 +35,6 @@ def late(after_ms: int) -> React:
     return on_commit(Wait(after_ms), Transcribe(QUESTION))
 
 
-def nobody(_: FloorState) -> str | None:
-    return None
-
-
 def dying(refusals: int = 99) -> Mind:
     """Its model is lost as soon as it has heard a turn."""
     mind = Mind("I am Alice.")
@@ -177,6 +173,25 @@ async def test_words_that_never_come_are_none_in_the_end() -> None:
         assert home.speakers() == []
         assert not home.room._pending
         assert not home.room._timers
+
+
+async def test_nobody_is_asked_to_speak_because_words_never_came() -> None:
+    asked = 0
+
+    def policy(_: FloorState) -> str | None:
+        nonlocal asked
+        asked += 1
+        return None
+
+    async with house(agent("Bob", Mind(react=on_commit())), floor=policy) as home:
+        anna = await home.come("Anna")
+        anna.write("Hello.")
+        anna.say(QUESTION)
+        await asyncio.sleep(TRANSCRIPT_S + 1)
+        before = asked
+        await asyncio.sleep(LATE_WORDS_S)
+        assert home.talk() == [("Anna", "Hello."), ("Anna", "")]
+        assert asked == before
 
 
 async def test_nothing_is_kept_for_an_agent_that_never_writes_down_what_others_do() -> None:
