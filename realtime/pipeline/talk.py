@@ -19,7 +19,7 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, ContentPart, Item
 from realtime.floor import FloorState, Participant, Policy, Said, with_turn
 from realtime.pipeline.member import Member, Utterance
-from realtime.pipeline.seat import EMPTY_COMMIT_MS, Seat
+from realtime.pipeline.seat import Seat
 from realtime.pipeline.words import Words, anybody_hears
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
@@ -383,7 +383,8 @@ class Talk:
             self._consider()
 
     def _spoken(self, utterance: Utterance, kind: str, *, goes_on: bool = True) -> None:
-        """A turn is over and its words are known: everybody hears it who has not. `goes_on`: the next may speak."""
+        """A turn is over and its words are known: everybody hears it who has not, and who cannot hear it now reads it.
+        `goes_on`: the next may speak."""
         is_agent = kind == "agent"
         if utterance.text or is_agent:
             self._failures.clear()
@@ -393,9 +394,7 @@ class Talk:
             for member in self.members:
                 if member.id == utterance.who or member.id in utterance.heard_by:
                     continue
-                if is_agent and member.listens == "audio" and utterance.duration_ms >= EMPTY_COMMIT_MS:
-                    member.listen(utterance, named=True)
-                else:
+                if not (is_agent and member.listens == "audio" and member.listen(utterance, named=True)):
                     member.read(utterance)
         if goes_on:
             self._consider()

@@ -1,13 +1,15 @@
 """What a talk tells whom, and how much of it is kept."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig, TurnDetection
-from realtime.floor import addressed
+from realtime.floor import addressed, broadcast
+from realtime.model.base import Connection
 from realtime.model.script import CallTools
 from realtime.pipeline import talk
 from realtime.tool import Toolkit
@@ -69,6 +71,28 @@ async def test_a_turn_that_is_none_after_all_is_told_by_its_name() -> None:
         (began,), (cleared,) = ben.of(s.AgentInputStartedEvent), ben.of(s.AgentInputClearedEvent)
         assert cleared.item_id == began.item_id
         assert cleared.agent_id == anna.id
+
+
+# -- agents that cannot hear it now -----------------------------------------------------------------------------------
+
+
+async def test_what_is_said_while_an_agent_s_model_is_being_connected_is_read_afterwards() -> None:
+    class Slow(Mind):
+        async def connect(self, **options: Any) -> Connection:
+            if self.settings:
+                await asyncio.sleep(5)
+            return await super().connect(**options)
+
+    bob = Slow("I am Bob.")
+    async with house(agent("Alice", Mind("This is what I think.")), agent("Bob", bob), floor=broadcast) as home:
+        anna = await home.come("Anna")
+        bob.die()
+        await asyncio.sleep(1.5)
+        anna.write("Hello.")
+        await asyncio.sleep(3)
+        assert bob.read == []
+        await asyncio.sleep(3)
+        assert bob.read[:2] == ["[Anna]: Hello.", "[Alice]: This is what I think."]
 
 
 # -- how much is kept --------------------------------------------------------------------------------------------------
