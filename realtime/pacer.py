@@ -19,7 +19,7 @@ MIXED_AHEAD_MS = 120
 """How far ahead of real time agents speak once a human was mixed in: the next is heard behind what was sent already."""
 STRETCH_ENDS_MS = 500
 """After so much silence a human has ended what the client is told as one response."""
-MEETS_MS = 12
+MEETS_MS = 8
 """The frames of a stream are due so long after the first sound came: what then comes later by less is still in time."""
 LATE_TICK_S = 0.1
 """Where the clock is late by less, the frames that are due are made up for: else the stream would fall behind."""

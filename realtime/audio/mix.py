@@ -26,7 +26,7 @@ MAX_VOICES = 64
 
 _MORE_MS = 20
 _CALM_MS = 2_000
-"""Talk of this length, all of which came earlier than needed by a frame and `_SPARE_MS`, shows a calm line."""
+"""Talk of this length, all of which came earlier than needed by frames and `_SPARE_MS`, needs those frames no more."""
 _SPARE_MS = 5
 _SHORT_MS = 3
 """A first chunk may lack this much of whole frames: a filter between two rates holds it back."""
@@ -93,8 +93,8 @@ class _Voice:
         """When it was out of sound."""
         self.last = 0
         """The sample that sounded last."""
-        self.nears = False
-        """Whether the next quiet frame is left out."""
+        self.nears = 0
+        """So many of the next quiet frames are left out."""
         self.judged_bytes = 0
         """What sounded since its line was judged last."""
         self.early_ms = math.inf
@@ -102,7 +102,7 @@ class _Voice:
 
     def judge_anew(self) -> None:
         """What its line was like tells nothing any more."""
-        self.nears = False
+        self.nears = 0
         self.judged_bytes = 0
         self.early_ms = math.inf
 
@@ -204,10 +204,10 @@ class Mixer:
             if not self._may_begin(voice, len(waiting) + len(silence), now):
                 return b""
             voice.sounds = voice.fades_in = True
-            voice.nears = False
+            voice.nears = 0
         elif voice.nears and len(waiting) >= 2 * size and _is_quiet(waiting[: 2 * size]):
             self._leave_out(voice, size)
-            voice.judge_anew()
+            voice.nears -= 1
         pcm = bytes(waiting[: size - len(silence)])
         del waiting[: len(pcm)]
         if voice.fades_in and pcm:
@@ -237,13 +237,13 @@ class Mixer:
     def _judge(self, voice: _Voice, n_bytes: int) -> None:
         """So much more of it has sounded: if it was held back for longer than needed, bring it nearer."""
         voice.judged_bytes += n_bytes
-        if voice.nears or voice.judged_bytes < self._bytes_of(_CALM_MS):
+        if voice.judged_bytes < self._bytes_of(_CALM_MS):
             return
-        is_calm = voice.early_ms >= FRAME_MS + _SPARE_MS
+        spare_ms, not_yet = voice.early_ms - _SPARE_MS, voice.nears
         voice.judge_anew()
-        if is_calm:
-            voice.nears = True
-            voice.target_ms = max(FRAME_MS, voice.target_ms - _MORE_MS)
+        if FRAME_MS <= spare_ms < math.inf:
+            voice.nears = int(spare_ms // FRAME_MS)
+            voice.target_ms = max(FRAME_MS, voice.target_ms - max(0, voice.nears - not_yet) * FRAME_MS)
 
     def _leave_out(self, voice: _Voice, n_bytes: int) -> None:
         """Cut a voice that sounds: what comes next fades out, under what comes then."""
