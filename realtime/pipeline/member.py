@@ -284,8 +284,8 @@ class Member:
     @property
     def said(self) -> str:
         """The words of its turn as they were heard."""
-        items = (self._talk.get(item_id) for item_id in self._spoken)
-        return " ".join(item.text for item in items if item is not None and item.text)
+        texts = (self._talk.spoken_text(item_id) for item_id in self._spoken if item_id in self._talk)
+        return " ".join(text for text in texts if text)
 
     def utterance(self, utterance_id: str) -> Utterance:
         """Its turn as the others hear it: cut where it was heard."""

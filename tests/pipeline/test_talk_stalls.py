@@ -92,7 +92,7 @@ async def test_a_model_that_stalls_in_the_middle_is_heard_to_where_it_came() -> 
         await asyncio.sleep(said_s - 1)
         assert home.room.floor == "alice"
         await home.quiet()
-        assert home.talk()[:2] == [("Anna", "Alice, tell me a story."), ("Alice", STORY)]
+        assert home.talk() == [("Anna", "Alice, tell me a story."), ("Alice", STORY)], "Bob need not answer instead"
         assert anna.errors() == ["no_answer"]
 
 
