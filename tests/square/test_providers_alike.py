@@ -169,7 +169,8 @@ ROWS: list[Row] = [
     (
         "client_audio_commit",
         {},
-        ("input_audio_buffer.commit", "response.create"),
+        # What the resampler to 24 kHz still held back belongs to the turn.
+        ("input_audio_buffer.append", "input_audio_buffer.commit", "response.create"),
         ("realtimeInput.activityEnd",),
         ("input_audio_buffer.commit", "response.create"),
     ),
