@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from realtime.audio.mix import FRAME_MS, Mixer
+from realtime.audio.mix import FRAME_MS, MEETS_MS, Mixer
 from realtime.audio.playback import PlayoutBuffer
 from realtime.event import server as s
 
@@ -19,8 +19,6 @@ MIXED_AHEAD_MS = 120
 """How far ahead of real time agents speak once a human was mixed in: the next is heard behind what was sent already."""
 STRETCH_ENDS_MS = 500
 """After so much silence a human has ended what the client is told as one response."""
-MEETS_MS = 8
-"""The frames of a stream are due so long after the first sound came: what then comes later by less is still in time."""
 LATE_TICK_S = 0.1
 """Where the clock is late by less, the frames that are due are made up for: else the stream would fall behind."""
 _SLACK_S = 1e-6
@@ -165,6 +163,11 @@ class Pacer:
         if due < now - LATE_TICK_S:
             due = now
         while mixer.active and due <= now + _SLACK_S:
+            if not self._buffer:
+                shift_ms = mixer.shift_ms()
+                if shift_ms:
+                    due += shift_ms / 1000
+                    continue
             pieces = self._buffer.take(mixer.frame_bytes)
             mixed = mixer.pull(due, [b"".join(pcm for _, pcm in pieces)])
             at = 0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from realtime.audio.mix import FADE_MS, FRAME_MS
+from realtime.audio.mix import FADE_MS, FRAME_MS, MEETS_MS
 from realtime.audio.playback import AcknowledgedPlayback, EstimatedPlayback
 from realtime.audio.unheard import Chunk
 from realtime.dialects import frames
@@ -20,7 +20,7 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig
 from realtime.listener import EventDialect, Listener
-from realtime.pacer import MEETS_MS, MIXED_AHEAD_MS, STRETCH_ENDS_MS
+from realtime.pacer import MIXED_AHEAD_MS, STRETCH_ENDS_MS
 from realtime.runtime import Runtime
 from realtime.testing.clock import VirtualLoop
 from tests.agent.fakes import GateSink, ListSink
@@ -346,6 +346,25 @@ async def test_so_is_one_that_begins_while_another_goes_on(after_ms: int) -> Non
     await other
     assert len(sink.late_ms(voice, began_s)) == 49
     assert max(sink.late_ms(voice, began_s)) < FRAME_MS
+
+
+@pytest.mark.parametrize("late_ms", [7, 11, 16])
+async def test_a_voice_whose_first_sound_came_late_is_met_again_after_its_next_pause(late_ms: int) -> None:
+    """The frames of the stream begin with its first sound: all that follows in time would wait for them."""
+    sink = Timed()
+    view = listener(sink, ahead_ms=350)
+    first, pause, voice = noise(1, 2_400), bytes(HZ // 5 * 2), noise(2, 1_000)
+    began_s, whole = now(), first + pause + voice
+    step = len(noise(0))
+    for place, at in enumerate(range(0, len(whole), step)):
+        said_s = began_s + place * CHUNK_S + (late_ms / 1000 if not place else 0.0)
+        await asyncio.sleep(said_s - now())
+        view.deliver_voice(said(whole[at : at + step]))
+    await asyncio.sleep(0.2)
+    waited_ms, now_ms = sink.late_ms(first, began_s), sink.late_ms(voice, began_s + (len(first) + len(pause)) / HZ / 2)
+    assert min(waited_ms) == pytest.approx(late_ms + MEETS_MS, abs=0.01)
+    assert len(now_ms) == 50
+    assert max(now_ms) <= MEETS_MS + 0.01
 
 
 async def test_a_client_whose_pieces_are_longer_waits_for_no_second() -> None:

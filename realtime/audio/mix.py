@@ -24,6 +24,8 @@ QUIET_PEAK = 328
 MAX_VOICES = 64
 """Voices that are remembered; more than a room holds."""
 
+MEETS_MS = 8
+"""The frames of a stream are due so long after sound came: what then comes later by less is still in time."""
 _MORE_MS = 20
 _CALM_MS = 2_000
 """Talk of this length, all of which came earlier than needed by frames and `_SPARE_MS`, needs those frames no more."""
@@ -131,6 +133,8 @@ class Mixer:
         """When the next frame is due."""
         self._down = np.arange(self._fade - 1, -1, -1) / self._fade
         self._voices: dict[str, _Voice] = {}
+        self._shift_ms = 0.0
+        """By so much later frames, the only voice that sounds comes so early that a frame of it can be left out."""
         self._tails: list[tuple[int, Samples]] = []
         """Ends that fade: where in the next frame they begin, and what is to be added."""
         self.dropped_bytes = 0
@@ -172,6 +176,27 @@ class Mixer:
         samples = np.frombuffer(pcm, _INT16)[: self._fade]
         if len(samples):
             self._tails.append((0, self._faded(np.pad(samples, (0, self._fade - len(samples)), mode="edge"))))
+
+    def shift_ms(self) -> float:
+        """How much later than planned the next frames had better be made, nearly always 0; asked before a frame of
+        voices alone.
+
+        A voice whose sound comes right after a frame was made waits for the next. Where it is the only one, the frames
+        are moved to where its sound comes, in a quiet moment, and what has waited is left out.
+        """
+        if not self._shift_ms:
+            return 0.0
+        heard = [voice for voice in self._voices.values() if voice.sounds or voice.waiting]
+        shift_ms = self._shift_ms
+        if len(heard) != 1 or not heard[0].sounds:
+            self._shift_ms = 0.0
+            return 0.0
+        if len(heard[0].waiting) < self.frame_bytes or not _is_quiet(heard[0].waiting[: self.frame_bytes]):
+            return 0.0
+        self._shift_ms = 0.0
+        self._next_at += shift_ms / 1000
+        heard[0].nears = 1
+        return shift_ms
 
     def pull(self, now: float, ready: Sequence[bytes] = ()) -> Mixed:
         """The next frame: the voices, and what is ready by itself (of each a frame at most, shorter where it ends).
@@ -239,11 +264,13 @@ class Mixer:
         voice.judged_bytes += n_bytes
         if voice.judged_bytes < self._bytes_of(_CALM_MS):
             return
-        spare_ms, not_yet = voice.early_ms - _SPARE_MS, voice.nears
+        early_ms, spare_ms, not_yet = voice.early_ms, voice.early_ms - _SPARE_MS, voice.nears
         voice.judge_anew()
         if FRAME_MS <= spare_ms < math.inf:
             voice.nears = int(spare_ms // FRAME_MS)
             voice.target_ms = max(FRAME_MS, voice.target_ms - max(0, voice.nears - not_yet) * FRAME_MS)
+        elif MEETS_MS + _SPARE_MS <= early_ms < FRAME_MS + _SPARE_MS:
+            self._shift_ms = FRAME_MS + MEETS_MS - early_ms
 
     def _leave_out(self, voice: _Voice, n_bytes: int) -> None:
         """Cut a voice that sounds: what comes next fades out, under what comes then."""
