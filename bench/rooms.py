@@ -52,7 +52,7 @@ UP_HZ, DOWN_HZ = 16_000, 24_000
 STEP_S = FRAME_MS / 1000
 STEP_BYTES = UP_HZ * FRAME_MS // 1000 * 2
 SECONDS = 10.0
-WARM_S = 6.0
+WARM_S = 10.0
 """A process that has just begun stalls; a voice that had a hole by that is near again some seconds later."""
 TURNS = 30
 WORDS_MS = 50
