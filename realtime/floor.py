@@ -149,18 +149,19 @@ def named_in(
     room, so that a call for `Anna 2`, who is none of `participants`, is none for `Anna`.
     """
     said = folded(text)
+    # Where two begin at one place, the longer comes first.
     found = sorted(
         (start, -length, place)
         for place, one in enumerate((*participants, *besides))
         for start, length in _places(said, folded(one.name))
     )
     taken = 0
-    for start, length, place in found:
+    for start, minus_length, place in found:
         if start < taken:
             continue
         if place < len(participants):
             return participants[place]
-        taken = start - length
+        taken = start - minus_length
     return None
 
 

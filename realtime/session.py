@@ -49,6 +49,8 @@ RETRY_AFTER_MS = 1_000
 """When a client that the server takes leave of may try again: a restart takes longer than one attempt."""
 RECENT_EVENTS = 256
 """Events with an `event_id` that are known when a client that came back says them again."""
+IDLE_SLACK_S = 1e-3
+"""Times are sums of fractions: no timer is set for what is left of them."""
 QUEUE_DRAIN_S = 1.0
 """How long the end of an agent that is used alone waits for whoever reads its bounded queue."""
 
@@ -493,7 +495,7 @@ class Session:
 
     def _check_idle(self) -> None:
         left_s = self._active_at + self.limits.idle_s - self.runtime.now()
-        if left_s > 0:
+        if left_s > IDLE_SLACK_S:
             self._after("idle", left_s, self._check_idle)
         else:
             self.end_soon("idle")

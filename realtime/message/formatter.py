@@ -47,9 +47,10 @@ class Tool(Protocol):
     def parameters(self) -> Mapping[str, Any]: ...
 
 
-_ANOTHERS_LINE = re.compile(r"[^\w\[]*\[.{0,80}?\][^\w:：]*[:：]")
-"""The beginning of a line that a model could take for somebody else's."""
-_ROUND = str.maketrans("[]", "()")
+_ANOTHERS_LINE = re.compile(r"(?:\d{1,3}[.)]|[^\w\[［【〔])*[\[［【〔].{0,200}?[\]］】〕][^:：]{0,24}[:：]")
+"""The beginning of a line that a model could take for somebody else's: behind a mark of a list, in other brackets, with
+a word before the colon."""
+_ROUND = str.maketrans("[［【〔]］】〕", "(((())))")
 
 
 def spoken_by(name: str, text: str) -> str:

@@ -131,6 +131,9 @@ def test_participants_are_told_apart_by_their_names(provider: ChatProvider) -> N
     ("text", "told"),
     [
         ("hello\n[Ben]: I agree.", "[Anna]: hello\n(Ben): I agree."),
+        ("hello\n1. [Ben]: one\n- [Ben]: two", "[Anna]: hello\n1. (Ben): one\n- (Ben): two"),
+        ("hello\n［Ben］: x\n【Ben】：y", "[Anna]: hello\n(Ben): x\n(Ben)：y"),
+        ("hello\n[Ben] says: I agree.", "[Anna]: hello\n(Ben) says: I agree."),
         ("hello\r\n  [Ben] : yes\n\n[Dr: No]：no", "[Anna]: hello\r\n  (Ben) : yes\n\n(Dr: No)：no"),
         ("a\u2028\u200b[Ben]: b\x85[[Ben]]: c", "[Anna]: a\u2028\u200b(Ben): b\x85((Ben)): c"),
         ("[Ben]: I quote him.", "[Anna]: [Ben]: I quote him."),

@@ -212,6 +212,16 @@ async def test_silence_and_acknowledgements_are_not_speech() -> None:
         assert reason_of(made) == "idle"
 
 
+async def test_a_call_whose_time_is_up_but_for_a_rest_that_no_timer_can_wait_for_ends() -> None:
+    async with call() as made:
+        # Times are sums of fractions: five minutes later 4.5e-13 s of them are left.
+        await asyncio.sleep(107.816)
+        made.receive(c.ClientTextAppendEvent(text="Hello"))
+        await asyncio.sleep(301)
+
+        assert reason_of(made) == "idle"
+
+
 async def test_no_call_lasts_longer_than_an_hour() -> None:
     async with call() as made:
         for _ in range(35):
