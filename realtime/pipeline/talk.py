@@ -82,6 +82,8 @@ class Talk:
         self._floor: str | None = None
         self._is_ending = False
         """Whether the agent that speaks has said all, and is only heard to its end."""
+        self._is_stopping = False
+        """Whether the agent that speaks is being stopped: what was heard of it is not known before it is."""
         self._played_at_s = 0.0
         """When who began to play it at once has heard what the agent that speaks has said."""
         self._mistakes: list[s.AgentErrorEvent] | None = None
@@ -268,7 +270,7 @@ class Talk:
 
     def turn_over(self, member: Member) -> None:
         """See `Hub`: the next may speak when this one was heard to the end."""
-        if self._speaker is not member:
+        if self._speaker is not member or self._is_stopping:
             return
         left_s = self._still_played_s()
         if left_s > 0:
@@ -361,10 +363,17 @@ class Talk:
         self._set_floor(seat.id, reason)
 
     def _stop_speaker(self) -> None:
-        member = self._speaker
-        if member is not None:
+        if self._speaker is not None:
+            self._stop(self._speaker, interrupted=True)
+
+    def _stop(self, member: Member, *, interrupted: bool = False, failed: bool = False) -> None:
+        """The turn of the agent that speaks ends here, once: also where its model says at once that it has stopped."""
+        self._is_stopping = True
+        try:
             member.interrupt()
-            self._end_turn(member, interrupted=True)
+        finally:
+            self._is_stopping = False
+        self._end_turn(member, interrupted=interrupted, failed=failed)
 
     def _end_turn(self, member: Member, *, interrupted: bool = False, failed: bool = False) -> None:
         """The agent's turn is over, with the words that were heard. Where it had none to say since it has `failed`, or
@@ -486,8 +495,7 @@ class Talk:
                 self._watch_speaker(member, left_s)
             else:
                 self._complain(f"{member.name} does not answer", "no_answer")
-                member.interrupt()
-                self._end_turn(member, failed=True)
+                self._stop(member, failed=True)
 
         self._after("answer", delay_s, look)
 

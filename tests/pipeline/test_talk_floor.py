@@ -8,8 +8,9 @@ import pytest
 
 from realtime.event import client as c
 from realtime.event import server as s
+from realtime.event.model import ModelEvent, ModelResponseCreatedEvent, ModelResponseDoneEvent
 from realtime.floor import FloorState, Participant, addressed, broadcast
-from realtime.model.base import AudioCommit, ModelInput
+from realtime.model.base import AudioCommit, Connection, ModelInput, OnEvent, Profile, ResponseCancel
 from realtime.model.script import Step, Transcribe, Wait
 from realtime.pipeline.seat import Seat
 from realtime.pipeline.talk import POLICY_S
@@ -46,6 +47,72 @@ async def test_a_turn_ends_where_the_time_left_is_too_short_for_the_clock(
         anna.write("Hello.")
         await home.quiet()
         assert home.speakers() == ["Alice", "Bob"]
+
+
+class AtOnce(Mind):
+    """Its model reports that a response is over before it returns from being told to cancel it."""
+
+    async def connect(self, *, on_event: OnEvent, **how: Any) -> Connection:
+        going_on: set[str] = set()
+
+        def emit(event: ModelEvent) -> None:
+            if isinstance(event, ModelResponseCreatedEvent):
+                going_on.add(event.response_id)
+            elif isinstance(event, ModelResponseDoneEvent) and event.response_id not in going_on:
+                return
+            on_event(event)
+
+        def stop() -> None:
+            while going_on:
+                on_event(ModelResponseDoneEvent(response_id=going_on.pop(), status="cancelled"))
+
+        return AtOnceLink(await super().connect(on_event=emit, **how), stop)
+
+
+class AtOnceLink:
+    def __init__(self, link: Connection, stop: Callable[[], None]) -> None:
+        self._link, self._stop = link, stop
+
+    @property
+    def profile(self) -> Profile:
+        return self._link.profile
+
+    def send(self, message: ModelInput) -> None:
+        self._link.send(message)
+        if isinstance(message, ResponseCancel):
+            self._stop()
+
+    async def close(self) -> None:
+        await self._link.close()
+
+
+@pytest.mark.parametrize("how", ["writes", "speaks", "stops it"])
+async def test_a_turn_is_over_once_where_the_model_says_at_once_that_it_has_stopped(how: str) -> None:
+    asked: list[FloorState] = []
+
+    def policy(state: FloorState) -> str | None:
+        asked.append(state)
+        return "Alice" if len(asked) == 1 else None
+
+    bob = Mind()
+    async with two(AtOnce(STORY), bob, floor=policy) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, a story please.")
+        await asyncio.sleep(1.0)
+        if how == "writes":
+            anna.write("Stop that.")
+        elif how == "speaks":
+            anna.say("Stop that please.")
+        else:
+            anna.call.receive(STOP)
+        await home.quiet()
+        said = [one.text for one in home.room._state.said if one.name == "Alice"]
+        assert said == [text for name, text in home.talk() if name == "Alice"]
+        assert len(said) == 1
+        assert STORY.startswith(said[0])
+        assert said[0] != STORY
+        assert [line for line in bob.read if line.startswith("[Alice]")] == [f"[Alice]: {said[0]}"]
+        assert [one.reason for one in home.of(s.ServerRoomFloorEvent)].count("interrupted") == 1
 
 
 # -- stop --------------------------------------------------------------------------------------------------------------
