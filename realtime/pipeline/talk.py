@@ -202,6 +202,7 @@ class Talk:
                 self.tell(s.AgentItemAddedEvent(item=item, **who))
                 self.tell(s.AgentItemDoneEvent(item=item, **who))
                 self._spoken(Utterance(item.id, seat.id, seat.name, text=text), "human")
+                self._consider()
             case c.ClientResponseCreateEvent():
                 if self._speaker is not None:
                     self._speaker.ask_again()
@@ -354,6 +355,7 @@ class Talk:
             self.tell(s.AgentItemDoneEvent(item=item, **who))
         if text or was_awaited:
             self._spoken(utterance, "human")
+            self._consider()
 
     # -- the floor -------------------------------------------------------------------------------------------------
 
@@ -376,24 +378,25 @@ class Talk:
         self._end_turn(member, interrupted=interrupted, failed=failed)
 
     def _end_turn(self, member: Member, *, interrupted: bool = False, failed: bool = False) -> None:
-        """The agent's turn is over, with the words that were heard. Where it had none to say since it has `failed`, or
-        its model was lost, there was no turn: what was asked is still open."""
+        """The agent's turn is over, with the words that were heard. Where none were since it was `interrupted`, has
+        `failed` or its model was lost, there was no turn: what was asked is still open."""
         self._speaker = None
         self._cancel("heard")
         self._cancel("answer")
         member.has_floor = False
         self._set_floor(None, "interrupted" if interrupted else "done")
         said = member.utterance(self._new_id("said"))
-        # Whoever interrupts says what comes next.
-        if said.text or not (failed or member.is_away):
-            self._spoken(said, "agent", goes_on=not interrupted)
+        if said.text or not (interrupted or failed or member.is_away):
+            self._spoken(said, "agent")
         elif not interrupted:
             self._failures[member.id] = MAX_LOSSES if failed else self._failures.get(member.id, 0) + 1
+        if not interrupted:
+            # Else whoever interrupts says what comes next.
             self._consider()
 
-    def _spoken(self, utterance: Utterance, kind: str, *, goes_on: bool = True) -> None:
-        """A turn is over and its words are known: everybody hears it who has not, and who cannot hear it now reads it.
-        `goes_on`: the next may speak."""
+    def _spoken(self, utterance: Utterance, kind: str) -> None:
+        """A turn is over and its words are known: everybody hears it who has not, and who cannot hear it now reads
+        it."""
         is_agent = kind == "agent"
         if utterance.text or is_agent:
             self._failures.clear()
@@ -405,8 +408,6 @@ class Talk:
                     continue
                 if not (is_agent and member.listens == "audio" and member.listen(utterance, named=True)):
                     member.read(utterance)
-        if goes_on:
-            self._consider()
 
     def _consider(self, reason: str = "") -> None:
         """Who is next, where nobody speaks and all words are known."""

@@ -14,7 +14,8 @@ from realtime.model.base import AudioCommit, Connection, ModelInput, OnEvent, Pr
 from realtime.model.script import Step, Transcribe, Wait
 from realtime.pipeline.seat import Seat
 from realtime.pipeline.talk import POLICY_S
-from tests.pipeline.rooms import Mind, agent, house
+from realtime.testing.cases.hearing import voice
+from tests.pipeline.rooms import HZ, Mind, agent, house
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -113,6 +114,31 @@ async def test_a_turn_is_over_once_where_the_model_says_at_once_that_it_has_stop
         assert said[0] != STORY
         assert [line for line in bob.read if line.startswith("[Alice]")] == [f"[Alice]: {said[0]}"]
         assert [one.reason for one in home.of(s.ServerRoomFloorEvent)].count("interrupted") == 1
+
+
+@pytest.mark.parametrize("who", ["Anna", "Ben"])
+async def test_a_cough_before_the_first_word_of_an_answer_takes_nothing_from_the_question(who: str) -> None:
+    async with two(Mind("It is seven."), floor=addressed) as home:
+        people = {"Anna": await home.come("Anna"), "Ben": await home.come("Ben")}
+        people["Anna"].write("Alice, what time is it?")
+        await asyncio.sleep(0.02)
+        assert home.room.floor == "alice"
+        people[who].hear(voice("a cough", HZ * 400 // 1000, HZ))
+        people[who].end()
+        await home.quiet()
+        assert home.talk() == [("Anna", "Alice, what time is it?"), (who, ""), ("Alice", "It is seven.")]
+        assert [one.text for one in home.room._state.said] == ["Alice, what time is it?", "It is seven."]
+
+
+async def test_a_stop_before_the_first_word_of_an_answer_holds() -> None:
+    async with two(Mind("It is seven."), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, what time is it?")
+        await asyncio.sleep(0.02)
+        anna.call.receive(STOP)
+        await home.quiet()
+        assert home.speakers() == ["Alice"]
+        assert home.talk() == [("Anna", "Alice, what time is it?")]
 
 
 # -- stop --------------------------------------------------------------------------------------------------------------
