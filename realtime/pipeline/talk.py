@@ -75,6 +75,8 @@ class Talk:
         self._words = Words()
         self._pending = self._words.unknown
         """Turns of which the words are not known yet, by id."""
+        self._late: list[Utterance] = []
+        """Turns of which the words came while an agent spoke: they count as said after its turn."""
         self._speaker: Member | None = None
         self._ear: Seat | None = None
         self._audience: tuple[Seat, ...] = ()
@@ -353,7 +355,9 @@ class Talk:
         item = self.conversation.get(utterance.id)
         if item is not None:
             self.tell(s.AgentItemDoneEvent(item=item, **who))
-        if text or was_awaited:
+        if text and self._speaker is not None:
+            self._late.append(utterance)  # A policy answers to what was said last.
+        elif text or was_awaited:
             self._spoken(utterance, "human")
             self._consider()
 
@@ -390,6 +394,9 @@ class Talk:
             self._spoken(said, "agent")
         elif not interrupted:
             self._failures[member.id] = MAX_LOSSES if failed else self._failures.get(member.id, 0) + 1
+        late, self._late = self._late, []
+        for utterance in late:
+            self._spoken(utterance, "human")
         if not interrupted:
             # Else whoever interrupts says what comes next.
             self._consider()

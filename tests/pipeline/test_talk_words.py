@@ -12,7 +12,8 @@ from realtime.floor import FloorState, addressed, broadcast
 from realtime.model.base import AudioCommit, ModelInput
 from realtime.model.script import Emit, Step, Transcribe, Wait
 from realtime.pipeline.talk import LATE_WORDS_S, SLOW_WORDS_S, TRANSCRIPT_S
-from tests.pipeline.rooms import House, Mind, agent, house, utterance
+from realtime.testing.cases.hearing import voice
+from tests.pipeline.rooms import HZ, House, Mind, agent, house, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -159,6 +160,42 @@ async def test_words_that_come_late_are_answered_all_the_same() -> None:
         await asyncio.sleep(3)
         await home.quiet()
         assert_asked_and_answered(home)
+
+
+@pytest.mark.parametrize("ends", ["heard", "stopped by a cough"])
+async def test_words_that_come_late_while_an_agent_speaks_are_answered_after_it(ends: str) -> None:
+    """Anna's words take 12 s; Ben's question is being answered when they come."""
+    story = "Once upon a time there was a king who had three sons and one crown, and so on."
+
+    def first(*steps: Step) -> React:
+        """What is done with the first turn; the next has no words."""
+        turns = [[*steps]]
+        return lambda message: (
+            (turns.pop() if turns else [Transcribe("")]) if isinstance(message, AudioCommit) else None
+        )
+
+    bob = Mind(react=first(Wait(12_000), Transcribe("What time is it?")))
+    alice = Mind(story, "It is seven.", react=first())
+    async with house(agent("Bob", bob), agent("Alice", alice), floor=addressed) as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        anna.say("What time is it?")
+        await asyncio.sleep(TRANSCRIPT_S + 0.5)
+        ben.write("Alice, a story please.")
+        await asyncio.sleep(2)
+        assert home.room.floor == "alice", "she tells her story"
+        (words,) = home.of(s.AgentInputTranscriptionDoneEvent)
+        assert words.transcript == "What time is it?"
+        if ends != "heard":
+            ben.hear(voice("a cough", HZ * 400 // 1000, HZ))
+            ben.end()
+        await home.quiet()
+        assert home.talk()[-1] == ("Alice", "It is seven.")
+        said = [one.text for one in home.room._state.said]
+        assert said[0] == "Alice, a story please."
+        assert story.startswith(said[1])
+        assert said[2:] == ["What time is it?", "It is seven."]
+        lines = [line for line in alice.read if line.startswith("[Anna]") and "(speaks)" not in line]
+        assert lines == [], "she has heard it"
 
 
 async def test_words_that_never_come_are_none_in_the_end() -> None:
