@@ -30,7 +30,7 @@ Listens = Literal["audio", "text"]
 MAX_TOOL_ROUNDS = 8
 """An agent that calls tools more often in one turn loses the floor."""
 KEPT_WAITING = 50
-"""The words of so many turns are waited for, with their sound."""
+"""The words of so many turns of one human are waited for, with their sound."""
 KEPT_ITEMS = 500
 """Of the talk an agent and its model remember no more: the oldest go."""
 FORGOTTEN_AT_ONCE = 50
@@ -208,8 +208,9 @@ class Member:
         utterance.heard_by.add(self.id)
         if self._guesses or not utterance.text:
             self._waiting[utterance.id] = utterance
-            if len(self._waiting) > KEPT_WAITING:
-                self.forget(next(iter(self._waiting.values())))
+            of_the_same = [one for one in self._waiting.values() if one.who == utterance.who]
+            if len(of_the_same) > KEPT_WAITING:
+                self.forget(of_the_same[0])
         pcm_format = AudioFormat.pcm16(utterance.rate_hz)
         self._act(c.ClientAudioAppendEvent(audio=bytes(utterance.pcm), format=pcm_format))
         self._act(c.ClientAudioCommitEvent(event_id=utterance.id))
@@ -243,12 +244,12 @@ class Member:
 
     def interrupt(self) -> None:
         """Stop at the word that was heard, and lose the floor. What is still heard of a lost model is cut as well."""
+        self._dropped |= self._open  # Before the model is told: one may say at once that it is done.
         if self.is_away or self._talk is not self.conversation:
             self._cut()
         else:
             self._act(c.ClientResponseCancelEvent())
         self.has_floor = False
-        self._dropped |= self._open
 
     def _cut(self) -> None:
         """As `realtime.agent.answers` does it where the model is there."""
@@ -402,6 +403,11 @@ class Member:
         response_id = getattr(event, "response_id", None)
         if self._is_tidying or response_id in self._untold:
             return
+        if isinstance(event, s.AgentResponseToolResultEvent):
+            # Also of an answer that was dropped: its call was told, and goes on until its result is.
+            if self._calls.pop(event.tool_result.id, None) is not None:
+                self._hub.tell(self._named(event))
+            return
         if response_id in self._dropped and not event.type.endswith("_done"):
             # Of an answer that does not count only what closes it is told.
             return
@@ -412,8 +418,6 @@ class Member:
         elif isinstance(event, s.AgentResponseToolUseDoneEvent):
             self._calls_tools = True
             self._calls[event.tool_use.id] = event.tool_use.name
-        elif isinstance(event, s.AgentResponseToolResultEvent):
-            self._calls.pop(event.tool_result.id, None)
         elif isinstance(event, s.AgentItemAddedEvent) and event.item.type == "message":
             self._spoken.append(event.item.id)
         self._hub.tell(self._named(event))

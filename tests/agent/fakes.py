@@ -51,6 +51,7 @@ class FakeConnection:
         self.sent: list[base.ModelInput] = []
         self.closed = False
         self.answer: Callable[[base.ResponseCreate], None] | None = None
+        self.obey: Callable[[base.ResponseCancel], None] | None = None
         self._on_event = on_event
         self._ended = False
         self._responses = 0
@@ -61,6 +62,8 @@ class FakeConnection:
         self.sent.append(message)
         if self.answer is not None and isinstance(message, base.ResponseCreate):
             self.answer(message)
+        if self.obey is not None and isinstance(message, base.ResponseCancel):
+            self.obey(message)
 
     async def close(self) -> None:
         self.closed = True

@@ -17,6 +17,7 @@ from realtime.event.model import (
     ModelErrorEvent,
     ModelInputCommittedEvent,
     ModelInputTranscriptionDoneEvent,
+    ModelResponseCreatedEvent,
     ModelResponseDoneEvent,
     ModelResponseToolUseDoneEvent,
 )
@@ -32,7 +33,7 @@ from realtime.model.base import (
     ResponseCreate,
     ToolResult,
 )
-from realtime.model.script import CallTools, Step, Transcribe, Wait
+from realtime.model.script import CallTools, Emit, Step, Transcribe, Wait
 from realtime.pipeline.member import FORGOTTEN_AT_ONCE, KEPT_ITEMS, KEPT_WAITING, NOT_THERE_TO_FORGET, Member, Utterance
 from realtime.runtime import Runtime
 from realtime.tool import Toolkit
@@ -48,6 +49,12 @@ STORY = "Once upon a time there was a king who had three sons and one crown."
 def pay() -> str:
     """Pay the bill."""
     return "paid"
+
+
+async def look() -> str:
+    """Look around."""
+    await asyncio.sleep(30)
+    return "nobody there"
 
 
 def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
@@ -152,6 +159,7 @@ class Note:
     def __init__(self) -> None:
         self.words: list[tuple[str, str]] = []
         self.told: list[s.ServerEvent] = []
+        self.n_over = 0
 
     def transcribed(self, utterance: Utterance, text: str, by: Member | None = None) -> None:
         self.words.append((utterance.name, text))
@@ -159,7 +167,8 @@ class Note:
     def tell(self, event: s.ServerEvent) -> None:
         self.told.append(event)
 
-    def turn_over(self, member: Member) -> None: ...
+    def turn_over(self, member: Member) -> None:
+        self.n_over += 1
 
     def lost(self, member: Member, reason: str) -> None: ...
 
@@ -174,11 +183,11 @@ class Note:
 
 
 @asynccontextmanager
-async def alone(model: RealtimeModel) -> AsyncIterator[tuple[Member, Note]]:
+async def alone(model: RealtimeModel, toolkit: Toolkit | None = None) -> AsyncIterator[tuple[Member, Note]]:
     """Alice, in a room that only notes."""
     hub = Note()
     runtime = Runtime.deterministic(asyncio.get_running_loop().time)
-    member = Member(RealtimeAgent("Alice", "", model, agent_id="alice"), hub, runtime, "audio")
+    member = Member(RealtimeAgent("Alice", "", model, toolkit=toolkit, agent_id="alice"), hub, runtime, "audio")
     await member.join(SessionConfig())
     yield member, hub
     await member.leave("over")
@@ -226,9 +235,10 @@ async def test_sound_is_kept_of_the_latest_turns_without_words_and_of_none_with_
         known.text = "Hello."
         alice.listen(known, named=True)
         for number in range(2 * KEPT_WAITING):
-            alice.listen(turn_of(f"Human {number}", "Hello."), named=True)
+            said = Utterance(f"said_{number}", "anna", f"Anna's turn {number}", bytearray(utterance("Hello.")))
+            alice.listen(said, named=True)
         await alice.leave("over")
-        assert hub.words == [(f"Human {number}", "") for number in range(KEPT_WAITING, 2 * KEPT_WAITING)]
+        assert hub.words == [(f"Anna's turn {number}", "") for number in range(KEPT_WAITING, 2 * KEPT_WAITING)]
 
 
 async def test_turns_are_told_apart_in_order_where_the_provider_ends_them_by_itself() -> None:
@@ -248,6 +258,75 @@ async def test_what_only_an_agent_that_leaves_has_heard_is_told_as_not_understoo
         alice.listen(turn_of("Anna", "Hello."), named=False)
         await alice.leave("kicked")
         assert hub.words == [("Anna", "")]
+
+
+async def test_a_human_who_speaks_a_lot_takes_nobody_else_s_words_away() -> None:
+    async with alone(Mind(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
+        alice.listen(turn_of("Ben", "Hello."), named=True)
+        for number in range(2 * KEPT_WAITING):
+            alice.listen(Utterance(f"said_{number}", "anna", "Anna", bytearray(utterance("Hello."))), named=True)
+        await alice.leave("over")
+        assert hub.words == [("Ben", ""), *[("Anna", "")] * KEPT_WAITING]
+
+
+# -- interrupted -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_turn_is_over_once_though_its_model_says_that_it_is_done_while_it_is_cancelled() -> None:
+    model = FakeModel()
+    async with alone(model) as (alice, hub):
+        model.link.obey = lambda _: model.link.say(ModelResponseDoneEvent(response_id="resp_1", status="cancelled"))
+        alice.speak()
+        model.link.speak(model.link.begin(), 1_000, "Once upon a time.")
+        alice.interrupt()
+        assert len(model.link.got(ResponseCancel)) == 1
+        assert [one.status for one in hub.told if isinstance(one, s.AgentResponseDoneEvent)] == ["cancelled"]
+        assert hub.n_over == 0, "who interrupts ends the turn: it was cut"
+        alice.speak()
+        model.link.reply(500, "Well.")
+        assert hub.n_over == 1
+
+
+@pytest.mark.parametrize("toolkit", [Toolkit([look]), Toolkit(confirm=[look])], ids=["runs", "asks"])
+async def test_the_result_of_an_interrupted_tool_is_told_and_leaves_nothing_at_work(toolkit: Toolkit) -> None:
+    model = FakeModel()
+    async with alone(model, toolkit) as (alice, hub):
+        alice.speak()
+        response_id = model.link.begin()
+        asks = ToolCallBlock(id="call_1", name="look", input="{}")
+        model.link.say(ModelResponseToolUseDoneEvent(response_id=response_id, item_id="item_1", tool_use=asks))
+        await asyncio.sleep(1)
+        assert alice.is_at_work
+        alice.interrupt()
+        await asyncio.sleep(1)
+        (result,) = [one.tool_result for one in hub.told if isinstance(one, s.AgentResponseToolResultEvent)]
+        assert (result.id, result.state) == ("alice.call_1", "interrupted")
+        assert not alice.is_at_work
+        model.link.say(ModelResponseDoneEvent(response_id=response_id, status="cancelled"))
+        assert hub.n_over == 0
+
+
+async def test_the_floor_is_free_again_when_an_agent_stalls_after_an_interrupted_tool() -> None:
+    asks = ToolCallBlock(id="call_1", name="look", input="{}")
+    begins = [
+        Emit(ModelResponseCreatedEvent(response_id="resp_1")),
+        Emit(ModelResponseToolUseDoneEvent(response_id="resp_1", item_id="item_1", tool_use=asks)),
+    ]
+
+    def is_slow_to_stop(message: ModelInput) -> list[Step] | None:
+        if not isinstance(message, ResponseCancel):
+            return None
+        return [Wait(100), Emit(ModelResponseDoneEvent(response_id="resp_1", status="cancelled"))]
+
+    alice = agent("Alice", Mind(begins, [], react=is_slow_to_stop), toolkit=Toolkit(confirm=[look]))
+    async with house(alice, agent("Bob", Mind("I am Bob.")), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, look around.")
+        await asyncio.sleep(2)
+        anna.write("Alice, stop that.")
+        await asyncio.sleep(60)
+        assert home.room.floor is None
+        assert anna.errors() == ["no_answer"]
 
 
 # -- a lost model ------------------------------------------------------------------------------------------------------
