@@ -177,6 +177,7 @@ class ChatRoom(Talk):
         if self._ear is seat:
             self._ear = None
         if seat is self._own_seat:
+            self._over = True
             for member in self.members:
                 await member.leave(reason)
                 seat.tell(s.AgentEndedEvent(reason=reason, agent_id=member.id, agent_name=member.name))

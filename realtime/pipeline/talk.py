@@ -96,6 +96,8 @@ class Talk:
         """When something came of the agent that speaks last."""
         self._failures: dict[str, int] = {}
         """Agents (by id) that had the floor since somebody said something last, and could not."""
+        self._is_considering = False
+        """Whether turns that nobody writes down any more are being settled before a policy is asked."""
         self._deciding = 0
         self._decision: asyncio.Task[None] | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -266,6 +268,8 @@ class Talk:
     def transcribed(self, utterance: Utterance, text: str, by: Member | None = None) -> None:
         """See `Hub`. The first who has understood words counts; that there are none, once all agree who were asked."""
         text, named = text.strip(), self._is_named(utterance)
+        if self._over:
+            by = None  # Nobody else is asked: they go as well.
         if self._words.told(utterance, by, self.members, has_words=bool(text), named=named):
             self._settle(utterance, text)
         elif utterance.id not in self._pending and not self._words.is_still_written(utterance):
@@ -366,6 +370,7 @@ class Talk:
     def _take_floor(self, seat: Seat, reason: str) -> None:
         self._ear = seat
         self._stop_speaker()
+        self._decide_anew()
         self._set_floor(seat.id, reason)
 
     def _stop_speaker(self) -> None:
@@ -418,11 +423,15 @@ class Talk:
 
     def _consider(self, reason: str = "") -> None:
         """Who is next, where nobody speaks and all words are known."""
-        for utterance, writer in self._words.forsaken(self.members):
-            self.transcribed(utterance, "", writer)
-        self._deciding += 1
-        if self._decision is not None:
-            self._decision.cancel()
+        if self._is_considering:
+            return  # Whoever does goes on when those turns are settled.
+        self._is_considering = True
+        try:
+            for utterance, writer in self._words.forsaken(self.members):
+                self.transcribed(utterance, "", writer)
+        finally:
+            self._is_considering = False
+        self._decide_anew()
         if self._over or self._speaker is not None:
             return
         if any(seat.is_speaking and not seat.is_stalled for seat in self.seats):
@@ -450,6 +459,12 @@ class Talk:
             self._have_no_policy()
             return
         self._give(speaker)
+
+    def _decide_anew(self) -> None:
+        """What a policy thinks about is not what it is asked any more."""
+        self._deciding += 1
+        if self._decision is not None:
+            self._decision.cancel()
 
     async def _decide_later(self, chosen: Awaitable[object], number: int) -> None:
         try:

@@ -180,6 +180,25 @@ async def test_a_stop_counts_while_a_policy_thinks() -> None:
         assert home.speakers() == []
 
 
+async def test_a_policy_that_thinks_while_a_human_begins_to_speak_gives_nobody_the_floor() -> None:
+    async def slow(state: FloorState) -> str | None:
+        await asyncio.sleep(1)
+        return "Alice" if state.last is not None and state.last.kind == "human" else None
+
+    async with two(floor=slow) as home:
+        anna = await home.come("Anna")
+        anna.write("Hello.")
+        await asyncio.sleep(0.9)
+        anna.begin("What I have to say takes me a while.")
+        await asyncio.sleep(0.5)
+        assert home.room.floor == anna.id
+        assert home.speakers() == []
+        anna.end()
+        await home.quiet()
+        assert home.speakers() == ["Alice"]
+        assert [name for name, _ in home.talk()] == ["Anna", "Anna", "Alice"]
+
+
 async def test_a_stop_counts_while_words_are_waited_for() -> None:
     async with two(Mind(react=slow_words(500)), floor=addressed) as home:
         anna = await home.come("Anna")

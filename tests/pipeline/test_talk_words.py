@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from realtime.event import client as c
 from realtime.event import server as s
+from realtime.event.base import AudioFormat
 from realtime.event.model import ModelInputTranscriptionFailedEvent
 from realtime.floor import FloorState, addressed, broadcast
 from realtime.model.base import AudioCommit, ModelInput
@@ -114,6 +116,53 @@ async def test_another_writes_down_what_an_agent_heard_that_is_thrown_out() -> N
         assert home.room.floor == "bob"
         await home.quiet()
         assert_asked_and_answered(home)
+
+
+async def test_a_policy_is_asked_once_where_turns_are_settled_whose_writers_are_gone() -> None:
+    asked: list[str] = []
+
+    async def policy(state: FloorState) -> str | None:
+        asked.append(state.last.text if state.last is not None else "")
+        await asyncio.sleep(0.5)
+        asked.append("answered")
+        return None
+
+    async with house(agent("Alice", Mind(react=on_commit())), floor=policy) as home:
+        anna = await home.come("Anna")
+        anna.write("Hello.")
+        await asyncio.sleep(1)
+        anna.say(QUESTION)
+        anna.say(QUESTION)
+        await asyncio.sleep(0.1)
+        asked.clear()
+        alice = home.room.members[0]
+        home.room.members.remove(alice)
+        home.room.mute(anna.id)
+        await asyncio.sleep(1)
+        assert asked == ["Hello.", "answered"]
+        home.room.members.append(alice)
+
+
+@pytest.mark.parametrize("how", ["the room is closed", "the one human of a room used alone goes"])
+async def test_nobody_is_given_what_another_has_heard_when_all_go(how: str) -> None:
+    alice, bob = Mind(react=on_commit()), Mind(react=on_commit())
+    async with two(alice, bob, floor=addressed) as home:
+        room = home.room
+        if how == "the room is closed":
+            anna = await home.come("Anna")
+            anna.say(QUESTION)
+        else:
+            await room.start(lambda _: None)
+            for at in range(0, len(pcm := utterance(QUESTION) + bytes(HZ * 2 * 600 // 1000)), 640):
+                piece = c.ClientAudioAppendEvent(audio=pcm[at : at + 640], format=AudioFormat.pcm16(HZ))
+                await room.handle_input(piece)
+        await asyncio.sleep(0.1)
+        assert len(alice.of(AudioCommit)) == 1
+        await (room.close("over") if how == "the room is closed" else room.stop())
+        assert bob.of(AudioCommit) == []
+        assert [one.transcript for one in home.of(s.AgentInputTranscriptionDoneEvent)] == [""]
+        assert not room._pending
+        assert not room._timers
 
 
 async def test_another_writes_down_what_an_agent_is_too_slow_for() -> None:
