@@ -10,6 +10,7 @@ import copy
 from typing import Any, Protocol
 
 from realtime.agent.audio_input import AudioInput, Detector
+from realtime.agent.conductor import EMPTY_COMMIT_MS
 from realtime.agent.host import Host
 from realtime.agent.realtime import DetectorFactory
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
@@ -23,8 +24,6 @@ from realtime.event.config import SessionConfig
 from realtime.pipeline.member import UTTERANCE_HZ, Utterance
 from realtime.state.restore import ConversationReader
 
-EMPTY_COMMIT_MS = 100
-"""A push-to-talk turn shorter than this is none."""
 MAX_TURN_BYTES = 62 * UTTERANCE_HZ * SAMPLE_BYTES
 """A turn ends after a minute, whoever goes on; a detector that ends it by itself is a little earlier."""
 GOES_ON_MS = 800
@@ -217,6 +216,8 @@ class Seat:
         """What this human was saying ends here, with the sound there is."""
         if self._input is None:
             return
+        if self._cut_off_ms is not None and self._input.position_ms - self._cut_off_ms >= EMPTY_COMMIT_MS:
+            self._begin(self._cut_off_ms)  # What was said since then waits to be a turn.
         if self.is_speaking and ms_of(len(self._turn), UTTERANCE_HZ) < EMPTY_COMMIT_MS:
             self._drop()
         else:

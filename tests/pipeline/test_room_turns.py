@@ -141,6 +141,37 @@ async def test_a_few_words_after_a_commit_are_a_turn_as_well() -> None:
         assert turns(home) == 2
 
 
+@pytest.mark.parametrize("how", ["leaves", "is muted"])
+async def test_what_was_said_after_a_commit_is_a_turn_where_nothing_follows(how: str) -> None:
+    alice, said_ms = Mind("I am Alice."), 700
+    async with two(alice, floor=addressed) as home:
+        anna, _ = await home.come("Anna"), await home.come("Ben")
+        pcm = utterance(LONG)
+        anna.hear(pcm[: 1_000 * BYTES_PER_MS])
+        anna.call.receive(c.ClientAudioCommitEvent())
+        anna.hear(pcm[1_000 * BYTES_PER_MS : (1_000 + said_ms) * BYTES_PER_MS])
+        assert turns(home) == 1
+        if how == "leaves":
+            await anna.go()
+        else:
+            home.room.mute(anna.id)
+        assert turns(home) == 2
+        await home.quiet()
+        assert heard_ms(alice) >= 1_000 + said_ms
+
+
+async def test_a_mute_right_after_a_commit_makes_no_turn() -> None:
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna")
+        pcm = utterance(LONG)
+        anna.hear(pcm[: 1_000 * BYTES_PER_MS])
+        anna.call.receive(c.ClientAudioCommitEvent())
+        anna.hear(pcm[1_000 * BYTES_PER_MS : 1_060 * BYTES_PER_MS])
+        home.room.mute(anna.id)
+        await home.quiet()
+        assert turns(home) == 1
+
+
 async def test_a_commit_at_the_end_of_speech_is_answered_at_once() -> None:
     async with two(floor=addressed) as home:
         anna = await home.come("Anna")
