@@ -162,6 +162,10 @@ class Answers:
         """A response is asked for: one that the model seems to have lost the request for is not waited for."""
         self._requests.renounce_unanswered(self._runtime.now())
 
+    def give_up(self) -> None:
+        """A room waits no longer for what the model was asked for: if that still comes, it answers nothing else."""
+        self._requests.give_up(self._runtime.now())
+
     def turn_ended(self, now: float) -> None:
         """The user's turn is over: the time to the first sound of the answer counts from here."""
         self._turn_ended_at = now
@@ -240,11 +244,11 @@ class Answers:
             self._report.forward(event)
             return
         now = self._runtime.now()
-        unwanted = self._requests.begin_unwanted(now) or (self._comes_by_itself and not self._owed)
+        unwanted = self._requests.settle_unwanted(now) or (self._comes_by_itself and not self._owed)
         self._owed = self._comes_by_itself = False
         response.dropped = unwanted
         if not unwanted:
-            self._requests.begin_wanted()
+            self._requests.settle_wanted()
             self._active, self._created_at = response, now
         self._report.forward(event)
         if unwanted:
@@ -258,10 +262,10 @@ class Answers:
         A false alarm does no harm: a response that comes all the same is the one that was asked for.
         """
         named = code in RESPONSE_REFUSED
-        if named and self._requests.refuse_unwanted():
+        if named and self._requests.settle_unwanted(self._runtime.now()):
             return
         if self._requests.is_wanted and (named or self._active is None):
-            self._requests.refuse_wanted()
+            self._requests.settle_wanted()
             if not self.responding:
                 self._signal(Signal.RESPONSE_DONE)
 

@@ -132,6 +132,10 @@ class Conductor:
         """The model is gone for good: what runs ends as it stands, and nothing is owed."""
         self._answers.link_lost(owed=False, comes_by_itself=False)
 
+    def give_up(self) -> None:
+        """See `Answers`."""
+        self._answers.give_up()
+
     def drop(self, response_id: str) -> None:
         """See `Answers`."""
         self._answers.drop(response_id)

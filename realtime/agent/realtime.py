@@ -268,6 +268,12 @@ class RealtimeAgent:
         if self._conductor is not None:
             self._conductor.end_responses()
 
+    def give_up(self) -> None:
+        """Nobody waits any longer for what the model was asked for: what it has not begun for long is taken to be lost,
+        and the next response to answer the next request."""
+        if self._conductor is not None:
+            self._conductor.give_up()
+
     def drop(self, response_id: str) -> None:
         """Cancel a response that nobody has asked for. An unknown one is none, and so is any before `join`."""
         if self._conductor is not None:

@@ -1,26 +1,34 @@
 """The responses that a model was asked for and has not begun. Pure: time is an argument, in monotonic seconds.
 
 A model answers requests in their order and names none of them, so what it begins belongs to the one that waits longest,
-also where that one is not wanted any more. One that it never answers would shift all others for ever: it expires.
+also where that one is not wanted any more. One that it never answers would shift all others for ever: it is passed over
+once it is taken to be lost, by its age or because a room has given up. It may be late all the same: then it is what
+begins when nothing else is awaited.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 
-UNANSWERED_S = 15.0
+UNANSWERED_S = 60.0
 """A model that has not begun to answer by then is taken to have lost the request, once it was asked again: what it
-begins then is the answer to that. Rooms wait a little longer for an agent, so that the next answer is not lost too."""
+begins then is the answer to that. Slow models have begun by then, at their first answer too."""
+GIVEN_UP_S = 15.0
+"""A request that is younger when a room turns away from the agent is slow and not lost. Rooms wait a little longer
+before they give up."""
+FORGOTTEN_S = 2 * UNANSWERED_S
+"""What begins so long after a request that was passed over is not the answer to it any more."""
 
 
 @dataclass(slots=True)
 class _Request:
     asked_at: float
     wanted: bool = True
+    lost: bool = False
+    """Passed over while another one waits. Never wanted."""
 
-    def is_unanswered(self, now: float) -> bool:
-        return now - self.asked_at >= UNANSWERED_S
+    def lose(self) -> None:
+        self.wanted, self.lost = False, True
 
 
 class Requests:
@@ -29,7 +37,7 @@ class Requests:
     __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._waiting: deque[_Request] = deque()
+        self._waiting: list[_Request] = []
 
     def ask(self, now: float) -> None:
         """The model was asked for a response."""
@@ -48,33 +56,33 @@ class Requests:
     def renounce_unanswered(self, now: float) -> None:
         """Those that the model seems to have lost are not wanted any more."""
         for request in self._waiting:
-            request.wanted = request.wanted and not request.is_unanswered(now)
+            request.wanted = request.wanted and now - request.asked_at < UNANSWERED_S
+
+    def give_up(self, now: float) -> None:
+        """A room waits no longer: those that are not just slow are lost."""
+        for request in self._waiting:
+            if now - request.asked_at >= GIVEN_UP_S:
+                request.lose()
 
     def clear(self) -> None:
         """None of them will be answered."""
         self._waiting.clear()
 
-    def begin_unwanted(self, now: float) -> bool:
-        """A response begins: whether it answers a request that is not wanted any more, which is settled by that."""
-        while len(self._waiting) > 1 and self._waiting[0].is_unanswered(now):
-            self._waiting.popleft()
-        if self._waiting and not self._waiting[0].wanted:
-            self._waiting.popleft()
-            return True
-        return False
+    def settle_unwanted(self, now: float) -> bool:
+        """A response begins or is refused: whether it belongs to a request that is not wanted any more, which is
+        settled by that."""
+        for request in self._waiting[:-1]:
+            if now - request.asked_at >= UNANSWERED_S:
+                request.lose()
+        self._waiting = [one for one in self._waiting if not (one.lost and now - one.asked_at >= FORGOTTEN_S)]
+        place = next((place for place, one in enumerate(self._waiting) if not one.lost), 0)
+        if not self._waiting or self._waiting[place].wanted:
+            return False
+        del self._waiting[place]
+        return True
 
-    def begin_wanted(self) -> None:
-        """A response begins that counts: it is the one that is awaited, if one is."""
-        if self._waiting:
-            self._waiting.popleft()
-
-    def refuse_unwanted(self) -> bool:
-        """The model refuses a request: whether it is one that is not wanted any more, which is settled by that."""
-        if self._waiting and not self._waiting[0].wanted:
-            self._waiting.popleft()
-            return True
-        return False
-
-    def refuse_wanted(self) -> None:
-        """The model refuses a request that is wanted."""
-        self._waiting.pop()
+    def settle_wanted(self) -> None:
+        """A response begins that counts, or a wanted one is refused: it is the one that is awaited, if one is."""
+        place = next((place for place, one in enumerate(self._waiting) if one.wanted), None)
+        if place is not None:
+            del self._waiting[place]

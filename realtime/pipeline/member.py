@@ -249,6 +249,7 @@ class Member:
             self._cut()
         else:
             self._act(c.ClientResponseCancelEvent())
+            self.agent.give_up()
         self.has_floor = False
 
     def _cut(self) -> None:
