@@ -33,6 +33,9 @@ KEPT_ITEMS = 1_000
 LINES_AT_ONCE = 20
 LINES_PER_S = 2.0
 """So much one human may type: a burst, and as a habit."""
+TURNS_AT_ONCE = 10
+TURNS_PER_S = 1.0
+"""So many turns one human may speak: each is a commit to a model, whose words are waited for."""
 
 
 class Room(Protocol):
@@ -107,6 +110,7 @@ class Seat:
         self._cut_off_ms: int | None = None
         """Where speech that goes on was cut off: what follows is a turn of its own, if it is anything."""
         self._lines = TokenBucket(LINES_AT_ONCE, LINES_PER_S)
+        self._turns = TokenBucket(TURNS_AT_ONCE, TURNS_PER_S)
         self._config = SessionConfig()
         self.utterance: Utterance | None = None
         """What this human is saying."""
@@ -154,8 +158,7 @@ class Seat:
         try:
             self._receive(event)
         except ClientError as error:
-            error.client_event_id = event.event_id
-            self.tell(s.error_event(error, agent_id=self.id, agent_name=self.name))
+            self._refuse(error, event.event_id)
 
     def configure(self, change: SessionConfig) -> SessionConfig:
         """New settings of this client. Raises ClientError where turns would pass to or from the detector once there was
@@ -212,8 +215,8 @@ class Seat:
             self._wait_for_more()
         self.is_muted = muted
 
-    def break_off(self) -> None:
-        """What this human was saying ends here, with the sound there is."""
+    def break_off(self, event_id: str | None = None) -> None:
+        """What this human was saying ends here, with the sound there is; `event_id` is of the event that says so."""
         if self._input is None:
             return
         if self._cut_off_ms is not None and self._input.position_ms - self._cut_off_ms >= EMPTY_COMMIT_MS:
@@ -221,7 +224,7 @@ class Seat:
         if self.is_speaking and ms_of(len(self._turn), UTTERANCE_HZ) < EMPTY_COMMIT_MS:
             self._drop()
         else:
-            self._end(self._input.position_ms)
+            self._end(self._input.position_ms, event_id)
 
     def set_away(self, away: bool) -> None:
         """Their call has nobody listening any more, or has again."""
@@ -240,6 +243,11 @@ class Seat:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
+    def _refuse(self, error: ClientError, event_id: str | None) -> None:
+        """This human, and nobody else, is told that it cannot be done."""
+        error.client_event_id = event_id
+        self.tell(s.error_event(error, agent_id=self.id, agent_name=self.name))
+
     def _detector(self, config: SessionConfig) -> Detector | None:
         return None if _talks_by_button(config) else self._make_detector(config.detection)
 
@@ -248,7 +256,7 @@ class Seat:
             case c.ClientAudioAppendEvent():
                 self._hear(event)
             case c.ClientAudioCommitEvent():
-                self._commit()
+                self._commit(event.event_id)
             case c.ClientAudioClearEvent():
                 self._drop()
                 self._wait_for_more()
@@ -256,11 +264,7 @@ class Seat:
                 if not text.strip():
                     raise ClientError("there is nothing in this line", code="empty_text")
                 if not self._lines.take(self.host.runtime.now()):
-                    raise ClientError(
-                        f"more than {LINES_AT_ONCE} lines at once, or {LINES_PER_S:.0f} a second: wait a little",
-                        code="too_fast",
-                        retryable=True,
-                    )
+                    raise _too_fast("lines", LINES_AT_ONCE, LINES_PER_S)
                 self._room.act(self, event)
             case _:
                 self._room.act(self, event)
@@ -316,10 +320,10 @@ class Seat:
         if self.voice.push(pcm, rate_hz, self.host.runtime.now()):
             self._room.voice(self.voice)
 
-    def _commit(self) -> None:
+    def _commit(self, event_id: str | None) -> None:
         if self._input is None or not self.is_speaking:
             return
-        self.break_off()
+        self.break_off(event_id)
         self._wait_for_more()
 
     def _wait_for_more(self, wait_ms: int = GOES_ON_MS) -> None:
@@ -347,8 +351,13 @@ class Seat:
             self.is_speaking = True
             self._room.voice_began(self, start_ms)
 
-    def _end(self, end_ms: int) -> None:
+    def _end(self, end_ms: int, event_id: str | None = None) -> None:
         assert self._input is not None
+        if self.is_speaking and not self._turns.take(self.host.runtime.now()):
+            self._drop()
+            # Told and not raised: what follows in the same frame, or a leave or a mute, goes on.
+            self._refuse(_too_fast("turns", TURNS_AT_ONCE, TURNS_PER_S), event_id)
+            return
         self._input.close_gate()
         pcm, self._turn = bytes(self._turn), bytearray()
         self._cut_off_ms = None
@@ -373,6 +382,11 @@ class TokenBucket:
             return False
         self._left -= 1
         return True
+
+
+def _too_fast(what: str, at_once: int, per_s: float) -> ClientError:
+    message = f"more than {at_once} {what} at once, or {per_s:.0f} a second: wait a little"
+    return ClientError(message, code="too_fast", retryable=True)
 
 
 def _talks_by_button(config: SessionConfig) -> bool:

@@ -10,9 +10,17 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.floor import addressed, round_robin
-from realtime.model.base import AudioAppend
+from realtime.model.base import AudioAppend, AudioCommit
 from realtime.pipeline import seat as seats
-from realtime.pipeline.seat import GOES_ON_MS, LINES_AT_ONCE, LINES_PER_S, MAX_TURN_BYTES, TokenBucket
+from realtime.pipeline.seat import (
+    GOES_ON_MS,
+    LINES_AT_ONCE,
+    LINES_PER_S,
+    MAX_TURN_BYTES,
+    TURNS_AT_ONCE,
+    TURNS_PER_S,
+    TokenBucket,
+)
 from tests.pipeline.rooms import DEAF, HZ, House, Human, Mind, agent, house, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
@@ -206,6 +214,53 @@ async def test_a_mute_in_the_middle_of_a_tap_is_no_turn() -> None:
         assert turns(home) == 0
         assert home.room.floor is None
         assert [one.agent_id for one in anna.of(s.AgentInputClearedEvent)] == [anna.id]
+
+
+def tap(human: Human, number: int) -> None:
+    """Hold the button for as long as makes a turn."""
+    human.hear(utterance(LONG)[: 120 * BYTES_PER_MS])
+    human.call.receive(c.ClientAudioCommitEvent(event_id=f"tap {number}"))
+
+
+async def test_who_makes_turns_without_end_is_slowed_down_and_takes_no_words_from_others() -> None:
+    """A participant that floods."""
+    alice = Mind("It is seven.")
+    async with two(alice, floor=addressed) as home:
+        anna, ben = await home.come("Anna", BUTTON), await home.come("Ben")
+        for number in range(1_000):
+            tap(anna, number)
+        assert turns(home) == TURNS_AT_ONCE
+        errors = anna.of(s.AgentErrorEvent)
+        assert {(one.code, one.retryable) for one in errors} == {("too_fast", True)}
+        assert [one.client_event_id for one in errors] == [f"tap {number}" for number in range(TURNS_AT_ONCE, 1_000)]
+        assert ben.errors() == [], "nobody else is told"
+        started, cleared = home.of(s.AgentInputStartedEvent), home.of(s.AgentInputClearedEvent)
+        assert [one.item_id for one in cleared] == [one.item_id for one in started[TURNS_AT_ONCE:]]
+        await asyncio.sleep(2)
+        assert len(alice.of(AudioCommit)) == TURNS_AT_ONCE
+        for number in range(10):
+            tap(anna, number)
+        assert turns(home) == TURNS_AT_ONCE + int(2 * TURNS_PER_S)
+        ben.say("Alice, what time is it?")
+        await home.quiet()
+        assert ("Ben", "Alice, what time is it?") in home.talk()
+        assert home.talk()[-1] == ("Alice", "It is seven.")
+
+
+async def test_a_turn_that_is_too_much_holds_up_no_leave_and_no_mute() -> None:
+    async with two(floor=addressed) as home:
+        anna, ben = await home.come("Anna", BUTTON), await home.come("Ben", BUTTON)
+        for human in (anna, ben):
+            for number in range(TURNS_AT_ONCE):
+                tap(human, number)
+            human.hear(utterance(LONG)[: 500 * BYTES_PER_MS])
+        await anna.go()
+        home.room.mute(ben.id)
+        assert [one.name for one in home.room.participants if one.kind == "human"] == ["Ben"]
+        assert [one.muted for one in home.room.participants if one.id == ben.id] == [True]
+        assert ben.errors() == ["too_fast"]
+        assert turns(home) == 2 * TURNS_AT_ONCE
+        await home.quiet()
 
 
 # -- typing ------------------------------------------------------------------------------------------------------------
