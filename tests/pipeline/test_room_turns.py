@@ -9,8 +9,9 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig, TurnDetection
+from realtime.event.model import ModelEvent, ModelInputTranscriptionDoneEvent
 from realtime.floor import addressed, round_robin
-from realtime.model.base import AudioAppend, AudioCommit
+from realtime.model.base import AudioAppend, AudioCommit, Connection, OnEvent
 from realtime.pipeline import seat as seats
 from realtime.pipeline.seat import (
     GOES_ON_MS,
@@ -244,6 +245,31 @@ async def test_who_makes_turns_without_end_is_slowed_down_and_takes_no_words_fro
         ben.say("Alice, what time is it?")
         await home.quiet()
         assert ("Ben", "Alice, what time is it?") in home.talk()
+        assert home.talk()[-1] == ("Alice", "It is seven.")
+
+
+class SlowToWrite(Mind):
+    """Tells the words of each turn a second after it has heard it."""
+
+    async def connect(self, *, on_event: OnEvent, **how: Any) -> Connection:
+        def emit(event: ModelEvent) -> None:
+            if isinstance(event, ModelInputTranscriptionDoneEvent):
+                asyncio.get_running_loop().call_later(1, on_event, event)
+            else:
+                on_event(event)
+
+        return await super().connect(on_event=emit, **how)
+
+
+async def test_words_that_are_being_written_down_outlast_a_flood_of_another_s_turns() -> None:
+    async with house(agent("Alice", SlowToWrite("It is seven.")), floor=addressed) as home:
+        anna, ben = await home.come("Anna", BUTTON), await home.come("Ben")
+        ben.say("Alice, what time is it?")
+        for number in range(100):
+            tap(anna, number)
+        await home.quiet()
+        words = [one.transcript for one in home.of(s.AgentInputTranscriptionDoneEvent) if one.agent_id == ben.id]
+        assert words == ["Alice, what time is it?"]
         assert home.talk()[-1] == ("Alice", "It is seven.")
 
 
