@@ -74,6 +74,7 @@ async def test_all_of_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
             expected=100,
             late_ms=[1.0, 2.0] if lanes else [12.0, 13.0],
             sent_late_ms=[0.1],
+            numbers=[500, 501],
         )
 
     monkeypatch.setattr(rooms, "with_sockets", served)
@@ -81,3 +82,9 @@ async def test_all_of_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [check.limit for check in section.checks] == [3.0, 25.0, 25.0, 20.0, 20.0, 100.0, 30.0]
     assert section.checks[2].value == 5.0
     assert [check.value for check in section.checks[3:5]] == [2.0, 13.0]
+
+
+def test_sound_counts_as_in_time_again_a_while_after_some_was_held_up() -> None:
+    numbers = [100, 101, 102, 300, 700]
+    heard = rooms.Heard(numbers=numbers, late_ms=[13.0, 13.0, 80.0, 60.0, 14.0], in_lane_ms={99: 2.0, 102: 30.0})
+    assert heard.unjittered_ms == [13.0, 13.0, 14.0]
