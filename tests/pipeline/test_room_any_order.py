@@ -86,6 +86,10 @@ class Stage:
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(policy=st.sampled_from(sorted(POLICIES)), talk=st.lists(st.tuples(ACTIONS, PAUSES), min_size=4, max_size=20))
+@example(
+    policy="broadcast",
+    talk=[(("begin", 1, WORDS[0]), 0.9), (("write", 0, WORDS[0]), 0.3), (("remove cleo",), 1.0), (("rejoin",), 0.3)],
+)
 @example(policy="addressed", talk=[(("write", 0, WORDS[0]), 0.3), (("die", "bob", 0), 0.3)])
 def test_the_room_goes_on(policy: str, talk: list[tuple[tuple[Any, ...], float]]) -> None:
     async def play() -> None:
@@ -126,6 +130,9 @@ def check_floor(home: House, *, limit: int | None) -> None:
                 elif floor is not None:
                     row = 0
                 assert limit is None or row <= limit
+            case s.AgentItemAddedEvent(item=item) if item.role == "user":
+                # Whoever leaves in mid-sentence has said something, and has no floor any more.
+                row = 0
             case s.AgentResponseAudioDeltaEvent(agent_id=who):
                 assert who == floor, f"{who} is told without the floor of {floor}"
             case s.AgentResponseCreatedEvent(response_id=response_id):
