@@ -90,6 +90,15 @@ class Stage:
     policy="broadcast",
     talk=[(("begin", 1, WORDS[0]), 0.9), (("write", 0, WORDS[0]), 0.3), (("remove cleo",), 1.0), (("rejoin",), 0.3)],
 )
+@example(
+    policy="broadcast",
+    talk=[
+        (("mute", "bob", True), 0.3),
+        (("die", "alice", 0), 0.3),
+        (("write", 0, WORDS[0]), 0.3),
+        (("remove cleo",), 0.3),
+    ],
+)
 @example(policy="addressed", talk=[(("write", 0, WORDS[0]), 0.3), (("die", "bob", 0), 0.3)])
 def test_the_room_goes_on(policy: str, talk: list[tuple[tuple[Any, ...], float]]) -> None:
     async def play() -> None:
@@ -116,20 +125,30 @@ def test_the_room_goes_on(policy: str, talk: list[tuple[tuple[Any, ...], float]]
 
 def check_floor(home: House, *, limit: int | None) -> None:
     """The loop guard holds, no sound comes of whoever has no floor, and what began is over. A human who asks for more
-    gets more."""
+    gets more. A turn that was broken off before a word of it was heard is none."""
     row = 0
+    has_words = True
     floor: str | None = None
     agents = {one.participant_id for one in home.of(s.ServerRoomJoinedEvent) if one.kind == "agent"}
     open_responses: set[str] = set()
     for one in home.told:
         match one:
             case s.ServerRoomFloorEvent():
+                if floor in agents and not has_words:
+                    row = max(0, row - 1)
                 floor = one.participant_id
                 if floor in agents:
                     row += 1
+                    has_words = False
                 elif floor is not None:
                     row = 0
                 assert limit is None or row <= limit
+            case s.AgentResponseAudioTranscriptDeltaEvent(agent_id=who) if who == floor:
+                has_words = True
+            case s.AgentItemTruncatedEvent(agent_id=who, transcript=words) if who == floor:
+                has_words = bool(words)
+            case s.AgentItemDeletedEvent(agent_id=who) if who == floor:
+                has_words = False
             case s.AgentItemAddedEvent(item=item) if item.role == "user":
                 # Whoever leaves in mid-sentence has said something, and has no floor any more.
                 row = 0
