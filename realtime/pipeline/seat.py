@@ -196,9 +196,7 @@ class Seat:
         told = copy.copy(event)
         self._host.emit(told)
         self._reader.read(told)
-        known = self._host.conversation
-        if len(known) > KEPT_ITEMS:
-            known.delete(known.items()[0].id)
+        self._host.conversation.keep_latest(KEPT_ITEMS)
 
     def hear(self, voice: Voice) -> None:
         """Another human speaks."""

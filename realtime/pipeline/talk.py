@@ -257,8 +257,7 @@ class Talk:
                 sound_s = len(event.delta) / SAMPLE_BYTES / (event.format.rate or DEFAULT_OUTPUT_RATE_HZ)
                 self._played_at_s = max(self._played_at_s, self._active_at_s) + sound_s
         self._reader.read(event)
-        while len(self.conversation) > MAX_ITEMS:
-            self.conversation.delete(self.conversation.items()[0].id)
+        self.conversation.keep_latest(MAX_ITEMS)
         for seat in self.seats:
             if seat is not told:
                 seat.tell(event)

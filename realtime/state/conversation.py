@@ -209,6 +209,11 @@ class Conversation:
         self._order.remove(item_id)
         return True
 
+    def keep_latest(self, count: int) -> None:
+        """Remove the oldest items, so that at most `count` are left."""
+        for item_id in self._order[: max(0, len(self._order) - count)]:
+            self.delete(item_id)
+
     def update(self, item_id: str, **changes: Any) -> Item:
         """Replace fields of the item. Content and status of an item that was cut stay."""
         entry = self._entries[item_id]

@@ -309,6 +309,15 @@ def test_an_answer_that_had_not_begun_is_cut_to_nothing() -> None:
     assert conversation.complete("item").text == ""
 
 
+@pytest.mark.parametrize(("count", "kept"), [(0, ""), (2, "cd"), (4, "abcd"), (9, "abcd")])
+def test_the_latest_items_are_kept(count: int, kept: str) -> None:
+    conversation = Conversation()
+    for item_id in "abcd":
+        conversation.add(message(item_id))
+    conversation.keep_latest(count)
+    assert "".join(item.id for item in conversation.items()) == kept
+
+
 # -- whatever was said and heard ---------------------------------------------------------------------------------------
 
 texts = st.text(alphabet="ab .,天", max_size=12)
