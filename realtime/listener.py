@@ -113,6 +113,9 @@ class Listener:
         self._drainer: asyncio.Task[None] | None = None
         self.tells_received_audio = tells_received_audio
         self.told_received = 0
+        """The samples of its own audio that it was last told of."""
+        self.bytes_until_told = 0
+        """So much more of its audio has to come before it can be due to be told again."""
         self.closed = False
         self.away = False
         """Its socket is gone and it may come back: it keeps the speech that it would have been sent."""
@@ -153,6 +156,8 @@ class Listener:
                     return
             if self._pacer is not None:
                 self._pacer.push(event, self._now())
+            elif self._drainer is None and not self.away:
+                self._write(event)
             else:
                 self._send(event)
             return
@@ -254,16 +259,14 @@ class Listener:
 
     def _write(self, event: s.ServerEvent | Chunk) -> bool:
         """Encode and write. False when the client takes no more for now; the drainer is then at work."""
-        if isinstance(event, Chunk):
-            frames = self._resumes_with.encode_again(event) if self._resumes_with is not None else []
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            start = self._count(event)
+            if self._begun_before and start is not None and event.item_id in self._begun_before:
+                return self._write(Chunk(event, start))
+        elif isinstance(event, Chunk):
             self._begun_before.discard(event.event.item_id)
-        else:
-            if type(event) is s.AgentResponseAudioDeltaEvent:
-                start = self._count(event)
-                if self._begun_before and start is not None and event.item_id in self._begun_before:
-                    return self._write(Chunk(event, start))
-            frames = self._dialect.encode(event)
-        return self._put(frames)
+            return self._put(self._resumes_with.encode_again(event) if self._resumes_with is not None else [])
+        return self._put(self._dialect.encode(event))
 
     def _put(self, frames: list[Frame]) -> bool:
         for place, frame in enumerate(frames):

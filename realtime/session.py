@@ -16,6 +16,7 @@ import msgspec
 
 from realtime.agent.host import Host
 from realtime.agent.realtime import RealtimeAgent
+from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.audio.voice import Voice
 from realtime.errors import ClientError, RealtimeError, UsageError
 from realtime.event import client as c
@@ -41,8 +42,6 @@ Record = Callable[["Session"], "Recorder"]
 
 RECEIVED_EVERY_MS = 1_000
 """How often a client that counts its audio is told how much has arrived."""
-MIN_RATE_HZ = 8_000
-"""The lowest rate of a client's audio."""
 CLOSED_ELSEWHERE = 4000
 """Closes a socket whose client came back on another one."""
 RETRY_AFTER_MS = 1_000
@@ -114,7 +113,6 @@ class Session:
         self.ended = asyncio.Event()
         self._private = private
         self._ear: Listener | None = None
-        self._received_samples = 0
         self._recent_ids: deque[str] = deque(maxlen=RECENT_EVENTS)
         self._repeated: set[str] = set()
         self._active_at = runtime.now()
@@ -361,12 +359,10 @@ class Session:
         self.log.append(s.ServerSessionUpdatedEvent(session_id=self.session_id, config=config))
 
     def _tell_received(self, listener: Listener, event: c.ClientAudioAppendEvent) -> None:
+        listener.bytes_until_told -= len(event.audio)
+        if listener.bytes_until_told > 0:
+            return  # not due, which nearly every frame is spared to ask
         received = self.agent.received_samples
-        if received == self._received_samples:
-            return  # refused
-        self._received_samples = received
-        if received - listener.told_received < MIN_RATE_HZ * RECEIVED_EVERY_MS // 1000:
-            return  # not due at any rate, which nearly every frame is spared to ask
         every = RECEIVED_EVERY_MS * event.format.rate_hz(DEFAULT_INPUT_RATE_HZ) // 1000
         if received - listener.told_received >= every:
             listener.told_received = received
@@ -374,6 +370,8 @@ class Session:
             listener.deliver(
                 s.ServerAudioReceivedEvent(offset=received, seq=self.log.last_seq, ts_ms=self.log.now_ms())
             )
+        # Less was taken than came where audio was said twice or refused.
+        listener.bytes_until_told = (listener.told_received + every - received) * SAMPLE_BYTES
 
     # -- the end ---------------------------------------------------------------------------------------------------
 

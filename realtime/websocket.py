@@ -17,12 +17,13 @@ OTHER = 0
 """The kind of bytes that are for the library."""
 
 _FIN = 0x80
+_WHOLE = frozenset((_FIN | TEXT, _FIN | BINARY))
 _CLOSE = 8
 _MASKED = 0x80
 _EXTENDED = 126
+_HEADER = struct.Struct(">BBH")
 _MASKED_HEADER = struct.Struct(">BBH4s")
-_PLAIN_HEADER = struct.Struct(">BBH")
-"""Of a frame whose length takes 16 bits, as speech's does."""
+"""Of frames whose length takes 16 bits, as speech's does."""
 _MASK_POOL_BYTES = 4_096
 _LONG_BYTES = 65_536
 """A longer frame goes to the library piece by piece as it arrives: joining the pieces here would copy it often."""
@@ -34,20 +35,44 @@ class FrameCutter:
     Frames of more than `max_bytes` are left to the library, which knows what to say to them.
     """
 
-    __slots__ = ("_fragmented", "_masked", "_most_bytes", "_passing_bytes", "_rest")
+    __slots__ = (
+        "_at_rest",
+        "_fragmented",
+        "_header_bytes",
+        "_masked",
+        "_most_bytes",
+        "_passing_bytes",
+        "_rest",
+        "_second",
+    )
 
     def __init__(self, *, masked: bool, max_bytes: int) -> None:
         self._masked = masked
+        self._second = _MASKED | _EXTENDED if masked else _EXTENDED
+        self._header_bytes = _MASKED_HEADER.size if masked else _HEADER.size
         self._most_bytes = min(max_bytes, _LONG_BYTES)
         self._rest = b""
         self._passing_bytes = 0
         self._fragmented = False
+        self._at_rest = True
+        """Whether a message may begin here: nothing is kept, nothing passes, no fragment is open."""
 
     def push(self, data: bytes) -> list[tuple[int, bytes]]:
         """(`TEXT` or `BINARY`, the payload of a message) and (`OTHER`, bytes for the library), in order.
 
         Text is not validated. Once the library has closed the connection it has to get everything that follows.
         """
+        if self._at_rest and len(data) > _MASKED_HEADER.size:
+            # Nearly always one read is one message.
+            first, second, length = _HEADER.unpack_from(data)
+            at = self._header_bytes
+            if length == len(data) - at <= self._most_bytes and first in _WHOLE and second == self._second:
+                if self._masked:
+                    return [(first & 15, apply_mask(data[at:], data[at - 4 : at]))]
+                return [(first & 15, data[at:])]
+        return self._cut(data)
+
+    def _cut(self, data: bytes) -> list[tuple[int, bytes]]:
         found: list[tuple[int, bytes]] = []
         if self._passing_bytes:
             passing, data = data[: self._passing_bytes], data[self._passing_bytes :]
@@ -82,11 +107,13 @@ class FrameCutter:
                 self._passing_bytes = max(0, stop - end)
             start = stop
         self._rest = data[start:]
+        self._at_rest = not (self._rest or self._passing_bytes or self._fragmented)
         return found
 
     def drain(self) -> bytes:
         """What was held back of a frame that is not complete; the cutter is empty afterwards."""
         rest, self._rest = self._rest, b""
+        self._at_rest = not (self._passing_bytes or self._fragmented)
         return rest
 
 
@@ -103,7 +130,7 @@ def server_frame(kind: int, payload: bytes) -> bytes:
     """A whole message as a server sends it."""
     length = len(payload)
     if _EXTENDED <= length < _LONG_BYTES:
-        return _PLAIN_HEADER.pack(_FIN | kind, _EXTENDED, length) + payload
+        return _HEADER.pack(_FIN | kind, _EXTENDED, length) + payload
     return _header(kind, length, 0) + payload
 
 

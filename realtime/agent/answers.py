@@ -278,14 +278,13 @@ class Answers:
         if part is None or not part.audio_open:
             self._open_audio(response, event)
         if not response.out_of_band:
-            if event.item_id not in self._conversation:
-                # It was deleted while it was being said.
-                return
             if event.format is not self._format:
                 # Another model may take over in the middle of a call.
                 self._format = event.format
                 self._ms_per_byte = 500 / (event.format.rate or self._output_hz)
-            self._conversation.hear_audio(event.item_id, len(event.delta) * self._ms_per_byte)
+            if not self._conversation.hear_audio(event.item_id, len(event.delta) * self._ms_per_byte):
+                # It was deleted while it was being said.
+                return
         self._emit(
             s.AgentResponseAudioDeltaEvent(
                 response_id=event.response_id,

@@ -75,7 +75,7 @@ class AudioInput:
         """
         if rate_hz != self._rate_hz:
             self._change_rate(rate_hz)
-        if offset is not None:
+        if offset is not None and offset != self._received:
             audio = self._placed(audio, offset)
         pcm = self._carry.push(audio)
         if not pcm:
@@ -133,8 +133,6 @@ class AudioInput:
         if offset < 0:
             raise ClientError(f"audio offset {offset} is negative", code="invalid_audio_offset")
         ahead = offset - self._received
-        if ahead == 0:
-            return audio
         self._carry.clear()
         if ahead < 0:
             return audio[-ahead * 2 :]

@@ -207,7 +207,7 @@ class Conductor:
                 assert_never(event)
 
     def _hear(self, event: c.ClientAudioAppendEvent) -> None:
-        if event.format != self._client_format:
+        if event.format is not self._client_format and event.format != self._client_format:
             try:
                 self._client_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
             except ValueError as error:
@@ -236,7 +236,7 @@ class Conductor:
             self._profile.emits_speech_events
             and self.turn.authority == "provider"
             and not self._link_lost
-            and self._input.position_ms >= self._deaf_until_ms
+            and (not self._deaf_until_ms or self._input.position_ms >= self._deaf_until_ms)
         )
         self._unsettled.add(pcm, waits_for_speech=told_of_speech)
         self._send(base.AudioAppend(pcm))

@@ -38,10 +38,22 @@ class Unsettled:
     """What was sent and not understood: audio, and which stretches of it are turns. A stretch is settled when its words
     are known (or known to be lost), and everything before it with it."""
 
-    __slots__ = ("_again", "_bytes_per_ms", "_chunks", "_end", "_lost_at", "_start", "_stretches")
+    __slots__ = (
+        "_again",
+        "_bytes_per_ms",
+        "_chunks",
+        "_end",
+        "_lost_at",
+        "_most_bytes",
+        "_quiet_bytes",
+        "_start",
+        "_stretches",
+    )
 
     def __init__(self, rate_hz: int) -> None:
         self._bytes_per_ms = rate_hz * 2 / 1000
+        self._quiet_bytes = int(self._bytes_per_ms * KEPT_WHILE_QUIET_MS)
+        self._most_bytes = int(self._bytes_per_ms * KEPT_MS)
         self._chunks: deque[bytes] = deque()
         self._start = self._end = 0
         self._stretches: list[Stretch] = []
@@ -53,7 +65,7 @@ class Unsettled:
         self._chunks.append(pcm)
         self._end += len(pcm)
         quiet = waits_for_speech and not self._stretches
-        bound = self._bytes_per_ms * (KEPT_WHILE_QUIET_MS if quiet else KEPT_MS)
+        bound = self._quiet_bytes if quiet else self._most_bytes
         while self._end - self._start > bound and len(self._chunks) > 1:
             self._start += len(self._chunks.popleft())
         while self._stretches and (end := self._stretches[0].end) is not None and end <= self._start:

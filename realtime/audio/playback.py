@@ -12,6 +12,7 @@ in as ``now``: seconds on any clock that does not go back.
 
 import math
 from collections import deque
+from typing import ClassVar
 
 from realtime.audio.pcm import SAMPLE_BYTES, ms_of
 
@@ -46,6 +47,8 @@ class PlaybackClock:
     """
 
     __slots__ = ("_epoch", "_items", "_queue", "_rate_hz", "_unheard")
+    _runs: ClassVar[bool] = True
+    """Whether time alone moves it: else the methods that are called with each chunk save themselves `_advance`."""
 
     def __init__(self, rate_hz: int) -> None:
         if rate_hz <= 0:
@@ -63,7 +66,8 @@ class PlaybackClock:
 
         Returns where in the item they begin, in samples; None where nothing was counted.
         """
-        self._advance(now)
+        if self._runs:
+            self._advance(now)
         item = self._items.get(item_id)
         if item is None:
             item = self._items[item_id] = _Item(item_id, self._epoch)
@@ -116,7 +120,8 @@ class PlaybackClock:
 
     def heard_samples(self, item_id: str, now: float) -> int | None:
         """Heard part of an item in samples; None for one that is not known, or of which no more will be heard."""
-        self._advance(now)
+        if self._runs:
+            self._advance(now)
         item = self._items.get(item_id)
         return item.heard if item is not None and item.epoch == self._epoch else None
 
@@ -183,6 +188,7 @@ class AcknowledgedPlayback(PlaybackClock):
     """Heard is what the client acknowledged. A client that never acknowledges has heard nothing."""
 
     __slots__ = ("_moved_at",)
+    _runs = False
 
     def __init__(self, rate_hz: int) -> None:
         super().__init__(rate_hz)

@@ -75,9 +75,8 @@ class Resampler:
         space.pcm[len(kept) :] = pcm
         self._kept = bytes(space.pcm[space.taken_bytes :])
         space.windows[...] = space.windows_of_pcm
-        out = np.dot(space.windows, self._filter.matrix, space.out)
-        np.maximum(out, _LOWEST, out=out)
-        np.minimum(out, _HIGHEST, out=out)
+        out = space.windows.dot(self._filter.matrix, space.out)
+        out.clip(_LOWEST, _HIGHEST, out)
         np.add(out, _ROUND, out)
         return space.lowest_bits.tobytes()
 

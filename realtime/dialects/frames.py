@@ -22,7 +22,9 @@ PLAYED = 1
 
 _HEADER = struct.Struct("<BBHIQ")
 HEADER_BYTES = _HEADER.size
+_TOO_SHORT = f"a binary frame has a header of {HEADER_BYTES} bytes, this one is {{}} bytes long"
 _PLAYED_MS = struct.Struct("<I")
+_PLAYED_HEADER_BYTES = HEADER_BYTES + _PLAYED_MS.size
 
 
 def pack(kind: int, stream: int, item_index: int, offset_samples: int, pcm: bytes) -> bytes:
@@ -37,23 +39,25 @@ def pack_played(stream: int, item_index: int, played_ms: int, offset_samples: in
 
 
 def unpack(frame: bytes) -> tuple[int, int, int, int, bytes]:
-    """(kind, stream, item index, sample offset, what follows). Raises ValueError for a frame shorter than its header.
-
-    What follows is pcm, but for a frame that `tells_played`: see `split_played`.
-    """
+    """(kind, stream, item index, sample offset, pcm) of an agent's frame. Raises ValueError where it is too short."""
     if len(frame) < HEADER_BYTES:
-        raise ValueError(f"a binary frame has a header of {HEADER_BYTES} bytes, this one is {len(frame)} bytes long")
+        raise ValueError(_TOO_SHORT.format(len(frame)))
     kind, _, stream, item_index, offset_samples = _HEADER.unpack_from(frame)
     return kind, stream, item_index, offset_samples, frame[HEADER_BYTES:]
 
 
-def tells_played(frame: bytes) -> bool:
-    """Whether a client's frame, at least a header long, says what was played."""
-    return bool(frame[1] & PLAYED)
+def unpack_client(frame: bytes) -> tuple[int, int, int | None, int, bytes]:
+    """(kind, item index, ms of it played where that is told, sample offset, pcm) of a client's frame.
 
-
-def split_played(body: bytes) -> tuple[int, bytes]:
-    """(ms played, pcm) of what follows the header. Raises ValueError where it is too short for that."""
-    if len(body) < _PLAYED_MS.size:
-        raise ValueError(f"a frame with flag {PLAYED} has {_PLAYED_MS.size} more bytes, this one has {len(body)}")
-    return _PLAYED_MS.unpack_from(body)[0], body[_PLAYED_MS.size :]
+    Raises ValueError where it is too short.
+    """
+    if len(frame) < HEADER_BYTES:
+        raise ValueError(_TOO_SHORT.format(len(frame)))
+    kind, flags, _, item_index, offset_samples = _HEADER.unpack_from(frame)
+    if not flags & PLAYED:
+        return kind, item_index, None, offset_samples, frame[HEADER_BYTES:]
+    if len(frame) < _PLAYED_HEADER_BYTES:
+        more, has = _PLAYED_MS.size, len(frame) - HEADER_BYTES
+        raise ValueError(f"a frame with flag {PLAYED} has {more} more bytes, this one has {has}")
+    (played_ms,) = _PLAYED_MS.unpack_from(frame, HEADER_BYTES)
+    return kind, item_index, played_ms, offset_samples, frame[_PLAYED_HEADER_BYTES:]

@@ -61,22 +61,21 @@ class NativeDialect:
         """See `ClientDialect`. A binary frame is speech."""
         if isinstance(frame, str):
             return decode_json(frame)
-        item_id, played_ms = None, None
         try:
-            kind, _, item_index, offset_samples, pcm = frames.unpack(frame)
-            if kind != frames.CLIENT_AUDIO:
-                raise ClientError(f"binary frames of kind {kind} are not for the server", code="invalid_frame")
-            if frames.tells_played(frame):
-                played_ms, pcm = frames.split_played(pcm)
-                item_id = self._introduced.get(item_index)
+            kind, item_index, played_ms, offset_samples, pcm = frames.unpack_client(frame)
         except ValueError as error:
             raise ClientError(str(error), code="invalid_frame") from error
+        if kind != frames.CLIENT_AUDIO:
+            raise ClientError(f"binary frames of kind {kind} are not for the server", code="invalid_frame")
+        item_id = None if played_ms is None else self._introduced.get(item_index)
+        if item_id is None:
+            return ClientAudioAppendEvent(audio=pcm, format=self._input_format, offset=offset_samples)
         return ClientAudioAppendEvent(
             audio=pcm,
             format=self._input_format,
             offset=offset_samples,
             played_item_id=item_id,
-            played_ms=None if item_id is None else played_ms,
+            played_ms=played_ms,
         )
 
     def encode(self, event: s.ServerEvent) -> list[Frame]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from realtime.event.base import Item
 from realtime.model.base import (
@@ -24,31 +24,26 @@ from realtime.model.base import (
 class Backlog:
     """A queue that drops its oldest audio beyond `max_audio_bytes`, and never anything else: see `overflowed`."""
 
-    __slots__ = ("_max_audio_bytes", "_max_controls", "_messages", "audio_bytes", "dropped_audio_bytes")
+    __slots__ = ("_max_audio_bytes", "_max_controls", "audio_bytes", "dropped_audio_bytes", "messages")
 
     def __init__(self, *, max_audio_bytes: int, max_controls: int) -> None:
         self._max_audio_bytes = max_audio_bytes
         self._max_controls = max_controls
-        self._messages: deque[ModelInput] = deque()
+        self.messages: deque[ModelInput] = deque()
+        """What waits, oldest first."""
         self.audio_bytes = 0
         self.dropped_audio_bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._messages)
-
-    def __iter__(self) -> Iterator[ModelInput]:
-        return iter(self._messages)
 
     @property
     def overflowed(self) -> bool:
         """More than audio waits than is allowed."""
-        if len(self._messages) <= self._max_controls:
+        if len(self.messages) <= self._max_controls:
             return False
-        return sum(type(message) is not AudioAppend for message in self._messages) > self._max_controls
+        return sum(type(message) is not AudioAppend for message in self.messages) > self._max_controls
 
     def keep(self, message: ModelInput) -> None:
         """One more waits."""
-        self._messages.append(message)
+        self.messages.append(message)
         if type(message) is AudioAppend:
             self.audio_bytes += len(message.pcm)
             while self.audio_bytes > self._max_audio_bytes:
@@ -56,14 +51,14 @@ class Backlog:
 
     def pop(self) -> ModelInput:
         """The one that has waited longest. Raises IndexError where none does."""
-        message = self._messages.popleft()
+        message = self.messages.popleft()
         if type(message) is AudioAppend:
             self.audio_bytes -= len(message.pcm)
         return message
 
     def clear(self) -> None:
         """Nothing waits any more."""
-        self._messages.clear()
+        self.messages.clear()
         self.audio_bytes = 0
 
     def forget_asked(self) -> None:
@@ -102,12 +97,12 @@ class Backlog:
         self._filter(still_needed)
 
     def _filter(self, still_needed: Callable[[ModelInput], bool]) -> None:
-        self._messages = deque(message for message in self._messages if still_needed(message))
+        self.messages = deque(message for message in self.messages if still_needed(message))
 
     def _drop_oldest_audio(self) -> None:
-        for index, message in enumerate(self._messages):
+        for index, message in enumerate(self.messages):
             if type(message) is AudioAppend:
-                del self._messages[index]
+                del self.messages[index]
                 self.audio_bytes -= len(message.pcm)
                 self.dropped_audio_bytes += len(message.pcm)
                 return

@@ -96,6 +96,8 @@ class OpenAICodec(Codec):
         self._restored: set[str] = set()
         self._previous: dict[str, str | None] = {}
         self._odd: dict[str, bytes] = {}
+        self._delta: tuple[bytes, bytes, wire.AudioDelta] | None = None
+        """Of an audio delta what stands before its `event_id`, from there to the payload, and what they say."""
         self._spoken: dict[str, _Spoken] = {}
         self._heard: dict[str, str] = {}
         self._unheard: set[str] = set()
@@ -214,9 +216,9 @@ class OpenAICodec(Codec):
     def decode(self, frame: Frame) -> list[ModelEvent]:
         """See `Codec.decode`. Takes text as str or as UTF-8 bytes."""
         data = frame.encode() if isinstance(frame, str) else frame
-        audio = self._audio_at_once(data)
-        if audio is not None:
-            return [audio]
+        delta = self._next_delta(data) or self._audio_at_once(data)
+        if delta is not None:
+            return [self._audio(*delta)]
         try:
             message = wire.READ.decode(data)
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -224,8 +226,23 @@ class OpenAICodec(Codec):
             return []
         return self._events(message)
 
-    def _audio_at_once(self, data: bytes) -> ModelEvent | None:
-        """The event of an audio delta whose payload comes last, as the service sends it; else None.
+    def _next_delta(self, data: bytes) -> tuple[wire.AudioDelta, bytes] | None:
+        """An audio delta that differs from the one before in its `event_id` and payload only; else None."""
+        if self._delta is None:
+            return None
+        before, behind, place = self._delta
+        if not data.startswith(before):
+            return None
+        at = data.find(b'"', len(before))
+        if not data.startswith(behind, at) or not data.endswith(b'"}'):
+            return None
+        try:
+            return place, pybase64.b64decode(memoryview(data)[at + len(behind) : -2], validate=True)
+        except ValueError:
+            return None
+
+    def _audio_at_once(self, data: bytes) -> tuple[wire.AudioDelta, bytes] | None:
+        """An audio delta whose payload comes last, as the service sends it; else None.
 
         Reading a frame of 26 kB costs a JSON parser four times as much as decoding its base64: the payload is sliced
         out instead. That the slice is the payload and nothing else is certain, since strict base64 holds no quotes.
@@ -240,7 +257,10 @@ class OpenAICodec(Codec):
             place = wire.READ_AUDIO_DELTA.decode(data[:start] + b'"}')
         except (msgspec.MsgspecError, ValueError):
             return None
-        return self._audio(place, pcm)
+        before, name, rest = data[:start].partition(b'"event_id":"')
+        if rest:
+            self._delta = before + name, rest[rest.index(b'"') :], place
+        return place, pcm
 
     def _audio(self, place: wire.AudioDelta, pcm: bytes) -> ModelResponseAudioDeltaEvent:
         item_id = place.item_id

@@ -292,7 +292,7 @@ class _Connection:
         gap_ms = round((self._runtime.now() - self._lost_s) * 1000)
         self._kept.forget_restored(restored, link_was_lost=True)
         self._offset_ms = (self._accepted_bytes - self._kept.audio_bytes) * 500 // self._profile.input_rate_hz
-        while self._kept:
+        while self._kept.messages:
             message = self._kept.pop()
             if isinstance(message, AudioAppend) and message.again:
                 message = AudioAppend(message.pcm)  # to this model it is new

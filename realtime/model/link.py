@@ -230,14 +230,19 @@ class _Socket(ClientConnection):
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        if self._cutter is not None:
-            self._take(self._cutter, data)
+        cutter = self._cutter
+        if cutter is not None:
+            for kind, payload in cutter.push(data):
+                if kind != OTHER:
+                    self._receiver.received(payload, kind == TEXT)
+                elif not self._pass_on(payload):
+                    return
         elif self.protocol.state is State.CONNECTING:
             head, rest = self._split_head(data)
             super().data_received(head)
             if self._is_open():
                 self._cutter = FrameCutter(masked=False, max_bytes=self._max_bytes)
-                self._take(self._cutter, rest)
+                self.data_received(rest)
             elif rest:
                 super().data_received(rest)
         else:
@@ -256,16 +261,12 @@ class _Socket(ClientConnection):
         end = at + len(_HEAD_END) - len(self._head_end)
         return data[:end], data[end:]
 
-    def _take(self, cutter: FrameCutter, data: bytes) -> None:
-        for kind, payload in cutter.push(data):
-            if kind != OTHER:
-                self._receiver.received(payload, kind == TEXT)
-                continue
-            super().data_received(payload)
-            if not self._is_open():
-                # Closed by the other side or by a fault: nothing behind it counts.
-                self._cutter = None
-                return
+    def _pass_on(self, data: bytes) -> bool:
+        """Give the library what is for it. False: closed by the other side or by a fault; nothing behind it counts."""
+        super().data_received(data)
+        if not self._is_open():
+            self._cutter = None
+        return self._cutter is not None
 
     def process_event(self, event: Request | Response | WebSocketFrame) -> None:
         if not isinstance(event, WebSocketFrame):

@@ -155,7 +155,7 @@ class Wire:
         elif type(message) is SessionUpdate:
             self._settings = message.settings
         leg = self._leg
-        if leg is not None and leg.is_open and not self._waiting and leg.can_write:
+        if leg is not None and leg.is_open and not self._waiting.messages and leg.can_write:
             leg.send(message)
         else:
             self._keep(message)
@@ -241,7 +241,7 @@ class Wire:
         self._drain(leg)
 
     def _drain(self, leg: _Leg) -> None:
-        while self._waiting and leg is self._leg and leg.is_open and leg.can_write:
+        while self._waiting.messages and leg is self._leg and leg.is_open and leg.can_write:
             leg.send(self._waiting.pop())
 
     def _leg_lost(self, leg: _Leg, verdict: CloseVerdict, code: int) -> None:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 EXTENSION = "realtime.direct"
 """Under this name the ASGI scope's extensions hold the protocol itself (see `realtime.server.sink.DirectSocket`)."""
 MAX_UNREAD_MESSAGES = 16
-MAX_UNREAD_BYTES = 65_536
-"""A longer message, or more messages that the application has not taken, pause the socket."""
+"""More messages that the application has not taken pause the socket."""
 _OPEN = State.OPEN
 _HEAD_END = b"\r\n\r\n"
 
@@ -39,6 +38,8 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         """None where the library has read part of the frames: it then reads all of them."""
         self.on_message: Callable[[str | bytes], bool] | None = None
         """Asked first with each message; False puts it on the application's queue."""
+        self._full = False
+        """What the base's `writable` tells, without a call for each message."""
 
     def handle_connect(self, event: Request) -> None:
         """See the base."""
@@ -51,7 +52,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         cutter = self._cutter
         if cutter is None:
             super().data_received(data)
-        elif not self._is_open():
+        elif self.conn.state is not _OPEN:
             if self.handshake_initiated or not data.endswith(_HEAD_END):
                 self._cutter = None
             super().data_received(cutter.drain() + data)
@@ -65,6 +66,16 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
                     # Closed by the other side or by a fault: nothing behind it counts.
                     self._cutter = None
                     return
+
+    def pause_writing(self) -> None:
+        """See `asyncio.BaseProtocol`."""
+        super().pause_writing()
+        self._full = True
+
+    def resume_writing(self) -> None:
+        """See `asyncio.BaseProtocol`."""
+        super().resume_writing()
+        self._full = False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`. Parts from the scope, so that both are freed at once and not by the collector."""
@@ -83,7 +94,8 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         return self.conn.state is _OPEN
 
     def _message(self, kind: int, payload: bytes) -> None:
-        if len(payload) > MAX_UNREAD_BYTES or self.queue.qsize() >= MAX_UNREAD_MESSAGES or self.close_sent:
+        unread = self.queue.qsize()
+        if unread >= MAX_UNREAD_MESSAGES or self.close_sent:
             self._hand_on(kind, payload)
             return
         message: str | bytes = payload
@@ -93,7 +105,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
             except UnicodeDecodeError:
                 self._hand_on(kind, payload)
                 return
-        if self.on_message is not None and self.queue.empty() and self.on_message(message):
+        if not unread and self.on_message is not None and self.on_message(message):
             return
         if isinstance(message, str):
             self.queue.put_nowait({"type": "websocket.receive", "text": message})
@@ -108,7 +120,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
 
     def write_now(self, message: str | bytes) -> bool:
         """Write a whole message. False, and nothing written, where the socket is closed or takes no more for now."""
-        if self.conn.state is not _OPEN or self.transport.is_closing() or not self.writable.is_set():
+        if self._full or self.conn.state is not _OPEN or self.transport.is_closing():
             return False
         if isinstance(message, str):
             self.transport.write(server_frame(TEXT, message.encode()))

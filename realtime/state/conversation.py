@@ -234,11 +234,15 @@ class Conversation:
         if entry.cut is None:
             self._spoken(entry).add_text(delta)
 
-    def hear_audio(self, item_id: str, audio_ms: float) -> None:
-        """More audio of a spoken answer. Audio after a truncation does not count."""
-        entry = self._entries[item_id]
+    def hear_audio(self, item_id: str, audio_ms: float) -> bool:
+        """More audio of a spoken answer. Audio after a truncation does not count. False for an unknown item."""
+        entry = self._entries.get(item_id)
+        if entry is None:
+            return False
         if entry.cut is None:
-            self._spoken(entry).audio_ms += audio_ms
+            spoken = entry.spoken or self._spoken(entry)
+            spoken.audio_ms += audio_ms
+        return True
 
     def audio_complete(self, item_id: str) -> None:
         """The answer's audio has arrived whole."""

@@ -86,7 +86,9 @@ class Log:
         self._entries: deque[Entry] = deque()
         self._readers: tuple[Reader, ...] = ()
         self._run: AudioRun | None = None
+        """The last entry, where it is a run."""
         self._item_bytes: dict[str, int] = {}
+        """Where the next run of an item begins in its audio. Of the present run's item it is not up to date."""
         self._undelivered: deque[tuple[ServerEvent, tuple[Reader, ...]]] = deque()
         self._delivering = False
         self.last_seq = last_seq
@@ -116,13 +118,14 @@ class Log:
         _stamp(event, "seq", seq)
         _stamp(event, "ts_ms", ts_ms)
         if type(event) is AgentResponseAudioDeltaEvent:
-            self._append_audio(seq, ts_ms, event.item_id, len(event.delta))
+            run = self._run
+            if run is None or run.item_id != event.item_id:
+                run = self._begin_run(seq, ts_ms, event.item_id)
+            run.last_seq, run.last_ts_ms = seq, ts_ms
+            run.n_bytes += len(event.delta)
         else:
-            self._run = None
-            self._entries.append(event)
-        if len(self._entries) > self._max_entries:
-            self._entries.popleft()
-            self.dropped += 1
+            self._end_run()
+            self._keep(event)
         if self._delivering:
             self._undelivered.append((event, self._readers))
             return
@@ -143,18 +146,25 @@ class Log:
             except Exception:
                 logger.exception("a reader of the log failed at seq %d", event.seq)
 
-    def _append_audio(self, seq: int, ts_ms: int, item_id: str, n_bytes: int) -> None:
-        offset_bytes = self._item_bytes.pop(item_id, 0)
-        self._item_bytes[item_id] = offset_bytes + n_bytes
-        if len(self._item_bytes) > _AUDIO_ITEMS_AT_ONCE:
-            del self._item_bytes[next(iter(self._item_bytes))]
-        run = self._run
-        if run is not None and run.item_id == item_id:
-            run.last_seq, run.last_ts_ms = seq, ts_ms
-            run.n_bytes += n_bytes
-            return
-        self._run = AudioRun(seq, seq, ts_ms, ts_ms, item_id, offset_bytes, n_bytes)
-        self._entries.append(self._run)
+    def _keep(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        if len(self._entries) > self._max_entries:
+            self._entries.popleft()
+            self.dropped += 1
+
+    def _begin_run(self, seq: int, ts_ms: int, item_id: str) -> AudioRun:
+        self._end_run()
+        run = self._run = AudioRun(seq, seq, ts_ms, ts_ms, item_id, self._item_bytes.pop(item_id, 0), 0)
+        self._keep(run)
+        return run
+
+    def _end_run(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            self._item_bytes.pop(run.item_id, None)
+            self._item_bytes[run.item_id] = run.offset_bytes + run.n_bytes
+            if len(self._item_bytes) > _AUDIO_ITEMS_AT_ONCE:
+                del self._item_bytes[next(iter(self._item_bytes))]
 
     def read(self, after_seq: int = 0) -> list[Entry]:
         """Every kept entry with something later than `after_seq`; the time it takes grows with their number only.

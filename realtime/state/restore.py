@@ -88,13 +88,11 @@ class ConversationReader:
         self._made.last_ts_ms = entry.last_ts_ms if isinstance(entry, AudioRun) else entry.ts_ms
         if type(entry) is s.AgentResponseAudioDeltaEvent:
             # As it happens; a log keeps it as a part of a run.
-            if entry.item_id in self._conversation:
-                rate_hz = entry.format.rate or DEFAULT_OUTPUT_RATE_HZ
-                self._conversation.hear_audio(entry.item_id, len(entry.delta) / (rate_hz * 2 / 1000))
+            rate_hz = entry.format.rate or DEFAULT_OUTPUT_RATE_HZ
+            self._conversation.hear_audio(entry.item_id, len(entry.delta) / (rate_hz * 2 / 1000))
             return
         if isinstance(entry, AudioRun):
-            if entry.item_id in self._conversation:
-                self._conversation.hear_audio(entry.item_id, entry.n_bytes / _BYTES_PER_MS)
+            self._conversation.hear_audio(entry.item_id, entry.n_bytes / _BYTES_PER_MS)
             return
         self._read_item(entry)
         self._read_response(entry)

@@ -327,6 +327,56 @@ def test_an_audio_delta_is_read_in_any_spelling(frame: str) -> None:
     assert (event.response_id, event.item_id, event.output_index, event.delta) == ("r", "i", 1, b"\0\0")
 
 
+ids = st.sampled_from(["event_1", "event_2", "", 'a"b', "\\", '","response_id":"r2"', '"event_id":"', "\n", "\u00fc"])
+names = st.sampled_from(["r", "r2", 'i"', "event_id"])
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda order, event_id, response_id, item_id, index, pcm: {
+                name: {
+                    "type": "response.output_audio.delta",
+                    "event_id": event_id,
+                    "response_id": response_id,
+                    "item_id": item_id,
+                    "output_index": index,
+                    "delta": pybase64.b64encode_as_string(pcm),
+                }[name]
+                for name in order
+            },
+            st.sampled_from(
+                [
+                    ("type", "event_id", "response_id", "item_id", "output_index", "delta"),
+                    ("type", "response_id", "item_id", "output_index", "event_id", "delta"),
+                    ("event_id", "type", "response_id", "item_id", "output_index", "delta"),
+                    ("type", "response_id", "item_id", "delta", "output_index", "event_id"),
+                    ("type", "response_id", "item_id", "output_index", "delta"),
+                ]
+            ),
+            ids,
+            names,
+            names,
+            st.integers(0, 1),
+            st.sampled_from([b"", b"\1\2", b"\3\4\5\6"]),
+        ),
+        max_size=8,
+    )
+)
+def test_an_audio_delta_says_the_same_whatever_came_before_it(frames: list[Json]) -> None:
+    codec = make_codec()
+    for frame in frames:
+        assert codec.decode(dump(frame)) == make_codec().decode(dump(frame))
+
+
+def test_a_delta_whose_payload_is_no_base64_is_refused_also_behind_good_ones() -> None:
+    codec = make_codec()
+    good = dump({"type": "response.output_audio.delta", "event_id": "e"} | PLACE | {"delta": "AAAA"})
+    assert len(codec.decode(good)) == len(codec.decode(good)) == 1
+    assert codec.decode(good.replace("AAAA", "A?AA")) == []
+    assert codec.broken_frames == 1
+
+
 def test_text_is_read_as_str_bytes_or_bytearray() -> None:
     frame = dump({"type": "response.output_audio.delta"} | PLACE | {"delta": "AAAA"})
     spellings: list[str | bytes] = [frame, frame.encode(), cast(bytes, bytearray(frame.encode()))]

@@ -326,7 +326,7 @@ async def test_a_stalled_provider_costs_bounded_memory_and_old_audio_only(provid
         await asyncio.sleep(0)
     wire.send(AudioCommit())
     assert wire.dropped_audio_bytes > 20_000_000
-    assert sum(len(message.pcm) for message in wire._waiting if isinstance(message, AudioAppend)) <= 480_000
+    assert sum(len(message.pcm) for message in wire._waiting.messages if isinstance(message, AudioAppend)) <= 480_000
     session.go_on()
     await session.until("input_audio_buffer.commit")
     assert session.types[-1] == "input_audio_buffer.commit"
