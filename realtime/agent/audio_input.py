@@ -82,15 +82,16 @@ class AudioInput:
             return b"", []
         n_samples = len(pcm) // 2
         self._received += n_samples
-        self._position_ms += n_samples * 1000 / rate_hz
+        length_ms = n_samples * 1000 / rate_hz
+        self._position_ms += length_ms
         for_model = self._resampler.push(pcm) if self._resampler is not None else pcm
         if self._detector is None:
-            self.uncommitted_ms += n_samples * 1000 / rate_hz
+            self.uncommitted_ms += length_ms
             return for_model, []
         resampler = self._detector_resampler
         found = self._detector.push(resampler.push(pcm) if resampler is not None else pcm)
         if self._open:
-            self.uncommitted_ms += n_samples * 1000 / rate_hz
+            self.uncommitted_ms += length_ms
             return for_model, found
         self._kept += for_model
         surplus = len(self._kept) - PRE_ROLL_MS * self._model_hz // 1000 * 2

@@ -212,9 +212,8 @@ class Conductor:
                 self._client_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
             except ValueError as error:
                 raise ClientError(str(error), code="unsupported_audio_format") from error
-            self._client_format = event.format
-        if "audio" not in self._profile.input_modalities:
             self._refuse(base.AudioAppend(b""))
+            self._client_format = event.format
         pcm, found = self._input.take(event.audio, self._client_hz, event.offset)
         if pcm:
             self._say_audio(pcm)
