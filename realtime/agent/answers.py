@@ -333,7 +333,7 @@ class Answers:
                     self._conversation.set_text(event.item_id, event.text)
             case _:
                 assert_never(event)
-        self._report.forward(event)
+        self._report.forward(event, response_id=response.id, item_id=part.item_id)
 
     def done(self, event: m.ModelResponseDoneEvent) -> None:
         """A response is over."""

@@ -52,11 +52,12 @@ class Reporter:
         self.agent_name = agent_name
         self.who: dict[str, Any] = {"agent_id": agent_id, "agent_name": agent_name}
 
-    def forward(self, event: m.ModelEvent) -> None:
-        """The agent's event with the same meaning."""
+    def forward(self, event: m.ModelEvent, **known: str) -> None:
+        """The agent's event with the same meaning. `known` are ids that are equal: the log then keeps one object of an
+        id, not one for each of the thousand events that name it."""
         agent_event = AGENT_EVENTS[type(event)]
         fields = {name: getattr(event, name) for name in event.__struct_fields__}
-        self.emit(agent_event(**fields, **self.who))
+        self.emit(agent_event(**fields | known, **self.who))
 
     def add_item(self, item: Item, previous_item_id: str | None = None, *, told: Item | None = None) -> None:
         """A new item of the conversation; `told` is what is said of it, where that is less."""

@@ -138,6 +138,22 @@ async def test_what_a_model_leaves_open_is_closed_with_the_response(status: Any)
         made.check_heard_truth()
 
 
+async def test_the_words_of_an_item_name_it_by_one_object_however_often_the_model_does() -> None:
+    async with call() as made:
+        response_id = made.link.begin()
+        for word in WORDS.split():
+            # A codec reads the ids of each frame anew.
+            item_id = "".join("reply_1")
+            made.link.say(
+                m.ModelResponseAudioTranscriptDeltaEvent(
+                    response_id="".join(response_id), item_id=item_id, delta=f"{word} "
+                )
+            )
+        told = made.of(s.AgentResponseAudioTranscriptDeltaEvent)
+    assert len(told) == len(WORDS.split()) > 1
+    assert len({id(event.item_id) for event in told}) == len({id(event.response_id) for event in told}) == 1
+
+
 async def test_words_that_come_only_with_done_are_kept() -> None:
     async with call() as made:
         response_id = made.link.begin()

@@ -247,3 +247,17 @@ def test_a_function_that_cannot_be_described_is_refused_by_name(function: Callab
     with pytest.raises(UsageError, match=sentence) as refusal:
         arguments_of(function)
     assert refusal.value.code == "bad_tool"
+
+
+def test_tools_of_the_same_signature_share_their_reader_and_keep_their_own_descriptions() -> None:
+    def make(lowest: int) -> Arguments:
+        def pick(number: int, unit: str = "m") -> int:
+            return max(number, lowest)
+
+        return arguments_of(pick, number=f"At least {lowest}.")
+
+    first, second = make(1), make(2)
+    assert first._decoder is second._decoder
+    described = [one.schema["properties"]["number"]["description"] for one in (first, second)]
+    assert described == ["At least 1.", "At least 2."]
+    assert first.read('{"number": 3}') == second.read('{"number": 3}') == {"number": 3}
