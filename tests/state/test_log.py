@@ -1,8 +1,9 @@
 """The log of a call: its order, its bound, its readers, and audio kept as runs."""
 
 import logging
+import tracemalloc
+import zlib
 from collections import Counter, deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -10,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.event.base import AudioFormat
-from realtime.event.server import AgentInputClearedEvent, AgentResponseAudioDeltaEvent, ServerEvent
-from realtime.state.log import AudioRun, Entry, Log
+from realtime.event.server import (
+    AgentErrorEvent,
+    AgentInputClearedEvent,
+    AgentResponseAudioDeltaEvent,
+    AgentResponseAudioTranscriptDeltaEvent,
+    ServerEvent,
+)
+from realtime.state.log import DEFAULT_MAX_ENTRIES, PACKED_AT_ONCE, AudioRun, Entry, Log, last_seq_of
 
 PCM = AudioFormat.pcm16(24_000)
 
@@ -50,10 +57,6 @@ def other() -> AgentInputClearedEvent:
 
 def runs(entries: list[Entry]) -> list[AudioRun]:
     return [entry for entry in entries if isinstance(entry, AudioRun)]
-
-
-def last_seq(entry: Entry) -> int:
-    return entry.last_seq if isinstance(entry, AudioRun) else entry.seq
 
 
 # -- order and time ----------------------------------------------------------------------------------------------------
@@ -118,7 +121,7 @@ def test_audio_runs_cover_every_byte_of_every_item_once_and_in_order(
         assert end == total
     covered: list[int] = []
     for entry in entries:
-        covered += range(entry.seq, last_seq(entry) + 1)
+        covered += range(entry.seq, last_seq_of(entry) + 1)
     assert covered == list(range(1, len(course) + 1))
 
 
@@ -187,7 +190,7 @@ def test_reading_on_from_a_place_gives_everything_later(
     for item_id, n_bytes, _ in course:
         log.append(other() if item_id is None else audio(item_id, n_bytes))
     later = log.read(after_seq)
-    assert later == [entry for entry in log.read() if last_seq(entry) > after_seq]
+    assert later == [entry for entry in log.read() if last_seq_of(entry) > after_seq]
     assert bool(later) == (after_seq < len(course))
 
 
@@ -201,22 +204,58 @@ def test_the_log_knows_from_where_it_holds_everything(max_entries: int, appended
     assert log.holds(after_seq) == (later == list(range(after_seq + 1, appended + 1)))
 
 
-def test_reading_the_latest_does_not_look_at_the_rest() -> None:
-    log = Log(Clock(), max_entries=1_000)
+def test_reading_the_latest_does_not_look_at_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log(Clock())
     for _ in range(1_000):
         log.append(other())
-    looked_at = 0
+    looked_at: list[Entry] = []
 
-    class Looks(deque[Entry]):
-        def __reversed__(self) -> Iterator[Entry]:
-            nonlocal looked_at
-            for entry in super().__reversed__():
-                looked_at += 1
-                yield entry
+    def look(entry: Entry) -> int:
+        looked_at.append(entry)
+        return last_seq_of(entry)
 
-    log._entries = Looks(log._entries)
+    monkeypatch.setattr("realtime.state.log.last_seq_of", look)
     assert [entry.seq for entry in log.read(997)] == [998, 999, 1000]
-    assert looked_at == 4
+    assert [entry.seq for entry in looked_at] == [1000, 999, 998, 997]
+    monkeypatch.setattr(zlib, "decompress", None)
+    assert len(log.read(1_000 - PACKED_AT_ONCE)) == PACKED_AT_ONCE
+
+
+@given(st.integers(60, 200), st.lists(st.booleans(), max_size=300), st.integers(0, 300))
+def test_what_came_long_ago_is_packed_and_comes_back_as_it_was(
+    max_entries: int, course: list[bool], after_seq: int
+) -> None:
+    log = Log(Clock(), max_entries=max_entries)
+    kept: deque[Entry] = deque(maxlen=max_entries)
+    for number, is_error in enumerate(course):
+        event = AgentErrorEvent(error_type="x", code="half \ud800", message=f"{number}") if is_error else other()
+        log.append(event)
+        kept.append(event)
+    assert log.read() == list(kept)
+    assert log.read(after_seq) == [entry for entry in kept if entry.seq > after_seq]
+    assert log.first_seq == (kept[0].seq if kept else 1)
+    assert log.dropped == len(course) - len(kept)
+
+
+def test_a_long_talk_holds_little_memory() -> None:
+    tracemalloc.start()
+    try:
+        log = Log(Clock())
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(2_000):
+            log.append(
+                AgentResponseAudioTranscriptDeltaEvent(
+                    response_id="".join("resp_0123456789abcdef"),
+                    item_id="item_0123456789abcdef",
+                    delta=f"word {number}",
+                )
+            )
+            log.append(audio("item_0123456789abcdef", 1920))
+        held_bytes = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert len(log.read()) == DEFAULT_MAX_ENTRIES
+    assert held_bytes < 80 * DEFAULT_MAX_ENTRIES
 
 
 # -- going on after a stored log ---------------------------------------------------------------------------------------
