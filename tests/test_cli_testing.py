@@ -178,6 +178,8 @@ def test_a_mistake_is_one_sentence_and_exit_code_1(folder: Path, words: tuple[st
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a console cannot be sent Ctrl+C there")
 def test_record_tells_its_address_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+    # A test run in the background ignores Ctrl+C, and so would what it starts.
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, "-m", "realtime", "record", "--provider", "openai", "--to", "tapes", "--port", "0"],
         cwd=tmp_path,
@@ -186,6 +188,7 @@ def test_record_tells_its_address_and_ends_with_ctrl_c(tmp_path: Path) -> None:
         stderr=subprocess.STDOUT,
         text=True,
     )
+    signal.signal(signal.SIGINT, ours)
     try:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
