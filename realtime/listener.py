@@ -156,8 +156,6 @@ class Listener:
                     return
             if self._pacer is not None:
                 self._pacer.push(event, self._now())
-            elif self._drainer is None and not self.away:
-                self._write(event)
             else:
                 self._send(event)
             return

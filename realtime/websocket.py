@@ -36,7 +36,6 @@ class FrameCutter:
     """
 
     __slots__ = (
-        "_at_rest",
         "_fragmented",
         "_header_bytes",
         "_masked",
@@ -54,15 +53,14 @@ class FrameCutter:
         self._rest = b""
         self._passing_bytes = 0
         self._fragmented = False
-        self._at_rest = True
-        """Whether a message may begin here: nothing is kept, nothing passes, no fragment is open."""
 
     def push(self, data: bytes) -> list[tuple[int, bytes]]:
         """(`TEXT` or `BINARY`, the payload of a message) and (`OTHER`, bytes for the library), in order.
 
         Text is not validated. Once the library has closed the connection it has to get everything that follows.
         """
-        if self._at_rest and len(data) > _MASKED_HEADER.size:
+        at_rest = not (self._rest or self._passing_bytes or self._fragmented)
+        if at_rest and len(data) > _MASKED_HEADER.size:
             # Nearly always one read is one message.
             first, second, length = _HEADER.unpack_from(data)
             at = self._header_bytes
@@ -107,13 +105,11 @@ class FrameCutter:
                 self._passing_bytes = max(0, stop - end)
             start = stop
         self._rest = data[start:]
-        self._at_rest = not (self._rest or self._passing_bytes or self._fragmented)
         return found
 
     def drain(self) -> bytes:
         """What was held back of a frame that is not complete; the cutter is empty afterwards."""
         rest, self._rest = self._rest, b""
-        self._at_rest = not (self._passing_bytes or self._fragmented)
         return rest
 
 

@@ -235,7 +235,7 @@ class Conductor:
             self._profile.emits_speech_events
             and self.turn.authority == "provider"
             and not self._link_lost
-            and (not self._deaf_until_ms or self._input.position_ms >= self._deaf_until_ms)
+            and self._input.position_ms >= self._deaf_until_ms
         )
         self._unsettled.add(pcm, waits_for_speech=told_of_speech)
         self._send(base.AudioAppend(pcm))

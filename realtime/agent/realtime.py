@@ -480,7 +480,7 @@ class RealtimeAgent:
         if self._conductor is None:
             if self._early is not None:
                 self._early.append(event)
-        elif type(event) is m.ModelSessionEndedEvent:
+        elif isinstance(event, m.ModelSessionEndedEvent):
             self._say_ended(self._leave_reason or event.reason)
             self._stopping.set()
         else:

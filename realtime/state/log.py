@@ -232,7 +232,6 @@ class Log:
     def _end_run(self) -> None:
         run, self._run = self._run, None
         if run is not None:
-            self._item_bytes.pop(run.item_id, None)
             self._item_bytes[run.item_id] = run.offset_bytes + run.n_bytes
             if len(self._item_bytes) > _AUDIO_ITEMS_AT_ONCE:
                 del self._item_bytes[next(iter(self._item_bytes))]
