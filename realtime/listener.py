@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import heapq
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -106,7 +105,7 @@ class Listener:
         self._unheard = UnheardAudio(self.clock, runtime.now) if resumes_with is not None else None
         self._begun_before: set[str] = set()
         """Items whose speech began on an earlier socket, and was not gone on with on this one."""
-        self._waiting: deque[s.ServerEvent | Chunk] = deque()
+        self._waiting: list[s.ServerEvent | Chunk] = []
         self._waiting_audio_bytes = 0
         self._max_waiting = MAX_CONTROL_EVENTS
         self._in_flight: list[Frame] = []
@@ -226,7 +225,7 @@ class Listener:
         if self._resampler is not None:
             self._resampler.clear()
         if self._waiting_audio_bytes:
-            self._waiting = deque(e for e in self._waiting if not _is_speech(e))
+            self._waiting = [e for e in self._waiting if not _is_speech(e)]
             self._waiting_audio_bytes = 0
         if self._unheard is not None:
             self._unheard.clear()
@@ -287,7 +286,7 @@ class Listener:
                     if self._in_flight:
                         continue
                 while self._waiting:
-                    event = self._waiting.popleft()
+                    event = self._waiting.pop(0)
                     self._waiting_audio_bytes -= _speech_bytes(event)
                     if not self._write(event):
                         break
@@ -316,7 +315,7 @@ class Listener:
         if self._drainer is not None:
             self._drainer.cancel()
             self._drainer = None
-        waiting, self._waiting = self._waiting, deque()
+        waiting, self._waiting = self._waiting, []
         self._waiting_audio_bytes = 0
         for event in waiting:
             if type(event) is s.AgentResponseAudioDeltaEvent:

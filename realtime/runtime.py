@@ -26,18 +26,21 @@ def iso(wall_s: float) -> str:
     return datetime.fromtimestamp(wall_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+_CHANCE = Random()
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """What a call needs from the world.
 
     `now` is monotonic seconds, `wall_now` seconds since the epoch, `new_id(prefix)` an unguessable id such as
-    `call_4f1c...`, `random` the one source of chance.
+    `call_4f1c...`, `random` the one source of chance, which all share that bring none (it takes 2.5 kB).
     """
 
     now: Callable[[], float] = time.monotonic
     wall_now: Callable[[], float] = time.time
     new_id: Callable[[str], str] = field(default=lambda prefix: f"{prefix}_{uuid.uuid4().hex}")
-    random: Random = field(default_factory=Random)
+    random: Random = _CHANCE
 
     @classmethod
     def of_loop(cls, loop: asyncio.AbstractEventLoop) -> Runtime:

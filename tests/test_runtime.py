@@ -14,8 +14,11 @@ def test_ids_carry_their_kind_and_are_unguessable() -> None:
     assert all(one.startswith("call_") and len(one) == len("call_") + 32 for one in ids)
 
 
-def test_two_runtimes_do_not_share_their_chance() -> None:
-    assert Runtime().random is not Runtime().random
+def test_runtimes_share_one_source_of_chance_but_for_those_that_bring_their_own() -> None:
+    assert Runtime().random is Runtime().random
+    seeded = Runtime.deterministic(lambda: 0.0)
+    assert seeded.random is not Runtime().random
+    assert seeded.random is not Runtime.deterministic(lambda: 0.0).random
 
 
 def test_a_deterministic_runtime_repeats_itself() -> None:

@@ -7,7 +7,6 @@ time, ids and the two outlets are given.
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable
 from typing import assert_never
 
@@ -105,7 +104,7 @@ class Conductor:
         )
         self._user_turns: dict[str, UserTurn] = {}
         self._user_turn: UserTurn | None = None
-        self._commits: deque[Stretch] = deque()
+        self._commits: list[Stretch] = []
 
     @property
     def received_samples(self) -> int:
@@ -370,7 +369,7 @@ class Conductor:
         turn = self._user_turns.get(piece_id)
         if turn is None:
             if self._commits:
-                stretch = self._commits.popleft()
+                stretch = self._commits.pop(0)
             else:
                 stretch = self._unsettled.taken_up(piece_id) or self._unsettled.noticed()
             if stretch.turn is None:
@@ -391,7 +390,7 @@ class Conductor:
     def _link_is_lost(self) -> None:
         """Say again what the model has not understood; what it owes us is asked for again when it is back."""
         messages = self._unsettled.say_again()
-        self._commits = deque(self._unsettled.commits)
+        self._commits = self._unsettled.commits
         by_itself = self.turn.authority == "provider" and self.auto_response and self.turn.creates
         self._answers.link_lost(
             owed=by_itself and self.turn.state is State.THINKING,
@@ -449,7 +448,7 @@ class Conductor:
                 self._answers.link_back()
             case m.ModelErrorEvent():
                 if event.code == EMPTY_COMMIT and self._commits:
-                    label = self._commits.popleft().label
+                    label = self._commits.pop(0).label
                     event = msgspec.structs.replace(event, client_event_id=label or event.client_event_id)
                 self._report.forward(event)
                 self._answers.refused(event.code)

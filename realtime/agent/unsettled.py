@@ -5,7 +5,6 @@ Positions are bytes of pcm16 at the model's rate since the call began: what is s
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 
 from realtime.agent.responses import UserTurn
@@ -54,10 +53,10 @@ class Unsettled:
         self._bytes_per_ms = rate_hz * 2 / 1000
         self._quiet_bytes = int(self._bytes_per_ms * KEPT_WHILE_QUIET_MS)
         self._most_bytes = int(self._bytes_per_ms * KEPT_MS)
-        self._chunks: deque[bytes] = deque()
+        self._chunks: list[bytes] = []
         self._start = self._end = 0
         self._stretches: list[Stretch] = []
-        self._again: deque[Stretch] = deque()
+        self._again: list[Stretch] = []
         self._lost_at = 0
 
     def add(self, pcm: bytes, *, waits_for_speech: bool) -> None:
@@ -67,7 +66,7 @@ class Unsettled:
         quiet = waits_for_speech and not self._stretches
         bound = self._quiet_bytes if quiet else self._most_bytes
         while self._end - self._start > bound and len(self._chunks) > 1:
-            self._start += len(self._chunks.popleft())
+            self._start += len(self._chunks.pop(0))
         while self._stretches and (end := self._stretches[0].end) is not None and end <= self._start:
             del self._stretches[0]
 
@@ -110,7 +109,7 @@ class Unsettled:
         """The model was told to forget what is not committed."""
         self._stretches = self.commits
         until = (self._stretches[-1].end or 0) if self._stretches else self._start
-        kept = deque[bytes]()
+        kept: list[bytes] = []
         position = self._start
         for chunk in self._chunks:
             position += len(chunk)
@@ -138,15 +137,15 @@ class Unsettled:
             stretch.piece_id = None
             if stretch.turn is not None:
                 stretch.turn.starts_over()
-        self._again = deque(one for one in self._stretches if not one.committed and one.turn is not None)
+        self._again = [one for one in self._stretches if not one.committed and one.turn is not None]
         messages: list[AudioAppend | AudioCommit] = []
-        ends = deque(self.commits)
+        ends = self.commits
         position = since = self._start
         for chunk in self._chunks:
             messages.append(AudioAppend(chunk, again=True))
             position += len(chunk)
             while ends and (ends[0].end or 0) <= position:
-                stretch = ends.popleft()
+                stretch = ends.pop(0)
                 if position - since >= MIN_COMMIT_MS * self._bytes_per_ms:
                     messages.append(AudioCommit())
                     since = position
@@ -167,7 +166,7 @@ class Unsettled:
     def taken_up(self, piece_id: str, start_ms: int | None = None) -> Stretch | None:
         """The stretch that was said again and that the model now hears as this piece, or null: it is a new one."""
         while self._again:
-            stretch = self._again.popleft()
+            stretch = self._again.pop(0)
             end = self._lost_at if stretch.end is None else stretch.end
             if start_ms is None or self._at(start_ms) <= end:
                 stretch.piece_id = piece_id
@@ -183,10 +182,10 @@ class Unsettled:
 
     def _drop_until(self, position: int) -> None:
         while self._chunks and self._start < position:
-            chunk = self._chunks.popleft()
+            chunk = self._chunks.pop(0)
             surplus = self._start + len(chunk) - position
             if surplus > 0:
-                self._chunks.appendleft(chunk[-surplus:])
+                self._chunks.insert(0, chunk[-surplus:])
                 self._start = position
             else:
                 self._start += len(chunk)

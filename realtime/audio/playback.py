@@ -56,7 +56,7 @@ class PlaybackClock:
         self._rate_hz = rate_hz
         self._items: dict[str, _Item] = {}
         # Items with unheard audio, in the order of playing. Two that grow at once are taken to be played one by one.
-        self._queue: deque[_Item] = deque()
+        self._queue: list[_Item] = []
         self._unheard = 0
         # Items of an earlier epoch were flushed: late audio for them is not played.
         self._epoch = 0
@@ -170,7 +170,7 @@ class PlaybackClock:
                 return
             item.heard = item.sent
             samples -= open_samples
-            queue.popleft()
+            queue.pop(0)
 
     def _drop_unheard(self) -> None:
         self._queue.clear()

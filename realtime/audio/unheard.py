@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -35,7 +34,7 @@ class UnheardAudio:
         self._clock = clock
         self._now = now
         self._limit_bytes = limit_bytes
-        self._chunks: deque[tuple[AgentResponseAudioDeltaEvent, int]] = deque()
+        self._chunks: list[tuple[AgentResponseAudioDeltaEvent, int]] = []
         self._look_at = _LOOK_EVERY
         self.size_bytes = 0
 
@@ -85,4 +84,4 @@ class UnheardAudio:
                 self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        self.size_bytes -= len(self._chunks.popleft()[0].delta)
+        self.size_bytes -= len(self._chunks.pop(0)[0].delta)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 
 from realtime.event.base import Item
@@ -29,7 +28,7 @@ class Backlog:
     def __init__(self, *, max_audio_bytes: int, max_controls: int) -> None:
         self._max_audio_bytes = max_audio_bytes
         self._max_controls = max_controls
-        self.messages: deque[ModelInput] = deque()
+        self.messages: list[ModelInput] = []
         """What waits, oldest first."""
         self.audio_bytes = 0
         self.dropped_audio_bytes = 0
@@ -51,7 +50,7 @@ class Backlog:
 
     def pop(self) -> ModelInput:
         """The one that has waited longest. Raises IndexError where none does."""
-        message = self.messages.popleft()
+        message = self.messages.pop(0)
         if type(message) is AudioAppend:
             self.audio_bytes -= len(message.pcm)
         return message
@@ -97,7 +96,7 @@ class Backlog:
         self._filter(still_needed)
 
     def _filter(self, still_needed: Callable[[ModelInput], bool]) -> None:
-        self.messages = deque(message for message in self.messages if still_needed(message))
+        self.messages = [message for message in self.messages if still_needed(message)]
 
     def _drop_oldest_audio(self) -> None:
         for index, message in enumerate(self.messages):

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.client import ClientProtocol
+from websockets.datastructures import Headers
 from websockets.exceptions import (
     InvalidHandshake,
     InvalidMessage,
@@ -154,6 +155,8 @@ async def dial_websocket(address: Address, receiver: Receiver, limits: WireLimit
         raise ProviderError("the provider's address is not a ws:// or wss:// URL", code="provider_address") from None
     except (OSError, WebSocketException) as error:
         raise _explain(error, urlsplit(address.url).hostname or "?") from error
+    # The headers of the handshake hold the key, and 7 kB. That there was an answer the library asks at each event.
+    connection.request, connection.response = None, Response(101, "", Headers())
     return cast(_Socket, connection)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Coroutine, Generator, MutableMapping
 from typing import Any, Protocol
 
@@ -45,7 +44,7 @@ class SocketSink:
         self.lost = False
         """Whether it was found closed: how the client closed it is still to be read."""
         self._rest: asyncio.Task[None] | None = None
-        self._behind: deque[Message] = deque()
+        self._behind: list[Message] = []
         self.closed = False
 
     def write(self, frame: str | bytes) -> bool:
@@ -100,7 +99,7 @@ class SocketSink:
         try:
             await _Begun(sending, waits_for)
             while self._behind:
-                await self._send(self._behind.popleft())
+                await self._send(self._behind.pop(0))
         except _GONE:
             self.closed = self.lost = True
         finally:

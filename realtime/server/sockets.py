@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
@@ -103,7 +102,7 @@ class ClientSocket:
         self._session: Session | None = None
         self._listener: Listener | None = None
         self._latest: Session | None = None
-        self._early: deque[Message] = deque()
+        self._early: list[Message] = []
         self._receiving: asyncio.Task[Message] | None = None
         self._bad_frames = 0
         self._faults = 0
@@ -240,7 +239,7 @@ class ClientSocket:
     async def _next_early(self) -> Message:
         """What was received while a call was made."""
         if self._early:
-            return self._early.popleft()
+            return self._early.pop(0)
         assert self._receiving is not None
         receiving, self._receiving = self._receiving, None
         return await receiving

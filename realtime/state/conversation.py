@@ -6,7 +6,6 @@ A pure core: no clock, no I/O. Positions in an item's audio are ms from the item
 from __future__ import annotations
 
 import re
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -154,7 +153,7 @@ class Conversation:
     def __init__(self, *, aligned: bool = False) -> None:
         self._entries: dict[str, _Entry] = {}
         self._order: list[str] = []
-        self._pictured: deque[str] = deque()
+        self._pictured: list[str] = []
         self._aligned = aligned
         self._pace = Pace()
 
@@ -187,7 +186,7 @@ class Conversation:
             if any(part.image for part in item.content):
                 self._pictured.append(item.id)
                 if len(self._pictured) > KEPT_PICTURES:
-                    oldest = self._entries.get(self._pictured.popleft())
+                    oldest = self._entries.get(self._pictured.pop(0))
                     if oldest is not None:
                         oldest.item = without_pictures(oldest.item)
         place = self._order.index(item.id) if self._order[-1] != item.id else len(self._order) - 1

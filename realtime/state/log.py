@@ -10,11 +10,12 @@ import copy
 import logging
 import pickle
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterator
+from typing import get_args
 
 import msgspec
 
+from realtime.event.base import ContentPart, Item
 from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
 
 logger = logging.getLogger(__name__)
@@ -22,8 +23,8 @@ logger = logging.getLogger(__name__)
 DEFAULT_MAX_ENTRIES = 1_024
 """At 5 transcript deltas and 25 audio deltas a second this is more than a minute of talk in about 40 kB."""
 PACKED_AT_ONCE = 32
-"""Of the entries, 32 to 64 are kept as they are: who listens or stores reads these. As objects each takes 250 bytes,
-packed 25."""
+KEPT_UNPACKED = 16
+"""At least so many: who listens or stores reads these. As objects each takes 250 bytes, packed 28."""
 
 FLOAT_ERROR = 1e-6
 """In ms. A difference of two times in seconds is a little off: 2.18 s may come out as 2.1799999."""
@@ -51,6 +52,12 @@ class AudioRun(msgspec.Struct, gc=False, tag_field="type", tag="audio_run"):
 
 Entry = ServerEvent | AudioRun
 
+_ALIKE = pickle.dumps(
+    [(kind, dict.fromkeys(kind.__struct_fields__)) for kind in (*get_args(ServerEvent), Item, ContentPart, AudioRun)],
+    pickle.HIGHEST_PROTOCOL,
+)
+"""What blocks have in common, the names of classes and fields, which would be a quarter of each."""
+
 
 class _Block:
     """Entries that are rarely read again, small. Pickled: they come back as they were, valid as JSON or not, and the
@@ -60,11 +67,12 @@ class _Block:
 
     def __init__(self, entries: list[Entry]) -> None:
         self.first_seq, self.last_seq = entries[0].seq, last_seq_of(entries[-1])
-        self._packed = zlib.compress(pickle.dumps(entries, pickle.HIGHEST_PROTOCOL), 1)
+        packer = zlib.compressobj(zdict=_ALIKE)
+        self._packed = packer.compress(pickle.dumps(entries, pickle.HIGHEST_PROTOCOL)) + packer.flush()
 
     def entries(self) -> list[Entry]:
         """In order."""
-        entries: list[Entry] = pickle.loads(zlib.decompress(self._packed))
+        entries: list[Entry] = pickle.loads(zlib.decompressobj(zdict=_ALIKE).decompress(self._packed))
         return entries
 
 
@@ -77,9 +85,9 @@ class _Entries:
         self._max_entries = max_entries
         self._n_entries = 0
         # In this order.
-        self._oldest: deque[Entry] = deque()
-        self._blocks: deque[_Block] = deque()
-        self._latest: deque[Entry] = deque()
+        self._oldest: list[Entry] = []
+        self._blocks: list[_Block] = []
+        self._latest: list[Entry] = []
         self.dropped = 0
 
     @property
@@ -92,14 +100,15 @@ class _Entries:
 
     def append(self, entry: Entry) -> None:
         self._latest.append(entry)
-        if len(self._latest) > 2 * PACKED_AT_ONCE:
-            self._blocks.append(_Block([self._latest.popleft() for _ in range(PACKED_AT_ONCE)]))
+        if len(self._latest) >= KEPT_UNPACKED + PACKED_AT_ONCE:
+            self._blocks.append(_Block(self._latest[:PACKED_AT_ONCE]))
+            del self._latest[:PACKED_AT_ONCE]
         if self._n_entries < self._max_entries:
             self._n_entries += 1
             return
         if self._blocks and not self._oldest:
-            self._oldest.extend(self._blocks.popleft().entries())
-        (self._oldest or self._latest).popleft()
+            self._oldest = self._blocks.pop(0).entries()
+        del (self._oldest or self._latest)[0]
         self.dropped += 1
 
     def after(self, seq: int) -> list[Entry]:
@@ -161,7 +170,7 @@ class Log:
         """The last entry, where it is a run."""
         self._item_bytes: dict[str, int] = {}
         """Where the next run of an item begins in its audio. Of the present run's item it is not up to date."""
-        self._undelivered: deque[tuple[ServerEvent, tuple[Reader, ...]]] = deque()
+        self._undelivered: list[tuple[ServerEvent, tuple[Reader, ...]]] = []
         self._delivering = False
         self.last_seq = last_seq
 
@@ -210,7 +219,7 @@ class Log:
         try:
             self._deliver(event, self._readers)
             while self._undelivered:
-                self._deliver(*self._undelivered.popleft())
+                self._deliver(*self._undelivered.pop(0))
         finally:
             self._delivering = False
 

@@ -13,6 +13,7 @@ from http import HTTPStatus
 import psutil
 import pytest
 import pytest_asyncio
+from websockets.asyncio.client import ClientConnection
 
 from realtime.errors import ProviderError
 from realtime.event import Item, ModelEvent, ModelEvents
@@ -304,6 +305,22 @@ async def test_a_provider_that_never_answers_the_handshake_times_out() -> None:
         with pytest.raises(ProviderError) as caught:
             await dial_websocket(Address(url), _Nobody(), WireLimits(open_timeout_s=0.05))
     assert (caught.value.code, caught.value.retryable) == ("provider_timeout", True)
+
+
+async def stay_silent(session: Session) -> None:
+    """A provider that says nothing by itself."""
+
+
+async def test_a_link_keeps_no_key_and_understands_control_frames_after_the_handshake(provider: Emulator) -> None:
+    provider.on_open = stay_silent
+    address = Address(provider.base_url.replace("http", "ws", 1) + "/realtime", headers=(("Authorization", KEY),))
+    link = await dial_websocket(address, _Nobody(), LIMITS)
+    assert isinstance(link, ClientConnection)
+    assert KEY not in f"{link.request} {link.response}"
+    pong = await link.ping()
+    await asyncio.wait_for(pong, 5)
+    assert link.can_write
+    await link.close()
 
 
 async def test_a_provider_that_drops_the_handshake_may_be_tried_again() -> None:
