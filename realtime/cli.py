@@ -12,9 +12,6 @@ from urllib.parse import urlsplit
 
 import typer
 from fastapi import FastAPI
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 import realtime
 from realtime.errors import UsageError
@@ -40,7 +37,6 @@ cli = typer.Typer(
 )
 FACTORY = "realtime.cli:app_of_environment"
 """Makes the application in a process that `--reload` starts."""
-out = Console(highlight=False, soft_wrap=True)
 
 
 def main() -> None:
@@ -48,7 +44,7 @@ def main() -> None:
     try:
         cli(spread_tls(sys.argv[1:]), prog_name="realtime")
     except UsageError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(error.message, style="red", markup=False)
+        typer.secho(error.message, fg="red", err=True)
         raise SystemExit(1) from None
 
 
@@ -66,7 +62,7 @@ def spread_tls(words: list[str]) -> list[str]:
 def common(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
     """Voice conversations with agents over WebSockets."""
     if version:
-        out.print(f"realtime {realtime.__version__}")
+        typer.echo(f"realtime {realtime.__version__}")
         raise typer.Exit
 
 
@@ -146,7 +142,7 @@ def serve(
     set_up_logging(log_level)
     token = serving.token_for(host, token, insecure=insecure)
     if token is None and not serving.is_loopback(host):
-        out.print(f"[yellow]Insecure: everybody who reaches {host} can talk with the agent at your cost.[/yellow]")
+        typer.secho(f"Insecure: everybody who reaches {host} can talk with the agent at your cost.", fg="yellow")
     if cases is not None and token is None and not serving.is_loopback(host):
         raise UsageError("--cases lets callers write files here: give a --token too", code="token_needed")
     settings = ServerSettings(
@@ -171,12 +167,12 @@ def serve(
     if folder is not None:
         plan.put_into_environment()
     config = serving.uvicorn_config(
-        FACTORY if reload else app_of(plan, out.print, _cases), tls=files, reload_folder=folder
+        FACTORY if reload else app_of(plan, typer.echo, _cases), tls=files, reload_folder=folder
     )
-    bound = serving.open_socket(host, port, strict=strict_port, say=out.print)
+    bound = serving.open_socket(host, port, strict=strict_port, say=typer.echo)
     address = serving.address_of(bound, host, tls=files is not None, token=token)
     with bound:
-        serving.run(config, bound, say=out.print, on_started=lambda: announce(address, room))
+        serving.run(config, bound, say=typer.echo, on_started=lambda: announce(address, room))
 
 
 def app_of_environment() -> FastAPI:
@@ -198,6 +194,11 @@ def doctor(
     ] = False,
 ) -> None:
     """Tell what is available here, and what each missing thing would give."""
+    # Here only, since it takes 3 MB that a server needs for nothing.
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     findings = [*examine(), *(asyncio.run(try_keys()) if online else ())]
     table = Table.grid(padding=(0, 2, 0, 0))
     for one in findings:
@@ -206,7 +207,7 @@ def doctor(
         if not one.available and one.fix:
             told += f"\n[dim]to get it:[/dim] {escape(one.fix)}"
         table.add_row(mark, escape(one.name), told)
-    out.print(table)
+    Console(highlight=False, soft_wrap=True).print(table)
     if any(one.needed and not one.available for one in findings):
         raise typer.Exit(1)
 
@@ -256,9 +257,9 @@ def record_provider(
     from realtime.testing.cassettes.proxy import record_proxy
 
     def tell(bound: int) -> None:
-        out.print("Let your program call this address in place of the provider's:")
-        out.print(f"ws://127.0.0.1:{bound}", style="bold", markup=False)
-        out.print("Ctrl+C ends it.", style="dim")
+        typer.echo("Let your program call this address in place of the provider's:")
+        typer.secho(f"ws://127.0.0.1:{bound}", bold=True)
+        typer.secho("Ctrl+C ends it.", dim=True)
 
     with _kit_errors():
         asyncio.run(record_proxy(provider, to, port=port, url=url, on_ready=tell))
@@ -278,14 +279,13 @@ def export(
 
     with _kit_errors(), _calls_of(store) as calls:
         export_call(calls, call_id, folder, recordings=recordings)
-    out.print(f"{folder}: read case.json, correct what is expected there, and write the test:", markup=False)
-    out.print(
+    typer.echo(f"{folder}: read case.json, correct what is expected there, and write the test:")
+    typer.echo(
         f'''
 async def test_{folder.name.replace("-", "_")}(voice_call):
     run = await voice_call("{folder}", agent=make_agent)
     run.meets_expectations()
-''',
-        markup=False,
+'''
     )
 
 
@@ -316,7 +316,7 @@ def report(
             with _calls_of(store) as calls:
                 record = record_of(calls, source, recordings=recordings)
         write_report([record if failure is None else RunOutcome(record, failure)], to)
-    out.print(str(to), markup=False)
+    typer.echo(str(to))
     if failure is not None:
         raise UsageError(failure, code="case")
 
@@ -383,9 +383,9 @@ def announce(address: str, room: str | None = None) -> None:
         parts = urlsplit(address)
         query = "&".join(filter(None, (f"room={planning.room_name(room)}", parts.query)))
         address = parts._replace(path="/room.html", query=query).geturl()
-    out.print("Talk to it at:")
-    out.print(address, style="bold", markup=False)
-    out.print("Ctrl+C ends it.", style="dim")
+    typer.echo("Talk to it at:")
+    typer.secho(address, bold=True)
+    typer.secho("Ctrl+C ends it.", dim=True)
 
 
 def tls_files(tls: str | None, key: Path | None) -> serving.TlsFiles | None:
@@ -396,7 +396,7 @@ def tls_files(tls: str | None, key: Path | None) -> serving.TlsFiles | None:
         from realtime.server.tls import self_signed
 
         files = self_signed()
-        out.print(f"Serving with the self-signed certificate {files.certificate}; browsers will ask you to accept it.")
+        typer.echo(f"Serving with the self-signed certificate {files.certificate}; browsers will ask you to accept it.")
         return files
     if key is None:
         raise UsageError("--tls takes `self`, or a certificate and its key: --tls CERT KEY", code="tls_key")
