@@ -12,6 +12,7 @@ Pure: nothing here waits, but for a moderator that is asked.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
@@ -142,26 +143,29 @@ def named_in(
     text: str, participants: tuple[Participant, ...], *, besides: tuple[Participant, ...] = ()
 ) -> Participant | None:
     """Who of `participants` is spoken to: the one that is named first in the text. Case and the way in which letters
-    are composed do not count.
+    are composed do not count, nor accents where nobody is named with them: who recognises speech writes few.
 
     A name is a word of its own; where a language is written without spaces, it may stand within others. Where two names
     begin at one place the longer one is meant: `Anna Lee` is not taken for `Anna`. Give in `besides` who else is in the
     room, so that a call for `Anna 2`, who is none of `participants`, is none for `Anna`.
     """
-    said = folded(text)
-    # Where two begin at one place, the longer comes first.
-    found = sorted(
-        (start, -length, place)
-        for place, one in enumerate((*participants, *besides))
-        for start, length in _places(said, folded(one.name))
-    )
-    taken = 0
-    for start, minus_length, place in found:
-        if start < taken:
-            continue
-        if place < len(participants):
-            return participants[place]
-        taken = start - minus_length
+    for written in (folded, _without_accents):
+        said = written(text)
+        # Where two begin at one place, the longer comes first.
+        found = sorted(
+            (start, -length, place)
+            for place, one in enumerate((*participants, *besides))
+            for start, length in _places(said, written(one.name))
+        )
+        taken = 0
+        for start, minus_length, place in found:
+            if start < taken:
+                continue
+            if place < len(participants):
+                return participants[place]
+            taken = start - minus_length
+        if found:
+            break
     return None
 
 
@@ -210,9 +214,17 @@ _WITHOUT_SPACES = (
 """Letters of scripts in which a word ends without a sign of it."""
 
 
+_ACCENTS = re.compile("[\u0300-\u036f]")
+
+
 def folded(text: str) -> str:
     """The text as it is compared: one form of all those that a reader takes for the same."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.translate(_WITHOUT_JOINERS)).casefold())
+
+
+def _without_accents(text: str) -> str:
+    """The same without the marks on Latin, Greek and Cyrillic letters; elsewhere marks make other words."""
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded(text))))
 
 
 def _places(text: str, name: str) -> Iterator[tuple[int, int]]:

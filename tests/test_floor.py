@@ -192,12 +192,15 @@ def test_who_was_named_and_is_away_is_replaced_by_the_first() -> None:
         ("请问小明和Bob好吗", "小明"),
         ("问一下Bob好吗", "Bob"),
         ("민수야 안녕", "민수"),
+        ("민숙아", None),
         ("สวัสดีมะลิครับ", "มะลิ"),
         ("สวัสดีมะลิ่", None),
         ("BOB_2 and राम", "राम"),
         ("रामा", None),
         ("Is Zoe\u0308 here?", "Zoë"),
-        ("Zoe is not", None),
+        ("Zoe has no accent", "Zoë"),
+        ("Ipek or IPEK", "İpek"),
+        ("Ipekçi", None),
         ("go to STRASSE 5", "Straße"),
         ("\uff22\uff4f\uff42!", "Bob"),
         ("", None),
@@ -206,10 +209,17 @@ def test_who_was_named_and_is_away_is_replaced_by_the_first() -> None:
 def test_a_name_is_found_as_a_word_of_its_own(text: str, name: str | None) -> None:
     """A name inside of a word is none, but where a language is written without spaces nobody can tell. Letters that
     are composed or cased differently are the same."""
-    names = ("Alice", "Bob", "Anna", "Anna Lee", "C++", "小明", "민수", "มะลิ", "राम", "Zoë", "Straße")
+    names = ("Alice", "Bob", "Anna", "Anna Lee", "C++", "小明", "민수", "มะลิ", "राम", "Zoë", "Straße", "İpek")
     people = tuple(Participant(str(place), one, "agent") for place, one in enumerate(names))
     found = named_in(text, people)
     assert (found.name if found is not None else None) == name
+
+
+def test_accents_count_where_somebody_is_named_with_them() -> None:
+    plain, accented = Participant("a", "Jose", "agent"), Participant("b", "José", "agent")
+    assert named_in("Hi José", (plain, accented)) == accented
+    assert named_in("Hi Jose", (accented, plain)) == plain
+    assert named_in("Hi Jose", (accented,), besides=(plain,)) is None
 
 
 def test_an_agent_that_says_its_own_name_first_still_hands_the_floor_on() -> None:
