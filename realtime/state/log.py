@@ -25,6 +25,8 @@ DEFAULT_MAX_ENTRIES = 1_024
 PACKED_AT_ONCE = 32
 KEPT_UNPACKED = 16
 """At least so many: who listens or stores reads these. As objects each takes 250 bytes, packed 28."""
+MAX_PACKED_BYTES = 8_000_000
+"""Beyond it the oldest are dropped too: a thousand entries are 30 kB, unless somebody sends books."""
 
 FLOAT_ERROR = 1e-6
 """In ms. A difference of two times in seconds is a little off: 2.18 s may come out as 2.1799999."""
@@ -67,19 +69,31 @@ class _Block:
 
     def __init__(self, entries: list[Entry]) -> None:
         self.first_seq, self.last_seq = entries[0].seq, last_seq_of(entries[-1])
-        packer = zlib.compressobj(zdict=_ALIKE)
-        self._packed = packer.compress(pickle.dumps(entries, pickle.HIGHEST_PROTOCOL)) + packer.flush()
+        self._packed: bytes | list[Entry]
+        try:
+            packer = zlib.compressobj(zdict=_ALIKE)
+            self._packed = packer.compress(pickle.dumps(entries, pickle.HIGHEST_PROTOCOL)) + packer.flush()
+        except Exception:
+            # A config may hold whatever a program gave, a function too: it then stays as it is.
+            self._packed = entries
+
+    @property
+    def n_bytes(self) -> int:
+        """How much it takes; 0 where it could not be packed."""
+        return len(self._packed) if isinstance(self._packed, bytes) else 0
 
     def entries(self) -> list[Entry]:
         """In order."""
+        if not isinstance(self._packed, bytes):
+            return [*self._packed]
         entries: list[Entry] = pickle.loads(zlib.decompressobj(zdict=_ALIKE).decompress(self._packed))
         return entries
 
 
 class _Entries:
-    """The latest `max_entries`, those that came long ago packed."""
+    """The latest `max_entries`, those that came long ago packed, in at most `MAX_PACKED_BYTES`."""
 
-    __slots__ = ("_blocks", "_latest", "_max_entries", "_n_entries", "_oldest", "dropped")
+    __slots__ = ("_blocks", "_latest", "_max_entries", "_n_entries", "_oldest", "_packed_bytes", "dropped")
 
     def __init__(self, max_entries: int) -> None:
         self._max_entries = max_entries
@@ -88,6 +102,7 @@ class _Entries:
         self._oldest: list[Entry] = []
         self._blocks: list[_Block] = []
         self._latest: list[Entry] = []
+        self._packed_bytes = 0
         self.dropped = 0
 
     @property
@@ -100,16 +115,30 @@ class _Entries:
 
     def append(self, entry: Entry) -> None:
         self._latest.append(entry)
+        self._n_entries += 1
         if len(self._latest) >= KEPT_UNPACKED + PACKED_AT_ONCE:
-            self._blocks.append(_Block(self._latest[:PACKED_AT_ONCE]))
+            block = _Block(self._latest[:PACKED_AT_ONCE])
             del self._latest[:PACKED_AT_ONCE]
-        if self._n_entries < self._max_entries:
-            self._n_entries += 1
-            return
-        if self._blocks and not self._oldest:
-            self._oldest = self._blocks.pop(0).entries()
-        del (self._oldest or self._latest)[0]
-        self.dropped += 1
+            self._blocks.append(block)
+            self._packed_bytes += block.n_bytes
+            while self._packed_bytes > MAX_PACKED_BYTES:
+                self._drop(len(self._oldest))
+                self._unpack_oldest()
+        if self._n_entries > self._max_entries:
+            if self._blocks and not self._oldest:
+                self._unpack_oldest()
+            self._drop(1)
+
+    def _unpack_oldest(self) -> None:
+        block = self._blocks.pop(0)
+        self._packed_bytes -= block.n_bytes
+        self._oldest = block.entries()
+
+    def _drop(self, count: int) -> None:
+        """So many of the first."""
+        del (self._oldest or self._latest)[:count]
+        self._n_entries -= count
+        self.dropped += count
 
     def after(self, seq: int) -> list[Entry]:
         """Those that end later, in order."""

@@ -5,6 +5,8 @@ import tracemalloc
 import zlib
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from realtime.event.server import (
     AgentResponseAudioDeltaEvent,
     AgentResponseAudioTranscriptDeltaEvent,
     ServerEvent,
+    ServerSessionUpdatedEvent,
 )
 from realtime.state.log import DEFAULT_MAX_ENTRIES, KEPT_UNPACKED, AudioRun, Entry, Log, last_seq_of
 
@@ -256,6 +259,32 @@ def test_a_long_talk_holds_little_memory() -> None:
         tracemalloc.stop()
     assert len(log.read()) == DEFAULT_MAX_ENTRIES
     assert held_bytes < 50 * DEFAULT_MAX_ENTRIES
+
+
+def test_what_cannot_be_packed_is_kept_and_disturbs_nothing() -> None:
+    log = Log(Clock(), max_entries=100)
+    heard: list[int] = []
+    log.subscribe(lambda event: heard.append(event.seq))
+    config: dict[str, Any] = {"function": lambda: None}
+    for number in range(150):
+        log.append(ServerSessionUpdatedEvent(session_id="s", config=config) if number == 60 else other())
+    assert heard == list(range(1, 151))
+    entries = log.read()
+    assert [entry.seq for entry in entries] == list(range(51, 151))
+    assert isinstance(entries[10], ServerSessionUpdatedEvent)
+    assert entries[10].config is config
+
+
+def test_long_texts_push_out_the_oldest_before_their_number_does() -> None:
+    log = Log(Clock())
+    random = Random(1)
+    for _ in range(400):
+        log.append(AgentErrorEvent(error_type="x", code="x", message=random.randbytes(50_000).hex()))
+    entries = log.read()
+    assert [entry.seq for entry in entries] == list(range(log.first_seq, 401))
+    assert log.dropped == log.first_seq - 1
+    assert 100 < len(entries) < 250
+    assert not log.holds(log.first_seq - 2)
 
 
 # -- going on after a stored log ---------------------------------------------------------------------------------------
