@@ -407,10 +407,12 @@ class Session:
         if reason in ("listener_gone", "shutdown"):
             self._cut_unheard()
         try:
-            await self.agent.leave(reason)
-            if self._recorder is not None:
-                self._stop_recording()
-                await self._recorder.close()
+            try:
+                await self.agent.leave(reason)
+            finally:
+                if self._recorder is not None:
+                    self._stop_recording()
+                    await self._recorder.close()
         finally:
             self._close(reason)
         if self._private:

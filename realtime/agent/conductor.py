@@ -45,8 +45,8 @@ EMPTY_COMMIT = "input_audio_buffer_commit_empty"
 """The error of a commit that the model ignored: no words will come of it."""
 MAX_DETECTION_LAG_MS = 500
 """More than this between a voice and its detection is not the detector's doing."""
-MAX_PICTURE_BYTES = 32_000_000
-"""Of all pictures that a client puts into items, which come back to it as they are."""
+MAX_GIVEN_BYTES = 32_000_000
+"""Of all texts and pictures that a client puts into items, which come back to it as they are."""
 MAX_ITEMS = 10_000
 """A client that makes more of them fills the server's memory."""
 CATCHING_UP_MS = 2_000
@@ -85,7 +85,7 @@ class Conductor:
         self._client_format: AudioFormat | None = None
         self._client_hz = DEFAULT_INPUT_RATE_HZ
         self._unsettled = Unsettled(profile.input_rate_hz)
-        self._item_picture_bytes = 0
+        self._given_bytes = 0
         self._link_lost = False
         self._deaf_until_ms = 0
         self.turn = Turn(authority)
@@ -244,6 +244,9 @@ class Conductor:
         words = ContentPart(type="text", text=event.text)
         item = Item(id=self._new_id("item"), role="user", name=self.user_name, content=(words,))
         self._refuse(base.ItemCreate(item))
+        # Before the turn machine is told: what is refused changes nothing.
+        self._check_room(item)
+        self._check_size(item)
         if not self.text_auto_response:
             self._create_item(item)
             return
@@ -272,12 +275,18 @@ class Conductor:
         if len(self._conversation) >= MAX_ITEMS:
             raise ClientError(f"the conversation has {MAX_ITEMS} items: delete some", code="conversation_full")
 
+    def _check_size(self, item: Item) -> None:
+        if self._given_bytes + _size_bytes(item) > MAX_GIVEN_BYTES:
+            raise ClientError(
+                f"a call takes {MAX_GIVEN_BYTES // 1_000_000} MB of text and pictures in items: show pictures instead",
+                code="conversation_full",
+            )
+
     def _create_item(self, item: Item, previous_item_id: str | None = None) -> None:
         self._check_room(item)
-        self._item_picture_bytes += sum(len(part.image or b"") for part in item.content)
-        if self._item_picture_bytes > MAX_PICTURE_BYTES:
-            raise ClientError("the pictures in items take too much room: show them instead", code="conversation_full")
+        self._check_size(item)
         self._ask(base.ItemCreate(item, previous_item_id))
+        self._given_bytes += _size_bytes(item)
         self._report.add_item(item, previous_item_id)
         self._report.item_done(item)
 
@@ -517,3 +526,8 @@ class Conductor:
 
     def _new_id(self, prefix: str) -> str:
         return self._runtime.new_id(prefix)
+
+
+def _size_bytes(item: Item) -> int:
+    """About what its words and pictures take."""
+    return sum(len(part.text or "") + len(part.transcript or "") + len(part.image or b"") for part in item.content)

@@ -11,6 +11,9 @@ from realtime.event.decode import explain
 
 TurnAuthority = Literal["provider", "server", "client"]
 
+MAX_DEPTH = 64
+"""How deep a config may nest; the deepest part are the JSON schemas of tools."""
+
 
 class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the end of a turn is found.
@@ -77,7 +80,9 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_dict(cls, config: dict[str, Any]) -> SessionConfig:
-        """The typed form. Raises ValueError naming the wrong key."""
+        """The typed form. Raises ValueError naming the wrong key, or for what is nested deeper than any setting."""
+        if _is_deeper_than(MAX_DEPTH, config):
+            raise ValueError(f"config: nested deeper than {MAX_DEPTH} levels")
         try:
             return msgspec.convert(config, cls)
         except msgspec.ValidationError as error:
@@ -94,3 +99,11 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
         """These settings with everything that `change` says on top."""
         said = {name: value for name in self.__struct_fields__ if (value := getattr(change, name)) is not None}
         return msgspec.structs.replace(self, **said)
+
+
+def _is_deeper_than(limit: int, value: Any) -> bool:
+    level = [value]
+    for _ in range(limit):
+        inside = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [inner for one in inside for inner in one]
+    return bool(level)

@@ -178,7 +178,7 @@ class ChatRoom(Talk):
             self._ear = None
         if seat is self._own_seat:
             self._over = True
-            for member in self.members:
+            for member in [*self.members]:
                 await member.leave(reason)
                 seat.tell(s.AgentEndedEvent(reason=reason, agent_id=member.id, agent_name=member.name))
         self._consider()
@@ -276,7 +276,7 @@ class ChatRoom(Talk):
         self._timers.clear()
         for task in [*self._tasks]:
             task.cancel()
-        for member in self.members:
+        for member in [*self.members]:
             await member.leave(reason)
         if self._tasks:
             await asyncio.wait(self._tasks)

@@ -30,6 +30,8 @@ GOES_ON_MS = 800
 """Who was cut off in mid-speech goes on if no end of it was found for so long: finding one takes silence."""
 KEPT_ITEMS = 1_000
 """What a human's own call keeps of the talk."""
+MAX_LINE_CHARS = 16_000
+"""Longer than anybody types; everybody's log holds it."""
 LINES_AT_ONCE = 20
 LINES_PER_S = 2.0
 """So much one human may type: a burst, and as a habit."""
@@ -261,6 +263,8 @@ class Seat:
             case c.ClientTextAppendEvent(text=text):
                 if not text.strip():
                     raise ClientError("there is nothing in this line", code="empty_text")
+                if len(text) > MAX_LINE_CHARS:
+                    raise ClientError(f"a line has at most {MAX_LINE_CHARS} characters", code="text_too_long")
                 if not self._lines.take(self.host.runtime.now()):
                     raise _too_fast("lines", LINES_AT_ONCE, LINES_PER_S)
                 self._room.act(self, event)

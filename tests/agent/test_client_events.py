@@ -5,6 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
+from realtime.agent.conductor import MAX_GIVEN_BYTES
 from realtime.event import ClientEvents
 from realtime.event import client as c
 from realtime.event import model as m
@@ -496,3 +497,38 @@ async def test_the_turns_of_a_model_without_a_detector_are_the_servers() -> None
         assert made.agent.describe()["turn_authority"] == "server"
         assert made.link.settings.turn_detection == "none"
         assert len(wanted) == 1
+
+
+# -- no more than a server can hold ------------------------------------------------------------------------------------
+
+
+async def test_what_does_not_fit_is_refused_and_does_not_count() -> None:
+    picture = ContentPart(type="image", image=bytes(MAX_GIVEN_BYTES // 4), media_type="image/png")
+    async with call(profile=SEEING) as made:
+        for number in range(4):
+            made.receive(c.ClientItemCreateEvent(item=Item(id=f"i{number}", role="user", content=(picture,))))
+        made.receive(c.ClientItemCreateEvent(item=Item(id="i4", role="user", content=(picture,))))
+        assert errors(made) == ["conversation_full"]
+        assert [message.item.id for message in made.link.got(base.ItemCreate)] == ["i0", "i1", "i2", "i3"]
+
+    async with call(profile=SEEING) as made:
+        made.receive(c.ClientItemCreateEvent(item=Item(id="i0", role="user", content=(picture,) * 5)))
+        made.receive(c.ClientTextAppendEvent(text="Still there?"))
+        assert errors(made) == ["conversation_full"]
+        assert made.link.got(base.ItemCreate)[-1].item.text == "Still there?"
+
+
+async def test_a_typed_line_that_is_refused_interrupts_nobody() -> None:
+    async with call() as made:
+        full = ContentPart(type="text", text="x" * MAX_GIVEN_BYTES)
+        made.receive(c.ClientItemCreateEvent(item=Item(id="i0", role="user", content=(full,))))
+        made.receive(c.ClientResponseCreateEvent())
+        response_id = made.link.begin()
+        made.link.speak(response_id, 1_000, "A long story.")
+        before = kinds(made)
+        made.receive(c.ClientTextAppendEvent(text="Stop."))
+        assert errors(made) == ["conversation_full"]
+        assert kinds(made) == before
+        made.link.finish(response_id, "A long story.")
+        assert made.transcript()[-1] == ("assistant", "A long story.")
+        assert made.of(s.AgentResponseDoneEvent)[-1].status == "completed"

@@ -62,3 +62,15 @@ def test_a_change_keeps_what_it_does_not_mention() -> None:
     before = SessionConfig(instructions="Be brief.", voice="heart", text_auto_response=True)
     after = before.merged(SessionConfig(voice="puck", text_auto_response=False))
     assert after == SessionConfig(instructions="Be brief.", voice="puck", text_auto_response=False)
+
+
+def test_what_is_nested_deeper_than_any_setting_is_refused() -> None:
+    schema: Any = {"type": "string"}
+    for _ in range(20):
+        schema = {"type": "array", "items": schema}
+    assert SessionConfig.from_dict({"tools": [{"name": "t", "parameters": schema}]}).tools is not None
+    deep: Any = 1
+    for _ in range(700):
+        deep = [deep]
+    with pytest.raises(ValueError, match="nested deeper than 64 levels"):
+        SessionConfig.from_dict({"extra": deep})

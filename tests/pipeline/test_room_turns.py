@@ -17,6 +17,7 @@ from realtime.pipeline.seat import (
     GOES_ON_MS,
     LINES_AT_ONCE,
     LINES_PER_S,
+    MAX_LINE_CHARS,
     MAX_TURN_BYTES,
     TURNS_AT_ONCE,
     TURNS_PER_S,
@@ -304,6 +305,16 @@ async def test_a_line_with_nothing_in_it_stops_nobody(text: str) -> None:
         assert home.room.floor == "alice"
         await home.quiet()
         assert home.talk()[-1] == ("Alice", "This is a story that is not over for a while.")
+
+
+async def test_a_line_that_is_longer_than_anybody_types_is_refused() -> None:
+    async with two(Mind("Yes."), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("x" * (MAX_LINE_CHARS + 1))
+        assert anna.errors() == ["text_too_long"]
+        anna.write("x" * MAX_LINE_CHARS)
+        await home.quiet()
+        assert [who for who, _ in home.talk()] == ["Anna", "Alice"]
 
 
 async def test_who_types_without_end_is_slowed_down_and_deafens_nobody() -> None:
