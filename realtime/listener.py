@@ -288,7 +288,15 @@ class Listener:
                 while self._waiting:
                     event = self._waiting.pop(0)
                     self._waiting_audio_bytes -= _speech_bytes(event)
-                    if not self._write(event):
+                    try:
+                        taken = self._write(event)
+                    except ConnectionError:
+                        raise
+                    except Exception:
+                        # As a reader of the log that fails: it costs this event and not those behind it.
+                        logger.exception("an event that had waited could not be written")
+                        continue
+                    if not taken:
                         break
                 else:
                     return

@@ -137,6 +137,28 @@ async def test_a_client_that_is_gone_gets_nothing_more() -> None:
     assert [frame.seq for frame in sink.frames] == [1]
 
 
+async def test_an_event_that_cannot_be_written_costs_none_of_those_that_wait_behind_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    sink = GateSink()
+
+    class Faulty(EventDialect):
+        def encode(self, event: s.ServerEvent) -> list[Any]:
+            if event.seq == 3:
+                raise ValueError("no words for this")
+            return super().encode(event)
+
+    listener = Listener(sink=sink, dialect=Faulty(), runtime=runtime())
+    for number in range(1, 6):
+        listener.deliver(numbered(number))
+    sink.open.set()
+    await asyncio.sleep(1)
+    listener.deliver(numbered(6))
+
+    assert [frame.seq for frame in sink.frames] == [1, 2, 4, 5, 6]
+    assert "could not be written" in caplog.text
+
+
 async def test_releasing_a_blocked_listener_leaves_nothing_running() -> None:
     before = asyncio.all_tasks()
     listener = listener_into(GateSink(), runtime(), ahead_ms=AHEAD_MS)

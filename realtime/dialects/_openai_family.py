@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Generic, Protocol, TypeVar
 
+from realtime.audio.playback import KEPT_ITEMS
 from realtime.dialects._openai_client import Refusal
 from realtime.dialects._openai_listener import FollowingListener
 from realtime.dialects._openai_server import Running, refuses_response
@@ -106,6 +107,15 @@ class FamilyDialect(ABC, Generic[F, R, L]):
                 code="string_above_max_length",
                 param="item.id",
             )
+
+    def _note_voice(self, item_id: str) -> None:
+        """Speech of this item is on its way."""
+        if self._voiced and self._voiced[-1] == item_id:
+            return
+        if item_id in self._voiced:
+            self._voiced.remove(item_id)
+        self._voiced.append(item_id)
+        del self._voiced[:-KEPT_ITEMS]
 
     def _settle(self) -> None:
         """Asking for more interrupts nothing in these protocols: what was said so far counts as heard."""

@@ -242,8 +242,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         match event:
             case s.AgentResponseAudioDeltaEvent():
                 self._spoke = True
-                if event.item_id not in self._voiced:
-                    self._voiced.append(event.item_id)
+                self._note_voice(event.item_id)
             case s.ServerSessionCreatedEvent():
                 self._session["id"] = f"sess_{event.call_id.removeprefix('call_')}"
                 self._replies.conversation_id = self._new_id("conv")

@@ -23,22 +23,21 @@ from realtime.model.base import (
 class Backlog:
     """A queue that drops its oldest audio beyond `max_audio_bytes`, and never anything else: see `overflowed`."""
 
-    __slots__ = ("_max_audio_bytes", "_max_controls", "audio_bytes", "dropped_audio_bytes", "messages")
+    __slots__ = ("_max_audio_bytes", "_max_controls", "_n_controls", "audio_bytes", "dropped_audio_bytes", "messages")
 
     def __init__(self, *, max_audio_bytes: int, max_controls: int) -> None:
         self._max_audio_bytes = max_audio_bytes
         self._max_controls = max_controls
         self.messages: list[ModelInput] = []
         """What waits, oldest first."""
+        self._n_controls = 0
         self.audio_bytes = 0
         self.dropped_audio_bytes = 0
 
     @property
     def overflowed(self) -> bool:
         """More than audio waits than is allowed."""
-        if len(self.messages) <= self._max_controls:
-            return False
-        return sum(type(message) is not AudioAppend for message in self.messages) > self._max_controls
+        return self._n_controls > self._max_controls
 
     def keep(self, message: ModelInput) -> None:
         """One more waits."""
@@ -47,18 +46,22 @@ class Backlog:
             self.audio_bytes += len(message.pcm)
             while self.audio_bytes > self._max_audio_bytes:
                 self._drop_oldest_audio()
+        else:
+            self._n_controls += 1
 
     def pop(self) -> ModelInput:
         """The one that has waited longest. Raises IndexError where none does."""
         message = self.messages.pop(0)
         if type(message) is AudioAppend:
             self.audio_bytes -= len(message.pcm)
+        else:
+            self._n_controls -= 1
         return message
 
     def clear(self) -> None:
         """Nothing waits any more."""
         self.messages.clear()
-        self.audio_bytes = 0
+        self.audio_bytes = self._n_controls = 0
 
     def forget_asked(self) -> None:
         """The link is lost: whoever asked will ask again where it still matters (see `Connection`)."""
@@ -97,6 +100,7 @@ class Backlog:
 
     def _filter(self, still_needed: Callable[[ModelInput], bool]) -> None:
         self.messages = [message for message in self.messages if still_needed(message)]
+        self._n_controls = sum(type(message) is not AudioAppend for message in self.messages)
 
     def _drop_oldest_audio(self) -> None:
         for index, message in enumerate(self.messages):

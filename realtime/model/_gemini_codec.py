@@ -51,6 +51,7 @@ from realtime.model.base import (
 logger = logging.getLogger(__name__)
 
 _MAX_REFUSED_RESUMES = 2
+_WAITING_PICTURES = 8
 
 
 class GeminiCodec(Codec):
@@ -185,6 +186,7 @@ class GeminiCodec(Codec):
                 content = shapes.write_content(item)
                 if content is not None:
                     self._turns.append(content)
+                    self._forget_pictures()
                 return []
             case ToolResult(result=result):
                 if result.id in self._withdrawn:
@@ -251,6 +253,13 @@ class GeminiCodec(Codec):
                 turns.append(turn | {"parts": parts})
         self._turns = turns
         return images
+
+    def _forget_pictures(self) -> None:
+        """A camera shows one a second, also while nobody speaks: only the latest wait for speech or a request."""
+        shown = [turn for turn in self._turns if any("inlineData" in part for part in turn["parts"])]
+        for turn in shown[:-_WAITING_PICTURES]:
+            turn["parts"] = [part for part in turn["parts"] if "inlineData" not in part]
+        self._turns = [turn for turn in self._turns if turn["parts"]]
 
     def _tell(self) -> list[Frame]:
         """What was put into the conversation, without asking for an answer."""

@@ -113,8 +113,9 @@ class ConversationReader:
             case s.AgentItemDeletedEvent(item_id=item_id):
                 conversation.delete(item_id)
                 self._voices.pop(item_id, None)
+                self._cut.discard(item_id)
             case s.AgentItemTruncatedEvent(item_id=item_id, transcript=transcript) if item_id in conversation:
-                self._cut.add(item_id)
+                self._cut = {one for one in self._cut if one in conversation} | {item_id}
                 words = ContentPart(type="audio", transcript=transcript or "")
                 conversation.update(item_id, status="incomplete", content=(words,))
             case s.AgentResponseToolUseDoneEvent(item_id=item_id, tool_use=call):
@@ -154,8 +155,10 @@ class ConversationReader:
                 self._voices.pop(item_id, None)
                 if item_id in self._conversation:
                     self._conversation.set_transcript(item_id, text)
-            case s.AgentInputTranscriptionFailedEvent(item_id=item_id):
+            case s.AgentInputTranscriptionFailedEvent(item_id=item_id) | s.AgentInputClearedEvent(item_id=str(item_id)):
                 self._voices.pop(item_id, None)
+            case s.AgentInputClearedEvent():
+                self._voices = {one: start for one, start in self._voices.items() if one in self._conversation}
             case _:
                 pass
 

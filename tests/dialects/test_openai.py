@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime.audio.playback import KEPT_ITEMS
 from realtime.dialects.openai import OpenAIDialect
 from realtime.errors import ClientError
 from realtime.event import client as c
@@ -55,6 +56,15 @@ def refused(call: Call, kind: str, **fields: Any) -> str:
     with pytest.raises(ClientError) as error:
         call.say(kind, **fields)
     return error.value.code
+
+
+def test_of_a_call_without_a_word_by_hand_only_as_many_answers_are_remembered_as_a_clock_knows() -> None:
+    """Hands-free, nothing ever asks for what was said so far to be settled."""
+    call = Call()
+    where: dict[str, Any] = {"response_id": "r", "delta": bytes(2), "format": AudioFormat.pcm16(24_000)}
+    for number in (*range(100), 98, 99, 98):
+        call.dialect.follow(s.AgentResponseAudioDeltaEvent(item_id=f"i{number}", **where))
+    assert call.dialect._voiced == [*(f"i{number}" for number in range(100 - KEPT_ITEMS, 98)), "i99", "i98"]
 
 
 def test_the_opening_leaves_the_voice_and_the_instructions_to_the_agent() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pybase64
 import pytest
 
@@ -226,6 +227,22 @@ def test_images_go_with_the_words_or_into_the_activity() -> None:
     codec = make_codec(MANUAL)
     assert say(codec, ItemCreate(IMAGE), AudioAppend(PCM)) == [START, video, AUDIO]
     assert say(codec, ItemCreate(IMAGE), AudioAppend(PCM)) == [video, AUDIO]
+
+
+def test_of_pictures_that_wait_for_a_request_the_latest_are_told() -> None:
+    """A camera shows one a second, also while nobody speaks for minutes."""
+    codec = make_codec()
+    part = IMAGE.content[0]
+    for number in range(100):
+        picture = msgspec.structs.replace(part, image=b"%d" % number)
+        say(codec, ItemCreate(Item(id=f"p{number}", role="user", content=(picture,))))
+        if number % 50 == 0:
+            say(codec, ItemCreate(message(f"This is {number}.")))
+    [frame] = say(codec, ResponseCreate())
+    parts = [part for turn in frame["clientContent"]["turns"] for part in turn["parts"]]
+    shown = [pybase64.b64decode(part["inlineData"]["data"]) for part in parts if "inlineData" in part]
+    assert shown == [b"%d" % number for number in range(92, 100)]
+    assert [part["text"] for part in parts if "text" in part] == ["This is 0.", "This is 50."]
 
 
 def test_what_the_service_cannot_do_is_not_said() -> None:

@@ -94,6 +94,19 @@ def test_words_that_were_not_known_are_told_to_be_lost_or_are_asked_for_again() 
     assert restore(voice.read()).unheard_since_ms == 7_500
 
 
+def test_a_voice_that_was_none_after_all_is_neither_lost_nor_asked_for_again() -> None:
+    for cleared in (s.AgentInputClearedEvent(), s.AgentInputClearedEvent(item_id="i9")):
+        log = Log(lambda: 0.0)
+        log.append(s.AgentInputStartedEvent(item_id="i1", audio_start_ms=500))
+        log.append(s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=(ContentPart(type="audio"),))))
+        log.append(s.AgentInputStartedEvent(item_id="i9", audio_start_ms=7_500))
+        log.append(cleared)
+        restored = restore(log.read())
+        assert restored.unheard_since_ms is None
+        failed = [one.item_id for one in restored.closing if isinstance(one, s.AgentInputTranscriptionFailedEvent)]
+        assert failed == ["i1"]
+
+
 def test_settings_that_were_changed_during_the_call_hold() -> None:
     log = Log(lambda: 0.0)
     log.append(s.ServerSessionUpdatedEvent(session_id="s", config={"voice": "a", "instructions": "Be brief."}))
