@@ -25,7 +25,7 @@ from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.settings import ServerSettings
 from realtime.session import Session
-from realtime.state.log import AudioRun, Entry
+from realtime.state.log import AudioRun, Entry, last_seq_of
 from realtime.state.replies import ReplyProjection, messages
 from realtime.state.store import CallInfo
 
@@ -216,13 +216,8 @@ class _Shelf:
 
     async def follow(self, call_id: str, after_seq: int) -> _Follower:
         """The call's log after `after_seq`, and what comes. Raises ClientError."""
-        follower = _Follower(self.live(call_id))
-        try:
-            follower.past = await self.entries(call_id, after_seq)
-        except BaseException:
-            follower.close()
-            raise
-        return follower
+        live = self.live(call_id)
+        return _Follower(live, await self.entries(call_id, after_seq), after_seq)
 
     async def delete(self, call_id: str) -> None:
         """A live call is ended first. Raises ClientError."""
@@ -241,11 +236,14 @@ async def _stream(
     shelf: _Shelf, info: CallInfo, follower: _Follower, vocabulary: Vocabulary, after: int
 ) -> AsyncIterator[bytes]:
     """What happened after `after`, then what happens, until the call is over or the reader is gone."""
+    # Not before: a stream whose reader is gone before it began is never closed.
+    past = follower.begin()
     try:
         writer = _Writer(info, vocabulary, after)
-        async for entry in _politely(follower.past):
+        async for entry in _politely(past):
             for frame in writer.frames(entry):
                 yield frame
+        past.clear()
         async for event in follower.news():
             for frame in writer.frames(event) if event is not None else (b": still here\n\n",):
                 yield frame
@@ -259,12 +257,21 @@ async def _stream(
 class _Follower:
     """A reader of a call: its log so far, and what comes, where it is live."""
 
-    def __init__(self, live: Session | None) -> None:
+    def __init__(self, live: Session | None, past: list[Entry], after_seq: int) -> None:
         self._live = live
+        self._past = past
+        self._seen = last_seq_of(past[-1]) if past else after_seq
         self._queue: asyncio.Queue[s.ServerEvent] = asyncio.Queue()
-        self.past: list[Entry] = []
         self.overflowed = False
-        self._unsubscribe = live.log.subscribe(self._note) if live is not None else None
+        self._unsubscribe: Callable[[], None] | None = None
+
+    def begin(self) -> list[Entry]:
+        """The log up to now; what comes later is `news`."""
+        past, self._past = self._past, []
+        if self._live is not None:
+            past += self._live.log.read(self._seen)
+            self._unsubscribe = self._live.log.subscribe(self._note)
+        return past
 
     def _note(self, event: s.ServerEvent) -> None:
         if isinstance(event, s.AgentResponseAudioDeltaEvent):
@@ -276,7 +283,6 @@ class _Follower:
 
     async def news(self) -> AsyncIterator[s.ServerEvent | None]:
         """Each event, null where there is none for a while. Ends with the call, or when the reader was too slow."""
-        seen = self.past[-1].seq if self.past else 0
         while self._live is not None and not self.overflowed:
             if self._live.ended.is_set() and self._queue.empty():
                 return
@@ -286,8 +292,7 @@ class _Follower:
             except TimeoutError:
                 yield None
                 continue
-            if event.seq > seen:
-                yield event
+            yield event
             if isinstance(event, s.ServerSessionEndedEvent):
                 return
 

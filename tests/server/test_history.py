@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import ClientDisconnect
 
 from realtime.agent import RealtimeAgent
 from realtime.event.reply import ReplyStartEvent, read_reply_event
@@ -196,6 +197,36 @@ async def test_without_a_store_live_calls_are_known_all_the_same() -> None:
         await client.send({"type": "client_session_end"})
         await client.until("server_session_ended")
         assert (await place.get(f"/api/calls/{created['call_id']}?user=user1")).status == 404
+
+
+async def test_a_reader_that_is_gone_before_its_stream_began_is_not_read_to(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as place, place.client() as client:
+        created = await client.make_call()
+        session = place.calls.sessions[created["call_id"]]
+        readers = len(session.log._readers)
+        path = f"/api/calls/{created['call_id']}/events"
+        headers = [(b"host", b"127.0.0.1")]
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "method": "GET",
+        }
+        scope |= {"path": path, "raw_path": path.encode(), "query_string": b"user=user1", "headers": headers}
+        scope |= {"scheme": "http", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80), "root_path": ""}
+        answered: list[int] = []
+
+        async def receive() -> Json:
+            return {"type": "http.disconnect"}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            answered.append(message["status"])
+            raise OSError
+
+        with pytest.raises(ClientDisconnect):
+            await place.app(scope, receive, send)
+        assert answered == [200]
+        assert len(session.log._readers) == readers
 
 
 async def test_a_wrong_last_event_id_is_refused(tmp_path: Path) -> None:
