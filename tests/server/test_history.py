@@ -206,7 +206,7 @@ async def test_a_reader_that_is_gone_before_its_stream_began_is_not_read_to(tmp_
         readers = len(session.log._readers)
         path = f"/api/calls/{created['call_id']}/events"
         headers = [(b"host", b"127.0.0.1")]
-        scope = {
+        scope: Json = {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.4"},
             "http_version": "1.1",
