@@ -81,8 +81,11 @@ class Found:
             **parts,
         )
         session.agent.agent_id = session.agent.agent_id or restored.agent_id
+        writes_down = self.config.input_audio_transcription is not False
         for event in restored.closing:
-            log.append(event)
+            # Words that nobody had asked for are not lost.
+            if writes_down or not isinstance(event, s.AgentInputTranscriptionFailedEvent):
+                log.append(event)
         return session
 
     def missed(self, last_seq: int) -> list[s.ServerEvent]:

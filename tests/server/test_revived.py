@@ -150,6 +150,17 @@ async def test_a_call_of_a_tool_without_a_result_gets_one() -> None:
         assert told["tool_result"]["state"] == "interrupted"
 
 
+@pytest.mark.parametrize("written_down", [True, False])
+async def test_only_words_that_were_asked_for_are_told_to_be_lost(written_down: bool) -> None:
+    async with place_with_call({"input_audio_transcription": written_down}) as (place, client, created):
+        place.model.link.hear_start("i1")
+        place.model.link.hear_end("i1", 500)
+        await client.read_on()
+    async with back(place.restart(), created) as again:
+        failed = [event for event in again.sent if event["type"] == "agent_input_transcription_failed"]
+        assert len(failed) == written_down
+
+
 async def test_a_page_reloaded_after_a_restart_is_told_of_no_end() -> None:
     async with place_with_call() as (place, client, created):
         client.say(TEXT)
