@@ -81,6 +81,9 @@ class ConversationReader:
         self._cut: set[str] = set()
         self._voices: dict[str, int] = {}
         """User items whose voice has not ended or whose words are not known, and where they began."""
+        self._present: dict[str, str] = {}
+        """Names of those who are in the room, by id; their room ends with the server."""
+        self._has_floor = False
 
     def read(self, entry: Entry) -> None:
         """The next entry."""
@@ -97,6 +100,7 @@ class ConversationReader:
         self._read_item(entry)
         self._read_response(entry)
         self._read_turn(entry)
+        self._read_room(entry)
         if isinstance(entry, s.ServerSessionUpdatedEvent) and entry.config:
             # Null means "not said".
             self._made.config.update((key, value) for key, value in entry.config.items() if value is not None)
@@ -162,6 +166,20 @@ class ConversationReader:
             case _:
                 pass
 
+    def _read_room(self, event: s.ServerEvent) -> None:
+        match event:
+            case (
+                s.ServerRoomJoinedEvent(participant_id=who, name=name)
+                | s.ServerRoomChangedEvent(participant_id=who, name=name)
+            ):
+                self._present[who] = name
+            case s.ServerRoomLeftEvent(participant_id=who, reason=reason) if reason not in ("away", "renamed"):
+                self._present.pop(who, None)
+            case s.ServerRoomFloorEvent(participant_id=holder):
+                self._has_floor = holder is not None
+            case _:
+                pass
+
     def _counts(self, item_id: str) -> bool:
         return item_id in self._conversation and item_id not in self._cut
 
@@ -183,6 +201,7 @@ class ConversationReader:
         if heard is not None:
             self._cut_unheard(heard)
         self._answer_tools()
+        self._empty_room()
         for item in self._conversation.items():
             if item.status == "in_progress":
                 # Nothing of it had come yet, or its response was over before it was.
@@ -197,6 +216,13 @@ class ConversationReader:
                 )
             )
         return self._made
+
+    def _empty_room(self) -> None:
+        """Who comes back to a room is told of everybody anew, under new ids: the old ones are gone."""
+        if self._has_floor:
+            self._made.closing.append(s.ServerRoomFloorEvent(reason=BROKEN_OFF))
+        for who, name in self._present.items():
+            self._made.closing.append(s.ServerRoomLeftEvent(participant_id=who, name=name, reason=BROKEN_OFF))
 
     def _cut_unheard(self, heard: Heard) -> None:
         """Answers that were sent whole and are still to be heard: providers are faster than speech."""

@@ -107,6 +107,23 @@ def test_a_voice_that_was_none_after_all_is_neither_lost_nor_asked_for_again() -
         assert failed == ["i1"]
 
 
+def test_whoever_was_in_the_room_has_left_it_with_the_server() -> None:
+    """A client that comes back is told of everybody anew, under new ids."""
+    log = Log(lambda: 0.0)
+    for number, name in enumerate(("Ann", "Emma", "Ben", "Carl")):
+        log.append(s.ServerRoomJoinedEvent(participant_id=f"p{number}", name=name, kind="human"))
+    log.append(s.ServerRoomLeftEvent(participant_id="p2", name="Ben"))
+    log.append(s.ServerRoomLeftEvent(participant_id="p1", name="Emma", reason="away"))
+    log.append(s.ServerRoomLeftEvent(participant_id="p3", name="Carl", reason="renamed"))
+    log.append(s.ServerRoomChangedEvent(participant_id="p3", name="Charles", kind="human", muted=False, away=False))
+    assert restore(log.read()).closing == [
+        s.ServerRoomLeftEvent(participant_id=who, name=name, reason="call_interrupted")
+        for who, name in (("p0", "Ann"), ("p1", "Emma"), ("p3", "Charles"))
+    ]
+    log.append(s.ServerRoomFloorEvent(participant_id="p1", reason="addressed"))
+    assert restore(log.read()).closing[0] == s.ServerRoomFloorEvent(reason="call_interrupted")
+
+
 def test_settings_that_were_changed_during_the_call_hold() -> None:
     log = Log(lambda: 0.0)
     log.append(s.ServerSessionUpdatedEvent(session_id="s", config={"voice": "a", "instructions": "Be brief."}))

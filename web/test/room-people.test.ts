@@ -25,6 +25,16 @@ test("who leaves is gone, who is away or renamed stays", () => {
   expect(renamed.all.map(({ name }) => name)).toEqual(["Ann", "Ada", "Robert"]);
 });
 
+test("after the server was started again everybody is there once, and what we said before is still ours", () => {
+  const before = [joined("h1", "Ann"), joined("a1", "Emma", "agent"), event("server_room_floor", { participant_id: "a1" })];
+  const gone = [event("server_room_floor", { participant_id: null }), left("h1", "call_interrupted"), left("a1", "call_interrupted")];
+  expect(fold(...before, ...gone)).toMatchObject({ all: [], me: null, floor: null });
+  const people = fold(...before, ...gone, joined("h7", "Ann"), joined("a7", "Emma", "agent"));
+  expect(people.me).toBe("h7");
+  expect(people.mine).toEqual(["h1", "h7"]);
+  expect(people.all.map(({ id }) => id)).toEqual(["h7", "a7"]);
+});
+
 test("who is muted or away is known from the first moment and with each change", () => {
   const came = event("server_room_joined", { participant_id: "h2", name: "Bob", kind: "human", muted: true, away: true });
   const changed = (muted: boolean, away: boolean): ServerEvent =>

@@ -22,13 +22,15 @@ export interface People {
   readonly all: readonly Person[];
   /** Our own id; null before we are in. */
   readonly me: string | null;
+  /** Every id that was ours: a server that was started again knows us by a new one. */
+  readonly mine: readonly string[];
   /** The id of whoever may speak; null: nobody in particular. */
   readonly floor: string | null;
   /** Voices of agents that introduced themselves before they are told of, by id. */
   readonly voices: Readonly<Record<string, string>>;
 }
 
-export const NOBODY: People = { all: [], me: null, floor: null, voices: {} };
+export const NOBODY: People = { all: [], me: null, mine: [], floor: null, voices: {} };
 
 export function personOf(people: People, id: string | null): Person | null {
   return people.all.find((person) => person.id === id) ?? null;
@@ -55,7 +57,11 @@ export function foldPeople(people: People, event: ServerEvent): People {
     case "server_room_left":
       if (event.reason === "away") return change(people, event.participant_id, { away: true, active: false });
       if (!isGone(event)) return people;
-      return { ...people, all: people.all.filter(({ id }) => id !== event.participant_id) };
+      return {
+        ...people,
+        me: people.me === event.participant_id ? null : people.me,
+        all: people.all.filter(({ id }) => id !== event.participant_id),
+      };
     case "server_room_floor":
       return { ...people, floor: event.participant_id };
     case "agent_ready": {
@@ -83,10 +89,11 @@ export function foldPeople(people: People, event: ServerEvent): People {
 function joined(people: People, event: ServerEventOf<"server_room_joined">): People {
   const { participant_id: id, name, muted, away } = event;
   const me = people.me ?? id;
-  if (personOf(people, id)) return change({ ...people, me }, id, { name, muted, away });
+  const mine = people.mine.includes(me) ? people.mine : [...people.mine, me];
+  if (personOf(people, id)) return change({ ...people, me, mine }, id, { name, muted, away });
   const voice = people.voices[id] ?? null;
   const kind = event.kind === "human" ? "human" : "agent";
-  return { ...people, me, all: [...people.all, { id, name, kind, away, muted, active: false, voice }] };
+  return { ...people, me, mine, all: [...people.all, { id, name, kind, away, muted, active: false, voice }] };
 }
 
 function change(people: People, id: string, how: Partial<Person>): People {

@@ -239,7 +239,7 @@ function toSaid(turn: Turn): SaidTurn {
   const people = call?.people ?? NOBODY;
   const id = makerIdOf(turn);
   const who = turn.author.name || personOf(people, id)?.name || "Somebody";
-  return { ...turn, who, isMine: id !== "" && id === people.me };
+  return { ...turn, who, isMine: people.mine.includes(id) };
 }
 
 /** Who said it. What was said before we came names no ids, but agents' items are named after them. */
