@@ -269,7 +269,12 @@ def test_routes_keep_their_order_and_the_first_of_a_pattern() -> None:
 @pytest.fixture
 def agent_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "agents_of_mine.py"
-    path.write_text("def make_agent(): ...\ndef other(): ...\nnumber = 3\n")
+    path.write_text(
+        "from realtime import RealtimeAgent\nfrom realtime.model.scripted import ScriptedModel, echo_bot\n"
+        "def make_agent(): ...\ndef other(): ...\nnumber = 3\n"
+        "def weird(foo, call_id, bar=1, *more, **rest): ...\n"
+        "friday = RealtimeAgent('Friday', '', ScriptedModel(echo_bot()))\n"
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
@@ -287,7 +292,9 @@ def test_a_function_is_found_in_a_file_or_a_module(agent_file: Path, target: str
 @pytest.mark.parametrize(
     ("target", "sentence"),
     [
-        ("{path}:make_nothing", "it has: make_agent, other"),
+        ("{path}:make_nothing", "it has: .*make_agent, other"),
+        ("{path}:friday", "is an agent: name a function that makes one"),
+        ("{path}:weird", "wants foo: a function that makes an agent is given user, config, call_id"),
         ("{path}:number", "has no function 'number'"),
         ("nowhere.at.all:make_agent", "there is no module 'nowhere.at.all'"),
     ],

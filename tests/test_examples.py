@@ -149,7 +149,9 @@ async def test_the_client_of_the_quickstart_gets_an_answer(capsys: pytest.Captur
             "ws://127.0.0.1:8000", place.url.replace("http", "ws")
         )
         await asyncio.to_thread(exec, code, {})
-    assert capsys.readouterr().out.split()[-1] == "agent_response_done"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].strip() == "agent_response_done"
+    assert any(line.startswith("agent_response_audio_transcript_delta ") and line.split()[1:] for line in lines)
 
 
 async def test_the_agent_of_the_quickstart_runs_without_a_server(capsys: pytest.CaptureFixture[str]) -> None:

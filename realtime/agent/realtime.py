@@ -67,6 +67,8 @@ class RealtimeAgent:
         make_detector: DetectorFactory | None = None,
         client_may_replace_tools: bool = False,
     ) -> None:
+        if not isinstance(model, RealtimeModel):
+            raise TypeError(f"model is a {type(model).__name__}: give a model, such as open_model('local')")
         self.name = name
         self.sys_prompt = sys_prompt
         self.model = model

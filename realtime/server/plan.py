@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import logging
 import os
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI
 
+from realtime.agent import RealtimeAgent
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
 from realtime.model.choose import SERVICES, open_model
@@ -30,7 +32,7 @@ from realtime.server.history import Cases
 from realtime.server.models import Models, page_providers
 from realtime.server.rooms import Rooms
 from realtime.server.settings import ServerSettings
-from realtime.server.sockets import MakeAgent
+from realtime.server.sockets import AGENT_PARAMETERS, MakeAgent
 
 PLAN = "REALTIME_SERVE_PLAN"
 """The environment variable that carries the plan into a reloaded process."""
@@ -144,9 +146,22 @@ def reload_folder(target: str | None) -> Path:
     return path.resolve().parent
 
 
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_ONLY)
+
+
 def load_make_agent(target: str) -> MakeAgent:
-    """The function that makes agents; see `load_function`."""
+    """The function that makes agents; see `load_function`. One that can never be called is a UsageError too."""
     make_agent: MakeAgent = load_function(target, "make_agent")
+    if isinstance(make_agent, RealtimeAgent):
+        raise UsageError(f"{target} is an agent: name a function that makes one for each call", code="no_make_agent")
+    needed = [one for one in inspect.signature(make_agent).parameters.values() if one.default is one.empty]
+    unknown = [one.name for one in needed if one.kind in _NAMED and one.name not in AGENT_PARAMETERS]
+    if unknown:
+        raise UsageError(
+            f"{target} wants {', '.join(unknown)}: a function that makes an agent is given "
+            f"{', '.join(AGENT_PARAMETERS)}, those that it has parameters for",
+            code="no_make_agent",
+        )
     return make_agent
 
 

@@ -56,6 +56,8 @@ def is_loopback(host: str) -> bool:
 
 def token_for(host: str, token: str | None, *, insecure: bool) -> str | None:
     """The token to serve with; `auto` makes one. Raises UsageError for a host beyond loopback without one."""
+    if token == "":
+        raise UsageError("the token is empty: leave it out, or give one", code="token_needed")
     if token == "auto":
         return secrets.token_urlsafe(18)
     if token is None and not insecure and not is_loopback(host):

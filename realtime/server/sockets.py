@@ -37,6 +37,7 @@ from realtime.ticket import call_of
 
 logger = logging.getLogger(__name__)
 
+AGENT_PARAMETERS = ("user", "config", "call_id")
 MakeAgent = Callable[..., RealtimeAgent | Seat | Awaitable[RealtimeAgent | Seat]]
 """A function, plain or async, that makes the agent of one call, or takes a seat in a room for it. It is given those of
 `user` (str), `config` (SessionConfig) and `call_id` (str) that it has parameters for, by name."""

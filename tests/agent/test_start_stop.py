@@ -39,6 +39,12 @@ async def test_the_documented_lines_make_an_agent_that_says_it_is_ready() -> Non
     await agent.stop()
 
 
+async def test_what_is_no_model_is_told_where_it_is_given() -> None:
+    wrong: Any = "local"
+    with pytest.raises(TypeError, match=r"model is a str: give a model, such as open_model\('local'\)"):
+        RealtimeAgent("Friday", "", wrong)
+
+
 async def test_the_model_gets_the_prompt_the_voice_and_the_settings_of_the_call() -> None:
     model = FakeModel()
     agent = agent_of(model, voice="heart")

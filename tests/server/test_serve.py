@@ -73,6 +73,8 @@ def test_beyond_loopback_a_token_is_needed() -> None:
     with pytest.raises(UsageError, match="--token auto") as refused:
         serve.token_for("0.0.0.0", None, insecure=False)
     assert "at your cost" in refused.value.message
+    with pytest.raises(UsageError, match="the token is empty"):
+        serve.token_for("127.0.0.1", "", insecure=True)
     assert serve.token_for("0.0.0.0", None, insecure=True) is None
     assert serve.token_for("0.0.0.0", "mine", insecure=False) == "mine"
     assert serve.token_for("127.0.0.1", None, insecure=False) is None
