@@ -85,7 +85,7 @@ class Conductor:
         self._client_format: AudioFormat | None = None
         self._client_hz = DEFAULT_INPUT_RATE_HZ
         self._unsettled = Unsettled(profile.input_rate_hz)
-        self._given_bytes = 0
+        self._picture_bytes = 0
         self._link_lost = False
         self._deaf_until_ms = 0
         self.turn = Turn(authority)
@@ -243,14 +243,12 @@ class Conductor:
         """A typed turn: what is being said stops, the text becomes an item, and it is answered."""
         words = ContentPart(type="text", text=event.text)
         item = Item(id=self._new_id("item"), role="user", name=self.user_name, content=(words,))
-        self._refuse(base.ItemCreate(item))
         # Before the turn machine is told: what is refused changes nothing.
-        self._check_room(item)
-        self._check_size(item)
+        self._check_item(item)
         if not self.text_auto_response:
-            self._create_item(item)
+            self._put(item)
             return
-        self._signal(Signal.TEXT, before_answer=lambda: self._create_item(item))
+        self._signal(Signal.TEXT, before_answer=lambda: self._put(item))
 
     def _respond(self, event: c.ClientResponseCreateEvent) -> None:
         if event.response is not None and event.response.conversation == "none":
@@ -275,18 +273,25 @@ class Conductor:
         if len(self._conversation) >= MAX_ITEMS:
             raise ClientError(f"the conversation has {MAX_ITEMS} items: delete some", code="conversation_full")
 
-    def _check_size(self, item: Item) -> None:
-        if self._given_bytes + _size_bytes(item) > MAX_GIVEN_BYTES:
+    def _check_item(self, item: Item) -> None:
+        self._refuse(base.ItemCreate(item))
+        self._check_room(item)
+        # Texts that were deleted are gone, as those are that an agent in a room forgets; of pictures logs hold more.
+        held_chars = sum(len(one.text) for one in self._conversation.items())
+        if held_chars + len(item.text) + self._picture_bytes + _picture_bytes(item) > MAX_GIVEN_BYTES:
             raise ClientError(
                 f"a call takes {MAX_GIVEN_BYTES // 1_000_000} MB of text and pictures in items: show pictures instead",
                 code="conversation_full",
             )
 
     def _create_item(self, item: Item, previous_item_id: str | None = None) -> None:
-        self._check_room(item)
-        self._check_size(item)
-        self._ask(base.ItemCreate(item, previous_item_id))
-        self._given_bytes += _size_bytes(item)
+        self._check_item(item)
+        self._put(item, previous_item_id)
+
+    def _put(self, item: Item, previous_item_id: str | None = None) -> None:
+        """An item that was checked into the conversation, and to the model."""
+        self._send(base.ItemCreate(item, previous_item_id))
+        self._picture_bytes += _picture_bytes(item)
         self._report.add_item(item, previous_item_id)
         self._report.item_done(item)
 
@@ -528,6 +533,5 @@ class Conductor:
         return self._runtime.new_id(prefix)
 
 
-def _size_bytes(item: Item) -> int:
-    """About what its words and pictures take."""
-    return sum(len(part.text or "") + len(part.transcript or "") + len(part.image or b"") for part in item.content)
+def _picture_bytes(item: Item) -> int:
+    return sum(len(part.image or b"") for part in item.content)

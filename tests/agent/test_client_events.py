@@ -518,6 +518,17 @@ async def test_what_does_not_fit_is_refused_and_does_not_count() -> None:
         assert made.link.got(base.ItemCreate)[-1].item.text == "Still there?"
 
 
+async def test_texts_that_were_deleted_make_room_for_others() -> None:
+    """As an agent in a room forgets the oldest lines, for days."""
+    book = ContentPart(type="text", text="x" * (MAX_GIVEN_BYTES // 2))
+    async with call() as made:
+        for number in range(6):
+            made.receive(c.ClientItemCreateEvent(item=Item(id=f"i{number}", role="user", content=(book,))))
+            made.receive(c.ClientItemDeleteEvent(item_id=f"i{number}"))
+        made.receive(c.ClientTextAppendEvent(text="Still there?"))
+        assert errors(made) == []
+
+
 async def test_a_typed_line_that_is_refused_interrupts_nobody() -> None:
     async with call() as made:
         full = ContentPart(type="text", text="x" * MAX_GIVEN_BYTES)
