@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -157,8 +158,8 @@ def serve(
         routes=routes_of(route or []),
         store=store_url(store),
         lists_calls=token is not None or serving.is_loopback(host),
-        record_to=str(record) if record is not None else None,
-        cases_to=str(cases) if cases is not None else None,
+        record_to=writable_folder(record, "--record"),
+        cases_to=writable_folder(cases, "--cases"),
         fronts=fronts_for(front, guarded=token is not None or serving.is_loopback(host)),
     )
     plan = Plan(target=target, model=model, room=room, settings=settings, log_level=log_level)
@@ -278,7 +279,7 @@ def export(
     from realtime.testing.cases.export import export_call
 
     with _kit_errors(), _calls_of(store) as calls:
-        export_call(calls, call_id, folder, recordings=recordings)
+        export_call(calls, call_id, folder, recordings=_recorded(recordings, call_id))
     typer.echo(f"{folder}: read case.json, correct what is expected there, and write the test:")
     typer.echo(
         f'''
@@ -314,7 +315,7 @@ def report(
             record = record_of(source, recordings=recordings)
         else:
             with _calls_of(store) as calls:
-                record = record_of(calls, source, recordings=recordings)
+                record = record_of(calls, source, recordings=_recorded(recordings, source))
         write_report([record if failure is None else RunOutcome(record, failure)], to)
     typer.echo(str(to))
     if failure is not None:
@@ -348,11 +349,24 @@ def _kit_errors() -> Iterator[None]:
 @contextmanager
 def _calls_of(url: str | None) -> Iterator[Store]:
     """The store, closed at the end. Raises UsageError where there is none."""
-    store = open_store(url or f"sqlite:{data_folder() / 'calls.sqlite'}")
+    store = open_store(url or f"sqlite:{data_folder() / 'calls.sqlite'}", new=False)
     try:
         yield store
     finally:
         store.close()
+
+
+def _recorded(recordings: Path | None, call_id: str) -> Path | None:
+    """The folder of recordings. Raises UsageError where one is named that has no sound of this call."""
+    from realtime.testing.cases.stored import is_recorded
+
+    if recordings is not None and not is_recorded(recordings, call_id):
+        raise UsageError(
+            f"there is no recording of the call {call_id[:140]!r} in {recordings}: name the folder that "
+            "`serve --record` wrote, or leave --recordings out to do without sound",
+            code="no_recording",
+        )
+    return recordings
 
 
 def routes_of(words: Sequence[str]) -> dict[str, str]:
@@ -375,6 +389,20 @@ def store_url(url: str | None) -> str | None:
         return None
     open_store(url).close()
     return url
+
+
+def writable_folder(folder: Path | None, option: str) -> str | None:
+    """The folder that an option names, made where it is not there yet. Raises UsageError where nothing can be written
+    into it: the first call that wants to would be too late to learn of it."""
+    if folder is None:
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(f"{option} cannot write into {folder}: {error.strerror}", code="no_folder") from error
+    return str(folder)
 
 
 def announce(address: str, room: str | None = None) -> None:

@@ -19,7 +19,7 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 import realtime
-from realtime.cli import routes_of, spread_tls
+from realtime.cli import routes_of, spread_tls, writable_folder
 from realtime.errors import UsageError
 from realtime.server import doctor
 from realtime.server.plan import PLAN, Plan, load_make_agent, reload_folder
@@ -295,13 +295,29 @@ def test_a_function_is_found_in_a_file_or_a_module(agent_file: Path, target: str
         ("{path}:make_nothing", "it has: .*make_agent, other"),
         ("{path}:friday", "is an agent: name a function that makes one"),
         ("{path}:weird", "wants foo: a function that makes an agent is given user, config, call_id"),
-        ("{path}:number", "has no function 'number'"),
+        ("{path}:number", "'number' in .*agents_of_mine.py is no function but 3"),
         ("nowhere.at.all:make_agent", "there is no module 'nowhere.at.all'"),
     ],
 )
 def test_a_function_that_is_not_there_is_one_sentence(agent_file: Path, target: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         load_make_agent(target.format(path=agent_file))
+
+
+def test_what_python_cannot_read_is_one_sentence_with_its_place(agent_file: Path) -> None:
+    agent_file.write_text("def make_agent(:\n    return 1\n")
+    with pytest.raises(UsageError, match=r"agents_of_mine\.py, line 1: .*") as caught:
+        load_make_agent(str(agent_file))
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("option", ["--record", "--cases"])
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_served(tmp_path: Path, option: str) -> None:
+    (tmp_path / "file").write_text("")
+    code, said = realtime_says("serve", option, "file/below", cwd=tmp_path)
+    assert (code, said) == (1, f"{option} cannot write into file/below: Not a directory\n")
+    assert writable_folder(tmp_path / "new" / "one", option) == str(tmp_path / "new" / "one")
+    assert [*(tmp_path / "new" / "one").iterdir()] == []
 
 
 def test_an_exception_in_the_file_comes_through(agent_file: Path) -> None:

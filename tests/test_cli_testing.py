@@ -131,6 +131,23 @@ def test_report_draws_what_is_in_the_folder_of_a_call(folder: Path) -> None:
     assert "The case" in (folder / "out.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("command", [("export", "call_1", "made"), ("report", "call_1", "--to", "out.html")])
+def test_a_store_or_recordings_that_are_not_there_are_one_sentence_and_nothing_is_made(
+    folder: Path, command: tuple[str, ...]
+) -> None:
+    (folder / "empty").mkdir()
+    before = {path.name for path in folder.iterdir()}
+    code, _, complaints = says(*command, "--store", "sqlite:typo.sqlite", cwd=folder)
+    assert (code, complaints) == (
+        1,
+        "there is no store sqlite:typo.sqlite: name the --store that the server was given\n",
+    )
+    for recordings in ("typo", "empty"):
+        code, _, complaints = says(*command, "--store", "sqlite:calls.sqlite", "--recordings", recordings, cwd=folder)
+        assert (code, f"no recording of the call 'call_1' in {recordings}:" in complaints) == (1, True)
+    assert {path.name for path in folder.iterdir()} - {"calls.sqlite-wal", "calls.sqlite-shm"} == before
+
+
 def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -160,8 +160,10 @@ def project(tmp_path: Path) -> Path:
     case.mkdir(parents=True)
     (text,) = blocks("json")
     (case / "case.json").write_text(text, encoding="utf-8")
-    shutil.copy(AUDIO / "what_time.wav", case / "question.wav")
-    shutil.copy(AUDIO / "barge_in.wav", case / "stop.wav")
+    copied = re.findall(r"^cp (\S+) (\S+)$", GUIDE, re.MULTILINE)
+    assert len(copied) == 2
+    for sound, place in copied:
+        shutil.copy(ROOT / sound, tmp_path / place)
     return tmp_path
 
 

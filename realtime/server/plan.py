@@ -168,12 +168,19 @@ def load_make_agent(target: str) -> MakeAgent:
 def load_function(target: str, default: str) -> Callable[..., Any]:
     """The function that `path/to/file.py:name` or `package.module:name` means; without a name, `default`.
 
-    Raises UsageError where it cannot be had; an exception in the file itself comes through as it is.
+    Raises UsageError where it cannot be had, or the file cannot be read as Python; an exception of the file itself
+    comes through as it is.
     """
     place, _, name = target.rpartition(":") if ":" in target[2:] else (target, "", default)
-    module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+    try:
+        module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+    except SyntaxError as error:
+        # Its traceback shows half a hundred lines of the interpreter's own and the place last.
+        raise UsageError(f"{error.filename}, line {error.lineno}: {error.msg}", code="no_make_agent") from error
     made = getattr(module, name, None)
-    if not callable(made):
+    if made is not None and not callable(made):
+        raise UsageError(f"{name!r} in {place} is no function but {made!r:.100}", code="no_make_agent")
+    if made is None:
         there = ", ".join(sorted(key for key, value in vars(module).items() if callable(value) and key[0] != "_"))
         raise UsageError(f"{place} has no function {name!r}; it has: {there or 'none'}", code="no_make_agent")
     function: Callable[..., Any] = made

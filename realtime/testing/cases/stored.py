@@ -54,6 +54,11 @@ def record_of(
         store.close()
 
 
+def is_recorded(recordings: str | PathLike[str], call_id: str) -> bool:
+    """Whether the folder of all recordings, or of one, has the sound of this call."""
+    return (_folder_of(Path(recordings), call_id) / RECORDING_FILE).is_file()
+
+
 def _of_store(store: Store, call_id: str, recordings: str | PathLike[str] | None) -> CallRecord:
     try:
         info = store.call(call_id)
@@ -134,7 +139,7 @@ def _record(
 def _parts(recordings: Path, call_id: str) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The folders of a call's recording with what is written of them: one, and one more for each time that the call
     went on after its server was lost. All are on the clock of the call."""
-    first = recordings / call_id if is_call_id(call_id) and (recordings / call_id).is_dir() else recordings
+    first = _folder_of(recordings, call_id)
     for folder in (first, *(first / str(part) for part in range(2, 1_000))):
         file = folder / RECORDING_FILE
         if not file.is_file():
@@ -146,6 +151,10 @@ def _parts(recordings: Path, call_id: str) -> Iterator[tuple[Path, dict[str, Any
                 file, f"this is no recording ({error})", "Remove the folder to do without sound."
             ) from error
         yield folder, about
+
+
+def _folder_of(recordings: Path, call_id: str) -> Path:
+    return recordings / call_id if is_call_id(call_id) and (recordings / call_id).is_dir() else recordings
 
 
 def _lane(
