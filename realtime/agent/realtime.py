@@ -363,7 +363,7 @@ class RealtimeAgent:
         return {
             "provider": profile.provider,
             "model": profile.model,
-            "voice": self._config.voice or self.model.voice,
+            "voice": self.model.voice_for(self._config.voice),
             "voices": list(profile.voices),
             "languages": list(profile.languages),
             "input_modalities": sorted(profile.input_modalities),
@@ -463,6 +463,7 @@ class RealtimeAgent:
         authority = self._authority()
         declared = self._declared_tools()
         return Settings(
+            agent_name=self.name,
             instructions=config.instructions if config.instructions is not None else self.sys_prompt,
             voice=config.voice or self.model.voice,
             tools=declared if self.model.profile.supports_tools else (),

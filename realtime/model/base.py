@@ -57,8 +57,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The effective settings of a model's session.
 
     `turn_detection="none"` switches the provider's detector off; null leaves its default. `extra` is passed through.
+    `agent_name` is whose session it is; providers are not told: what they are to know stands in the instructions.
     """
 
+    agent_name: str = ""
     instructions: str = ""
     voice: str | None = None
     tools: tuple[ToolDeclaration, ...] = ()
@@ -204,6 +206,10 @@ class RealtimeModel(ABC):
         `history` gives the items to restore the context from, now and after each reconnect. Raises ProviderError when
         the session cannot be had; cancelling leaves nothing open.
         """
+
+    def voice_for(self, wanted: str | None) -> str | None:
+        """The voice that speaks where this one is asked for; null: the model's own. A provider may refuse it later."""
+        return wanted or self.voice
 
     @property
     def websocket_headers(self) -> dict[str, str]:

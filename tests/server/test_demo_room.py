@@ -62,7 +62,7 @@ def test_both_voices_are_used_and_no_key() -> None:
         ("Tom", "local", "heart-low"),
     ]
     assert room.policy is addressed
-    assert demo_agent("Zoe").describe()["voice"] is None
+    assert demo_agent("Zoe").describe()["voice"] == "heart"
     assert list(VOICES) == ["Emma", "Tom"]
 
 

@@ -120,6 +120,7 @@ class Answer:
             tool_choice=self._overrides.tool_choice,
             temperature=self._settings.temperature,
             max_output_tokens=self._settings.max_output_tokens,
+            agent_name=self._settings.agent_name,
         )
         async with aclosing(self._responder.respond(prompt)) as replies:
             async for reply in replies:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -106,6 +107,10 @@ class LocalRealtimeModel(RealtimeModel):
         """See `RealtimeModel.profile`. Exact once `warm_up` or `connect` has been awaited."""
         return profile_of(self._engine.parts, self._responder)
 
+    def voice_for(self, wanted: str | None) -> str | None:
+        """See `RealtimeModel.voice_for`: one of `profile.voices`, as far as there are any."""
+        return _known(wanted or self.voice, self.profile.voices)
+
     async def warm_up(self, progress: Progress = lambda step: None) -> tuple[str, ...]:
         """Load everything (1.5 s) before the first caller waits for it; returns what is missing, a sentence each.
 
@@ -129,6 +134,10 @@ class LocalRealtimeModel(RealtimeModel):
         )
         connection.start(settings)
         return connection
+
+
+def _known(voice: str | None, voices: Collection[str]) -> str | None:
+    return voice if voice in voices else next(iter(voices), None)
 
 
 class LocalConnection:
@@ -260,6 +269,10 @@ class LocalConnection:
             return False
         known = self._settings.turn_detection == settings.turn_detection
         self._settings = settings
+        wanted, voices = settings.voice or self._voice, self._parts.voices
+        if wanted and voices and wanted not in voices:
+            speaks = _known(wanted, voices)
+            logger.warning("there is no voice %r: %s speaks, of %s", wanted[:100], speaks, ", ".join(voices))
         if self._ears is not None and (not known or self._ears.position_ms == 0):
             self._drop_guess()
             self._ears.configure(endpoint)
@@ -267,24 +280,16 @@ class LocalConnection:
 
     def _effective(self) -> dict[str, Any]:
         settings = self._settings
-        name = settings.voice or self._voice
-        effective: dict[str, Any] = msgspec.to_builtins(
-            msgspec.structs.replace(
-                settings, voice=name if name in self._parts.voices else self._default_voice, extra={}
-            )
-        )
+        voice = _known(settings.voice or self._voice, self._parts.voices)
+        effective: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(settings, voice=voice, extra={}))
         return effective
-
-    @property
-    def _default_voice(self) -> str | None:
-        return next(iter(self._parts.voices), None)
 
     def _voice_for(self, settings: Settings) -> Voice | None:
         """The voice of an answer; None where it is to be written only."""
         if "audio" not in settings.output_modalities:
             return None
-        voices = self._parts.voices
-        return voices.get(settings.voice or self._voice or "", next(iter(voices.values()), None))
+        voice = _known(settings.voice or self._voice, self._parts.voices)
+        return None if voice is None else self._parts.voices[voice]
 
     # -- hearing ---------------------------------------------------------------------------------------------------
 

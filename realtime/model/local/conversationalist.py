@@ -72,7 +72,8 @@ def answer(prompt: Prompt) -> list[Reply]:
         return [ReplyText(" ".join(results))]
     situation = _situation(prompt)
     if situation is None:
-        return [ReplyText(f"Hello! I'm {own_name(prompt.instructions)}. What can I do for you?")]
+        me = own_name(prompt.instructions, prompt.agent_name)
+        return [ReplyText(f"Hello! I'm {me}. What can I do for you?")]
     if not situation.plain:
         return [ReplyText("Sorry, I did not catch that. Please say it again.")]
     return _answer(situation)
@@ -89,7 +90,7 @@ def _situation(prompt: Prompt) -> Situation | None:
         said=said[-1].strip(),
         plain=_plain(said[-1]),
         name=learned_name(said),
-        me=own_name(prompt.instructions),
+        me=own_name(prompt.instructions, prompt.agent_name),
         turn=len(said),
         last_answer=answers[-1] if answers else None,
         tools=prompt.tools,

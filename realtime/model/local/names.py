@@ -33,9 +33,10 @@ def learned_name(said: Sequence[str]) -> str | None:
     return None
 
 
-def own_name(instructions: str) -> str:
-    """The name that the instructions give to the agent ("Your name is Friday", "You are Friday, ..."), else its own."""
+def own_name(instructions: str, agent_name: str = "") -> str:
+    """The name that the instructions give to the agent ("Your name is Friday", "You are Friday, ..."), else the one it
+    has in the program where that has a capital ("Friday", not "agent"), else the built-in one."""
     match = _OWN_NAME.search(instructions) or _OWN_YOU_ARE.search(instructions)
     if match and not _NO_NAME.fullmatch(match[1]):
         return match[1][0].upper() + match[1][1:]
-    return DEFAULT_OWN_NAME
+    return agent_name if agent_name[:1].isupper() else DEFAULT_OWN_NAME

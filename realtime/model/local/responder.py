@@ -20,8 +20,8 @@ class Prompt:
 
     `history` is the conversation so far, oldest first; its last item is what to answer: a message of the user, or the
     results of the tools that were called. It is empty where the agent speaks first. Instructions given for one response
-    stand in `instructions` in place of the session's. The last three are as the client set them, null where it did not;
-    a responder may ignore them.
+    stand in `instructions` in place of the session's. `tool_choice` and the two after it are as the client set them,
+    null where it did not; a responder may ignore them. `agent_name` is who answers, "" where nobody says.
     """
 
     instructions: str = ""
@@ -30,6 +30,7 @@ class Prompt:
     tool_choice: str | dict[str, Any] | None = None
     temperature: float | None = None
     max_output_tokens: int | None = None
+    agent_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from realtime.agent import RealtimeAgent
 from realtime.errors import Overflow, ProviderError
 from realtime.event import model as m
 from realtime.event.base import ContentPart, Item, ResponseOverrides
@@ -333,8 +334,11 @@ async def test_the_silence_timer_follows_the_settings(call: Call[Parrot]) -> Non
     assert call.all(m.ModelErrorEvent)[0].code == "invalid_turn_detection"
 
 
-async def test_an_unknown_voice_is_the_default_one_and_is_told(call: Call[Parrot]) -> None:
+async def test_an_unknown_voice_is_the_default_one_and_is_told(
+    call: Call[Parrot], caplog: pytest.LogCaptureFixture
+) -> None:
     call.send(SessionUpdate(Settings(voice="alloy", extra={"secret": 1})))
+    assert caplog.messages == ["there is no voice 'alloy': heart speaks, of heart, heart-low"]
     settings = call.all(m.ModelSessionUpdatedEvent)[0].settings
     assert (settings["voice"], settings["extra"]) == ("heart", {})
     call.send(SessionUpdate(Settings(voice="heart-low")), typed("hi"), ResponseCreate())
@@ -451,6 +455,13 @@ async def test_the_profile_is_that_of_a_provider_with_a_detector(engine: SpeechE
     assert profile.emits_speech_events
     assert profile.aligns_transcript
     assert (profile.voices, profile.languages) == (("heart", "heart-low"), ("en",))
+
+
+async def test_an_agent_names_the_voice_that_will_really_speak(engine: SpeechEngine) -> None:
+    for wanted, speaks in ((None, "heart"), ("heart-low", "heart-low"), ("alloy", "heart")):
+        agent = RealtimeAgent("Robin", "", LocalRealtimeModel(engine=engine), voice=wanted)
+        assert agent.describe()["voice"] == speaks
+    assert RealtimeAgent("Robin", "", LocalRealtimeModel("nova", engine=engine)).describe()["voice"] == "heart"
 
 
 async def test_the_parts_are_loaded_once_however_many_ask(parts: SpeechParts) -> None:

@@ -91,6 +91,14 @@ def test_its_own_name_comes_from_the_instructions() -> None:
 
 
 @pytest.mark.parametrize(
+    ("instructions", "agent_name", "name"),
+    [("Be brief.", "Robin", "Robin"), ("Your name is Otto.", "Robin", "Otto"), ("Be brief.", "agent", "Heart")],
+)
+def test_where_they_name_none_it_is_that_of_the_agent(instructions: str, agent_name: str, name: str) -> None:
+    assert said(answer(Prompt(instructions, agent_name=agent_name))) == f"Hello! I'm {name}. What can I do for you?"
+
+
+@pytest.mark.parametrize(
     ("text", "calls"),
     [
         ("What time is it?", [("get_time", {})]),
