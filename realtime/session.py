@@ -48,6 +48,12 @@ RETRY_AFTER_MS = 1_000
 """When a client that the server takes leave of may try again: a restart takes longer than one attempt."""
 RECENT_EVENTS = 256
 """Events with an `event_id` that are known when a client that came back says them again."""
+MAX_EVENT_ID_CHARS = 512
+"""As in OpenAI's protocol."""
+MAX_GIVEN_BYTES = 64_000_000
+"""What clients may say in a call beside sound and pictures of a camera, and be told again: the log keeps it."""
+EVENT_BYTES = 500
+"""What an event counts beside what is in it: those that it causes are kept too."""
 IDLE_SLACK_S = 1e-3
 """Times are sums of fractions: no timer is set for what is left of them."""
 QUEUE_DRAIN_S = 1.0
@@ -112,7 +118,9 @@ class Session:
         self.listeners: list[Listener] = []
         self.ended = asyncio.Event()
         self._private = private
+        self._arriving: asyncio.Future[None] | None = asyncio.get_running_loop().create_future()
         self._ear: Listener | None = None
+        self._given_bytes = 0
         self._recent_ids: deque[str] = deque(maxlen=RECENT_EVENTS)
         self._repeated: set[str] = set()
         self._active_at = runtime.now()
@@ -139,6 +147,10 @@ class Session:
                 self.complain(public_error(error))
             self._close(self._ending_reason or "agent_failed")
             raise
+        finally:
+            if self._arriving is not None:
+                self._arriving.set_result(None)
+                self._arriving = None
         if config.recording and self._record is not None:
             self._recorder = self._record(self)
             # After the listeners, whose clocks know what is heard.
@@ -147,6 +159,11 @@ class Session:
             self._after("idle", self.limits.idle_s, self._check_idle)
             left_s = max(0.0, self.limits.call_s - self.log.now_ms() / 1000)
             self._after("call", left_s, lambda: self.end_soon("call_limit"))
+
+    async def arrived(self) -> None:
+        """Wait until the agent is in, or cannot be had. Cancelling it cancels only the waiting."""
+        if self._arriving is not None:
+            await asyncio.wait([self._arriving])
 
     # -- listeners -------------------------------------------------------------------------------------------------
 
@@ -282,9 +299,16 @@ class Session:
 
     def receive(self, event: c.ClientEvent, listener: Listener | None = None) -> None:
         """Take a client event at once. What cannot be done is answered by an `agent_error` event."""
-        if event.event_id is not None and self._is_repeated(event.event_id):
-            return
+        if event.event_id is not None:
+            if len(event.event_id) > MAX_EVENT_ID_CHARS:
+                refusal = f"an event_id has at most {MAX_EVENT_ID_CHARS} characters: {event.type} was ignored"
+                self.complain(ClientError(refusal, code="invalid_event_id"))
+                return
+            if self._is_repeated(event.event_id):
+                return
         try:
+            if not isinstance(event, _SENSES):
+                self._count(event)
             self._receive(event, listener)
         except ClientError as error:
             error.client_event_id = error.client_event_id or event.event_id
@@ -297,6 +321,20 @@ class Session:
             return True
         self._recent_ids.append(event_id)
         return False
+
+    def _count(self, event: c.ClientEvent) -> None:
+        """Raises ClientError where the call's log would grow without end, and for what no log can hold."""
+        told = self.conversation.get(event.item_id) if isinstance(event, c.ClientItemRetrieveEvent) else None
+        try:
+            given = EVENT_BYTES + len(msgspec.json.encode((event, told)))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ClientError(f"{event.type} cannot be written as JSON: {error}", code="invalid_event") from error
+        if self._given_bytes + given > MAX_GIVEN_BYTES:
+            raise ClientError(
+                f"a call takes {MAX_GIVEN_BYTES // 1_000_000} MB of texts, items and settings: {event.type} is refused",
+                code="too_much_given",
+            )
+        self._given_bytes += given
 
     def _receive(self, event: c.ClientEvent, listener: Listener | None) -> None:
         if self._over:
@@ -508,6 +546,10 @@ class Session:
         timer = self._timers.pop(name, None)
         if timer is not None:
             timer.cancel()
+
+
+_SENSES = c.ClientAudioAppendEvent | c.ClientImageAppendEvent | c.ClientPlaybackAckEvent
+"""What comes all the time and is not kept as it came."""
 
 
 def _follows_nothing() -> None:

@@ -45,8 +45,6 @@ EMPTY_COMMIT = "input_audio_buffer_commit_empty"
 """The error of a commit that the model ignored: no words will come of it."""
 MAX_DETECTION_LAG_MS = 500
 """More than this between a voice and its detection is not the detector's doing."""
-MAX_GIVEN_BYTES = 32_000_000
-"""Of all texts and pictures that a client puts into items, which come back to it as they are."""
 MAX_ITEMS = 10_000
 """A client that makes more of them fills the server's memory."""
 CATCHING_UP_MS = 2_000
@@ -85,7 +83,6 @@ class Conductor:
         self._client_format: AudioFormat | None = None
         self._client_hz = DEFAULT_INPUT_RATE_HZ
         self._unsettled = Unsettled(profile.input_rate_hz)
-        self._picture_bytes = 0
         self._link_lost = False
         self._deaf_until_ms = 0
         self.turn = Turn(authority)
@@ -276,13 +273,6 @@ class Conductor:
     def _check_item(self, item: Item) -> None:
         self._refuse(base.ItemCreate(item))
         self._check_room(item)
-        # Texts that were deleted are gone, as those are that an agent in a room forgets; of pictures logs hold more.
-        held_chars = sum(len(one.text) for one in self._conversation.items())
-        if held_chars + len(item.text) + self._picture_bytes + _picture_bytes(item) > MAX_GIVEN_BYTES:
-            raise ClientError(
-                f"a call takes {MAX_GIVEN_BYTES // 1_000_000} MB of text and pictures in items: show pictures instead",
-                code="conversation_full",
-            )
 
     def _create_item(self, item: Item, previous_item_id: str | None = None) -> None:
         self._check_item(item)
@@ -291,7 +281,6 @@ class Conductor:
     def _put(self, item: Item, previous_item_id: str | None = None) -> None:
         """An item that was checked into the conversation, and to the model."""
         self._send(base.ItemCreate(item, previous_item_id))
-        self._picture_bytes += _picture_bytes(item)
         self._report.add_item(item, previous_item_id)
         self._report.item_done(item)
 
@@ -531,7 +520,3 @@ class Conductor:
 
     def _new_id(self, prefix: str) -> str:
         return self._runtime.new_id(prefix)
-
-
-def _picture_bytes(item: Item) -> int:
-    return sum(len(part.image or b"") for part in item.content)

@@ -367,9 +367,12 @@ class ClientSocket:
         are."""
         call_id = call_of(event.token)
         session = self._calls.sessions.get(call_id)
-        if session is not None and session.is_ending:
-            await session.settled()
-            session = None
+        if session is not None:
+            # Until its agent is in, what the client says would meet nobody.
+            await session.arrived()
+            if session.is_ending:
+                await session.settled()
+                session = None
         if session is None:
             await self._revive(event, call_id)
             return

@@ -1,11 +1,11 @@
 """What each client event makes the model do."""
 
 import asyncio
+from typing import Any
 
 import msgspec
 import pytest
 
-from realtime.agent.conductor import MAX_GIVEN_BYTES
 from realtime.event import ClientEvents
 from realtime.event import client as c
 from realtime.event import model as m
@@ -14,6 +14,7 @@ from realtime.event.base import ContentPart, ImageFormat, Item, ResponseOverride
 from realtime.event.config import SessionConfig, ToolDeclaration, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model import base
+from realtime.session import MAX_EVENT_ID_CHARS, MAX_GIVEN_BYTES
 from tests.agent.fakes import NO_DETECTOR, PROFILE, WORDS, Call, FakeDetector, call, speech
 
 pytestmark = pytest.mark.virtual_time
@@ -502,43 +503,64 @@ async def test_the_turns_of_a_model_without_a_detector_are_the_servers() -> None
 # -- no more than a server can hold ------------------------------------------------------------------------------------
 
 
-async def test_what_does_not_fit_is_refused_and_does_not_count() -> None:
-    picture = ContentPart(type="image", image=bytes(MAX_GIVEN_BYTES // 4), media_type="image/png")
+async def test_what_is_too_much_is_refused_and_does_not_count() -> None:
+    picture = ContentPart(type="image", image=bytes(MAX_GIVEN_BYTES // 6), media_type="image/png")
     async with call(profile=SEEING) as made:
-        for number in range(4):
+        for number in range(5):
             made.receive(c.ClientItemCreateEvent(item=Item(id=f"i{number}", role="user", content=(picture,))))
-        made.receive(c.ClientItemCreateEvent(item=Item(id="i4", role="user", content=(picture,))))
-        assert errors(made) == ["conversation_full"]
-        assert [message.item.id for message in made.link.got(base.ItemCreate)] == ["i0", "i1", "i2", "i3"]
-
-    async with call(profile=SEEING) as made:
-        made.receive(c.ClientItemCreateEvent(item=Item(id="i0", role="user", content=(picture,) * 5)))
         made.receive(c.ClientTextAppendEvent(text="Still there?"))
-        assert errors(made) == ["conversation_full"]
+        assert errors(made) == ["too_much_given"]
+        assert [message.item.id for message in made.link.got(base.ItemCreate)[:-1]] == ["i0", "i1", "i2", "i3"]
         assert made.link.got(base.ItemCreate)[-1].item.text == "Still there?"
 
 
-async def test_texts_that_were_deleted_make_room_for_others() -> None:
-    """As an agent in a room forgets the oldest lines, for days."""
-    book = ContentPart(type="text", text="x" * (MAX_GIVEN_BYTES // 2))
+async def test_what_is_told_again_counts_as_often_as_it_is_told() -> None:
+    """Sixty bytes that ask for an item make the log a megabyte longer."""
+    book = ContentPart(type="text", text="x" * 1_000_000)
     async with call() as made:
-        for number in range(6):
+        made.receive(c.ClientItemCreateEvent(item=Item(id="i0", role="user", content=(book,))))
+        for _ in range(100):
+            made.receive(c.ClientItemRetrieveEvent(item_id="i0"))
+        assert len(made.of(s.AgentItemRetrievedEvent)) == 62
+        assert set(errors(made)) == {"too_much_given"}
+
+
+async def test_what_was_deleted_and_settings_count_too() -> None:
+    book = ContentPart(type="text", text="x" * (MAX_GIVEN_BYTES // 3))
+    async with call() as made:
+        for number in range(2):
             made.receive(c.ClientItemCreateEvent(item=Item(id=f"i{number}", role="user", content=(book,))))
             made.receive(c.ClientItemDeleteEvent(item_id=f"i{number}"))
+        made.receive(c.ClientSessionUpdateEvent(config={"instructions": "x" * (MAX_GIVEN_BYTES // 2)}))
+        assert errors(made) == ["too_much_given"]
+        assert made.of(s.ServerSessionUpdatedEvent) == []
+
+
+@pytest.mark.parametrize("odd", ["\ud800", {"a": object()}], ids=["half a character", "an object"])
+async def test_what_cannot_be_written_as_json_is_refused_with_a_sentence(odd: Any) -> None:
+    async with call() as made:
+        made.receive(c.ClientSessionUpdateEvent(config={"instructions": odd}))
+        assert errors(made) == ["invalid_event"]
         made.receive(c.ClientTextAppendEvent(text="Still there?"))
-        assert errors(made) == []
+        assert made.transcript()[-1] == ("user", "Still there?")
+
+
+async def test_an_event_id_of_any_length_is_not_kept() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Lost", event_id="x" * (MAX_EVENT_ID_CHARS + 1)))
+        made.receive(c.ClientTextAppendEvent(text="Still there?", event_id="x" * MAX_EVENT_ID_CHARS))
+        assert errors(made) == ["invalid_event_id"]
+        assert [text for _, text in made.transcript()] == ["Still there?"]
 
 
 async def test_a_typed_line_that_is_refused_interrupts_nobody() -> None:
     async with call() as made:
-        full = ContentPart(type="text", text="x" * MAX_GIVEN_BYTES)
-        made.receive(c.ClientItemCreateEvent(item=Item(id="i0", role="user", content=(full,))))
         made.receive(c.ClientResponseCreateEvent())
         response_id = made.link.begin()
         made.link.speak(response_id, 1_000, "A long story.")
         before = kinds(made)
-        made.receive(c.ClientTextAppendEvent(text="Stop."))
-        assert errors(made) == ["conversation_full"]
+        made.receive(c.ClientTextAppendEvent(text="Stop." * MAX_GIVEN_BYTES))
+        assert errors(made) == ["too_much_given"]
         assert kinds(made) == before
         made.link.finish(response_id, "A long story.")
         assert made.transcript()[-1] == ("assistant", "A long story.")

@@ -235,6 +235,28 @@ async def test_two_that_come_back_at_once_do_not_both_get_the_call() -> None:
     await later.stop()
 
 
+async def test_who_comes_back_before_the_agent_is_in_waits_for_it() -> None:
+    """What it says would meet no agent: after two seconds of speech the call would be given up."""
+    place = Place()
+    place.model.connecting = asyncio.Event()
+    async with place.socket() as first:
+        first.say(create())
+        created = await first.until("server_session_created")
+        first.lose()
+        assert first.serving is not None
+        await first.serving
+    async with place.socket() as second:
+        second.say(resume(created), *[TEXT] * 200)
+        await asyncio.sleep(1)
+        assert second.sent == []
+        place.model.connecting.set()
+        await second.until("agent_ready")
+        await second.read_on()
+        assert "agent_error" not in second.types
+        assert second.types.count("agent_item_added") >= 200
+    await place.stop()
+
+
 async def test_a_call_that_outlasted_its_token_can_be_gone_on_with_after_its_end() -> None:
     """`resume_s` counts from the last sign of life: here 60 s, in a call of two minutes."""
     async with place_with_call() as (place, client, created):
