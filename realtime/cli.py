@@ -141,10 +141,12 @@ def serve(
 ) -> None:
     """Serve calls, and a page to make them from."""
     set_up_logging(log_level)
-    token = serving.token_for(host, token, insecure=insecure)
-    if token is None and not serving.is_loopback(host):
-        typer.secho(f"Insecure: everybody who reaches {host} can talk with the agent at your cost.", fg="yellow")
-    if cases is not None and token is None and not serving.is_loopback(host):
+    token = serving.token_for(host, token, insecure=insecure, behind_proxy=trust_proxy)
+    guarded = token is not None or (serving.is_loopback(host) and not trust_proxy)
+    if not guarded:
+        place = "your proxy" if trust_proxy else host
+        typer.secho(f"Insecure: everybody who reaches {place} can talk with the agent at your cost.", fg="yellow")
+    if cases is not None and not guarded:
         raise UsageError("--cases lets callers write files here: give a --token too", code="token_needed")
     settings = ServerSettings(
         limits=Limits(grace_s=grace, idle_s=idle, call_s=call_limit),
@@ -157,10 +159,10 @@ def serve(
         drain_s=0 if reload else drain,
         routes=routes_of(route or []),
         store=store_url(store),
-        lists_calls=token is not None or serving.is_loopback(host),
+        lists_calls=guarded,
         record_to=writable_folder(record, "--record"),
         cases_to=writable_folder(cases, "--cases"),
-        fronts=fronts_for(front, guarded=token is not None or serving.is_loopback(host)),
+        fronts=fronts_for(front, guarded=guarded),
     )
     plan = Plan(target=target, model=model, room=room, settings=settings, log_level=log_level)
     files = tls_files(tls, tls_key)

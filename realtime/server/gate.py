@@ -34,8 +34,9 @@ class Gate:
 
     def address(self, request: HTTPConnection) -> str:
         """Where the client is, for counting: the socket's peer, or what a trusted proxy says."""
-        if self._trust_forwarded and (forwarded := request.headers.get("x-forwarded-for")):
-            return forwarded.rpartition(",")[2].strip()
+        # A proxy may add a line of its own below those that the client made up.
+        if self._trust_forwarded and (forwarded := request.headers.getlist("x-forwarded-for")):
+            return forwarded[-1].rpartition(",")[2].strip()
         return request.client.host if request.client is not None else "local"
 
     def _wrong_token(self, request: HTTPConnection) -> str | None:

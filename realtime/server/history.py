@@ -67,6 +67,8 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
     Without a store only live calls are known, with as much of their log as they hold.
     """
     router = APIRouter(prefix="/api/calls")
+    # A case of an hour takes hundreds of MB while it is made: one after the other.
+    making = asyncio.Lock()
     shelf = _Shelf(calls, None if cases is None else "save" if cases.saves else "download")
 
     @router.get("")
@@ -106,7 +108,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         call_id: str,
         user: str,
         vocabulary: Vocabulary = "realtime",
-        after: Annotated[int, Query(ge=0)] = 0,
+        after: Annotated[int, Query(ge=0, lt=10**15)] = 0,
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> Response:
         found = _refusal(gate, request) or await shelf.find(call_id, user)
@@ -132,11 +134,12 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
             return _error(409, "call_goes_on", "the call goes on: wait for its end")
         if CASE_NAME.fullmatch(name) is None:
             return _error(422, "invalid_name", "a case is named by up to 100 letters, digits, - and _")
-        entries = await shelf.entries(call_id)
-        try:
-            return await asyncio.to_thread(make, found, entries, name)
-        except ClientError as error:
-            return _error(409, error.code, error.message)
+        async with making:
+            entries = await shelf.entries(call_id)
+            try:
+                return await asyncio.to_thread(make, found, entries, name)
+            except ClientError as error:
+                return _error(409, error.code, error.message)
 
     @router.get("/{call_id}/case")
     @_tells_trouble

@@ -66,6 +66,8 @@ class Hosted:
     keep_until: float = 0.0
     """Loop time until which it waits for somebody."""
     timer: asyncio.TimerHandle | None = field(default=None, repr=False)
+    coming: list[str] = field(default_factory=list)
+    """The names of agents that are being connected."""
 
     def describe(self) -> dict[str, Any]:
         """Who is there and who has the floor, for people and pages. Holds no secrets."""
@@ -190,14 +192,19 @@ class Rooms:
 
     async def add_agent(self, room_id: str, request: AgentRequest) -> None:
         """One more agent. Raises ClientError for what cannot be, what `choose_model` and `RealtimeAgent.join` raise."""
-        room = self.find(room_id).room
-        agents = room.describe()["agents"]
-        if len(agents) >= MAX_AGENTS:
+        hosted = self.find(room_id)
+        names = {folded(one["name"]) for one in hosted.room.describe()["agents"]} | {*hosted.coming}
+        if len(names) >= MAX_AGENTS:
             raise ClientError(f"a room has at most {MAX_AGENTS} agents", code="too_many_agents")
         agent = self._agent_of(request)
-        if folded(agent.name) in {folded(one["name"]) for one in agents}:
+        name = folded(agent.name)
+        if name in names:
             raise ClientError(f"{agent.name!r} is taken", code="name_taken")
-        await room.add(agent)
+        hosted.coming.append(name)
+        try:
+            await hosted.room.add(agent)
+        finally:
+            hosted.coming.remove(name)
 
     def change(self, room_id: str, participant_id: str, *, muted: bool | None = None, name: str | None = None) -> None:
         """Mute somebody or let them be heard again, and call them otherwise. Raises ClientError, with nothing changed,

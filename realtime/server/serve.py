@@ -54,15 +54,17 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def token_for(host: str, token: str | None, *, insecure: bool) -> str | None:
-    """The token to serve with; `auto` makes one. Raises UsageError for a host beyond loopback without one."""
+def token_for(host: str, token: str | None, *, insecure: bool, behind_proxy: bool = False) -> str | None:
+    """The token to serve with; `auto` makes one. Raises UsageError where others can reach the server, at a host beyond
+    loopback or through a proxy, and there is none."""
     if token == "":
         raise UsageError("the token is empty: leave it out, or give one", code="token_needed")
     if token == "auto":
         return secrets.token_urlsafe(18)
-    if token is None and not insecure and not is_loopback(host):
+    if token is None and not insecure and (behind_proxy or not is_loopback(host)):
+        place = "a proxy makes the server" if behind_proxy else f"{host} is"
         raise UsageError(
-            f"{host} is reachable from other machines: whoever finds it could talk at your cost. Give --token auto "
+            f"{place} reachable from other machines: whoever finds it could talk at your cost. Give --token auto "
             "(or a token of your own), or --insecure if every client in reach may call",
             code="token_needed",
         )

@@ -41,7 +41,9 @@ def self_signed(
 
 def own_names() -> list[str]:
     """What this machine is called: loopback, its name, its addresses."""
-    return ["localhost", "127.0.0.1", "::1", socket.gethostname(), *lan_addresses()]
+    name = socket.gethostname()
+    # A certificate holds names in ASCII; another is reached by its addresses.
+    return ["localhost", "127.0.0.1", "::1", *([name] if name.isascii() else []), *lan_addresses()]
 
 
 def _serves(files: TlsFiles, names: Sequence[str], now: dt.datetime) -> bool:

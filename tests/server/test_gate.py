@@ -108,6 +108,9 @@ def test_the_address_is_the_peer_unless_a_proxy_is_trusted() -> None:
     assert Gate(ServerSettings()).address(forwarded) == "10.0.0.1"
     assert Gate(ServerSettings(trust_forwarded=True)).address(forwarded) == "10.9.8.7"
     assert Gate(ServerSettings(trust_forwarded=True)).address(request()) == "10.0.0.1"
+    two_lines = request(x_forwarded_for="6.6.6.6")
+    two_lines.scope["headers"].append((b"x-forwarded-for", b"10.9.8.7"))
+    assert Gate(ServerSettings(trust_forwarded=True)).address(two_lines) == "10.9.8.7", "a proxy adds below"
     assert Gate(ServerSettings()).address(request(client=None)) == "local"
 
 

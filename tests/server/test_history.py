@@ -229,6 +229,13 @@ async def test_a_reader_that_is_gone_before_its_stream_began_is_not_read_to(tmp_
         assert len(session.log._readers) == readers
 
 
+async def test_a_position_beyond_all_numbers_is_refused(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as place:
+        call_id = await one_call(place)
+        answer = await place.get(f"/api/calls/{call_id}/events?user=user1&after={10**20}")
+        assert answer.status == 422
+
+
 async def test_a_wrong_last_event_id_is_refused(tmp_path: Path) -> None:
     async with keeping(tmp_path) as place:
         call_id = await one_call(place)

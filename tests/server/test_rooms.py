@@ -15,12 +15,12 @@ from realtime.audio.files import read_pcm16
 from realtime.errors import ClientError, ProviderError
 from realtime.event.config import SessionConfig
 from realtime.floor import broadcast
-from realtime.model.base import RealtimeModel
+from realtime.model.base import Connection, RealtimeModel
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
 from realtime.pipeline import ChatRoom
 from realtime.server.calls import Calls
-from realtime.server.rooms import Rooms
+from realtime.server.rooms import MAX_AGENTS, AgentRequest, Rooms
 from realtime.server.rooms_router import NO_SUCH_ROOM
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
@@ -430,6 +430,32 @@ async def test_another_agent_comes_in_from_a_template_or_as_described() -> None:
         for number in range(4):
             assert (await ask(place, "POST", "/api/rooms/tea/agents", {"name": f"A{number}"}))[0] == 201
         assert (await ask(place, "POST", "/api/rooms/tea/agents", {"name": "Nine"}))[1]["code"] == "too_many_agents"
+
+
+@pytest.mark.virtual_time
+async def test_agents_that_are_still_being_connected_count() -> None:
+    gate = asyncio.Event()
+
+    class Slow(ScriptedModel):
+        async def connect(self, **about: Any) -> Connection:
+            await gate.wait()
+            return await super().connect(**about)
+
+    first = RealtimeAgent("Ada", "", Slow(lambda _: []))
+    rooms = Rooms({"one": lambda: ChatRoom([first])}, agents={"eve": lambda: agent("Eve")}, grace_s=0)
+    runtime = Calls(max_per_address=1, max_total=1).make_runtime(asyncio.get_running_loop())
+    async with FakeSocket(lambda: rooms.seat("one", "Ann", runtime)) as ann:
+        ann.say(create())
+        await ann.until("server_session_created")
+        asked = [AgentRequest(template="eve", name=f"A{number % 20}") for number in range(40)]
+        coming = [asyncio.create_task(rooms.add_agent("one", request)) for request in asked]
+        await asyncio.sleep(1)
+        gate.set()
+        refused = [one for one in await asyncio.gather(*coming, return_exceptions=True) if one is not None]
+        assert len(rooms.find("one").room.members) == MAX_AGENTS
+        assert {one.code for one in refused if isinstance(one, ClientError)} == {"too_many_agents"}
+        assert len(refused) == 33
+    await rooms.close()
 
 
 @pytest.mark.virtual_time

@@ -80,6 +80,13 @@ def test_beyond_loopback_a_token_is_needed() -> None:
     assert serve.token_for("127.0.0.1", None, insecure=False) is None
 
 
+def test_behind_a_proxy_a_token_is_needed_on_loopback_too() -> None:
+    with pytest.raises(UsageError, match="a proxy makes the server reachable from other machines"):
+        serve.token_for("127.0.0.1", None, insecure=False, behind_proxy=True)
+    assert serve.token_for("127.0.0.1", None, insecure=True, behind_proxy=True) is None
+    assert serve.token_for("127.0.0.1", "mine", insecure=False, behind_proxy=True) == "mine"
+
+
 def test_an_automatic_token_is_long_and_new_each_time() -> None:
     tokens = {serve.token_for("0.0.0.0", "auto", insecure=False) for _ in range(50)}
     assert len(tokens) == 50
@@ -127,6 +134,13 @@ def test_a_self_signed_certificate_names_this_machine_and_hides_its_key(tmp_path
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(files.certificate, files.key)
     if sys.platform != "win32":
         assert stat.S_IMODE(files.key.stat().st_mode) == 0o600
+
+
+def test_a_machine_with_a_name_that_no_certificate_can_hold_gets_one_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "größe")
+    assert self_signed(tmp_path).certificate.is_file()
 
 
 def test_a_certificate_is_kept_until_it_runs_out_or_lacks_a_name(tmp_path: Path) -> None:

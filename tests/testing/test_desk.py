@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -55,6 +56,26 @@ async def test_an_ended_call_is_given_as_a_zip_file_of_one_folder(tmp_path: Path
         unnamed = await place.get(f"/api/calls/{call_id}/case?user=ann")
         assert zipfile.ZipFile(io.BytesIO(unnamed.body)).namelist() == [f"{call_id}/case.json"]
         assert (await place.get(f"/api/calls/{call_id}?user=ann")).json()["case"] == "download"
+
+
+async def test_cases_are_made_one_after_the_other() -> None:
+    """One of an hour takes hundreds of MB while it is made."""
+
+    class Slow(CaseDesk):
+        at_work = most = 0
+
+        def zipped(self, *about: Any) -> bytes:
+            Slow.at_work += 1
+            Slow.most = max(Slow.most, Slow.at_work)
+            packed = super().zipped(*about)
+            Slow.at_work -= 1
+            return packed
+
+    async with serving(Slow()) as place:
+        call_id = await one_call(place)
+        asked = [place.get(f"/api/calls/{call_id}/case?user=ann") for _ in range(3)]
+        assert {answer.status for answer in await asyncio.gather(*asked)} == {200}
+        assert Slow.most == 1
 
 
 async def test_a_case_is_written_on_the_server_s_machine_where_it_has_a_folder(tmp_path: Path) -> None:

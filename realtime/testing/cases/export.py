@@ -360,7 +360,7 @@ def _doing(done: list[tuple[int, Step]], until_ms: int) -> Iterator[Step]:
 def _json(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -371,6 +371,6 @@ def _output(result: ToolResultBlock) -> Any:
         return " ".join(getattr(block, "text", "") for block in result.output).strip()
     try:
         value = json.loads(result.output)
-    except ValueError:
+    except (ValueError, RecursionError):
         return result.output
     return value if isinstance(value, dict | list) else result.output

@@ -161,13 +161,14 @@ def _lane(
     parts: Sequence[tuple[Path, dict[str, Any]]], name: str, speaker: str, kind: Literal["human", "agent"], hz: int
 ) -> Lane:
     rate_hz = next((about[f"{name}_hz"] for _, about in parts if about.get(f"{name}_hz")), hz)
-    pieces: list[bytes] = []
+    pcm = b""
     for folder, _ in parts:
         file = folder / f"{name}.flac"
         if not file.is_file():
             continue
         try:
-            pieces.append(read_pcm16(file, rate_hz))
+            # One after the other: each part is as long as the call until then.
+            pcm = mix([pcm, read_pcm16(file, rate_hz)])
         except (OSError, ValueError) as error:
             raise CaseError(file, str(error), "Remove the folder to do without sound.") from error
-    return Lane(speaker, kind, rate_hz, mix(pieces))
+    return Lane(speaker, kind, rate_hz, pcm)
