@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Awaitable
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from realtime.errors import ProviderError
 from realtime.event.base import Modality
-from realtime.event.model import ModelEvent, ModelResponseCreatedEvent, ModelResponseDoneEvent
 from realtime.model._dashscope_codec import DashScopeCodec
 from realtime.model._dashscope_shapes import INPUT_RATE_HZ, family_of
+from realtime.model._patient import open_patiently
 from realtime.model.base import (
     Connection,
     History,
-    ModelInput,
     OnEvent,
     Profile,
     RealtimeModel,
-    ResponseCancel,
-    ResponseCreate,
     Settings,
 )
 from realtime.model.choose import SERVICES
@@ -125,19 +123,21 @@ class DashScopeRealtimeModel(RealtimeModel):
         api_key = self._find_key()
         if api_key is None:
             raise ProviderError("the server has no key for DashScope: set DASHSCOPE_API_KEY", code="missing_api_key")
-        patient = _Patient(on_event)
-        patient.below = await open_wire(
-            lambda: self._codec(api_key),
-            settings,
-            on_event=patient.report,
-            history=history,
-            runtime=runtime,
-            dial=self.dial,
-            tap=self.tap,
-            limits=self._limits,
-            refused_key=SERVICES["dashscope"].refused_key(os.environ).message,
-        )
-        return patient
+
+        def open_below(report: OnEvent) -> Awaitable[Connection]:
+            return open_wire(
+                lambda: self._codec(api_key),
+                settings,
+                on_event=report,
+                history=history,
+                runtime=runtime,
+                dial=self.dial,
+                tap=self.tap,
+                limits=self._limits,
+                refused_key=SERVICES["dashscope"].refused_key(os.environ).message,
+            )
+
+        return await open_patiently(open_below, on_event)
 
     @property
     def websocket_headers(self) -> dict[str, str]:
@@ -156,51 +156,3 @@ class DashScopeRealtimeModel(RealtimeModel):
             voice=self.voice,
             transcribe=self.enable_input_audio_transcription,
         )
-
-
-class _Patient:
-    """A connection that asks for a new response only once the cancelled one is over: the service refuses it before."""
-
-    below: Connection
-
-    def __init__(self, on_event: OnEvent) -> None:
-        self._on_event = on_event
-        self._running: str | None = None
-        self._cancelling = False
-        self._held: list[ResponseCreate] = []
-
-    @property
-    def profile(self) -> Profile:
-        return self.below.profile
-
-    def send(self, message: ModelInput) -> None:
-        """See `Connection.send`."""
-        match message:
-            case ResponseCancel(response_id=response_id) if response_id in (None, self._running):
-                self._cancelling = self._running is not None
-            case ResponseCreate() if self._cancelling:
-                self._held.append(message)
-                return
-            case _:
-                pass
-        self.below.send(message)
-
-    async def close(self) -> None:
-        """See `Connection.close`."""
-        await self.below.close()
-
-    def report(self, event: ModelEvent) -> None:
-        """What the wire reports, passed on before anything is sent for it."""
-        if isinstance(event, ModelResponseCreatedEvent):
-            self._running = event.response_id
-        ended = isinstance(event, ModelResponseDoneEvent) and event.response_id == self._running
-        if ended:
-            self._running = None
-            self._cancelling = False
-        try:
-            self._on_event(event)
-        finally:
-            if ended:
-                held, self._held = self._held, []
-                for message in held:
-                    self.below.send(message)

@@ -9,9 +9,10 @@ import pytest
 
 from realtime.errors import ProviderError
 from realtime.event import ModelEvent, ModelEvents
+from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolResultBlock
-from realtime.model.base import Connection, OnEvent, ResponseCreate, Settings, ToolResult
+from realtime.model.base import Connection, ItemCreate, OnEvent, ResponseCancel, ResponseCreate, Settings, ToolResult
 from realtime.model.openai import OpenAIRealtimeModel, profile_of
 from realtime.runtime import Runtime
 from tests.model.emulator import Emulator
@@ -157,3 +158,26 @@ async def test_a_tool_round_trip() -> None:
         assert result["item"] == {"type": "function_call_output", "call_id": "call_1", "output": "nine"}
         await connection.close()
         check_grammar(events, output_rate_hz=24_000)
+
+
+async def test_a_new_answer_is_asked_for_once_the_cancelled_one_is_over() -> None:
+    """Before, the service refuses it (`conversation_already_has_active_response`), and the user gets no answer."""
+    async with Emulator() as provider:
+        reported: asyncio.Queue[ModelEvent] = asyncio.Queue()
+        model = OpenAIRealtimeModel(api_key=KEY, base_url=provider.base_url)
+        connection = await connect(model, reported.put_nowait)
+        session = await provider.session()
+        await session.begin("resp_1", "item_a")
+        async with asyncio.timeout(10):
+            while not isinstance(await reported.get(), ModelEvents.ModelResponseCreatedEvent):
+                pass
+        connection.send(ResponseCancel("resp_1"))
+        connection.send(ItemCreate(Item(id="q", role="user", content=(ContentPart(type="text", text="Hello"),))))
+        connection.send(ResponseCreate(ResponseOverrides(instructions="short")))
+        connection.send(ResponseCreate(ResponseOverrides(conversation="none", instructions="beside")))
+        beside = await session.until("response.create")
+        assert beside["response"]["instructions"] == "beside", "any number of these may run"
+        assert session.types[-3:] == ["response.cancel", "conversation.item.create", "response.create"]
+        await session.send("response.done", response=session._response("resp_1", "cancelled"))
+        assert (await session.until("response.create", 2))["response"]["instructions"] == "short"
+        await connection.close()

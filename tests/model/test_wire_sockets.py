@@ -18,6 +18,7 @@ from websockets.asyncio.client import ClientConnection
 from realtime.errors import ProviderError
 from realtime.event import Item, ModelEvent, ModelEvents
 from realtime.event.base import ContentPart
+from realtime.model._patient import Patient
 from realtime.model.base import Address, AudioAppend, AudioCommit, Connection, Frame, ResponseCreate, Settings
 from realtime.model.openai import OpenAIRealtimeModel
 from realtime.model.wire import Wire, WireLimits, dial_websocket
@@ -54,8 +55,9 @@ class Call:
             history=lambda: self.items,
             runtime=Runtime(),
         )
-        assert isinstance(connection, Wire)
-        return connection
+        assert isinstance(connection, Patient)
+        assert isinstance(connection.below, Wire)
+        return connection.below
 
     def _note(self, event: ModelEvent) -> None:
         self._reported.set()
