@@ -27,6 +27,8 @@ RESPONSE_REFUSED = frozenset({"conversation_already_has_active_response", "bad_r
 
 logger = logging.getLogger(__name__)
 
+ERROR_BEFORE_LOSS_S = 5.0
+"""A link that is lost so soon after an error was what the error spoke of, not the request."""
 LINK_LOST = "link_lost"
 """Why a response failed that went with its link (`realtime.model.wire`)."""
 GO_ON = (
@@ -109,6 +111,8 @@ class Answers:
         # After a lost link: an answer is still owed; and one will come unasked, to a turn that was said again.
         self._owed = False
         self._comes_by_itself = False
+        # When an error that named no request was taken to refuse one; null: it does not matter any more.
+        self._doubted_s: float | None = None
         self._overrides: ResponseOverrides | None = None
         # Items of the reply to the last turn: spoken ones, which can be cut, and typed ones, which cannot.
         self._reply_items: list[str] = []
@@ -176,12 +180,14 @@ class Answers:
         self._reply_texts.clear()
         self._overrides = None
         self._owed = self._comes_by_itself = False
+        self._doubted_s = None
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
     def create(self, overrides: ResponseOverrides | None = None) -> None:
         """Have the model answer."""
         self._requests.ask(self._runtime.now())
+        self._doubted_s = None
         self._overrides = overrides
         self._send(base.ResponseCreate(overrides))
 
@@ -199,6 +205,7 @@ class Answers:
             self._active = None
             self._requests.renounce()
             self._owed = False
+            self._doubted_s = None
         # What the user says now may change what was asked: the model knows that before it answers, and may ask again.
         self._tools.withdraw_questions()
         if Action.WITHDRAW in actions:
@@ -246,6 +253,7 @@ class Answers:
         now = self._runtime.now()
         unwanted = self._requests.settle_unwanted(now) or (self._comes_by_itself and not self._owed)
         self._owed = self._comes_by_itself = False
+        self._doubted_s = None
         response.dropped = unwanted
         if not unwanted:
             self._requests.settle_wanted()
@@ -259,7 +267,8 @@ class Answers:
     def refused(self, code: str) -> None:
         """The model reports an error; while a response is awaited and none runs, it is taken to be about that one.
 
-        A false alarm does no harm: a response that comes all the same is the one that was asked for.
+        A false alarm does no harm: a response that comes all the same is the one that was asked for. It is asked for
+        again where the error was the last word of a link.
         """
         named = code in RESPONSE_REFUSED
         if named and self._requests.settle_unwanted(self._runtime.now()):
@@ -267,6 +276,7 @@ class Answers:
         if self._requests.is_wanted and (named or self._active is None):
             self._requests.settle_wanted()
             if not self.responding:
+                self._doubted_s = None if named else self._runtime.now()
                 self._signal(Signal.RESPONSE_DONE)
 
     def speak(self, event: m.ModelResponseAudioDeltaEvent) -> None:
@@ -394,7 +404,9 @@ class Answers:
             if not response.done:
                 lost = {"type": "failed", "reason": LINK_LOST}
                 self.done(m.ModelResponseDoneEvent(response_id=response.id, status="failed", status_details=lost))
-        self._owed = self._owed or self._requests.is_wanted or (owed and not self.responding)
+        doubted = self._doubted_s is not None and self._runtime.now() - self._doubted_s <= ERROR_BEFORE_LOSS_S
+        self._owed = self._owed or self._requests.is_wanted or ((owed or doubted) and not self.responding)
+        self._doubted_s = None
         self._comes_by_itself = comes_by_itself
         self._requests.clear()
         if self._owed and comes_by_itself:

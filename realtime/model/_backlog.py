@@ -11,11 +11,9 @@ from realtime.model.base import (
     AudioCommit,
     ItemCreate,
     ItemDelete,
-    ItemTruncate,
     ModelInput,
     ResponseCancel,
     ResponseCreate,
-    SessionUpdate,
     ToolResult,
 )
 
@@ -78,6 +76,10 @@ class Backlog:
         self._filter(still_needed)
         self.audio_bytes = 0
 
+    def forget(self, kind: type[ModelInput]) -> None:
+        """What a session that is being opened is told anyway, as it is now; what comes later still waits."""
+        self._filter(lambda message: type(message) is not kind)
+
     def forget_restored(self, items: Sequence[Item], *, link_was_lost: bool) -> None:
         """A new session was opened with these items: take out what they hold already or make void."""
         item_ids = {item.id for item in items}
@@ -91,8 +93,8 @@ class Backlog:
                     return result.id not in results
                 case ItemDelete(item_id=item_id):
                     return item_id in item_ids
-                case ItemTruncate() | ResponseCancel() | SessionUpdate():
-                    return not link_was_lost  # of responses that died with the link; the settings were sent anew
+                case ResponseCancel():
+                    return not link_was_lost  # of responses that died with the link
                 case _:
                     return True
 

@@ -390,6 +390,7 @@ class DashScopeCodec(Codec):
         events: list[ModelEvent] = []
         status: ResponseStatus = read_status(response.status)
         if status == "completed":
+            self._fatal = None  # the account was topped up, or whatever it was
             events += self._complete.values()
         elif status == "failed":
             reason = (response.status_details or {}).get("error")

@@ -484,6 +484,8 @@ class OpenAICodec(Codec):
             conversation="auto" if response.conversation_id else "none",
             usage_detail=shapes.usage_detail(usage),
         )
+        if done.status == "completed":
+            self._fatal = None  # the account was topped up, or whatever it was
         if done.status != "failed":
             return [done]
         reason = (response.status_details or {}).get("error")

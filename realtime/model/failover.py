@@ -271,8 +271,10 @@ class _Connection:
         def history() -> Sequence[Item]:
             nonlocal restored
             restored = self._history()
+            self._kept.forget(ItemTruncate)
             return restored
 
+        self._kept.forget(SessionUpdate)
         connection = await model.connect(
             settings=adapted(self._settings, model.profile, self._models[0].profile),
             on_event=lambda event: self._report(place, event),

@@ -37,6 +37,7 @@ from realtime.model.base import (
     Codec,
     Frame,
     History,
+    ItemTruncate,
     ModelInput,
     OnEvent,
     Profile,
@@ -279,6 +280,9 @@ class Wire:
             leg.link = await self._dial(codec.address(self._settings), leg, self._limits)
             items = self._history()
             leg.restored = items
+            if self._lost_s is not None:
+                self._waiting.forget(SessionUpdate)
+                self._waiting.forget(ItemTruncate)
             for frame in codec.opening(self._settings, items):
                 leg.write(frame)
             leg.catch_up()

@@ -96,6 +96,30 @@ async def test_an_answer_goes_on_after_what_arrived_of_it() -> None:
         made.check_heard_truth()
 
 
+EXPIRED = m.ModelErrorEvent(error_type="provider_error", code="session_expired", message="60 minutes", retryable=True)
+
+
+@pytest.mark.parametrize(("after_s", "asked_again"), [(0.5, True), (60.0, False)])
+async def test_an_error_that_is_the_last_word_of_a_link_refuses_no_answer(after_s: float, asked_again: bool) -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello."))
+        made.link.say(EXPIRED)
+        await asyncio.sleep(after_s)
+        sent = lose(made)
+        made.link.say(BACK)
+        assert since(made, sent) == ["ResponseCreate"] * asked_again
+
+
+async def test_what_was_broken_off_after_such_an_error_is_not_asked_for_again() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello."))
+        made.link.say(EXPIRED)
+        made.link.reply(500, "It came all the same.")
+        sent = lose(made)
+        made.link.say(BACK)
+        assert since(made, sent) == []
+
+
 async def test_an_answer_that_had_arrived_whole_is_complete() -> None:
     async with call() as made:
         made.receive(c.ClientTextAppendEvent(text="Hello."))

@@ -226,6 +226,22 @@ async def test_closing_while_the_next_one_is_being_connected_leaves_no_task() ->
     assert call.types[-1] == "session_ended"
 
 
+async def test_settings_that_change_while_the_next_one_is_being_connected_reach_it() -> None:
+    first, second = Puppet(A), Puppet(A)
+    second.gate.clear()
+    call = Call(first, second)
+    await call.open(Settings(instructions="old"))
+    first.end()
+    call.connection.send(SessionUpdate(Settings(instructions="newer")))
+    await asyncio.sleep(0)
+    call.connection.send(SessionUpdate(Settings(instructions="newest")))
+    second.gate.set()
+    await call.until("reconnected")
+    assert second.settings.instructions == "newer"
+    assert second.sent == [SessionUpdate(Settings(instructions="newest"))]
+    await call.connection.close()
+
+
 async def test_too_much_that_has_to_wait_ends_the_call_rather_than_be_dropped() -> None:
     first, second = Puppet(A), Puppet(A)
     second.gate.clear()

@@ -497,6 +497,9 @@ def test_a_fatal_error_makes_any_close_final() -> None:
     one(codec, "error", error={"type": "x", "code": "insufficient_quota", "message": "no money"})
     assert codec.closed(1006, "").reconnect is False
     assert codec.closed(1006, "").code == "insufficient_quota"
+    response = {"id": "resp_1", "object": "realtime.response", "status": "completed", "output": []}
+    one(codec, "response.done", response=response)
+    assert codec.closed(1006, "").reconnect, "it answers again: the account was topped up"
 
 
 def test_the_beta_header_is_never_sent_and_the_key_never_shown() -> None:

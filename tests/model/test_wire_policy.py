@@ -319,6 +319,23 @@ async def test_the_context_and_the_latest_settings_come_back() -> None:
     assert call.events[-1] == ModelEvents.ModelSessionEndedEvent(session_id="sess_2", reason="closed")
 
 
+async def test_what_changes_while_a_session_is_being_opened_is_told_to_it() -> None:
+    """The opening was written before: without this the provider would stay with the old settings for good."""
+    call = Call(history=lambda: [text_item("a")])
+    wire = await call.open()
+    call.provider.greets = False
+    call.link.lose()
+    wire.send(SessionUpdate(Settings(instructions="first")))
+    wire.send(ItemTruncate("a", 900))
+    await asyncio.sleep(1)
+    assert call.link.written == ["open first", "restore a"]
+    wire.send(SessionUpdate(Settings(instructions="second")))
+    wire.send(ItemTruncate("a", 500))
+    call.link.say(ModelEvents.ModelSessionCreatedEvent(session_id="sess_2"))
+    assert call.link.written == ["open first", "restore a", "SessionUpdate", "ItemTruncate"]
+    await wire.close()
+
+
 async def test_audio_of_the_gap_is_kept_up_to_ten_seconds_oldest_dropped() -> None:
     call = Call()
     wire = await call.open()
