@@ -11,7 +11,7 @@ import msgspec
 import pybase64
 
 from realtime.audio.pcm import ms_of
-from realtime.event.base import AudioFormat, Item
+from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.event.model import (
     ModelErrorEvent,
     ModelEvent,
@@ -100,7 +100,10 @@ class OpenAICodec(Codec):
         """Of an audio delta what stands before its `event_id`, from there to the payload, and what they say."""
         self._spoken: dict[str, _Spoken] = {}
         self._heard: dict[str, str] = {}
-        self._unheard: set[str] = set()
+        # Deletions that are cuts: how much was heard of the item, and the words of that.
+        self._cut: dict[str, tuple[int, str]] = {}
+        # What was said over an earlier link stands here as text.
+        self._written: set[str] = set()
         self._calls: dict[str, ToolCallBlock] = {}
         self._tool_names: dict[str, str] = {}
         self._fatal: str | None = None
@@ -127,7 +130,7 @@ class OpenAICodec(Codec):
                 continue  # the service refuses a result without its call
             said = shapes.write_item(item, self._ids.out)
             if said is not None:
-                self._restored.add(item.id)
+                (self._written if item.role == "assistant" else self._restored).add(item.id)
                 frames.append(json_frame({"type": "conversation.item.create", "item": said}))
         return frames
 
@@ -191,8 +194,16 @@ class OpenAICodec(Codec):
 
     def _truncate(self, message: ItemTruncate) -> list[Frame]:
         """The service refuses more than it has produced, and repeats itself where nothing was cut; an item of which
-        nothing was heard is deleted (whether it takes 0 ms is not known)."""
+        nothing was heard is deleted (whether it takes 0 ms is not known). One that has no sound, since it was said over
+        an earlier link, is written anew with the words that were heard."""
         item_id, end_ms = message.item_id, message.audio_end_ms
+        delete = json_frame({"type": "conversation.item.delete", "item_id": self._ids.out(item_id)})
+        if item_id in self._written:
+            self._cut[item_id] = end_ms, message.heard_text
+            if not message.heard_text.strip():
+                return [delete]
+            heard = Item(id=item_id, role="assistant", content=(ContentPart(type="text", text=message.heard_text),))
+            return [delete, *self._create(shapes.write_item(heard, self._ids.out), None)]
         spoken = self._spoken.get(item_id)
         if spoken is not None:
             spoken_ms = ms_of(spoken.n_bytes, self._profile.output_rate_hz)
@@ -200,8 +211,8 @@ class OpenAICodec(Codec):
                 return []
             end_ms = min(end_ms, spoken_ms)
             if end_ms <= 0:
-                self._unheard.add(item_id)
-                return [json_frame({"type": "conversation.item.delete", "item_id": self._ids.out(item_id)})]
+                self._cut[item_id] = 0, ""
+                return [delete]
         self._heard[item_id] = message.heard_text
         frame = {
             "type": "conversation.item.truncate",
@@ -382,9 +393,9 @@ class OpenAICodec(Codec):
                 ]
             case wire.ItemDeleted(item_id=wire_id):
                 item_id = self._ids.back(wire_id)
-                if item_id in self._unheard:
-                    self._unheard.discard(item_id)
-                    return [ModelItemTruncatedEvent(item_id=item_id, audio_end_ms=0, transcript="")]
+                if item_id in self._cut:
+                    end_ms, text = self._cut.pop(item_id)
+                    return [ModelItemTruncatedEvent(item_id=item_id, audio_end_ms=end_ms, transcript=text)]
                 return [ModelItemDeletedEvent(item_id=item_id)]
             case wire.ItemRetrieved(item=item):
                 read = self._read_item(item)
@@ -419,7 +430,7 @@ class OpenAICodec(Codec):
     def _item_added(self, item: wire.WireItem, previous: str | None) -> list[ModelEvent]:
         self._note_call(item)
         read = self._read_item(item)
-        if read is None or read.id in self._restored:
+        if read is None or read.id in self._restored or read.id in self._written:
             return []
         before = self._previous[read.id] = self._name(previous)
         return [ModelItemAddedEvent(item=read, previous_item_id=before)]
@@ -428,7 +439,7 @@ class OpenAICodec(Codec):
         read = self._read_item(item)
         if read is None:
             return []
-        if read.id in self._restored:
+        if read.id in self._restored or read.id in self._written:
             self._restored.discard(read.id)
             return []
         if read.id in self._spoken and read.status == "completed":

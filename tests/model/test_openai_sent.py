@@ -318,6 +318,29 @@ def test_an_answer_heard_to_its_end_is_not_truncated() -> None:
     assert [frame["audio_end_ms"] for frame in say(codec, ItemTruncate("i", 999))] == [999]
 
 
+def test_an_answer_that_was_said_over_an_earlier_link_is_cut_as_the_text_that_it_is_here() -> None:
+    """It has no sound in this session: the service would refuse to truncate it, and keep what was never heard."""
+    codec = make_codec()
+    said = Item(id="i", role="assistant", content=(ContentPart(type="audio", transcript="One two three."),))
+    codec.opening(Settings(), [said])
+    echo = {"id": "i", "type": "message", "role": "assistant", "status": "completed", "content": []}
+    assert one(codec, "conversation.item.done", item=echo) == []
+    delete, create = say(codec, ItemTruncate("i", 700, "One two"))
+    assert delete == {"type": "conversation.item.delete", "item_id": "i"}
+    assert create["item"] == {
+        "id": "i",
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "One two"}],
+    }
+    assert one(codec, "conversation.item.deleted", item_id="i") == [
+        ModelEvents.ModelItemTruncatedEvent(item_id="i", audio_end_ms=700, transcript="One two")
+    ]
+    assert one(codec, "conversation.item.added", item=echo) == []
+    assert one(codec, "conversation.item.done", item=echo) == []
+    assert say(codec, ItemTruncate("i", 0, "")) == [delete]
+
+
 def test_an_answer_of_which_nothing_was_heard_is_deleted_and_reported_as_cut() -> None:
     codec = make_codec()
     spoken(codec, 1000, finished=False)
