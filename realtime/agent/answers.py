@@ -6,7 +6,7 @@ Synchronous and complete: every stream that is opened on the wire is closed, wha
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, assert_never
 
 import msgspec
@@ -49,6 +49,10 @@ ToolUseEvent = m.ModelResponseToolUseDeltaEvent | m.ModelResponseToolUseDoneEven
 
 class Tools(Protocol):
     """Who runs tools."""
+
+    def offer(self, tools: Iterable[Mapping[str, object]]) -> None:
+        """The client declares these with one request: calls of them are its own to answer."""
+        ...
 
     def asks(self, call: ToolCallBlock) -> bool:
         """Whether the user has to agree before it runs."""

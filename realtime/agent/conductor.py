@@ -248,6 +248,8 @@ class Conductor:
         self._signal(Signal.TEXT, before_answer=lambda: self._put(item))
 
     def _respond(self, event: c.ClientResponseCreateEvent) -> None:
+        if event.response is not None and event.response.tools:
+            self._tools.offer(event.response.tools)
         if event.response is not None and event.response.conversation == "none":
             self._ask(base.ResponseCreate(event.response))
             return

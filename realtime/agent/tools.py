@@ -6,7 +6,7 @@ One of ours that needs the user's consent waits for that first, as long as a cli
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -45,21 +45,29 @@ class ToolRunner:
         self._questions: dict[str, tuple[ToolCallBlock, asyncio.Future[ToolCallBlock | str]]] = {}
         """Calls that wait for the user's answer: what shall run, or the words of a refusal."""
         self._client_tools: frozenset[str] = frozenset()
+        self._offered: set[str] = set()
 
     def set_client_tools(self, tools: tuple[ToolDeclaration, ...]) -> None:
         """Which tools run in the client, also where one of ours has the same name (see `RealtimeAgent`)."""
         self._client_tools = frozenset(tool.name for tool in tools)
 
+    def offer(self, tools: Iterable[Mapping[str, object]]) -> None:
+        """Tools that a client declares with one request run there as well, where none of ours has the name."""
+        self._offered.update(name for tool in tools if isinstance(name := tool.get("name"), str))
+
+    def _is_clients(self, name: str) -> bool:
+        return name in self._client_tools or (name in self._offered and name not in self._toolkit)
+
     def asks(self, call: ToolCallBlock) -> bool:
         """Whether the user has to agree before the call runs."""
-        return call.name not in self._client_tools and self._toolkit.asks(call)
+        return not self._is_clients(call.name) and self._toolkit.asks(call)
 
     def start_tool(self, call: ToolCallBlock) -> None:
         """Run the call beside everything else, once the user has agreed where it is `asking`."""
         # The answer may come before the task has begun.
         if call.state == "asking":
             self._questions[call.id] = call, asyncio.get_running_loop().create_future()
-        elif call.name in self._client_tools:
+        elif self._is_clients(call.name):
             self._asked[call.id] = asyncio.get_running_loop().create_future()
         task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task

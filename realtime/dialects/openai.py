@@ -63,6 +63,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         self._beside: set[str] = set()
         """Responses outside the conversation that run."""
         self._wanted_metadata: dict[str, str] | None = None
+        self._offered: set[str] = set()
+        """Tools that the client declared with a request."""
 
     def _make_replies(self) -> Replies:
         return Replies(self._frame, self._new_event_id)
@@ -246,6 +248,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
             overrides = settings.overrides_of(
                 wanted, self._session, lambda item_id: self._items.get(item_id), self._new_id
             )
+            self._offered.update(tool["name"] for tool in overrides.tools or ())
         if not out_of_band:
             if running is None:
                 self._settle()
@@ -325,7 +328,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
                 self._input.follow(event)
 
     def _is_client_tool(self, name: str) -> bool:
-        return any(tool["name"] == name for tool in self._session["tools"])
+        return name in self._offered or any(tool["name"] == name for tool in self._session["tools"])
 
     def _returned(self, event: s.AgentResponseToolResultEvent) -> None:
         call_id = event.tool_result.id

@@ -9,6 +9,7 @@ import pytest
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
+from realtime.event.base import ResponseOverrides
 from realtime.event.config import SessionConfig, ToolDeclaration
 from realtime.message import TextBlock, ToolCallBlock
 from realtime.model import base
@@ -202,6 +203,19 @@ async def test_a_tool_of_the_client_is_answered_by_the_client() -> None:
         assert made.of(s.AgentResponseToolResultEvent)[0].tool_result.output == "Paris"
         assert len(made.link.got(base.ResponseCreate)) == 1
         made.check_heard_truth()
+
+
+async def test_a_tool_that_came_with_one_request_is_the_client_s_unless_it_is_ours() -> None:
+    async with call(toolkit=TOOLS) as made:
+        given = ResponseOverrides(tools=({"name": "pick"}, {"name": "broken"}))
+        made.receive(c.ClientResponseCreateEvent(response=given))
+        ask_tools(made, ("call_1", "pick", "{}"), ("call_2", "broken", "{}"))
+        await asyncio.sleep(1)
+        made.receive(c.ClientToolResultEvent(id="call_1", name="pick", output="the red one"))
+        await asyncio.sleep(1)
+        (broken, picked) = results(made)
+        assert (broken[:2], picked) == (("call_2", "error"), ("call_1", "success", "the red one"))
+        assert made.of(s.AgentErrorEvent) == []
 
 
 async def test_a_client_that_does_not_answer_is_an_error_for_the_model() -> None:

@@ -247,6 +247,17 @@ def test_arguments_that_came_at_once_are_told_as_one_delta() -> None:
     assert result == c.ClientToolResultEvent(id="call_1", name="look", output="a fox")
 
 
+def test_a_call_of_a_tool_that_came_with_one_request_is_shown_to_the_client() -> None:
+    call = Call()
+    call.say("response.create", response={"tools": [TOOL]})
+    tool = ToolCallBlock(id="call_1", name="look", input="{}")
+    told = call.tell(
+        s.AgentResponseCreatedEvent(response_id="r"),
+        s.AgentResponseToolUseDoneEvent(response_id="r", item_id="i", tool_use=tool),
+    )
+    assert "response.function_call_arguments.done" in told
+
+
 def test_every_server_event_is_told_without_words_that_the_service_does_not_have() -> None:
     call = Call()
     quiet: list[s.ServerEvent] = [
