@@ -507,7 +507,8 @@ class Answers:
             # One result cannot answer two calls: the first one counts.
             logger.warning("a second tool call with the same id was ignored: type=%s", event.type)
             return
-        if isinstance(event, m.ModelResponseToolUseDeltaEvent):
+        if response.out_of_band or isinstance(event, m.ModelResponseToolUseDeltaEvent):
+            # Beside the conversation nothing runs: the result would have no call there, and the model would speak on.
             self._report.forward(event)
             return
         if self._tools.asks(call):

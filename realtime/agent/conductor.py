@@ -484,7 +484,9 @@ class Conductor:
 
     def _committed(self, event: m.ModelInputCommittedEvent) -> None:
         turn = self._turn_of(event.item_id)
-        self._input.uncommitted_ms = 0.0
+        if self.turn.authority == "provider":
+            # Else we said where it ends, and the next one may have begun since.
+            self._input.uncommitted_ms = 0.0
         if turn.item_id in self._conversation:
             return
         words = ContentPart(type="audio", transcript=turn.transcript or None)

@@ -218,6 +218,17 @@ async def test_an_empty_commit_is_ignored_without_an_error(config: SessionConfig
         assert errors(made) == []
 
 
+async def test_what_is_said_before_the_model_has_taken_the_turn_before_counts_for_the_next() -> None:
+    async with call(config=MANUAL) as made:
+        made.hear(500)
+        made.receive(c.ClientAudioCommitEvent())
+        made.hear(60)
+        made.link.say(m.ModelInputCommittedEvent(item_id="i1"))
+        made.hear(60)
+        made.receive(c.ClientAudioCommitEvent())
+        assert len(made.link.got(base.AudioCommit)) == 2
+
+
 async def test_a_second_commit_commits_nothing() -> None:
     async with call(config=MANUAL) as made:
         made.hear(500)

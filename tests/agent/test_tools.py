@@ -218,6 +218,19 @@ async def test_a_tool_that_came_with_one_request_is_the_client_s_unless_it_is_ou
         assert made.of(s.AgentErrorEvent) == []
 
 
+async def test_a_call_beside_the_conversation_is_told_and_runs_nothing() -> None:
+    async with call(toolkit=TOOLS) as made:
+        made.receive(c.ClientResponseCreateEvent(response=ResponseOverrides(conversation="none")))
+        made.link.say(m.ModelResponseCreatedEvent(response_id="side", conversation="none"))
+        use(made, "side", ("call_1", "clock", "{}"))
+        made.link.say(m.ModelResponseDoneEvent(response_id="side", conversation="none"))
+        await asyncio.sleep(1)
+        assert [event.tool_use.id for event in made.of(s.AgentResponseToolUseDoneEvent)] == ["call_1"]
+        assert results(made) == []
+        assert len(made.link.got(base.ResponseCreate)) == 1
+        assert made.session.conversation.items() == ()
+
+
 async def test_a_client_that_does_not_answer_is_an_error_for_the_model() -> None:
     async with call(config=IN_CLIENT) as made:
         ask_tools(made, ("call_1", "where", "{}"))
