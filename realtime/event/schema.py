@@ -213,7 +213,10 @@ class _Writer(TypeWriter):
     def _checks(self, received: Sequence[types.StructType]) -> str:
         """A check per received type and the table of those of the server events."""
         helpers = "".join(f"const is{node.cls.__name__}: Check = {self._struct_check(node)};\n" for node in received)
-        events = "".join(f"  [{quoted(event.tag)}, {self._struct_check(event)}],\n" for event in self._server)
+        # The table is asked by the type: only what else an event has is left to be checked.
+        events = "".join(
+            f"  [{quoted(event.tag)}, {self._struct_check(event, tagged=False)}],\n" for event in self._server
+        )
         return f"{helpers}\nconst SERVER_EVENT_CHECKS = new Map<string, Check>([\n{events}]);\n"
 
     def _check(self, node: types.Type) -> str:
@@ -232,8 +235,8 @@ class _Writer(TypeWriter):
             case _:
                 return _PLAIN_CHECKS[type(node)]
 
-    def _struct_check(self, node: types.StructType) -> str:
-        always = [f"{node.tag_field}: oneOf({quoted(node.tag)})"] if node.tag is not None else []
+    def _struct_check(self, node: types.StructType, *, tagged: bool = True) -> str:
+        always = [f"{node.tag_field}: oneOf({quoted(node.tag)})"] if tagged and node.tag is not None else []
         maybe: list[str] = []
         for field in node.fields:
             fields = maybe if may_be_absent(node, field, sent=False) else always

@@ -87,7 +87,8 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent): readonly B
     case "agent_response_tool_result": {
       const { id, name, output } = event.tool_result;
       const bubble: Bubble = { id: `tool:${id}`, side: "tool", name, text: "", status: "done", responseId: event.response_id };
-      const result = typeof output === "string" ? output : JSON.stringify(output);
+      // A picture is no caption: half a megabyte of base64 would be read aloud.
+      const result = typeof output === "string" ? output : output.map((part) => ("text" in part ? part.text : "(data)")).join(" ");
       return change(bubbles, bubble, (old) => ({ text: `${old.text} → ${result}`.trim(), status: "done" }));
     }
     case "agent_ended":

@@ -18,6 +18,8 @@ const KEEP_SPEECH_S = 10;
 const KEEP_EVENTS = 64;
 /** A try that takes longer than this is given up for the next one. */
 const TRY_MS = 8_000;
+/** How long the server has to hear that the call is over. */
+const CLOSE_MS = 1_000;
 /** The server tells every second how much speech it has. After this much of neither that nor anything else the line is dead. */
 const SILENCE_MS = 5_000;
 /** How much longer than the server waits is tried: its count begins when it notices. */
@@ -210,6 +212,15 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#setTicket(null);
     this.#setState("closing");
     this.#line?.close(NORMAL, "ended by the user");
+    clearTimeout(this.#tryTimer);
+    this.#tryTimer = setTimeout(() => this.#leaveUnheard(), CLOSE_MS);
+  }
+
+  /** A line that is dead says nothing of its end for a minute: nobody waits for it with an open microphone. */
+  #leaveUnheard(): void {
+    if (this.#state !== "closing") return;
+    this.#line?.abandon();
+    this.#end({ code: NORMAL, reason: "", expected: true });
   }
 
   /** The network is said to be back: does not wait for the next try to come back. */

@@ -1,6 +1,7 @@
 /** The microphone as frames of pcm16 at the call's rate. */
 
 import { Emitter } from "./emitter.ts";
+import { keepSounding } from "./keep-sounding.ts";
 import type { CaptureFrame, CaptureOptions } from "./worklets/messages.ts";
 
 const FRAME_MS = 20;
@@ -25,6 +26,7 @@ export interface MicrophoneEvents {
 export class Microphone extends Emitter<MicrophoneEvents> {
   readonly #stream: MediaStream;
   readonly #context: AudioContext;
+  readonly #letRest: () => void;
   readonly #node: AudioWorkletNode;
 
   /** Asks for the microphone. Throws MicrophoneError, and then holds nothing: no track, no context. */
@@ -52,7 +54,6 @@ export class Microphone extends Emitter<MicrophoneEvents> {
         processorOptions,
       });
       source.connect(node);
-      void open.context.resume();
       return new Microphone(open.stream, open.context, node);
     } catch (error) {
       for (const track of open.stream?.getTracks() ?? []) track.stop();
@@ -66,6 +67,7 @@ export class Microphone extends Emitter<MicrophoneEvents> {
     this.#stream = stream;
     this.#context = context;
     this.#node = node;
+    this.#letRest = keepSounding(context);
     node.port.onmessage = (message: MessageEvent<CaptureFrame>) => this.emit("frame", message.data);
     for (const track of stream.getAudioTracks()) track.onended = () => this.emit("lost", undefined);
   }
@@ -86,6 +88,7 @@ export class Microphone extends Emitter<MicrophoneEvents> {
     }
     this.#node.port.onmessage = null;
     this.#node.port.postMessage("close");
+    this.#letRest();
     if (this.#context.state !== "closed") await this.#context.close();
   }
 }

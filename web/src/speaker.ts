@@ -6,6 +6,7 @@
  */
 
 import { Emitter } from "./emitter.ts";
+import { keepSounding } from "./keep-sounding.ts";
 import { toFloats, toPcm16Block } from "./pcm.ts";
 import { PlayOrder } from "./play-order.ts";
 import type { QueueCounters } from "./playback-queue.ts";
@@ -55,6 +56,7 @@ interface Item {
 
 export class Speaker extends Emitter<SpeakerEvents> {
   readonly #context: AudioContext;
+  readonly #letRest: () => void;
   readonly #node: AudioWorkletNode;
   readonly #items = new Map<string, Item>();
   readonly #bySlot: Item[] = [];
@@ -96,7 +98,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
       end: (slot) => this.#post({ type: "end", slot }),
     });
     node.port.onmessage = (message: MessageEvent<FromPlayback>) => this.#receive(message.data);
-    void context.resume();
+    this.#letRest = keepSounding(context);
   }
 
   get rateHz(): number {
@@ -189,6 +191,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
     for (const item of this.#bySlot) clearTimeout(item.lastTimer);
     this.#node.port.onmessage = null;
     this.#post({ type: "close" });
+    this.#letRest();
     if (this.#context.state !== "closed") await this.#context.close();
   }
 

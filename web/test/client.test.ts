@@ -135,6 +135,18 @@ describe("the end", () => {
     expect(client.state).toBe("closed");
   });
 
+  test("by us on a line that is dead: nobody waits for its end, which comes after a minute", () => {
+    const { client, socket } = connected();
+    const heard = closings(client);
+    client.close();
+    vi.advanceTimersByTime(999);
+    expect(client.state).toBe("closing");
+    vi.advanceTimersByTime(1);
+    expect(heard).toEqual([{ wasOpen: true, code: 1000, reason: "", expected: true, instead: null }]);
+    socket.lose(1006);
+    expect([heard.length, client.state]).toEqual([1, "closed"]);
+  });
+
   test("by the server after a goodbye is expected, a broken line is not", () => {
     const polite = connected();
     const politely = closings(polite.client);

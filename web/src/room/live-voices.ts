@@ -6,6 +6,7 @@
 import type { RealtimeClient } from "../client.ts";
 import { Emitter } from "../emitter.ts";
 import { type AudioFrame, KIND_AGENT_AUDIO } from "../frames.ts";
+import { keepSounding } from "../keep-sounding.ts";
 import { pcmFromBase64, toFloats, toPcm16Block } from "../pcm.ts";
 import type { ServerEvent } from "../protocol.generated.ts";
 import { Resampler } from "../resampler.ts";
@@ -39,6 +40,7 @@ export interface VoicesOutput extends Emitter<VoicesEvents> {
 
 export class LiveVoices extends Emitter<VoicesEvents> implements VoicesOutput {
   readonly #context: AudioContext;
+  readonly #letRest: () => void;
   readonly #node: AudioWorkletNode;
   readonly #resamplers = new Map<string, Resampler>();
   readonly #counters: Record<string, LaneCounters> = {};
@@ -69,7 +71,7 @@ export class LiveVoices extends Emitter<VoicesEvents> implements VoicesOutput {
         this.emit("level", { who: lane, rms });
       }
     };
-    void context.resume();
+    this.#letRest = keepSounding(context);
   }
 
   get counters(): Readonly<Record<string, LaneCounters>> {
@@ -93,6 +95,7 @@ export class LiveVoices extends Emitter<VoicesEvents> implements VoicesOutput {
   async close(): Promise<void> {
     this.#node.port.onmessage = null;
     this.#post({ type: "close" });
+    this.#letRest();
     if (this.#context.state !== "closed") await this.#context.close();
   }
 

@@ -20,6 +20,8 @@ import { type SaidTurn, TalkView } from "./talk-view.ts";
 import * as words from "./words.ts";
 
 const REMEMBERED_NAME = "realtime.name";
+/** Of this tab: whether the microphone was heard when the page was left. */
+const MICROPHONE = "realtime.microphone";
 const COPIED_MS = 2_000;
 /** In development the worklets are served from their sources. */
 const WORKLETS = import.meta.env.DEV
@@ -175,6 +177,22 @@ function remember(name: string): void {
   }
 }
 
+function rememberMicrophone(on: boolean): void {
+  try {
+    sessionStorage.setItem(MICROPHONE, on ? "on" : "off");
+  } catch {
+    // Then it is asked for again, as for a new visit.
+  }
+}
+
+function wasHeard(): boolean {
+  try {
+    return sessionStorage.getItem(MICROPHONE) !== "off";
+  } catch {
+    return true;
+  }
+}
+
 function rememberedName(): string {
   try {
     return localStorage.getItem(REMEMBERED_NAME) ?? "";
@@ -272,13 +290,16 @@ document.addEventListener("keydown", (event) => {
 byId("typed", HTMLFormElement).addEventListener("submit", (event) => {
   event.preventDefault();
   const typed = text.value.trim();
-  if (typed === "" || !call) return;
+  // Before and after the call nothing can be said: the words stay where they are.
+  if (typed === "" || (call?.state !== "open" && call?.state !== "reconnecting")) return;
   text.value = "";
   call.say(typed);
 });
 window.addEventListener("online", () => call?.client.retryNow());
 window.addEventListener("pagehide", () => {
-  if (call && kept) storage.save({ ...kept, lastPlayed: call.client.lastPlayed });
+  if (!call || !kept) return;
+  storage.save({ ...kept, lastPlayed: call.client.lastPlayed });
+  rememberMicrophone(call.hasMicrophone && !call.muted);
 });
 
 async function copyLink(): Promise<void> {
@@ -314,6 +335,8 @@ async function begin(): Promise<void> {
   room = given.get("room")?.trim() || "";
   roomField.value = room;
   nameField.value = name || rememberedName();
+  // Who was muted when the page was left is not heard because it was loaded again.
+  if (keptFor(room, name)) withMicrophone.checked = wasHeard();
   // Where the browser wants a click before a page may sound, the button Join is that click.
   if (room !== "" && name !== "" && (await soundMayBegin())) return enter(room, name, keptFor(room, name));
   draw();
