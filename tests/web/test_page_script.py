@@ -295,3 +295,21 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(open_page: Callable[..., Pa
     expect(phone.get_by_role("button", name="Start talking")).to_be_in_viewport()
     expect(phone.get_by_label("Message")).to_be_in_viewport()
     assert phone.evaluate("document.documentElement.scrollWidth") == 360
+
+
+@pytest.mark.parametrize(("width", "height"), [(667, 320), (360, 380), (844, 335), (683, 330)])
+def test_in_a_short_window_the_page_scrolls_and_nothing_is_cut_off(
+    open_page: Callable[..., Page], static_page: str, width: int, height: int
+) -> None:
+    """A phone on its side or with its keyboard, a laptop's page at twice its size."""
+    page = open_page(viewport={"width": width, "height": height})
+    page.goto(static_page)
+    talk, message = page.get_by_role("button", name="Start talking"), page.get_by_label("Message")
+    expect(talk).to_be_in_viewport()
+    boxes = [page.locator(where).bounding_box() for where in ("header", "#talk", "#conversation")]
+    header, button, conversation = (box or {"y": 0, "height": 0} for box in boxes)
+    assert button["y"] >= header["y"] + header["height"] > 0
+    assert conversation["height"] >= 256
+    message.scroll_into_view_if_needed()
+    expect(message).to_be_in_viewport(ratio=0.9)
+    assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -420,6 +420,20 @@ def test_a_reloaded_page_has_its_seat_again(come_in: Open, serve_room: ServeRoom
     expect(names(page)).to_have_count(3)
 
 
+def test_who_was_muted_is_not_heard_because_the_page_was_loaded_again(
+    come_in: Open, serve_room: ServeRoom, until: Until
+) -> None:
+    page = come_in(serve_room(ada_and_ben, floor=addressed), "Ann", permissions=["microphone"])
+    until(page, "realtime.snapshot().microphone")
+    page.reload()
+    until(page, "realtime.snapshot().microphone")
+    page.get_by_role("button", name="Mute").click()
+    page.reload()
+    expect(page.get_by_role("button", name="Turn microphone on")).to_be_visible()
+    expect(page.locator("#with-microphone")).not_to_be_checked()
+    assert not page.evaluate("realtime.snapshot().microphone")
+
+
 # -- coming in ---------------------------------------------------------------------------------------------------------
 
 
