@@ -307,7 +307,7 @@ class Session:
             if self._is_repeated(event.event_id):
                 return
         try:
-            if not isinstance(event, _SENSES):
+            if not isinstance(event, _UNCOUNTED):
                 self._count(event)
             self._receive(event, listener)
         except ClientError as error:
@@ -548,8 +548,8 @@ class Session:
             timer.cancel()
 
 
-_SENSES = c.ClientAudioAppendEvent | c.ClientImageAppendEvent | c.ClientPlaybackAckEvent
-"""What comes all the time and is not kept as it came."""
+_UNCOUNTED = c.ClientAudioAppendEvent | c.ClientImageAppendEvent | c.ClientPlaybackAckEvent | c.ClientSessionEndEvent
+"""What comes all the time and is not kept as it came; and a call can always be ended."""
 
 
 def _follows_nothing() -> None:

@@ -358,6 +358,8 @@ class Wire:
             self.faults,
         )
         self._emit(ModelSessionEndedEvent(session_id=self._session_id, reason=reason))
+        # Parts from who listens, which may hold this object: what has ended is freed at once.
+        self._on_event = _nobody_listens
 
     def _close_responses(self, leg: _Leg, status: Literal["failed", "cancelled"], reason: str) -> None:
         for response_id in sorted(leg.responses):
@@ -539,3 +541,7 @@ class _Leg:
             self._wire._tap(direction, frame, self._wire._now_ms())
         except Exception as error:
             self._wire._fault("tap", error)
+
+
+def _nobody_listens(event: ModelEvent) -> None:
+    """The session is over."""

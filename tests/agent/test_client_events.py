@@ -534,6 +534,8 @@ async def test_what_is_told_again_counts_as_often_as_it_is_told() -> None:
             made.receive(c.ClientItemRetrieveEvent(item_id="i0"))
         assert len(made.of(s.AgentItemRetrievedEvent)) == 62
         assert set(errors(made)) == {"too_much_given"}
+        made.receive(c.ClientSessionEndEvent())
+        await made.session.ended.wait()
 
 
 async def test_what_was_deleted_and_settings_count_too() -> None:

@@ -236,6 +236,30 @@ def test_a_stream_that_breaks_off_is_taken_up_after_the_last_event_that_came(pag
     expect(page.get_by_role("alert")).to_be_empty()
 
 
+def test_a_call_that_ended_with_the_last_event_that_was_told_is_over_for_its_reader(
+    page: Page, static_page: str
+) -> None:
+    """The server has nothing more to say then (204), which is no trouble of the line."""
+    events = FIXTURES["rounds"]["events"]
+    asked: list[str | None] = []
+
+    def answer(route: Route) -> None:
+        if "/events" not in route.request.url:
+            route.fulfill(json=INFO if asked else LIVE)
+            return
+        asked.append(route.request.headers.get("last-event-id"))
+        if len(asked) == 1:
+            route.fulfill(content_type="text/event-stream", body=stream(*events))
+        else:
+            route.fulfill(status=204)
+
+    page.route(re.compile(r"/api/calls/"), answer)
+    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
+    assert asked == [None, str(len(events))]
+    expect(page.get_by_role("alert")).to_be_empty()
+
+
 def test_a_server_that_was_killed_and_is_back_goes_on_telling_what_it_kept(
     page: Page, serve: Serve, calls: Callable[..., Caller], tmp_path: Path
 ) -> None:

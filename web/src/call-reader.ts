@@ -171,6 +171,8 @@ export class CallReader {
   async #read(): Promise<void> {
     const silence = new AbortController();
     const response = await this.#shelf.events(this.#callId, this.#lastId, silence.signal);
+    // Nothing more will come: the call is over, and all of it was told.
+    if (response.status === 204) return;
     if (!response.body) throw new TypeError("the answer has no body");
     this.#listener.line(true, null);
     for await (const { id, event } of foldStream(watched(response.body, silence), this.transcript)) {
