@@ -5,22 +5,15 @@ That is OpenAI's protocol (`conversation_already_has_active_response`), and Dash
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from realtime.event.model import ModelEvent, ModelResponseCreatedEvent, ModelResponseDoneEvent
 from realtime.model.base import AudioAppend, Connection, ModelInput, OnEvent, Profile, ResponseCancel, ResponseCreate
 
 
-async def open_patiently(open_below: Callable[[OnEvent], Awaitable[Connection]], on_event: OnEvent) -> Connection:
-    """The connection that `open_below` makes of where its events go, with requests for a response held back until the
-    response that was cancelled before them is done. Raises what `open_below` raises."""
-    patient = Patient(on_event)
-    patient.below = await open_below(patient.report)
-    return patient
-
-
 class Patient:
-    """See `open_patiently`."""
+    """Holds requests for a response back until the response that was cancelled before them is done.
+
+    `report` is to be told what the connection `below` reports, and passes it on to `on_event`.
+    """
 
     below: Connection
 

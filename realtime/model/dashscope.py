@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from realtime.errors import ProviderError
 from realtime.event.base import Modality
 from realtime.model._dashscope_codec import DashScopeCodec
 from realtime.model._dashscope_shapes import INPUT_RATE_HZ, family_of
-from realtime.model._patient import open_patiently
+from realtime.model._patient import Patient
 from realtime.model.base import (
     Connection,
     History,
@@ -123,21 +122,19 @@ class DashScopeRealtimeModel(RealtimeModel):
         api_key = self._find_key()
         if api_key is None:
             raise ProviderError("the server has no key for DashScope: set DASHSCOPE_API_KEY", code="missing_api_key")
-
-        def open_below(report: OnEvent) -> Awaitable[Connection]:
-            return open_wire(
-                lambda: self._codec(api_key),
-                settings,
-                on_event=report,
-                history=history,
-                runtime=runtime,
-                dial=self.dial,
-                tap=self.tap,
-                limits=self._limits,
-                refused_key=SERVICES["dashscope"].refused_key(os.environ).message,
-            )
-
-        return await open_patiently(open_below, on_event)
+        patient = Patient(on_event)
+        patient.below = await open_wire(
+            lambda: self._codec(api_key),
+            settings,
+            on_event=patient.report,
+            history=history,
+            runtime=runtime,
+            dial=self.dial,
+            tap=self.tap,
+            limits=self._limits,
+            refused_key=SERVICES["dashscope"].refused_key(os.environ).message,
+        )
+        return patient
 
     @property
     def websocket_headers(self) -> dict[str, str]:
