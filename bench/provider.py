@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import base64
 import json
+import math
 import time
 from typing import Any
 
@@ -40,6 +41,7 @@ from bench.work import (
 WORDS = (" and", " then", " the", " other", " people", " went", " home", " again.")
 TAIL = encoded(down_tail())
 BURST_WAIT_S = 0.002
+GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 
 
 def to_json(event: dict[str, Any]) -> bytes:
@@ -349,8 +351,9 @@ class Session(ServerPeer):
         self.response_id = f"resp_{self.number:05d}{self.turn:016d}"
         self.item_id = f"item_a{self.number:05d}{self.turn:015d}"
         length = self.load.turn_chunks
-        # The first turn of each session has another length, so that turns do not end together.
-        self.left = length if self.delta else max(WORD_EVERY, length * (self.number % 16 + 1) // 16)
+        # The first turn of each session has another length, so that turns do not end together: multiples of the golden
+        # ratio lie evenly in 0 to 1, however many there are.
+        self.left = length if self.delta else max(WORD_EVERY, int(length * (self.number * GOLDEN_RATIO % 1)))
         where = b'"response_id":"%b","item_id":"%b","output_index":0,"content_index":0' % (
             self.response_id.encode(),
             self.item_id.encode(),

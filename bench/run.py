@@ -41,9 +41,11 @@ HOW = (
     "24 kHz, the log and the playback clock are on. The server runs alone on one core. Floor: a Starlette relay under "
     "uvicorn and uvloop that forwards frames unparsed over the same provider leg, deflate off. Each round runs the "
     "floor and then every server in fresh processes; ratios are to the floor of the same round, the table gives the "
-    "median round. A window in which a load generator was more than 30 ms late is repeated. Delay is from the "
-    "provider's write to the client's read. With authority `server` the up stream is no speech: the detector runs on "
-    "all of it and the provider gets none of it."
+    "median round. A window in which a load generator was more than 30 ms late, or in which the host of the virtual "
+    "machine withheld more than 5 % of a core, is repeated; where no repetition was better, the one disturbed least is "
+    "in the table, and delays are judged by the others, if there are any. Delay is from the provider's write to the "
+    "client's read. With authority `server` the up stream is no speech: the detector runs on all of it and the "
+    "provider gets none of it."
 )
 
 
@@ -70,7 +72,7 @@ async def measure_talk(
             say(
                 f"round {number + 1}/{rounds}, {n} sessions, {subject.name}: {window.cost:.2f} ms/s.s, "
                 f"p99 {window.p99_ms:.1f} ms, wrong {window.wrong}, late {window.late_ms:.0f} ms, "
-                f"others {window.other_percent:.0f} %"
+                f"others {window.other_percent:.0f} %, stolen {window.stolen_percent:.0f} %"
             )
     import_s = measure_import()
     section = Section("talk", "Talking sessions", HOW, HEADER, _rows(windows))
@@ -91,6 +93,7 @@ HEADER = (
     "p50 ms",
     "p99 ms",
     "max ms",
+    "undisturbed",
     "lost, reordered",
     "idle MB",
     "kB/session",
@@ -118,6 +121,7 @@ def _rows(windows: Windows) -> list[Sequence[str]]:
                 f"{median([one.p50_ms for one in found]):.2f}",
                 f"{median([one.p99_ms for one in found]):.2f}",
                 f"{max(one.max_ms for one in found):.1f}",
+                f"{sum(not one.disturbed for one in found)} of {len(found)}",
                 f"{lost}, {reordered}",
                 f"{median([one.rss_idle_mb for one in found]):.0f}",
                 f"{median([one.per_session_kb for one in found]):.0f}",
@@ -135,7 +139,9 @@ def _checks(windows: Windows) -> list[Check]:
     ours = {key: found for key, found in windows.items() if key[0] != FLOOR.name}
     for (name, sessions), found in ours.items():
         if sessions == max(n for _, n in ours):
-            checks.append(Check(f"p99 delay, {name}", median([one.p99_ms for one in found]), P99_LIMIT_MS, " ms"))
+            calm = [one for one in found if not one.disturbed]
+            p99_ms = median([one.p99_ms for one in calm or found])
+            checks.append(Check(f"p99 delay, {name}", p99_ms, P99_LIMIT_MS, " ms"))
     every = [window for found in ours.values() for window in found]
     checks.append(Check("lost, reordered, crossed, errors in all windows", sum(one.wrong for one in every), 0))
     plain = [one for one in every if one.subject != SERVER_VAD.name]

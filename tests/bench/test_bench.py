@@ -2,22 +2,64 @@
 
 import pytest
 
+from bench import window as windows
 from bench.burst import measure_burst
 from bench.report import Check, Section, median, share, write_into_page
 from bench.run import measure_talk
-from bench.window import BINARY, FLOOR, JSON1, NATIVE, OPENAI, Subject, measure
+from bench.window import BINARY, FLOOR, JSON1, NATIVE, OPENAI, Subject, Window, measure
 
 CLIENTS = 2
 SECONDS = 2.0
 
 
+def seen(late_ms: float, stolen_percent: float) -> Window:
+    """A window like any other, but for how much it was disturbed."""
+    numbers = dict.fromkeys(("cost", "load_percent", "rss_idle_mb", "rss_mb", "p50_ms", "p99_ms", "max_ms"), 1.0)
+    counts = dict.fromkeys(("deltas", "lost", "reordered", "crossed", "up_out_of_order", "flushes"), 0)
+    return Window(
+        subject="floor",
+        sessions=1,
+        errors=(),
+        late_ms=late_ms,
+        other_percent=0.0,
+        stolen_percent=stolen_percent,
+        **numbers,
+        **counts,
+    )
+
+
+@pytest.mark.parametrize(
+    ("shown", "given", "repeats"),
+    [
+        ([seen(1, 0), seen(1, 0)], 0, 0),
+        ([seen(31, 0), seen(1, 6), seen(1, 5)], 2, 2),
+        ([seen(31, 0), seen(1, 30), seen(1, 20), seen(40, 50), seen(1, 25)], 2, 4),
+    ],
+    ids=["the first", "once nothing disturbs", "the least disturbed"],
+)
+async def test_a_disturbed_window_is_repeated(
+    shown: list[Window], given: int, repeats: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = iter(shown)
+
+    async def next_window(*_: object) -> Window:
+        return next(left)
+
+    monkeypatch.setattr(windows, "_measure_once", next_window)
+    window = await measure(FLOOR, 1, 1.0)
+    wanted = shown[given]
+    assert (window.late_ms, window.stolen_percent, window.repeats) == (wanted.late_ms, wanted.stolen_percent, repeats)
+
+
 @pytest.mark.parametrize("subject", [FLOOR, NATIVE, BINARY, JSON1, OPENAI], ids=lambda subject: subject.name)
+@pytest.mark.usefixtures("measured_once")
 async def test_calls_talk_and_nothing_is_lost(subject: Subject) -> None:
     window = await measure(subject, CLIENTS, SECONDS, warm_s=0.1)
     assert window.deltas > CLIENTS * SECONDS * 10
     assert (window.lost, window.reordered, window.crossed, window.up_out_of_order, window.errors) == (0, 0, 0, 0, ())
 
 
+@pytest.mark.usefixtures("measured_once")
 async def test_a_round_gives_a_table_with_the_ratio_to_its_floor() -> None:
     told: list[str] = []
     section = await measure_talk([20], 1, 1.5, told.append, (FLOOR, NATIVE), detector_sessions=0)

@@ -3,6 +3,8 @@
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from bench.stores import STORES, Work, measure_stores
 from bench.window import Subject, inspect_file, measure, server_command
 from realtime.event.server import ServerSessionCreatedEvent, ServerSessionEndedEvent
@@ -12,6 +14,7 @@ from realtime.state.store import CallInfo, Change
 WRITING = 80
 
 
+@pytest.mark.usefixtures("measured_once")
 async def test_talking_and_writing_calls_end_up_in_the_file() -> None:
     window = await measure(Work(2, WRITING).subject("sqlite"), 2, 2.0, warm_s=0.1)
     assert window.words > 0
@@ -23,6 +26,7 @@ async def test_talking_and_writing_calls_end_up_in_the_file() -> None:
     assert window.kept.rows_per_s > 0
 
 
+@pytest.mark.usefixtures("measured_once")
 async def test_each_work_is_done_with_each_store() -> None:
     told: list[str] = []
     section = await measure_stores(1, 1.5, told.append, [Work(2, 0)], warm_s=0.1)
