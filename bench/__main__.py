@@ -10,13 +10,14 @@ import argparse
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from rich.console import Console
 
 from bench.log import measure_log
-from bench.process import prefer
+from bench.process import prefer, stolen_s
 from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
@@ -143,7 +144,10 @@ async def _run(measurement: Callable[[], Awaitable[Section]]) -> Section:
     if measurement.__name__ in ("talk", "stalled", "burst", "stores", "rooms"):
         # Whoever reads the clocks must not be kept waiting by what else the machine does.
         prefer(os.getpid())
-    return await measurement()
+    start, stolen = time.monotonic(), stolen_s()
+    section = await measurement()
+    section.stolen_percent = (stolen_s() - stolen) / (time.monotonic() - start) * 100
+    return section
 
 
 if __name__ == "__main__":

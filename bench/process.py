@@ -52,6 +52,12 @@ def prefer(pid: int) -> bool:
     return True
 
 
+def stolen_s() -> float:
+    """Seconds for which cores of this virtual machine were ready and its host ran others; 0 where nobody tells (Linux
+    does)."""
+    return float(getattr(psutil.cpu_times(), "steal", 0.0))
+
+
 class Child:
     """A running process of ours: its lines of JSON, its CPU, its memory."""
 

@@ -61,6 +61,8 @@ class Section:
     rows: list[Sequence[str]] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
+    stolen_percent: float = 0.0
+    """Of one core: what the host of a virtual machine withheld meanwhile. From 5 on delays are the host's."""
 
     def show(self, console: Console) -> None:
         """Print the table and the limits."""
@@ -75,6 +77,12 @@ class Section:
             console.print(self.title, style="bold")
         for check in self.checks:
             console.print(f"  {check}", style=None if check.kept else "red", markup=False)
+        console.print(f"  {self.withheld}", style="dim", markup=False)
+
+    @property
+    def withheld(self) -> str:
+        """The share of a core that the host withheld, as a sentence."""
+        return f"The host withheld {self.stolen_percent:.1f} % of a core meanwhile."
 
     def markdown(self, command: str) -> str:
         """The section for the page, with the machine and the command."""
@@ -83,12 +91,14 @@ class Section:
             lines += [_row(self.header), _row(["---", *["---:"] * (len(self.header) - 1)])]
             lines += [*map(_row, self.rows), ""]
         lines += [f"- {check}" for check in self.checks]
+        lines += ["", self.withheld]
         return "\n".join(lines).rstrip() + "\n"
 
     def as_json(self, command: str) -> str:
         """Everything, as one JSON object."""
         checks = [{**dataclasses.asdict(check), "kept": check.kept} for check in self.checks]
-        whole = {"name": self.name, "command": command, "machine": machine(), "checks": checks, **self.data}
+        whole = {"name": self.name, "command": command, "machine": machine(), "checks": checks}
+        whole |= {"stolen_percent": self.stolen_percent, **self.data}
         return json.dumps(whole, indent=1, default=str)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from bench.process import LOAD_CORE, SERVER_CORE, Child, free_port, listening, running
+from bench.process import LOAD_CORE, SERVER_CORE, Child, free_port, listening, running, stolen_s
 from realtime.state.log import last_seq_of
 from realtime.state.sqlite import SqliteStore
 
@@ -269,13 +269,13 @@ async def _window(subject: Subject, sessions: int, seconds: float, children: _Ch
     before = await provider.ask("reset")
     for clients in children.load():
         await clients.ask("begin")
-    busy, stolen, ours, start = _busy_s(), _stolen_s(), children.cpu_s(), asyncio.get_running_loop().time()
+    busy, stolen, ours, start = _busy_s(), stolen_s(), children.cpu_s(), asyncio.get_running_loop().time()
     cpu_s = server.cpu_s()
     await asyncio.sleep(seconds)
     cpu_s = server.cpu_s() - cpu_s
     elapsed_s = asyncio.get_running_loop().time() - start
     other_s = _busy_s() - busy - (children.cpu_s() - ours)
-    stolen_s = _stolen_s() - stolen
+    withheld_s = stolen_s() - stolen
     heard = await talkers.ask("end")
     written: dict[str, Any] = {"errors": [], "ended": [], "words": 0}
     if children.writers is not None:
@@ -303,7 +303,7 @@ async def _window(subject: Subject, sessions: int, seconds: float, children: _Ch
         ),
         late_ms=max(heard["worst_late_ms"], up["worst_late_ms"]),
         other_percent=max(0.0, other_s / elapsed_s * 100),
-        stolen_percent=stolen_s / elapsed_s * 100,
+        stolen_percent=withheld_s / elapsed_s * 100,
         words=written["words"],
     )
 
@@ -311,11 +311,6 @@ async def _window(subject: Subject, sessions: int, seconds: float, children: _Ch
 def _gone(before: dict[str, Any], after: dict[str, Any], sessions: int) -> Sequence[str]:
     counts = (before["sessions"], after["sessions"], after["opened"])
     return () if counts == (sessions, sessions, sessions) else (f"provider sessions changed: {counts}",)
-
-
-def _stolen_s() -> float:
-    """CPU time for which this machine's cores were ready and the host ran others, in seconds (Linux tells it)."""
-    return float(getattr(psutil.cpu_times(), "steal", 0.0))
 
 
 def _busy_s() -> float:
