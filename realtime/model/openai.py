@@ -92,7 +92,7 @@ class OpenAIRealtimeModel(RealtimeModel):
         api_key = self._find_key()
         if api_key is None:
             raise ProviderError("the server has no key for OpenAI: set OPENAI_API_KEY", code="missing_api_key")
-        patient = Patient(on_event)
+        patient = Patient(on_event, runtime)
         patient.below = await open_wire(
             lambda: self._codec(api_key),
             settings,
