@@ -579,7 +579,7 @@ class Answers:
                 **self._report.who,
             )
         )
-        self._send(base.ToolResult(result))
+        self._send(base.ToolResult(result, item_id))
         if response is not None:
             response.unanswered.discard(result.id)
             self._go_on_after_tools(response)

@@ -281,9 +281,12 @@ class Conductor:
         self._put(item, previous_item_id)
 
     def _put(self, item: Item, previous_item_id: str | None = None) -> None:
-        """An item that was checked into the conversation, and to the model."""
-        self._send(base.ItemCreate(item, previous_item_id))
-        self._report.add_item(item, previous_item_id)
+        """An item that was checked into the conversation, and to the model. Behind an item that is not there it comes
+        last here; there it would be refused."""
+        known = previous_item_id is not None and previous_item_id in self._conversation
+        place = previous_item_id if known or previous_item_id == "root" else None
+        self._send(base.ItemCreate(item, place))
+        self._report.add_item(item, place)
         self._report.item_done(item)
 
     def _known(self, item_id: str) -> Item:

@@ -174,6 +174,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
                 code="item_create_duplicate_item_id",
                 param="item.id",
             )
+        if previous in self._ghosts:
+            previous = None  # withdrawn since: it stood at the end
         if previous is not None and previous != "root" and self._ours(previous) not in self._items:
             raise w.Refusal(
                 f"Error adding item: the previous item with id '{previous}' does not exist.",

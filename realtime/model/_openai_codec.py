@@ -153,10 +153,10 @@ class OpenAICodec(Codec):
                 return [json_frame({"type": "conversation.item.retrieve", "item_id": self._ids.out(item_id)})]
             case ItemTruncate():
                 return self._truncate(message)
-            case ToolResult(result=result):
+            case ToolResult(result=result, item_id=item_id):
                 self._tool_names[result.id] = result.name
                 sees = "image" in self._profile.input_modalities
-                items = shapes.write_result(result, self._ids.out, shows_pictures=sees)
+                items = shapes.write_result(result, item_id, self._ids.out, shows_pictures=sees)
                 return [frame for item in items for frame in self._create(item, None)]
             case ResponseCreate(overrides=None):
                 return ['{"type":"response.create"}']

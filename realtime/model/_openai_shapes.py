@@ -112,8 +112,9 @@ def write_item(item: Item, id_of: Rename) -> dict[str, Any] | None:
     return shape | {"type": "message", "role": item.role or "user", "content": content}
 
 
-def write_result(result: ToolResultBlock, id_of: Rename, *, shows_pictures: bool) -> list[dict[str, Any]]:
-    """The items that tell a result. Results are text only: a model that sees gets pictures as items of the user."""
+def write_result(result: ToolResultBlock, item_id: str, id_of: Rename, *, shows_pictures: bool) -> list[dict[str, Any]]:
+    """The items that tell a result, the first one with this id, if it is not empty. Results are text only: a model
+    that sees gets pictures as items of the user."""
     pictures: list[Base64Source] = []
     told = result
     if shows_pictures and not isinstance(result.output, str):
@@ -122,7 +123,10 @@ def write_result(result: ToolResultBlock, id_of: Rename, *, shows_pictures: bool
         rest = [block for block in result.output if isinstance(block, TextBlock) or block.source not in pictures]
         told = msgspec.structs.replace(result, output=rest)
     output = told.output_text(names_media=True) or ("The picture follows." if pictures else "")
-    items: list[dict[str, Any]] = [{"type": "function_call_output", "call_id": id_of(result.id), "output": output}]
+    named = {"id": id_of(item_id)} if item_id else {}
+    items: list[dict[str, Any]] = [
+        named | {"type": "function_call_output", "call_id": id_of(result.id), "output": output}
+    ]
     for source in pictures:
         part = ContentPart(type="image", image=source.data, media_type=source.media_type)
         items.append({"type": "message", "role": "user", "content": [_write_part(part, "input_text")]})

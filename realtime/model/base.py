@@ -119,9 +119,13 @@ class ItemTruncate(msgspec.Struct, frozen=True):
 
 
 class ToolResult(msgspec.Struct, frozen=True):
-    """What a tool returned. Makes no response by itself: `ResponseCreate` follows the last result."""
+    """What a tool returned. Makes no response by itself: `ResponseCreate` follows the last result.
+
+    `item_id` is the item it stands in, for a service whose items have the ids that we give them; empty: any.
+    """
 
     result: ToolResultBlock
+    item_id: str = ""
 
 
 class ResponseCreate(msgspec.Struct, frozen=True):

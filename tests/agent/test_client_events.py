@@ -394,6 +394,20 @@ async def test_items_can_be_created_read_and_deleted() -> None:
         made.check_heard_truth()
 
 
+async def test_behind_an_item_that_is_not_there_a_new_one_comes_last_here_and_at_the_model() -> None:
+    """The model's service would refuse it, and know one item less than everybody else."""
+    async with call() as made:
+        words = (ContentPart(type="text", text="I am Ada."),)
+        made.receive(
+            c.ClientItemCreateEvent(item=Item(id="i1", role="user", content=words)),
+            c.ClientItemCreateEvent(item=Item(id="i2", role="user", content=words), previous_item_id="gone"),
+            c.ClientItemCreateEvent(item=Item(id="i3", role="user", content=words), previous_item_id="i1"),
+        )
+
+        assert [message.previous_item_id for message in made.link.got(base.ItemCreate)] == [None, None, "i1"]
+        assert [item.id for item in made.session.conversation.items()] == ["i1", "i3", "i2"]
+
+
 @pytest.mark.parametrize(
     "event",
     [

@@ -116,6 +116,17 @@ async def test_a_tool_call_is_run_told_answered_and_the_model_speaks_on() -> Non
         made.check_heard_truth()
 
 
+async def test_a_result_has_one_id_here_and_at_the_model() -> None:
+    """So that an item can be placed behind it, and it can be deleted."""
+    async with call(toolkit=TOOLS) as made:
+        made.receive(c.ClientTextAppendEvent(text="What time is it?"))
+        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
+        await asyncio.sleep(2)
+        (told,) = made.of(s.AgentResponseToolResultEvent)
+        (sent,) = made.link.got(base.ToolResult)
+        assert sent.item_id == told.item_id
+
+
 async def test_arguments_are_shown_while_they_grow() -> None:
     """SEV-12, SEV-13: the card fills and is final."""
     async with call(toolkit=TOOLS) as made:

@@ -204,6 +204,10 @@ def test_an_answer_withdrawn_unheard_can_still_be_named_by_the_client() -> None:
     call = Call()
     speak(call)
     assert call.tell(s.AgentItemDeletedEvent(item_id="item_1")) == []
+    words = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "So?"}]}
+    behind = call.say("conversation.item.create", previous_item_id="item_1", item=words)
+    assert isinstance(behind, c.ClientItemCreateEvent)
+    assert behind.previous_item_id is None, "at the end, where it stood"
     for kind, more in (("truncate", {"audio_end_ms": 5}), ("retrieve", {}), ("delete", {})):
         answer = call.say(f"conversation.item.{kind}", item_id="item_1", **more)
         assert call.tell(answer) == [f"conversation.item.{kind}d"]

@@ -355,6 +355,17 @@ def test_an_item_with_nothing_to_say_is_not_sent() -> None:
     assert make_codec().encode(ItemCreate(Item(id="x", role="user"))) == []
 
 
+def test_a_result_stands_in_the_item_that_it_is_said_to_stand_in() -> None:
+    """Else an item behind it, and its deletion, would be refused."""
+    codec = make_codec()
+    long_id = "item_" + "0123456789abcdef" * 2
+    (frame,) = codec.encode(ToolResult(ToolResultBlock(id="call_1", name="f", output="2"), long_id))
+    result_id = json.loads(frame)["item"]["id"]
+    assert long_id.startswith(result_id)
+    (behind,) = codec.encode(ItemCreate(HELLO, previous_item_id=long_id))
+    assert json.loads(behind)["previous_item_id"] == result_id
+
+
 SKY = DataBlock(source=Base64Source(data=b"\xff\xd8", media_type="image/jpeg"))
 THUNDER = DataBlock(source=Base64Source(data=b"RIFF", media_type="audio/wav"))
 
