@@ -112,9 +112,9 @@ class Answers:
         """The calls that wait for the user's consent, by their id: where they stand in the conversation."""
         self._active: Response | None = None
         self._requests = Requests()
-        # After a lost link: an answer is still owed; and one will come unasked, to a turn that was said again.
+        # After a lost link: an answer is still owed; and so many will come unasked, to turns that were said again.
         self._owed = False
-        self._comes_by_itself = False
+        self._n_coming = 0
         # When an error that named no request was taken to refuse one; null: it does not matter any more.
         self._doubted_s: float | None = None
         self._overrides: ResponseOverrides | None = None
@@ -183,7 +183,7 @@ class Answers:
         self._reply_items.clear()
         self._reply_texts.clear()
         self._overrides = None
-        self._owed = self._comes_by_itself = False
+        self._owed, self._n_coming = False, 0
         self._doubted_s = None
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
@@ -255,8 +255,10 @@ class Answers:
             self._report.forward(event)
             return
         now = self._runtime.now()
-        unwanted = self._requests.settle_unwanted(now) or (self._comes_by_itself and not self._owed)
-        self._owed = self._comes_by_itself = False
+        unwanted = self._requests.settle_unwanted(now) or (self._n_coming > 0 and not self._owed)
+        # Of several turns, of which one is still to be answered, a model may make one: its first answer counts.
+        self._n_coming = 0 if self._owed else max(0, self._n_coming - 1)
+        self._owed = False
         self._doubted_s = None
         response.dropped = unwanted
         if not unwanted:
@@ -398,11 +400,11 @@ class Answers:
     def _is_said(self, item_id: str) -> bool:
         return self._conversation.audio_is_complete(item_id) or item_id in self._reply_texts
 
-    def link_lost(self, *, owed: bool, comes_by_itself: bool) -> None:
+    def link_lost(self, *, owed: bool, n_coming: int) -> None:
         """Every running response went with the link: close them, so that nobody waits for more.
 
-        `owed`: the model was about to answer by itself. `comes_by_itself`: it is about to hear a turn again, and will
-        answer it unasked.
+        `owed`: the model was about to answer by itself. `n_coming`: it is about to hear so many turns again, and will
+        answer each of them unasked.
         """
         for response in [*self._responses.values()]:
             if not response.done:
@@ -411,15 +413,15 @@ class Answers:
         doubted = self._doubted_s is not None and self._runtime.now() - self._doubted_s <= ERROR_BEFORE_LOSS_S
         self._owed = self._owed or self._requests.is_wanted or ((owed or doubted) and not self.responding)
         self._doubted_s = None
-        self._comes_by_itself = comes_by_itself
+        self._n_coming = n_coming
         self._requests.clear()
-        if self._owed and comes_by_itself:
+        if self._owed and n_coming:
             self._say_go_on()
         self._signal(Signal.RESPONSE_DONE)
 
     def link_back(self) -> None:
         """The model is there again, with its context: have it go on where the link broke off."""
-        if self._owed and not self._comes_by_itself:
+        if self._owed and not self._n_coming:
             self._owed = False
             self._say_go_on()
             self.create(self._overrides)

@@ -126,7 +126,7 @@ class Conductor:
 
     def end_responses(self) -> None:
         """The model is gone for good: what runs ends as it stands, and nothing is owed."""
-        self._answers.link_lost(owed=False, comes_by_itself=False)
+        self._answers.link_lost(owed=False, n_coming=0)
 
     def give_up(self) -> None:
         """See `Answers`."""
@@ -402,7 +402,7 @@ class Conductor:
         by_itself = self.turn.authority == "provider" and self.auto_response and self.turn.creates
         self._answers.link_lost(
             owed=by_itself and self.turn.state is State.THINKING,
-            comes_by_itself=by_itself and self._unsettled.will_be_answered,
+            n_coming=self._unsettled.n_whole_again if by_itself else 0,
         )
         for message in messages:
             self._send(message)

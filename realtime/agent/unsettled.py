@@ -159,9 +159,10 @@ class Unsettled:
         return [one for one in self._stretches if one.committed]
 
     @property
-    def will_be_answered(self) -> bool:
-        """A whole turn of the model's own finding is being said again: if it answers turns by itself, it will."""
-        return any(stretch.end is not None for stretch in self._again)
+    def n_whole_again(self) -> int:
+        """How many whole turns of the model's own finding are being said again: if it answers turns by itself, it will
+        answer each."""
+        return sum(stretch.end is not None for stretch in self._again)
 
     def taken_up(self, piece_id: str, start_ms: int | None = None) -> Stretch | None:
         """The stretch that was said again and that the model now hears as this piece, or null: it is a new one."""

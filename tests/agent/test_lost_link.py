@@ -295,6 +295,31 @@ async def test_a_turn_that_is_heard_again_only_for_its_words_is_not_answered_aga
         made.check_heard_truth()
 
 
+async def test_none_of_several_turns_that_are_heard_again_is_answered_again() -> None:
+    """Where nobody transcribes, no turn is ever known to have been understood."""
+    async with call() as made:
+        made.hear(3_000)
+        for piece, start_ms in (("u1", 200), ("u2", 1_600)):
+            made.link.hear_start(piece, start_ms)
+            made.link.hear_end(piece, start_ms + 400)
+            made.link.reply(200, "Hi.")
+            await asyncio.sleep(1)
+        lose(made)
+        made.link.say(BACK)
+        for piece, start_ms in (("u3", 200), ("u4", 1_600)):
+            made.link.hear_start(piece, start_ms)
+            made.link.hear_end(piece, start_ms + 400)
+            made.link.reply(500, "Hi again.")
+
+        assert len(made.link.got(base.ResponseCancel)) == 2
+        assert [words for who, words in made.transcript() if who == "assistant"] == ["Hi.", "Hi."]
+        made.link.hear_start("u5", 6_000)
+        made.link.hear_end("u5", 7_000)
+        made.link.reply(500, "Now.")
+        assert made.transcript()[-1] == ("assistant", "Now.")
+        made.check_heard_truth()
+
+
 async def test_a_turn_that_is_not_heard_again_leaves_the_next_one_alone() -> None:
     async with call() as made:
         made.hear(1_000)

@@ -90,7 +90,7 @@ def test_a_turn_of_the_models_finding_whose_beginning_is_gone_is_left_out() -> N
     say(kept, speech(KEPT_MS - 500))
     said, _ = again(kept)
     assert said == speech(1_000)[800 * BYTES_PER_MS :] + speech(KEPT_MS - 500)
-    assert not kept.will_be_answered
+    assert kept.n_whole_again == 0
 
 
 def test_a_new_voice_later_than_the_turn_that_was_said_again_is_another_turn() -> None:
@@ -99,7 +99,7 @@ def test_a_new_voice_later_than_the_turn_that_was_said_again_is_another_turn() -
     kept.started(turn, "u1", 200)
     kept.stopped("u1", 800)
     again(kept)
-    assert kept.will_be_answered
+    assert kept.n_whole_again == 1
     assert kept.taken_up("u2", 2_000) is None
     again(kept)
     found = kept.taken_up("u2", 210)
