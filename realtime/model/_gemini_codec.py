@@ -19,14 +19,13 @@ from realtime.event.base import Item
 from realtime.event.model import (
     ModelErrorEvent,
     ModelEvent,
-    ModelResponseCreatedEvent,
     ModelResponseDoneEvent,
     ModelSessionCreatedEvent,
     ModelSessionUpdatedEvent,
 )
 from realtime.model import _gemini_frames as wire
 from realtime.model import _gemini_shapes as shapes
-from realtime.model._gemini_turns import Answer, Resumption, UserTurn, read_offset_ms, status_of
+from realtime.model._gemini_turns import Answer, Resumption, UserTurn, read_offset_ms, status_of, unanswered
 from realtime.model.base import (
     Address,
     AudioAppend,
@@ -103,6 +102,8 @@ class GeminiCodec(Codec):
         self._last_item_id: str | None = None
         self._asked = False
         self._interrupting = False
+        # The next `turnComplete` is of an interrupted answer that was ended here already.
+        self._completes_cut = False
         self._tools_answered = False
         self._calls: dict[str, str] = {}
         self._withdrawn: set[str] = set()
@@ -277,13 +278,12 @@ class GeminiCodec(Codec):
             self._turns.append(shapes.write_text(overrides.instructions))
         if self._asked:
             # Only the last request is answered; each one is told how it ended.
-            self._due += self._unanswered()
+            self._due += unanswered(self._new_id)
         self._asked = True
         if self._talking and (self._committed or not self._turns):
             if not self._committed:
                 self._commit()
-            if self._answer is not None and self._answer.cut:
-                self._end(self._due, None, None)
+            self._end_cut(self._due)
             frames = [*self._tell(), '{"realtimeInput":{"activityEnd":{}}}']
             self._talking = self._committed = False
             return frames
@@ -461,8 +461,8 @@ class GeminiCodec(Codec):
     def _heard(self, said: wire.Transcription, events: list[ModelEvent]) -> None:
         """Words of the user. They may come late: during an answer that runs they belong to the turn before it."""
         if said.text:
-            if self._answer is not None and self._answer.cut and not self._manual:
-                self._end(events, None, None)  # these are of the turn that interrupted it
+            if not self._manual:
+                self._end_cut(events)  # these are of the turn that interrupted it
             if self._answer is None and (self._user is None or self._user.ended):
                 self._started(events)
             if self._user is None or self._user.ended:
@@ -483,7 +483,7 @@ class GeminiCodec(Codec):
         answer = self._answer
         if answer is None:
             self._stopped(events)
-            self._asked = self._tools_answered = False
+            self._asked = self._tools_answered = self._completes_cut = False
             answer = self._answer = Answer(
                 self._new_id,
                 rate_hz=self._profile.output_rate_hz,
@@ -492,6 +492,12 @@ class GeminiCodec(Codec):
             )
             events.append(answer.created())
         return None if answer.cut else answer
+
+    def _end_cut(self, events: list[ModelEvent]) -> None:
+        """What comes now is not of the answer that was interrupted, though its `turnComplete` may still come."""
+        if self._answer is not None and self._answer.cut:
+            self._end(events, None, None)
+            self._completes_cut = True
 
     def _end(self, events: list[ModelEvent], usage: wire.Usage | None, reason: str | None) -> None:
         answer = self._answer
@@ -521,28 +527,21 @@ class GeminiCodec(Codec):
             )
         )
 
-    def _unanswered(self) -> list[ModelEvent]:
-        """A request that was overtaken before anything was said: a response all the same, for whoever counts them."""
-        response_id = self._new_id("resp")
-        details = {"type": "cancelled", "reason": "superseded"}
-        return [
-            ModelResponseCreatedEvent(response_id=response_id),
-            ModelResponseDoneEvent(response_id=response_id, status="cancelled", status_details=details),
-        ]
-
     def _interrupted(self, events: list[ModelEvent]) -> None:
         if self._answer is not None:
             self._answer.cut = "client_cancelled" if self._interrupting else "turn_detected"
         elif self._asked:
-            self._asked = False
-            events += self._unanswered()
+            self._asked, self._completes_cut = False, True
+            events += unanswered(self._new_id)
         if not self._interrupting:
             self._started(events)
         self._interrupting = False
 
     def _turn_complete(self, content: wire.ServerContent, usage: wire.Usage | None, events: list[ModelEvent]) -> None:
         self._interrupting = False
-        if self._answer is None and self._asked and content.interaction_status != "IN_PROGRESS":
+        final = content.interaction_status in (None, "IDLE") and not self._completes_cut
+        self._completes_cut = False
+        if self._answer is None and self._asked and final:
             self._begin(events)  # an answer without a word is one, too
         if self._answer is not None and self._answer.user is self._user:
             self._end_words(events)
@@ -551,8 +550,7 @@ class GeminiCodec(Codec):
     def _called(self, calls: list[wire.FunctionCall], events: list[ModelEvent]) -> None:
         if not calls:
             return
-        if self._answer is not None and self._answer.cut:
-            self._end(events, None, None)
+        self._end_cut(events)
         answer = self._begin(events)
         assert answer is not None
         for call in calls:

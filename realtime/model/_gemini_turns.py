@@ -22,6 +22,7 @@ from realtime.event.model import (
     ModelResponseAudioTranscriptDeltaEvent,
     ModelResponseAudioTranscriptDoneEvent,
     ModelResponseCreatedEvent,
+    ModelResponseDoneEvent,
     ModelResponseTextDeltaEvent,
     ModelResponseTextDoneEvent,
     ModelResponseToolUseDoneEvent,
@@ -244,6 +245,16 @@ class Answer:
             events.append(ModelResponseAudioTranscriptDoneEvent(**place, transcript=said))
         item = Item(id=self._item_id, role="assistant", status=status, content=content)
         events.append(ModelItemDoneEvent(item=item))
+
+
+def unanswered(new_id: Callable[[str], str]) -> list[ModelEvent]:
+    """A request that was overtaken before anything was said: a response all the same, for whoever counts them."""
+    response_id = new_id("resp")
+    details = {"type": "cancelled", "reason": "superseded"}
+    return [
+        ModelResponseCreatedEvent(response_id=response_id),
+        ModelResponseDoneEvent(response_id=response_id, status="cancelled", status_details=details),
+    ]
 
 
 def status_of(reason: str | None) -> tuple[ResponseStatus, dict[str, Any] | None]:

@@ -348,6 +348,45 @@ def test_a_turn_without_output_is_an_empty_response_where_one_was_asked_for() ->
     assert types(content(codec, turnComplete=True)) == ["response_created", "response_done"]
 
 
+def test_the_end_of_an_interrupted_answer_that_comes_late_answers_no_later_request() -> None:
+    codec = make_codec(MANUAL)
+    say(codec, AudioAppend(PCM), AudioCommit(), ResponseCreate())
+    events = content(codec, outputTranscription={"text": "Once upon"})
+    say(codec, AudioAppend(PCM))
+    events += content(codec, interrupted=True)
+    say(codec, AudioCommit(), ResponseCreate())
+    events += content(codec, turnComplete=True)
+    assert types(events)[-1] == "response_done"
+    events += content(codec, outputTranscription={"text": "Well"}) + content(codec, turnComplete=True)
+    assert [event.status for event in only(events, ModelEvents.ModelResponseDoneEvent)] == ["cancelled", "completed"]
+
+
+def test_nor_does_the_end_of_one_that_was_interrupted_before_a_word() -> None:
+    codec = make_codec(MANUAL)
+    say(codec, AudioAppend(PCM), AudioCommit(), ResponseCreate(), AudioAppend(PCM))
+    events = content(codec, interrupted=True)
+    say(codec, AudioCommit(), ResponseCreate())
+    events += content(codec, turnComplete=True)
+    events += content(codec, outputTranscription={"text": "Well"}) + content(codec, turnComplete=True)
+    say(codec, ResponseCreate())
+    events += content(codec, turnComplete=True)
+    done = only(events, ModelEvents.ModelResponseDoneEvent)
+    assert [event.status for event in done] == ["cancelled", "completed", "completed"]
+
+
+def test_the_end_of_a_turn_that_waits_for_a_tool_is_no_answer_to_a_result_that_was_faster() -> None:
+    codec = make_codec()
+    events = hear(codec, toolCall={"functionCalls": [{"id": "call_1", "name": "now", "args": {}}]})
+    say(codec, ToolResult(ToolResultBlock(id="call_1", name="now", output="nine")), ResponseCreate())
+    events += content(codec, turnComplete=True, interactionStatus="REQUIRES_ACTION")
+    events += content(codec, outputTranscription={"text": "Nine."})
+    events += content(codec, turnComplete=True, interactionStatus="IDLE")
+    begun = only(events, ModelEvents.ModelResponseCreatedEvent)
+    assert len(begun) == 2
+    said = only(events, ModelEvents.ModelResponseAudioTranscriptDeltaEvent)
+    assert [event.response_id for event in said] == [begun[1].response_id]
+
+
 def test_our_own_cancel_is_no_speech_of_the_user() -> None:
     codec = make_codec()
     content(codec, outputTranscription={"text": "Once upon"})
