@@ -471,7 +471,7 @@ class RealtimeAgent:
             turn_detection=self._config.detection if authority == "provider" else "none",
             input_audio_transcription=config.input_audio_transcription is not False,
             temperature=config.temperature,
-            max_output_tokens=config.max_output_tokens,
+            max_output_tokens=None if config.max_output_tokens == "inf" else config.max_output_tokens,
             extra=config.extra or {},
         )
 

@@ -208,7 +208,7 @@ def config_of(change: Session, session: Json) -> Json:
     for key in ("instructions", "output_modalities"):
         if key in said:
             config[key] = session[key]
-    if isinstance(session["max_output_tokens"], int) and "max_output_tokens" in said:
+    if session["max_output_tokens"] is not None and "max_output_tokens" in said:
         config["max_output_tokens"] = session["max_output_tokens"]
     if "tools" in said:
         config["tools"] = [declaration(tool) for tool in session["tools"]]
@@ -278,7 +278,7 @@ def overrides_of(
         voice=voice,
         tools=tools,
         tool_choice=None if choice == "auto" else choice,
-        max_output_tokens=wanted.max_output_tokens if isinstance(wanted.max_output_tokens, int) else None,
+        max_output_tokens=wanted.max_output_tokens,
         conversation=wanted.conversation or "auto",
         input=context,
         metadata=wanted.metadata,

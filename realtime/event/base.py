@@ -26,6 +26,7 @@ Modality = Literal["text", "audio", "image"]
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 ResponseStatus = Literal["in_progress", "completed", "cancelled", "incomplete", "failed"]
 ConversationMode = Literal["auto", "none"]
+MaxTokens = int | Literal["inf"]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -137,7 +138,7 @@ class ResponseOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     """What one response does differently from the session. A missing field keeps the session's value.
 
     `conversation="none"` makes an out-of-band response that is not written to the history. `input`, where given,
-    replaces the context of this response.
+    replaces the context of this response. `max_output_tokens="inf"` lifts the call's limit.
     """
 
     instructions: str | None = None
@@ -146,7 +147,7 @@ class ResponseOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     tools: tuple[dict[str, Any], ...] | None = None
     tool_choice: str | dict[str, Any] | None = None
     temperature: float | None = None
-    max_output_tokens: int | None = None
+    max_output_tokens: MaxTokens | None = None
     conversation: ConversationMode = "auto"
     input: tuple[Item, ...] | None = None
     metadata: dict[str, str] | None = None

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from realtime.event.base import AudioFormat, Modality
+from realtime.event.base import AudioFormat, MaxTokens, Modality
 from realtime.event.decode import explain
 
 TurnAuthority = Literal["provider", "server", "client"]
@@ -54,7 +54,8 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
     `recording=true` is the consent of whoever speaks to keep the sound of the call, where the server keeps any; it is
     given at the beginning and cannot be added later.
-    `temperature`, `max_output_tokens` and `extra` go to the provider as they are. Unknown keys are ignored.
+    `temperature`, `max_output_tokens` (`inf` lifts a limit that was set before) and `extra` go to the provider as they
+    are. Unknown keys are ignored.
     """
 
     instructions: str | None = None
@@ -74,7 +75,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     input_audio_format: AudioFormat | None = None
     output_audio_format: AudioFormat | None = None
     temperature: float | None = None
-    max_output_tokens: int | None = None
+    max_output_tokens: MaxTokens | None = None
     extra: dict[str, Any] | None = None
     recording: bool | None = None
 

@@ -43,7 +43,7 @@ from realtime.event.model import (
 from realtime.message import ToolCallBlock
 from realtime.model import _openai_frames as wire
 from realtime.model import _openai_shapes as shapes
-from realtime.model._openai_family import json_frame, read_modalities, read_status, without_keys
+from realtime.model._openai_family import Ids, json_frame, read_modalities, read_status, without_keys
 from realtime.model.base import (
     Address,
     AudioAppend,
@@ -89,8 +89,10 @@ class OpenAICodec(Codec):
         self._voice = voice
         self._transcription_model = transcription_model
         self._format = AudioFormat.pcm16(profile.output_rate_hz)
-        self._ids = _Ids()
+        self._ids = Ids()
         self._said_voice: str | None = None
+        self._refused_voice: str | None = None
+        self._due: list[ModelEvent] = []
         self._prefix_ms = 0
         self._silence_ms = 0
         self._restored: set[str] = set()
@@ -174,14 +176,19 @@ class OpenAICodec(Codec):
 
     def _session_update(self, settings: Settings, *, first: bool) -> str:
         voice = settings.voice or self._voice
-        if voice == self._said_voice:
-            voice = None  # locked once it has spoken: `cannot_update_voice`, even where it stays the same
+        if voice in (self._said_voice, self._refused_voice):
+            voice = None
+        elif self._spoken:
+            # The service would refuse it and everything that is said beside it.
+            self._refused_voice, voice = voice, None
+            code = "cannot_update_voice"
+            self._due.append(ModelErrorEvent(error_type="client_error", code=code, message=wire.VOICE_STAYS))
         else:
             self._said_voice = voice
         transcription: dict[str, Any] | None = None if first else {}
         if settings.input_audio_transcription and self._transcription_model is not None:
             transcription = {"model": self._transcription_model}
-        session = shapes.write_session(settings, voice=voice, transcription=transcription)
+        session = shapes.write_session(settings, voice=voice, transcription=transcription, first=first)
         return json_frame({"type": "session.update", "session": session})
 
     def _create(self, item: dict[str, Any] | None, previous_item_id: str | None) -> list[Frame]:
@@ -221,6 +228,11 @@ class OpenAICodec(Codec):
             "audio_end_ms": end_ms,
         }
         return [json_frame(frame)]
+
+    def overdue(self) -> list[ModelEvent]:
+        """See `Codec.overdue`."""
+        events, self._due = self._due, []
+        return events
 
     # What the service says.
 
@@ -560,25 +572,6 @@ class _Spoken:
     def __init__(self) -> None:
         self.n_bytes = 0
         self.complete = False
-
-
-class _Ids:
-    """Our ids as the service takes them: at most 32 characters; its own pass unchanged, both ways."""
-
-    _LIMIT = 32
-
-    def __init__(self) -> None:
-        self._long: dict[str, str] = {}
-
-    def out(self, ours: str) -> str:
-        if len(ours) <= self._LIMIT:
-            return ours
-        short = ours[: self._LIMIT]
-        self._long[short] = ours
-        return short
-
-    def back(self, theirs: str) -> str:
-        return self._long.get(theirs, theirs)
 
 
 def _place(

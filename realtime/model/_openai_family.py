@@ -1,4 +1,4 @@
-"""What OpenAI's realtime protocol and the dialects derived from it have in common. Plain functions."""
+"""What OpenAI's realtime protocol and the dialects derived from it have in common."""
 
 from __future__ import annotations
 
@@ -42,3 +42,24 @@ def read_status(status: str | None) -> ResponseStatus:
 def without_keys(text: str | None, api_key: str) -> str:
     """A service's sentence without this key and without anything that looks like one."""
     return re.sub(r"\b[se]k[-_][\w*.-]+", "[key]", (text or "").replace(api_key, "[key]"))
+
+
+class Ids:
+    """Our ids as the service takes them: at most 32 characters; its own pass unchanged, both ways."""
+
+    _LIMIT = 32
+
+    def __init__(self) -> None:
+        self._long: dict[str, str] = {}
+
+    def out(self, ours: str) -> str:
+        """What the service is told."""
+        if len(ours) <= self._LIMIT:
+            return ours
+        short = ours[: self._LIMIT]
+        self._long[short] = ours
+        return short
+
+    def back(self, theirs: str) -> str:
+        """What the service means."""
+        return self._long.get(theirs, theirs)

@@ -306,6 +306,11 @@ ALL_TYPES = SILENT | {str(kind.__struct_config__.tag) for kind in get_args(Recei
 
 Fault = Literal["client_error", "provider_error", "server_error"]
 
+VOICE_STAYS = (
+    "OpenAI keeps the voice of a session once it has spoken: the other settings hold now, the voice from the next "
+    "connection on."
+)
+
 _CLIENT_FAULTS = frozenset(
     {
         "input_audio_buffer_commit_empty",

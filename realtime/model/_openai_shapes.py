@@ -174,8 +174,11 @@ def write_voice(voice: str) -> str | dict[str, str]:
     return {"id": voice} if voice.startswith("voice_") else voice
 
 
-def write_session(settings: Settings, *, voice: str | None, transcription: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The whole `session` of a `session.update`. There is no temperature in GA. `extra` is merged on top."""
+def write_session(
+    settings: Settings, *, voice: str | None, transcription: Mapping[str, Any] | None, first: bool
+) -> dict[str, Any]:
+    """The whole `session` of a `session.update`, the `first` of the connection or a later one, which has to take back
+    what an earlier one said. There is no temperature in GA. `extra` is merged on top."""
     pcm = {"type": "audio/pcm", "rate": 24_000}
     given: dict[str, Any] = {"format": pcm, "turn_detection": write_turn_detection(settings.turn_detection)}
     if transcription is not None:
@@ -190,8 +193,8 @@ def write_session(settings: Settings, *, voice: str | None, transcription: Mappi
         "audio": {"input": given, "output": made},
         "tools": [write_tool(tool) for tool in settings.tools],
     }
-    if settings.max_output_tokens is not None:
-        session["max_output_tokens"] = settings.max_output_tokens
+    if settings.max_output_tokens is not None or not first:
+        session["max_output_tokens"] = settings.max_output_tokens or "inf"
     return merged(session, settings.extra)
 
 

@@ -469,6 +469,11 @@ async def test_new_settings_reach_the_model_and_are_confirmed() -> None:
         assert (update.settings.instructions, update.settings.voice) == ("Speak slowly.", "heart")
         made.receive(c.ClientSessionUpdateEvent(config={"temperature": 0.1}))
         assert made.link.got(base.SessionUpdate)[-1].settings.instructions == "Speak slowly."
+        limits = []
+        for limit in (50, "inf"):
+            made.receive(c.ClientSessionUpdateEvent(config={"max_output_tokens": limit}))
+            limits.append(made.link.got(base.SessionUpdate)[-1].settings.max_output_tokens)
+        assert limits == [50, None], "a limit can be lifted"
 
 
 async def test_auto_response_can_be_switched_off_on_the_way() -> None:

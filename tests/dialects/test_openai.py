@@ -94,6 +94,8 @@ def test_settings_reach_the_call_under_its_own_names() -> None:
     assert (config.max_output_tokens, config.voice, config.input_audio_transcription) == (100, "voice_1", False)
     assert config.tools is not None
     assert config.tools[0].name == "look"
+    lifted = call.say("session.update", session={"type": "realtime", "max_output_tokens": "inf"})
+    assert lifted.config == {"max_output_tokens": "inf"}
 
 
 def test_who_answers_and_who_interrupts_is_handed_on() -> None:

@@ -351,6 +351,37 @@ def test_an_answer_of_which_nothing_was_heard_is_deleted_and_reported_as_cut() -
     assert one(codec, "conversation.item.deleted", item_id="i") == [ModelEvents.ModelItemDeletedEvent(item_id="i")]
 
 
+def test_a_new_voice_takes_no_other_setting_along_once_the_old_one_has_spoken() -> None:
+    """The service would refuse all of the update."""
+    codec = make_codec()
+    codec.opening(Settings(voice="marin"), ())
+    one(codec, "response.output_audio.delta", **PLACE, delta="AAAA")
+
+    def update(voice: str, instructions: str) -> tuple[Json, list[str]]:
+        (frame,) = codec.encode(SessionUpdate(Settings(voice=voice, instructions=instructions)))
+        events = codec.overdue()
+        codes = [event.code for event in events if isinstance(event, ModelEvents.ModelErrorEvent)]
+        return json.loads(frame)["session"], codes
+
+    session, told = update("cedar", "Be brief.")
+    assert (session["instructions"], "voice" in session["audio"]["output"]) == ("Be brief.", False)
+    assert told == ["cannot_update_voice"]
+    session, told = update("cedar", "Be kind.")
+    assert (session["instructions"], "voice" in session["audio"]["output"]) == ("Be kind.", False)
+    assert told == [], "once is enough"
+
+
+def test_a_limit_of_tokens_is_lifted_by_a_later_update() -> None:
+    codec = make_codec()
+    (opening,) = codec.opening(Settings(), ())
+    assert "max_output_tokens" not in json.loads(opening)["session"]
+    limits = []
+    for limit in (50, None):
+        (frame,) = codec.encode(SessionUpdate(Settings(max_output_tokens=limit)))
+        limits.append(json.loads(frame)["session"]["max_output_tokens"])
+    assert limits == [50, "inf"]
+
+
 def test_an_item_with_nothing_to_say_is_not_sent() -> None:
     assert make_codec().encode(ItemCreate(Item(id="x", role="user"))) == []
 

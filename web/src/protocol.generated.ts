@@ -172,7 +172,8 @@ export interface AudioFormatInput {
  * of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
  * `recording=true` is the consent of whoever speaks to keep the sound of the call, where the server keeps any; it is
  * given at the beginning and cannot be added later.
- * `temperature`, `max_output_tokens` and `extra` go to the provider as they are. Unknown keys are ignored.
+ * `temperature`, `max_output_tokens` (`inf` lifts a limit that was set before) and `extra` go to the provider as they
+ * are. Unknown keys are ignored.
  */
 export interface SessionConfig {
   instructions?: string | null;
@@ -192,7 +193,7 @@ export interface SessionConfig {
   input_audio_format?: AudioFormatInput | null;
   output_audio_format?: AudioFormatInput | null;
   temperature?: number | null;
-  max_output_tokens?: number | null;
+  max_output_tokens?: number | "inf" | null;
   extra?: Record<string, unknown> | null;
   recording?: boolean | null;
 }
@@ -267,7 +268,7 @@ export interface ItemInput {
  * What one response does differently from the session. A missing field keeps the session's value.
  *
  * `conversation="none"` makes an out-of-band response that is not written to the history. `input`, where given,
- * replaces the context of this response.
+ * replaces the context of this response. `max_output_tokens="inf"` lifts the call's limit.
  */
 export interface ResponseOverrides {
   instructions?: string | null;
@@ -276,7 +277,7 @@ export interface ResponseOverrides {
   tools?: Record<string, unknown>[] | null;
   tool_choice?: string | Record<string, unknown> | null;
   temperature?: number | null;
-  max_output_tokens?: number | null;
+  max_output_tokens?: number | "inf" | null;
   conversation?: "auto" | "none";
   input?: ItemInput[] | null;
   metadata?: Record<string, string> | null;

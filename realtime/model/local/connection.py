@@ -478,6 +478,7 @@ def _with_overrides(settings: Settings, overrides: ResponseOverrides) -> Setting
         tools = tuple(msgspec.convert(tool, ToolDeclaration) for tool in overrides.tools if "name" in tool)
     if overrides.tool_choice == "none":
         tools = ()
+    limit = overrides.max_output_tokens or settings.max_output_tokens
     return msgspec.structs.replace(
         settings,
         instructions=settings.instructions if overrides.instructions is None else overrides.instructions,
@@ -485,5 +486,5 @@ def _with_overrides(settings: Settings, overrides: ResponseOverrides) -> Setting
         tools=tools,
         output_modalities=overrides.output_modalities or settings.output_modalities,
         temperature=settings.temperature if overrides.temperature is None else overrides.temperature,
-        max_output_tokens=overrides.max_output_tokens or settings.max_output_tokens,
+        max_output_tokens=None if limit == "inf" else limit,
     )

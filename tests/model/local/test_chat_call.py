@@ -16,7 +16,7 @@ from realtime.event import model as m
 from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import SessionConfig, ToolDeclaration
 from realtime.message import ToolResultBlock
-from realtime.model.base import ItemCreate, ItemTruncate, ResponseCreate, Settings, ToolResult, refusal
+from realtime.model.base import ItemCreate, ItemTruncate, ResponseCreate, SessionUpdate, Settings, ToolResult, refusal
 from realtime.model.choose import open_model
 from realtime.model.local import LocalRealtimeModel, connection
 from realtime.model.local.chat import ChatResponder
@@ -191,6 +191,14 @@ async def test_one_response_may_be_asked_for_otherwise(endpoint: ChatEndpoint, c
     body = (await endpoint.request()).body
     assert body["tool_choice"] == {"type": "function", "function": {"name": "get_weather"}}
     assert (body["temperature"], body["max_tokens"]) == (0.9, 7)
+
+
+async def test_one_response_may_be_as_long_as_it_likes(endpoint: ChatEndpoint, call: Call[ChatResponder]) -> None:
+    endpoint.will(*words("Yes."), DONE)
+    call.send(SessionUpdate(Settings(max_output_tokens=7)))
+    call.send(typed("Hello."), ResponseCreate(ResponseOverrides(max_output_tokens="inf")))
+    await call.until(m.ModelResponseDoneEvent)
+    assert "max_tokens" not in (await endpoint.request()).body
 
 
 async def test_images_are_taken_where_the_model_is_said_to_understand_them(
