@@ -532,8 +532,8 @@ class OpenAICodec(Codec):
 
     def _failed(self, error: wire.WireError) -> list[ModelEvent]:
         code = error.code or error.type or "provider_error"
-        if code == "response_cancel_not_active":
-            return []  # the response ended while our cancel was on its way
+        if code in wire.NO_ERROR:
+            return []
         if code in wire.FATAL:
             self._fatal = code
         message = wire.FATAL.get(code) or without_keys(error.message, self._api_key) or f"the provider reports {code}"

@@ -306,6 +306,10 @@ ALL_TYPES = SILENT | {str(kind.__struct_config__.tag) for kind in get_args(Recei
 
 Fault = Literal["client_error", "provider_error", "server_error"]
 
+NO_ERROR = frozenset({"response_cancel_not_active", "session_expired"})
+"""The response ended while our cancel was on its way; the service closes after an hour, and the call goes on over
+another connection: both are as they should be."""
+
 VOICE_STAYS = (
     "OpenAI keeps the voice of a session once it has spoken: the other settings hold now, the voice from the next "
     "connection on."
@@ -345,7 +349,6 @@ RETRYABLE = frozenset(
         "inference_rate_limit_exceeded",
         "server_error",
         "overloaded",
-        "session_expired",
         "conversation_already_has_active_response",
     }
 )

@@ -219,7 +219,6 @@ def test_a_cancelled_response_closes_and_its_half_call_is_none(fixtures_dir: Pat
         ("overloaded", "provider_error", True),
         ("rate_limit_exceeded", "provider_error", True),
         ("insufficient_quota", "provider_error", False),
-        ("session_expired", "provider_error", True),
     ],
 )
 def test_errors_say_whose_fault_and_whether_to_retry(
@@ -230,6 +229,15 @@ def test_errors_say_whose_fault_and_whether_to_retry(
     error = next(event for event in only(events, ModelEvents.ModelErrorEvent) if event.code == code)
     assert (error.error_type, error.retryable) == (fault, retryable)
     assert error.message
+
+
+def test_the_end_of_the_hour_is_no_error_since_the_call_goes_on(fixtures_dir: Path) -> None:
+    frames = received(fixtures_dir, "errors")
+    assert any(b'"session_expired"' in frame for frame in frames)
+    codes = [event.code for event in only(decode_all(make_codec(), frames), ModelEvents.ModelErrorEvent)]
+    assert "session_expired" not in codes
+    verdict = make_codec().closed(1001, "Your session hit the maximum duration of 60 minutes.")
+    assert (verdict.code, verdict.reconnect) == ("session_expired", True)
 
 
 def test_a_failed_response_says_why_and_a_failed_transcription_too(fixtures_dir: Path) -> None:
