@@ -95,6 +95,24 @@ def test_a_call_that_the_server_will_not_make_is_told_and_its_socket_closed(
     expect(page.get_by_role("status")).to_have_text("Call ended")
 
 
+def test_what_was_typed_into_a_call_that_is_refused_can_be_sent_again(
+    page: Page, static_page: str, scripted: Any, until: Until
+) -> None:
+    scripted.refusal = "there are 8 calls from this address already: end one first"
+    page.goto(static_page)
+    message = page.get_by_label("Message")
+    message.fill("Where is my train?")
+    message.press("Enter")
+    expect(page.get_by_role("status")).to_have_text("Call ended")
+    expect(message).to_have_value("Where is my train?")
+    scripted.refusal = None
+    message.press("Enter")
+    until(page, "realtime.snapshot().events.includes('client_text_append')")
+    expect(message).to_have_value("")
+    typed = [event["text"] for event in scripted.events if event["type"] == "client_text_append"]
+    assert typed[-1:] == ["Where is my train?"]
+
+
 @pytest.mark.parametrize(
     ("reason", "words"), [("idle", "nobody spoke for a while"), ("call_limit", "longest allowed time")]
 )

@@ -22,6 +22,8 @@ const TRY_MS = 8_000;
 const CLOSE_MS = 1_000;
 /** The server tells every second how much speech it has. After this much of neither that nor anything else the line is dead. */
 const SILENCE_MS = 5_000;
+/** The server tells every second: where the network is said to have changed, a line that said nothing for this long is not trusted. */
+const FRESH_MS = 1_500;
 /** How much longer than the server waits is tried: its count begins when it notices. */
 const EXTRA_MS = 2_000;
 /** A line that held for less counts as a try that failed. */
@@ -138,6 +140,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   #tryTimer: ReturnType<typeof setTimeout> | undefined;
   #giveUpTimer: ReturnType<typeof setTimeout> | undefined;
   #placeTimer: ReturnType<typeof setTimeout> | undefined;
+  #wordTimer: ReturnType<typeof setTimeout> | undefined;
 
   /** Opens the socket and, as soon as it is open, the session. Never throws for a server that is away: see `closed`. */
   static connect(url: string, settings: SessionSettings, chance: () => number = Math.random): RealtimeClient {
@@ -190,6 +193,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     // Positions do no harm when they come twice, and are too many for the server to remember.
     const named = event.type === "client_playback_ack" ? event : { ...event, event_id: event.event_id ?? this.#newEventId() };
     this.#say(this.#said.event(named));
+    if (event.type === "client_text_append") this.#expectWord();
   }
 
   /** Sends speech: the next samples of the client's stream. Takes over `pcm`. */
@@ -223,8 +227,12 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#end({ code: NORMAL, reason: "", expected: true });
   }
 
-  /** The network is said to be back: does not wait for the next try to come back. */
+  /**
+   * The network is said to be back: does not wait for the next try to come back. A line of the network before says
+   * nothing of its end, so that one which has said nothing of late is given up.
+   */
   retryNow(): void {
+    if (this.#state === "open" && this.#ticket && performance.now() - this.#heardAtMs > FRESH_MS) this.#tryAgain();
     if (this.#state !== "reconnecting" || this.#line?.opened) return;
     this.#line?.abandon();
     this.#connect();
@@ -319,7 +327,17 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     if (isBehind && performance.now() - this.#heardAtMs > SILENCE_MS) this.#tryAgain();
   }
 
+  /** A typed line is always answered, if only by its own item: where no microphone tells, this does. */
+  #expectWord(): void {
+    const askedAtMs = performance.now();
+    clearTimeout(this.#wordTimer);
+    this.#wordTimer = setTimeout(() => {
+      if (this.#state === "open" && this.#ticket && this.#heardAtMs < askedAtMs) this.#tryAgain();
+    }, SILENCE_MS);
+  }
+
   #dropLine(): void {
+    clearTimeout(this.#wordTimer);
     clearTimeout(this.#tryTimer);
     clearTimeout(this.#placeTimer);
     this.#comingBack = null;

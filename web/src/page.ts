@@ -60,6 +60,8 @@ let call: Call | null = null;
 let kept: KeptCall | null = null;
 let opening: Promise<Call> | null = null;
 let drawing = false;
+/** What was typed last, until the conversation has it. */
+let unsaid = "";
 
 /** The call that goes on, or a new one. */
 async function ensureCall(): Promise<Call> {
@@ -112,6 +114,7 @@ function show(opened: Call, sessionId: string): Call {
   opened.client.on("event", (event) => {
     log.addEvent("in", event, since());
     if (event.type === "agent_ready") showModel(words.readModelInfo(event.model), event.agent_name);
+    if (event.type === "agent_item_added" && event.item.role === "user") unsaid = "";
     if (event.type === "agent_error") notices.show("agent", { what: event.message, todo: "" });
     if (event.type === "server_goodbye" || event.type === "server_session_ended") {
       const notice = words.endNotice(event.reason);
@@ -157,6 +160,9 @@ function wake(current: Call): void {
 async function showClosing(closing: Closing): Promise<void> {
   for (const side of ["user", "agent"] as const) showLevel(side, 0);
   notices.remove("line");
+  // Refused, or lost on its way: it can be sent again.
+  text.value ||= unsaid;
+  unsaid = "";
   if (closing.expected) return;
   const reachable = (await fetchServerInfo(document.baseURI)) !== null;
   const notice = words.closeNotice(closing, reachable);
@@ -236,6 +242,7 @@ byId("typed", HTMLFormElement).addEventListener("submit", (event) => {
   const typed = text.value.trim();
   if (typed === "") return;
   text.value = "";
+  unsaid = typed;
   void ensureCall().then((current) => {
     wake(current);
     current.sendText(typed);

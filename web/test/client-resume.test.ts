@@ -113,6 +113,36 @@ describe("coming back", () => {
     expect([client.state, FakeSocket.count]).toEqual(["open", before + 1]);
   });
 
+  test("does not trust a silent line where the network is said to be back", () => {
+    const { client } = called();
+    const silent = FakeSocket.last;
+    client.retryNow();
+    expect([client.state, FakeSocket.count, silent.closedWith?.[0]]).toEqual(["reconnecting", 2, 4001]);
+    letIn("call.2", 0);
+    expect(client.state).toBe("open");
+  });
+
+  test("is tried where a typed line is answered by nothing at all", () => {
+    const { client } = called();
+    client.send({ type: "client_text_append", text: "Hello?" });
+    vi.advanceTimersByTime(4900);
+    expect(client.state).toBe("open");
+    vi.advanceTimersByTime(200);
+    expect(client.state).toBe("reconnecting");
+    vi.advanceTimersByTime(0);
+    const socket = letIn("call.2", 0);
+    expect(socket.events.map(({ type }) => type)).toEqual(["client_session_resume", "client_text_append"]);
+  });
+
+  test("is not tried where a typed line is answered", () => {
+    const { client } = called();
+    client.send({ type: "client_text_append", text: "Hello?" });
+    vi.advanceTimersByTime(1000);
+    FakeSocket.last.say(event("agent_ready", { seq: 2 }));
+    vi.advanceTimersByTime(20_000);
+    expect([client.state, FakeSocket.count]).toEqual(["open", 1]);
+  });
+
   test("a try that is answered by nobody makes room for the next one", () => {
     called();
     FakeSocket.last.lose();
