@@ -44,6 +44,19 @@ def test_the_session_is_created_first_and_speech_follows_as_binary_frames_in_ord
     assert max(max(struct.unpack("<320h", frame[16:])) for frame in scripted.audio) > 1000
 
 
+def test_nothing_is_read_aloud_into_the_talk_but_its_words_and_its_end(talking: Page, scripted: Any) -> None:
+    state = talking.get_by_role("status")
+    expect(state).to_have_attribute("aria-live", "off")
+    scripted.send("agent_response_created", response_id="r")
+    scripted.send("agent_response_audio_transcript_delta", response_id="r", item_id="i", delta="Well")
+    scripted.send("server_latency", response_id="r", turn_end_to_audio_ms=40, stages_ms={})
+    expect(talking.locator(".latency")).to_have_attribute("aria-live", "off")
+    expect(talking.get_by_role("log", name="Captions")).to_have_attribute("aria-live", "polite")
+    talking.get_by_role("button", name="End call").click()
+    expect(state).to_have_text("Call ended")
+    expect(state).to_have_attribute("aria-live", "polite")
+
+
 def test_the_user_s_speech_is_shown_while_it_comes_and_settled_when_it_ends(talking: Page, scripted: Any) -> None:
     """SEV-15: user bubble live. SEV-16: user bubble final. SEV-17: speaking indicator. SEV-18: indicator off."""
     stage = talking.get_by_label("Call", exact=True)

@@ -201,7 +201,10 @@ function draw(): void {
     const talking = running && call?.hasMicrophone === true;
     stage.dataset["state"] = state ?? "idle";
     stage.dataset["talking"] = String(talking);
-    setText(byId("state", HTMLElement), stateWords(state, talking));
+    const line = byId("state", HTMLElement);
+    // Who talks hears whose turn it is: read aloud, it would talk into the call.
+    line.ariaLive = talking && state !== "reconnecting" ? "off" : "polite";
+    setText(line, stateWords(state, talking));
     const start = call?.needsClick ? "Go on talking" : "Start talking";
     setText(byId("talk-label", HTMLElement), talking ? "End call" : start);
     mute.hidden = !talking;

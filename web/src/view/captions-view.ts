@@ -100,6 +100,7 @@ function markOf({ status }: Bubble): string {
 /** The stages between the end of the turn and the first sound, side by side, as wide as they took. */
 function latencyBar({ totalMs, stages }: Latency): HTMLElement {
   const root = make("div", "latency");
+  root.ariaLive = "off";
   const bar = make("div", "bar");
   bar.setAttribute("aria-hidden", "true");
   for (const [name, ms] of stages) {
