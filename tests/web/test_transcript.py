@@ -36,8 +36,9 @@ INFO = {
     "created_at": "2026-01-01T00:00:00.000Z",
     "ended_at": "2026-01-01T00:01:00.000Z",
     "ended_reason": "client_end",
+    "live": False,
 }
-LIVE = INFO | {"ended_at": None, "ended_reason": None}
+LIVE = INFO | {"ended_at": None, "ended_reason": None, "live": True}
 
 
 class Caller:
@@ -278,6 +279,7 @@ def test_a_server_that_was_killed_and_is_back_goes_on_telling_what_it_kept(
     expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
     serve(f"{APP}:make_calculator", "--store", store, port=int(killed.address.rpartition(":")[2]))
     expect(page.get_by_role("alert")).to_be_empty()
+    expect(page.get_by_role("status")).to_contain_text("Cut off with its server")
     assert shown(page) == told
     page.reload()
     expect(page.locator(".tool .state")).to_have_text("waits for its result")

@@ -21,8 +21,13 @@ export function startedWords({ agent_name, created_at }: CallInfo): string {
   return [agent_name || "A call", at].filter(Boolean).join(", ");
 }
 
+/** It neither runs nor has an end: its server was killed, and nobody has come back to it so far. */
+export function isCutOff({ ended_at, live }: CallInfo): boolean {
+  return ended_at === null && !live;
+}
+
 /** How a call came to its end, as far as known. */
-export function endedWords({ ended_at, ended_reason, live }: CallInfo): string {
-  if (ended_at === null && !live) return "Cut off with its server";
-  return END_REASONS[ended_reason ?? ""] ?? "Ended";
+export function endedWords(info: CallInfo): string {
+  if (isCutOff(info)) return "Cut off with its server";
+  return END_REASONS[info.ended_reason ?? ""] ?? "Ended";
 }

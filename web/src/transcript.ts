@@ -1,7 +1,7 @@
 /** The second screen: a user's calls, or one call as it goes on. */
 
 import { type CallInfo, CallReader, CallShelf, HttpProblem, problemWords } from "./call-reader.ts";
-import { endedWords, startedWords } from "./call-words.ts";
+import { endedWords, isCutOff, startedWords } from "./call-words.ts";
 import type { MsgData } from "./message/index.ts";
 import { besidePage } from "./server-info.ts";
 import { browserUserId } from "./user.ts";
@@ -100,7 +100,8 @@ async function showCall(id: string): Promise<void> {
       setText(empty, state === "ended" ? "Nothing was said in this call." : "What is said in this call appears here.");
       setText(about, aboutWords(info));
       about.dataset["state"] = state;
-      caseView.update(state === "ended" && messages.length > 0 ? info : null);
+      const isOver = state === "ended" || (info !== null && isCutOff(info));
+      caseView.update(isOver && messages.length > 0 ? info : null);
       toEnd();
     });
   };
@@ -115,7 +116,7 @@ async function showCall(id: string): Promise<void> {
       draw();
     },
     line(isOpen, error) {
-      state = isOpen ? (info?.ended_at === null ? "live" : "connecting") : "waiting";
+      state = isOpen ? (info?.live ? "live" : "connecting") : "waiting";
       if (error) notices.show("line", problemWords(error), "hint");
       else notices.remove("line");
       draw();
@@ -139,8 +140,9 @@ async function showCall(id: string): Promise<void> {
 function aboutWords(info: CallInfo | null): string {
   if (state === "failed") return "This call cannot be shown.";
   if (!info) return "Asking the server…";
-  const words = { connecting: "Reading…", live: "Live", waiting: "Waiting for the call…", failed: "", ended: endedWords(info) };
-  return `${startedWords(info)} · ${words[state]}`;
+  const ended = endedWords(info);
+  const words = { connecting: "Reading…", live: "Live", waiting: "Waiting for the call…", failed: "", ended };
+  return `${startedWords(info)} · ${isCutOff(info) ? ended : words[state]}`;
 }
 
 /** What tests and the curious can read from the console. */
