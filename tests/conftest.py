@@ -27,6 +27,29 @@ THREAD_END_S = 2.0
 """How long a thread that was told to stop may take to stop."""
 
 
+LONGEST_FIRST = (
+    "pipeline/test_room_simulation.py",
+    "test_testing_guide.py",
+    "calls/test_pauses.py",
+    "calls/test_markers.py",
+    "testing/test_plugin.py",
+    "test_cli_testing.py",
+    "calls/test_turn_mutants.py",
+    "session/test_resume_cuts.py",
+    "bench/test_bench.py",
+    "bench/test_testkit_bench.py",
+    "model/local/test_recognizer.py",
+    "bench/test_rooms_bench.py",
+    "bench/test_stores_bench.py",
+)
+"""Files that take from half a minute to two: one that came last would leave the other workers with nothing to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {Path(__file__).parent / name: number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipTable(), "skip-table")
 

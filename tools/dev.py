@@ -37,7 +37,9 @@ TOOLS = {
 }
 # All tests: first those that share the cores, then the browsers, which play sound in real time.
 WORKERS = str(min(8, os.cpu_count() or 1))
-TEST_RUNS = [["-n", WORKERS, "--dist", "loadfile", "--ignore", "tests/web"], ["tests/web"]]
+# Files in the order of tests/conftest.py, not those with the most tests first.
+SHARED = ["-n", WORKERS, "--dist", "loadfile", "--no-loadscope-reorder", "--ignore", "tests/web"]
+TEST_RUNS = [SHARED, ["tests/web"]]
 MAC_CHROMES = ("Chromium.app/Contents/MacOS/Chromium", "Google Chrome.app/Contents/MacOS/Google Chrome")
 BREW = {"chromium": "brew install --cask google-chrome", "espeak-ng": "brew install espeak-ng"}
 WINGET = {"chromium": "winget install Google.Chrome", "espeak-ng": "winget install eSpeak-NG.eSpeak-NG"}
