@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 ERROR_BEFORE_LOSS_S = 5.0
 """A link that is lost so soon after an error was what the error spoke of, not the request."""
+REFUSED = "the user refused"
+"""What the model is told of a call that the user did not agree to, perhaps with the reason behind a colon."""
 LINK_LOST = "link_lost"
 """Why a response failed that went with its link (`realtime.model.wire`)."""
 GO_ON = (
@@ -535,7 +537,7 @@ class Answers:
         allowed = msgspec.structs.replace(call, state="allowed")
         if changed is not None:
             allowed = msgspec.structs.replace(allowed, name=changed.name, input=changed.input)
-        refusal = f"the user refused{f': {words}' if words else ''}"
+        refusal = f"{REFUSED}{f': {words}' if words else ''}"
         if not self._tools.confirm_tool(call_id, allowed if confirmed else refusal):
             return False
         del self._questions[call_id]

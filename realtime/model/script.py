@@ -69,7 +69,7 @@ class Speak:
     """A spoken answer. `audio` is pcm16 at the profile's output rate, or seconds of a tone.
 
     `pace` is times real time, null all at once. `wait=False` lets the script go on while it speaks. The first sound
-    comes `after_ms` after the response has begun.
+    comes `after_ms` after the response has begun. The words are laid along the sound but for its last `wordless_ms`.
     """
 
     text: str
@@ -78,6 +78,7 @@ class Speak:
     pace: float | None = None
     wait: bool = True
     after_ms: float = 0
+    wordless_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

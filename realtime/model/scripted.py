@@ -500,7 +500,8 @@ class _Voice:
         size = max(2, bytes_of(step.chunk_ms, profile.output_rate_hz))
         self._chunks = deque(pcm[at : at + size] for at in range(0, len(pcm), size))
         self._pieces = deque(_pieces(step.text))
-        self._per_chunk = -(-len(self._pieces) // max(1, len(self._chunks)))
+        n_wordless = bytes_of(step.wordless_ms, profile.output_rate_hz) // size
+        self._per_chunk = -(-len(self._pieces) // max(1, len(self._chunks) - n_wordless))
         self._format = AudioFormat.pcm16(profile.output_rate_hz)
         self._said = ""
         self._timer: asyncio.TimerHandle | None = None

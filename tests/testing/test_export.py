@@ -21,6 +21,7 @@ from realtime.testing import (
     CallRecord,
     Case,
     CaseError,
+    Leave,
     Person,
     Returned,
     Run,
@@ -30,6 +31,7 @@ from realtime.testing import (
     StandIn,
     Type,
     VirtualLoop,
+    WaitFor,
     WaitUntilHeard,
     play,
 )
@@ -225,6 +227,115 @@ def test_a_turn_that_the_user_ended_by_a_button_is_ended_by_one(tmp_path: Path) 
     again = played(export_case(record, tmp_path / "case", config=config))
     assert words(again) == words(record)
     assert [turn.to_ms for turn in Run(again).user_turns] == [turn.to_ms for turn in Run(record).user_turns]
+
+
+@pytest.mark.parametrize(("turns", "silence_ms"), [("detector", None), ("none", 400)], ids=["provider", "server"])
+def test_whoever_hangs_up_in_the_middle_of_a_word_does_so_again(
+    turns: str, silence_ms: int | None, tmp_path: Path
+) -> None:
+    record = happened(
+        TIME,
+        WaitUntilHeard(),
+        Speak("trip_pauses.flac", to_ms=2_500),
+        Leave(),
+        turns=turns,
+        silence_ms=silence_ms,
+        hears=("What time is it?",),
+        answers=(Say("Nine."),),
+    )
+    assert Run(record).user_turns[-1].ended_ms is None
+    run = same_again(record, tmp_path / "case", silence_ms=silence_ms)
+    assert responses(run.record) == responses(record) == ["completed"]
+
+
+def refunding(runs: list[str]) -> RealtimeAgent:
+    async def refund(order: str) -> str:
+        """Pay back.
+
+        Args:
+            order: Its number.
+        """
+        runs.append(order)
+        await asyncio.sleep(30)
+        return "paid"
+
+    return RealtimeAgent("Robin", "", ScriptedModel([]), toolkit=Toolkit([refund]))
+
+
+def consenting() -> RealtimeAgent:
+    def refund(order: str) -> str:
+        """Pay back.
+
+        Args:
+            order: Its number.
+        """
+        return f"paid {order}"
+
+    return RealtimeAgent("Robin", "", ScriptedModel([]), toolkit=Toolkit(confirm=[refund]))
+
+
+def tool_case(*steps: Step, tool: str = "refund", config: dict[str, Any] | None = None) -> Case:
+    answers = (Call(tools=(ToolUse(tool, {"order": "A"}),)), Say("Done."))
+    models = {"*": StandIn(turns="none", answers=answers)}
+    return Case(users=(Person((Type("Refund A"), *steps)),), config=config or {}, models=models)
+
+
+def answer_of_client(**answer: Any) -> tuple[Step, ...]:
+    told = {"type": "client_tool_result", "id": "call_1", "output": "", **answer}
+    return WaitFor("agent_response_tool_use_done"), Silence(500), Send(told), WaitUntilHeard()
+
+
+def results(record: CallRecord) -> list[tuple[str, str]]:
+    found = [one.tool_result for one in record.entries if isinstance(one, s.AgentResponseToolResultEvent)]
+    return [(str(result.state), result.output_text()) for result in found]
+
+
+@pytest.mark.parametrize(("confirmed", "output"), [(True, "paid A"), (False, "the user refused: too much")])
+def test_the_user_s_consent_is_given_or_refused_again(confirmed: bool, output: str, tmp_path: Path) -> None:
+    words_of_refusal = "" if confirmed else "too much"
+    steps = answer_of_client(name="refund", output=words_of_refusal, confirmed=confirmed)
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        record = runner.run(play(tool_case(*steps), agent=consenting))
+    assert [text for _, text in results(record)] == [output]
+    folder = export_case(record, tmp_path / "case")
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        again = runner.run(play(folder, agent=consenting))
+    assert (words(again), results(again)) == (words(record), results(record))
+
+
+def test_a_result_that_came_from_the_client_comes_from_it_again(tmp_path: Path) -> None:
+    tool = {"name": "locate", "description": "Where?", "parameters": {"type": "object", "properties": {}}}
+    config = {"tools": [tool]}
+    case = tool_case(*answer_of_client(name="locate", output="Oslo"), tool="locate", config=config)
+    record = played(case)
+    assert results(record) == [("success", "Oslo")]
+    folder = export_case(record, tmp_path / "case", config=config)
+    assert read_case(folder).tools == {}
+    again = played(folder)
+    assert (words(again), results(again)) == (words(record), results(record))
+
+
+def test_a_tool_that_still_ran_when_the_call_ended_is_not_run_by_the_test(tmp_path: Path) -> None:
+    runs: list[str] = []
+    steps = (WaitFor("agent_response_tool_use_done"), Silence(500), Leave())
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        record = runner.run(play(tool_case(*steps), agent=lambda: refunding(runs)))
+    assert runs == ["A"]
+    folder = export_case(record, tmp_path / "case")
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(play(folder, agent=lambda: refunding(runs)))
+    assert runs == ["A"]
+
+
+def test_settings_that_were_changed_in_the_call_are_changed_again(tmp_path: Path) -> None:
+    asks = {"turn_detection": {"create_response": False}}
+    change = Send({"type": "client_session_update", "config": {**asks, "instructions": "Be brief."}})
+    record = happened(TIME, WaitUntilHeard(), change, TIME, Silence(2_000), answers=(Say("Nine."),))
+    assert responses(record) == ["completed"]
+    run = same_again(record, tmp_path / "case")
+    assert responses(run.record) == ["completed"]
+    sent = [step.event for step in read_case(tmp_path / "case").users[0].steps if isinstance(step, Send)]
+    assert sent == [{"type": "client_session_update", "config": asks}], "the test has its own words"
 
 
 def test_an_exported_case_of_an_exported_case_is_the_same(tmp_path: Path) -> None:

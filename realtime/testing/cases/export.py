@@ -15,10 +15,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from realtime.agent.answers import REFUSED
 from realtime.audio.files import write_flac
 from realtime.audio.pcm import SAMPLE_BYTES, bytes_of, from_float32
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
+from realtime.event.config import SessionConfig
 from realtime.message import ToolResultBlock
 from realtime.state.log import AudioRun, Entry
 from realtime.state.store import Store
@@ -36,6 +38,8 @@ INPUT_FILE = "input.flac"
 OUTPUT_FILE = "output.flac"
 TAIL_MS = 1_500
 """How long the user of the case stays after the last thing that happened."""
+OPEN_MS = 60_000
+"""How much later than the call that ends which was not over when the call ended: a turn, a tool."""
 WITHDRAWN_MS = 100
 """How much later than it was withdrawn an answer comes that nobody heard: a replay may be a frame or two late."""
 _NOT_FOR_A_CASE = (
@@ -57,6 +61,7 @@ class _Response:
     first_ms: int | None = None
     last_ms: int = 0
     n_bytes: int = 0
+    n_chunks: int = 0
     in_text: bool = False
     tools: list[ToolUse] = field(default_factory=list)
     called_ms: int = 0
@@ -80,19 +85,25 @@ class _Response:
         if self.first_ms is None:
             return WriteText(text=self.words, after_ms=after_ms) if self.words else Nothing()
         ms = self.n_bytes * 1000 // (DEFAULT_OUTPUT_RATE_HZ * SAMPLE_BYTES)
-        took_ms = self.last_ms - self.first_ms
-        pace = None if took_ms <= 0 else round(max(0.1, ms / took_ms), 2)
+        said = Say(text=self.words, ms=ms, after_ms=after_ms, **self._flow(ms))
         start_ms, heard_ms = where.get(self.item_id or "", (0, 0))
         if heard is not None and heard_ms >= ms > 0:
-            return Say(
-                text=self.words,
-                audio=OUTPUT_FILE,
-                from_ms=start_ms,
-                to_ms=start_ms + ms,
-                after_ms=after_ms,
-                pace=pace,
-            )
-        return Say(text=self.words, ms=ms, after_ms=after_ms, pace=pace)
+            place = {"audio": OUTPUT_FILE, "from_ms": start_ms, "to_ms": start_ms + ms, "ms": None}
+            return msgspec.structs.replace(said, **place)
+        return said
+
+    def _flow(self, ms: int) -> dict[str, Any]:
+        """In which pieces the sound came, how fast, and how it went on where it was stopped while it came."""
+        chunk_ms = max(1, -(-ms // max(1, self.n_chunks)))
+        took_ms = self.last_ms - (self.first_ms or 0)
+        pace = None if took_ms <= 0 else max(0.1, chunk_ms * (self.n_chunks - 1) / took_ms)
+        if not self.cancelled:
+            return {"chunk_ms": chunk_ms, "pace": None if pace is None else round(pace, 2)}
+        # The next piece was to come after that, or it would have come.
+        rest_ms = max(1, self.done_ms - self.last_ms + WITHDRAWN_MS)
+        pace = chunk_ms / rest_ms if pace is None else min(pace, chunk_ms / max(1, self.done_ms - self.last_ms))
+        n_more = 1 + int(rest_ms * pace / chunk_ms)
+        return {"chunk_ms": chunk_ms, "pace": round(max(0.01, pace), 3), "open_ms": n_more * chunk_ms}
 
 
 @dataclass(slots=True)
@@ -104,55 +115,98 @@ class _Tape:
     """What the user typed, and where they ended a turn themselves (push-to-talk)."""
     responses: dict[str, _Response] = field(default_factory=dict)
     returned: dict[str, list[Returned]] = field(default_factory=dict)
-    calls: dict[str, tuple[int, dict[str, Any]]] = field(default_factory=dict)
+    calls: dict[str, tuple[int, ToolUse]] = field(default_factory=dict)
+    """Those without a result."""
     understood: dict[str, str] = field(default_factory=dict)
     """What was understood of a turn so far, by its item."""
     asked_ms: int = 0
     unanswered: tuple[int, str] | None = None
     """What stands in `done` at this place, this text, has no response yet."""
+    typed: bool = False
+    """The next text stopped an answer: it was typed, not placed."""
+    settings: SessionConfig = field(default_factory=SessionConfig)
+    """The call's own: who asks for responses, and which tools run in the client."""
+    is_due: bool = False
+    """A response comes that nobody has to ask for."""
+    asking: set[str] = field(default_factory=set)
+    """The calls that wait for the user's consent."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """The how-manieth each call of a tool is, from 1: by that a stand-in names it."""
 
     def read(self, entry: Entry) -> None:
         match entry:
+            case s.ServerAudioFlushEvent(reason="cancel", ts_ms=ts_ms):
+                self.unanswered = None
+                self.done.append((ts_ms, Send({"type": "client_response_cancel"})))
+            case s.ServerAudioFlushEvent(reason="text"):
+                self.unanswered, self.typed = None, True
+            case s.ServerSessionUpdatedEvent(config=config, ts_ms=ts_ms) if change := _for_a_case(config):
+                self.done.append((ts_ms, Send({"type": "client_session_update", "config": change})))
+                self.settings = self.settings.merged(_known(change))
+            case s.AgentReconnectedEvent():
+                self.is_due = True
+            case s.AgentItemDoneEvent(item=item, ts_ms=ts_ms) if item.tool_call is not None:
+                if item.tool_call.state == "allowed" and item.tool_call.id in self.asking:
+                    self.asking.remove(item.tool_call.id)
+                    self._answer(ts_ms, item.tool_call.id, item.tool_call.name, "", confirmed=True)
             case s.AgentInputStartedEvent(item_id=item_id, audio_start_ms=from_ms, ts_ms=ts_ms):
                 self.hears.append({"item_id": item_id, "from_ms": from_ms, "noticed_ms": ts_ms})
             case s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=to_ms, ts_ms=ts_ms):
                 self._turn(item_id).update(to_ms=to_ms, ended_ms=ts_ms)
-                self._go_on(ts_ms)
+                self._go_on(ts_ms, is_due=self.answers_turns)
             case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
                 self._understand(item_id, text)
             case s.AgentItemAddedEvent(item=item, ts_ms=ts_ms) if item.role == "user" and item.type == "message":
                 text = " ".join(part.text for part in item.content if part.text)
                 if text:
-                    self._go_on(ts_ms)
-                    self.unanswered = len(self.done), text
+                    self._go_on(ts_ms, is_due=True)
+                    self.unanswered = None if self.typed else (len(self.done), text)
+                    self.typed = False
                     self.done.append((ts_ms, Type(text)))
             case s.AgentItemAddedEvent(item=item, ts_ms=ts_ms) if item.type == "message" and item.status == "completed":
                 if item.role is not None and item.text:  # an answer of the agent's begins without words
-                    self._go_on(ts_ms)
+                    self._go_on(ts_ms, is_due=False)
                     self.done.append((ts_ms, _placed(item.role, item.text, len(self.done))))
             case s.AgentInputCommittedEvent(item_id=item_id, ts_ms=ts_ms):
                 if not any(turn["item_id"] == item_id for turn in self.hears):
                     self.hears.append({"item_id": item_id})
                     self.done.append((ts_ms, Send({"type": "client_audio_commit"})))
-                    self._go_on(ts_ms)
+                    self._go_on(ts_ms, is_due=self.answers_turns)
             case AudioRun():
                 self._sound(entry)
             case _:
                 self._response(entry)
 
-    def _go_on(self, ts_ms: int) -> None:
+    def _go_on(self, ts_ms: int, *, is_due: bool) -> None:
         """The client does the next thing. What it wrote before that and nobody answered is put into the conversation as
         it was, without asking: a history that a client brings with it, or words that others took the place of."""
         if self.unanswered is not None:
             place, text = self.unanswered
             self.done[place] = self.done[place][0], _placed("user", text, place)
             self.unanswered = None
-        self.asked_ms = ts_ms
+        self.asked_ms, self.is_due = ts_ms, is_due
+
+    @property
+    def answers_turns(self) -> bool:
+        """Whether the end of a turn is answered without being asked for."""
+        return self.settings.auto_response is not False and self.settings.detection.create_response is not False
+
+    def runs_in_client(self, tool: str) -> bool:
+        """Whether its results come from there."""
+        return any(one.name == tool for one in self.settings.tools or ())
+
+    @property
+    def in_speech(self) -> bool:
+        """Whether the call ended while the user spoke."""
+        return bool(self.hears) and "from_ms" in self.hears[-1] and "to_ms" not in self.hears[-1]
 
     def _response(self, entry: Entry) -> None:
         match entry:
             case s.AgentResponseCreatedEvent(response_id=response_id, ts_ms=ts_ms):
-                self.unanswered = None
+                if not self.is_due:
+                    self._go_on(ts_ms, is_due=True)
+                    self.done.append((ts_ms, Send({"type": "client_response_create"})))
+                self.unanswered, self.is_due = None, False
                 self.responses[response_id] = _Response(ts_ms, self.asked_ms or ts_ms)
             case s.AgentResponseAudioTranscriptDeltaEvent(response_id=response_id, item_id=item_id, delta=delta):
                 response = self._of(response_id)
@@ -161,26 +215,54 @@ class _Tape:
                 response = self._of(response_id)
                 response.in_text, response.words = True, response.words + delta
             case s.AgentResponseToolUseDoneEvent(response_id=response_id, tool_use=call, ts_ms=ts_ms):
-                arguments = _json(call.input)
+                use = ToolUse(call.name, _json(call.input))
                 response = self._of(response_id)
                 response.called_ms = response.called_ms or ts_ms
-                response.tools.append(ToolUse(call.name, arguments))
-                self.calls[call.id] = (ts_ms, arguments)
-            case s.AgentResponseToolResultEvent(tool_result=result, ts_ms=ts_ms):
-                called_ms, arguments = self.calls.get(result.id, (ts_ms, {}))
-                returned = Returned(
-                    output=_output(result),
-                    arguments=arguments,
-                    state="success" if result.state == "success" else "error",
-                    after_ms=ts_ms - called_ms,
-                )
-                self.returned.setdefault(result.name, []).append(returned)
-                self.asked_ms = ts_ms
+                response.tools.append(use)
+                self.calls[call.id] = (ts_ms, use)
+                self.numbers[call.id] = len(self.numbers) + 1
+                if call.state == "asking":
+                    self.asking.add(call.id)
+            case s.AgentResponseToolResultEvent():
+                self._returned(entry)
             case s.AgentResponseDoneEvent(response_id=response_id, status=status, ts_ms=ts_ms):
                 response = self._of(response_id)
                 response.done_ms, response.cancelled = ts_ms, status == "cancelled"
             case _:
                 pass
+
+    def _returned(self, event: s.AgentResponseToolResultEvent) -> None:
+        result, ts_ms = event.tool_result, event.ts_ms
+        called_ms, use = self.calls.pop(result.id, (ts_ms, ToolUse(result.name)))
+        self.asked_ms, self.is_due = ts_ms, True
+        if result.id in self.asking:
+            self.asking.remove(result.id)
+            if result.state != "interrupted":
+                why = result.output_text().removeprefix(REFUSED).removeprefix(": ")
+                self._answer(ts_ms, result.id, result.name, why, confirmed=False)
+        elif self.runs_in_client(result.name):
+            if result.state == "success":
+                self._answer(ts_ms, result.id, result.name, result.output_text())
+        else:
+            returned = Returned(
+                output=_output(result),
+                arguments=use.arguments,
+                state="success" if result.state == "success" else "error",
+                after_ms=ts_ms - called_ms,
+            )
+            self.returned.setdefault(result.name, []).append(returned)
+
+    def _answer(self, ts_ms: int, call_id: str, name: str, output: str, **more: bool) -> None:
+        """The client's result of a call, or its consent."""
+        answer = {"type": "client_tool_result", "id": f"call_{self.numbers.get(call_id, 0)}", "name": name}
+        self.done.append((ts_ms, Send({**answer, "output": output, **more})))
+
+    def end(self, until_ms: int) -> None:
+        """The call has ended: a tool that still ran is not to run in a test."""
+        for call_id, (called_ms, use) in self.calls.items():
+            if call_id not in self.asking and not self.runs_in_client(use.name):
+                late = Returned(output="", arguments=use.arguments, after_ms=until_ms - called_ms + OPEN_MS)
+                self.returned.setdefault(use.name, []).append(late)
 
     def _of(self, response_id: str) -> _Response:
         return self.responses.setdefault(response_id, _Response(self.asked_ms, self.asked_ms))
@@ -206,6 +288,7 @@ class _Tape:
                 response.item_id = run.item_id
                 response.first_ms = run.ts_ms if response.first_ms is None else response.first_ms
                 response.last_ms, response.n_bytes = run.last_ts_ms, response.n_bytes + run.n_bytes
+                response.n_chunks += run.last_seq - run.seq + 1
                 return
 
 
@@ -248,22 +331,23 @@ def export_case(
     folder = Path(folder)
     if folder.exists() and any(folder.iterdir()):
         raise CaseError(folder, "the folder is not empty", "Name a new one.")
-    tape = _Tape()
+    tape = _Tape(settings=_known(config or {}))
     for entry in record.entries:
         tape.read(entry)
+    tape.end(record.duration_ms)
     if not (tape.hears or tape.done):
         raise CaseError(record.name, "nobody said anything in this call", "Export another one.")
     folder.mkdir(parents=True, exist_ok=True)
     human = next((lane for lane in record.lanes if lane.kind == "human"), None)
     agent = next((lane for lane in record.lanes if lane.kind == "agent"), None)
     steps: list[Step] = []
-    hears = [_hear(turn, input_from_ms) for turn in tape.hears]
+    hears = [_hear(turn, input_from_ms, record.duration_ms) for turn in tape.hears]
     if hears:
         pcm, rate_hz = _voice(human, hears, record.duration_ms)
         write_flac(folder / INPUT_FILE, pcm, rate_hz)
         words = " ".join(hear.text for hear in hears if hear.text)
         steps.append(Speak(INPUT_FILE, text=words or None, wait=False))
-    steps += _doing(tape.done, record.duration_ms)
+    steps += _doing(tape.done, record.duration_ms + (0 if tape.in_speech else TAIL_MS))
     if agent is not None and agent.pcm:
         write_flac(folder / OUTPUT_FILE, agent.pcm, agent.rate_hz)
     server_decides = any(hear.ended_ms is None for hear in hears)
@@ -276,13 +360,25 @@ def export_case(
         users=(Person((*steps, Leave())),),
         name=folder.name,
         about=f"exported from the call {record.name}",
-        config={name: value for name, value in (config or {}).items() if name not in _NOT_FOR_A_CASE},
+        config=_for_a_case(config),
         models={"*": stand_in},
         tools={name: tuple(results) for name, results in tape.returned.items()},
         expect=_expected(record, tape),
     )
     write_case(folder, _without_secrets(case))
     return folder
+
+
+def _known(config: dict[str, Any]) -> SessionConfig:
+    """The settings, none where they are of another release."""
+    try:
+        return SessionConfig.from_dict(config)
+    except ValueError:
+        return SessionConfig()
+
+
+def _for_a_case(config: dict[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (config or {}).items() if name not in _NOT_FOR_A_CASE}
 
 
 def _without_secrets(case: Case) -> Case:
@@ -325,12 +421,15 @@ def _expected(record: CallRecord, tape: _Tape) -> Expected:
     )
 
 
-def _hear(turn: dict[str, Any], input_from_ms: int) -> Hear:
-    """A turn by its positions in the recording, which begins when the call does."""
-    if "from_ms" not in turn or "to_ms" not in turn:
+def _hear(turn: dict[str, Any], input_from_ms: int, until_ms: int) -> Hear:
+    """A turn by its positions in the recording, which begins when the call does. One in which the call ended goes on
+    behind its end."""
+    if "from_ms" not in turn:
         return Hear(turn.get("text", ""))
-    from_ms, to_ms = turn["from_ms"] + input_from_ms, turn["to_ms"] + input_from_ms
-    noticed_ms, ended_ms = turn["noticed_ms"], turn["ended_ms"]
+    from_ms, noticed_ms = turn["from_ms"] + input_from_ms, turn["noticed_ms"]
+    if "to_ms" not in turn:
+        return Hear(turn.get("text", ""), from_ms, until_ms, max(from_ms, noticed_ms), until_ms + OPEN_MS)
+    to_ms, ended_ms = turn["to_ms"] + input_from_ms, turn["ended_ms"]
     return Hear(turn.get("text", ""), from_ms, to_ms, max(from_ms, noticed_ms), max(to_ms, ended_ms))
 
 
@@ -347,14 +446,14 @@ def _voice(lane: Lane | None, hears: list[Hear], until_ms: int) -> tuple[bytes, 
 
 
 def _doing(done: list[tuple[int, Step]], until_ms: int) -> Iterator[Step]:
-    """The steps at their times, and then waiting for the end."""
+    """The steps at their times, and then waiting until then."""
     now_ms = 0
     for ts_ms, step in done:
         if ts_ms > now_ms:
             yield Silence(ts_ms - now_ms)
         yield step
         now_ms = max(now_ms, ts_ms)
-    yield Silence(max(0, until_ms - now_ms) + TAIL_MS)
+    yield Silence(max(0, until_ms - now_ms))
 
 
 def _json(text: str) -> dict[str, Any]:

@@ -86,6 +86,8 @@ class Say(_Part, frozen=True, tag="say"):
     pace: float | None = 4.0
     """How many times faster than it is spoken it comes; null for all at once."""
     chunk_ms: int = 200
+    open_ms: int = 0
+    """Silence that follows without words: of an answer that was stopped nobody knows the rest, only that it went on."""
 
 
 class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -215,6 +217,7 @@ class StandInModel(RealtimeModel):
                     pace=answer.pace,
                     wait=False,
                     after_ms=answer.after_ms,
+                    wordless_ms=answer.open_ms,
                 )
             case Call(tools=tools, after_ms=after_ms, before=before):
                 calls = tuple((use.name, dict(use.arguments)) for use in tools)
@@ -351,8 +354,11 @@ def _sayings(what: StandIn) -> list[Say]:
 
 
 def _sound(said: Say, profile: Profile, folder: Path) -> bytes:
-    """The answer as pcm16 at the model's rate."""
-    rate_hz = profile.output_rate_hz
+    """The answer as pcm16 at the model's rate, with the silence behind it."""
+    return _voice(said, profile.output_rate_hz, folder) + bytes(bytes_of(said.open_ms, profile.output_rate_hz))
+
+
+def _voice(said: Say, rate_hz: int, folder: Path) -> bytes:
     if not said.audio:
         return tone((said.ms if said.ms is not None else MS_PER_LETTER * len(said.text)) / 1000, rate_hz)
     path = folder / said.audio

@@ -1,0 +1,57 @@
+"""Every call of `fixtures/calls`, as if it had come from a server: exported, it happens again."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from realtime.event import server as s
+from realtime.testing import CallRecord, Run, VirtualLoop, play
+from realtime.testing.cases.case import CASE_FILE, read_case
+from realtime.testing.cases.export import export_case
+
+CALLS = Path(__file__).resolve().parents[2] / "fixtures" / "calls"
+OTHERWISE = {
+    "nobody said anything": {"music", "noise", "silence"},
+    "the line of the case loses nothing": {"lossy_network"},
+    "an answer that is cancelled in the instant it is asked for leaves no trace": {
+        "cancel_before_it_begins",
+        "link_lost_after_an_early_cancel",
+    },
+    "whoever ends a turn that a detector has begun is known by its end alone": {
+        "beside_written_committed",
+        "beside_written_committed_late",
+        "commit_into_a_late_reply",
+        "commit_into_speech",
+        "commit_into_speech_by_provider",
+    },
+    "turns are found by one alone, whoever the settings name later": {
+        "hands_free_again",
+        "hands_free_again_after_two",
+        "hands_free_again_after_two_in_a_row",
+    },
+}
+"""What does not come back, and why."""
+AGAIN = sorted({file.parent.name for file in CALLS.glob(f"*/{CASE_FILE}")} - set().union(*OTHERWISE.values()))
+
+
+def played(folder: Path) -> CallRecord:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(play(folder, frames=False))
+
+
+def told(record: CallRecord) -> list[tuple[str | None, str, str | None]]:
+    return [(item.role, item.text, item.status) for item in record.items if item.type == "message"]
+
+
+def ends(record: CallRecord) -> list[str]:
+    return [entry.status for entry in record.entries if isinstance(entry, s.AgentResponseDoneEvent)]
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_an_exported_call_has_the_same_words_cut_at_the_same_places(name: str, tmp_path: Path) -> None:
+    record = played(CALLS / name)
+    again = played(export_case(record, tmp_path / name, config=dict(read_case(CALLS / name).config)))
+    Run(again).meets_expectations()
+    assert told(again) == told(record)
+    assert ends(again) == ends(record)
