@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -283,9 +284,10 @@ def export(
     with _kit_errors(), _calls_of(store) as calls:
         export_call(calls, call_id, folder, recordings=_recorded(recordings, call_id))
     typer.echo(f"{folder}: read case.json, correct what is expected there, and write the test:")
+    name = re.sub(r"\W", "_", folder.name)
     typer.echo(
         f'''
-async def test_{folder.name.replace("-", "_")}(voice_call):
+async def test_{name}(voice_call):
     run = await voice_call("{folder}", agent=make_agent)
     run.meets_expectations()
 '''

@@ -173,7 +173,7 @@ async def _play(stage: _Stage, runtime: Runtime, config: dict[str, Any], setting
     if failure is not None or record is None:
         failure = failure or ScriptFailure("the server made no call")
         failure.record = record
-        raise failure
+        raise failure from stage.cause
     return record
 
 
@@ -238,17 +238,29 @@ class _Stage:
         self.on_model: Callable[[RealtimeModel], None] = lambda _: None
         """Called with the model of each agent, before it speaks."""
         self._failure: CaseError | None = None
+        self.cause: Exception | None = None
+        """What the agent's own function raised."""
 
     async def make_agent(self, user: str, config: SessionConfig, call_id: str) -> RealtimeAgent:
-        """See `MakeAgent`."""
+        """See `MakeAgent`. The client is told little of what goes wrong here: the test is told all of it."""
+        try:
+            return await self._made(user, config, call_id)
+        except CaseError as error:
+            self._failure = self._failure or error
+            raise
+        except Exception as error:
+            self.cause = error
+            raise
+
+    async def _made(self, user: str, config: SessionConfig, call_id: str) -> RealtimeAgent:
         if self._agent is None:
             made = RealtimeAgent(AGENT, "", self._model_for(AGENT, None))
         else:
             agent = await make_agent_of(self._agent, user=user, config=config, call_id=call_id)
             if not isinstance(agent, RealtimeAgent):
-                self._failure = CaseError(self.folder, "the agent is a seat in a room", "Play rooms with voice_room.")
-                raise self._failure
+                raise CaseError(self.folder, "the agent is a seat in a room", "Play rooms with voice_room.")
             made = agent
+            self._check_tools(made)
             made.model = self._model_for(made.name, made.model)
         self.on_model(made.model)
         if isinstance(made.model, RecordedModel) and made.model not in self._replays:
@@ -259,11 +271,7 @@ class _Stage:
         if self.notes_frames and isinstance(made.model, TappedModel):
             made.model = self._listening_to(made.model, made.name)
         by_call = tool_results(made.model.cassette) if isinstance(made.model, RecordedModel) else {}
-        try:
-            toolkit = TestToolkit(made.toolkit, self._tools, self.case.tools, self.folder / CASE_FILE, by_call)
-        except CaseError as error:
-            self._failure = error
-            raise
+        toolkit = TestToolkit(made.toolkit, self._tools, self.case.tools, self.folder / CASE_FILE, by_call)
         self._toolkits.append(toolkit)
         made.toolkit = toolkit
         return made
@@ -272,17 +280,30 @@ class _Stage:
         if isinstance(self._model, RealtimeModel):
             return self._model
         stand_in = self.case.models.get(name) or self.case.models.get("*")
+        if stand_in is None and self.case.models and self._model == "case":
+            problem = f"there is no model for the agent {name!r}"
+            remedy = f"Name it so, or *: the case has {', '.join(self.case.models)}."
+            raise CaseError(self.folder / CASE_FILE, problem, remedy, place="models")
         if stand_in is not None and (self._model == "case" or own is None):
             return stand_in.model(self.folder)
         cassette = self.folder / CASSETTE_FOLDER
         if (cassette / CASSETTE_FILE).is_file() and (self._model == "case" or own is None):
             return recorded_model(cassette)
         if own is None:
-            self._failure = CaseError(
+            raise CaseError(
                 self.folder / CASE_FILE, "there is no model", "Give an agent, or models in the case.", place="models"
             )
-            raise self._failure
         return own
+
+    def _check_tools(self, agent: RealtimeAgent) -> None:
+        """A result under a wrong name would let the real tool run."""
+        known = [tool.name for tool in agent.toolkit.declarations()]
+        called = {name for stand_in in self.case.models.values() for name in stand_in.tools}
+        for name in self.case.tools:
+            if self._tools != "run" and self.case.models and name not in {*known, *called}:
+                problem = f"nobody calls a tool {name!r}, and the agent {agent.name!r} has none"
+                remedy = f"It has: {', '.join(known) or 'none'}."
+                raise CaseError(self.folder / CASE_FILE, problem, remedy, place=f"tools.{name}")
 
     def _listening_to(self, model: RealtimeModel, name: str) -> RealtimeModel:
         """A model whose frames are noted. The one that was given may be that of other calls, too."""

@@ -216,10 +216,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return min(work.deadline_s for work in self._in_flight) - now_s
 
     def _cost_of(self, job: partial[Any]) -> float:
-        for key in _names_of(job.func):
-            cost = self._costs.get(key)
-            if cost is not None:
-                return cost(*job.args, **job.keywords) if callable(cost) else cost
+        for called in _calls_of(job):
+            for key in _names_of(called.func):
+                cost = self._costs.get(key)
+                if cost is not None:
+                    return cost(*called.args, **called.keywords) if callable(cost) else cost
         return 0.0
 
     def _wake_settling(self) -> bool:
@@ -445,19 +446,27 @@ class _Worker:
         self._busy = False
         while self._jobs and not self._busy:
             job, future = self._jobs.popleft()
-            if not future.cancelled():
-                self._busy = True
-                self._run(job, future)
+            if future.cancelled():
+                continue
+            try:
+                cost_s = self._loop._cost_of(job)
+            except Exception as error:
+                future.set_exception(error)
+                continue
+            self._busy = True
+            self._run(job, cost_s, future)
 
-    def _run(self, job: partial[Any], future: asyncio.Future[Any]) -> None:
+    def _run(self, job: partial[Any], cost_s: float, future: asyncio.Future[Any]) -> None:
         deliver: Callable[[], None]
-        cost_s = self._loop._cost_of(job)
         if self._executor is not None and self._executor in self._loop._pools:
             self._submit(self._executor, job, cost_s, future)
             return
         self._loop._inline_on = threading.get_ident()
         try:
             deliver = partial(future.set_result, job())
+        except StopIteration as error:
+            # No future carries one.
+            deliver = partial(future.set_exception, RuntimeError(f"the job raised {error!r}"))
         except Exception as error:
             deliver = partial(future.set_exception, error)
         finally:
@@ -495,6 +504,14 @@ def run(main: Coroutine[Any, Any, T], *, costs: Mapping[Any, Cost] | None = None
     """`asyncio.run` in virtual time: run `main` on a new `VirtualLoop`, cancel what is left, return the result."""
     with asyncio.Runner(loop_factory=partial(VirtualLoop, costs=costs)) as runner:
         return runner.run(main)
+
+
+def _calls_of(job: partial[Any]) -> Iterator[partial[Any]]:
+    """The job, and what is handed to it to be called there: `asyncio.to_thread` and toolkits wrap a function."""
+    yield job
+    for place, given in enumerate(job.args):
+        if callable(given):
+            yield partial(given, *job.args[place + 1 :], **job.keywords)
 
 
 def _names_of(func: Callable[..., object]) -> Iterator[object]:

@@ -36,14 +36,16 @@ from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 from realtime.state.log import Entry
 from realtime.testing.call import naming_apart, serving
-from realtime.testing.cases.case import Case, Person
+from realtime.testing.cases.case import CASE_FILE, Case, Person
 from realtime.testing.cases.hearing import HearingModel, LoudnessDetector, Overheard, Vocabulary
 from realtime.testing.cases.stand_in import StandIn
+from realtime.testing.cases.tools import TestToolkit
 from realtime.testing.check.floor import Heard, RoomRun
 from realtime.testing.client.page import Page
 from realtime.testing.client.sound import load
 from realtime.testing.client.steps import BargeIn, Speak, Step
 from realtime.testing.client.user import User
+from realtime.testing.clock import VirtualLoop
 from realtime.testing.errors import CaseError, ScriptFailure
 from realtime.testing.record import CallRecord, Lane, WholeLog
 
@@ -86,6 +88,10 @@ async def voice_room(
     Raises CaseError for what cannot be run, ScriptFailure where a user waited in vain, and what the server raised.
     """
     case = users if isinstance(users, Case) else _case_of(users, seed, limit_s)
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, VirtualLoop):
+        for job, cost in case.costs.items():
+            loop.declare_cost(job, cost)
     where = Path.cwd() if folder is None else Path(folder)
     stage = _Stage(case, where)
     if room is None:
@@ -96,7 +102,7 @@ async def voice_room(
             make_detector=None if silero else _by_loudness,
         )
     began_s = time.perf_counter()
-    runtime = naming_apart(Runtime.deterministic(asyncio.get_running_loop().time, seed=case.seed))
+    runtime = naming_apart(Runtime.deterministic(loop.time, seed=case.seed))
     stage.follow(room)
 
     async def make_agent(user: str) -> Seat:
@@ -132,6 +138,9 @@ async def voice_room(
                     await one.page.leave()
         except TimeoutError:
             raise ScriptFailure(f"the room was not over within {case.limit_s:g} s") from None
+    for toolkit in stage.toolkits:
+        if toolkit.failures:
+            raise toolkit.failures[0]
     return RoomRun(stage.record(time.perf_counter() - began_s), stage.heard, stage.said)
 
 
@@ -191,6 +200,7 @@ class _Stage:
     heard: dict[str, list[Heard]] = field(default_factory=dict)
     said: dict[str, dict[str, bytearray]] = field(default_factory=dict)
     """The sound of each item by agent."""
+    toolkits: list[TestToolkit] = field(default_factory=list)
     _room: ChatRoom | None = None
     _began_s: float = 0.0
     _log: WholeLog = field(default_factory=WholeLog)
@@ -226,7 +236,16 @@ class _Stage:
         if room.log is not None:
             raise CaseError(room.name, "the room has begun already", "Give voice_room a new one.", place="room")
         self._room = room
+        known = {tool.name for agent in room.agents for tool in agent.toolkit.declarations()}
+        known |= {name for stand_in in self.case.models.values() for name in stand_in.tools}
+        for name in self.case.tools:
+            if room.agents and name not in known:
+                problem, remedy = f"no agent has a tool {name!r}", f"They have: {', '.join(sorted(known)) or 'none'}."
+                raise CaseError(self.folder / CASE_FILE, problem, remedy, place=f"tools.{name}")
         for agent in room.agents:
+            toolkit = TestToolkit(agent.toolkit, "recorded", self.case.tools, self.folder / CASE_FILE)
+            self.toolkits.append(toolkit)
+            agent.toolkit = toolkit
             agent.model = Overheard(agent.model, self._ear_of(agent.name, agent.model.profile.input_rate_hz))
         room.on_event.append(self._read)
 

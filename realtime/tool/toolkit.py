@@ -157,7 +157,8 @@ class Toolkit:
         if tool.is_async:
             return await tool.function(**arguments), None
         loop = asyncio.get_running_loop()
-        returned, error = await loop.run_in_executor(self._executor, _outcome, copy_context(), tool.function, arguments)
+        call = partial(tool.function, **arguments)
+        returned, error = await loop.run_in_executor(self._executor, _outcome, copy_context(), call)
         return (await returned if inspect.isawaitable(returned) else returned), error
 
 
@@ -171,10 +172,10 @@ def _unbound(function: Callable[..., Any]) -> Callable[..., Any]:
 _Outcome = tuple[Any, Exception | SystemExit | None]
 
 
-def _outcome(context: Context, function: Callable[..., Any], arguments: dict[str, Any]) -> _Outcome:
-    """What the function returns or raises, as a value: a future cannot carry every exception (StopIteration)."""
+def _outcome(context: Context, call: Callable[[], Any]) -> _Outcome:
+    """What the call returns or raises, as a value: a future cannot carry every exception (StopIteration)."""
     try:
-        return context.run(partial(function, **arguments)), None
+        return context.run(call), None
     except (Exception, SystemExit) as error:
         return None, error
 

@@ -83,19 +83,44 @@ def run(source: object, **options: object) -> Run:
     [
         ({"*": STAND_IN}, {"agent": an_agent}, "The stand-in."),
         ({"Robin": STAND_IN}, {"agent": an_agent}, "The stand-in."),
-        ({"Anna": STAND_IN}, {"agent": an_agent}, "The agent's own."),
         ({}, {"agent": an_agent}, "The agent's own."),
         ({"*": STAND_IN}, {"agent": an_agent, "model": "own"}, "The agent's own."),
         ({"*": STAND_IN}, {"agent": an_agent, "model": speaking("The given.")}, "The given."),
         ({"*": STAND_IN}, {}, "The stand-in."),
         ({}, {"model": speaking("The given.")}, "The given."),
     ],
-    ids=["any", "by name", "of another", "none", "own", "given", "no agent", "no agent, given"],
+    ids=["any", "by name", "none", "own", "given", "no agent", "no agent, given"],
 )
 def test_the_model_is_the_given_one_else_that_of_the_case_else_the_agent_s(
     models: dict[str, StandIn], options: dict[str, object], said: str
 ) -> None:
     run(case_of(models=models), **options).agent_said(said)
+
+
+def test_a_model_for_another_agent_is_a_mistake_and_not_passed_over() -> None:
+    with pytest.raises(CaseError, match=r"there is no model for the agent 'Robin'\. Name it so, or \*: .* Anna"):
+        run(case_of(models={"Anna": STAND_IN}), agent=an_agent)
+
+
+def test_what_the_agent_s_own_function_raises_is_told_to_the_test() -> None:
+    def broken() -> RealtimeAgent:
+        raise KeyError("OFFICE")
+
+    with pytest.raises(ScriptFailure) as failed:
+        run(case_of(), agent=broken)
+    assert isinstance(failed.value.__cause__, KeyError)
+
+
+def test_a_file_of_the_model_that_is_missing_is_told_with_its_remedy() -> None:
+    missing = StandIn(answers=(Say("Nine.", audio="gone.flac"),))
+    with pytest.raises(CaseError, match=r"gone\.flac: there is no such file\. Name one that exists"):
+        run(case_of(models={"*": missing}), agent=an_agent)
+
+
+def test_a_result_under_a_wrong_name_is_a_mistake_and_lets_no_real_tool_run() -> None:
+    case = case_of(models={"*": STAND_IN}, tools={"cloak": (Returned("nine"),)})
+    with pytest.raises(CaseError, match=r"tools\.cloak: nobody calls a tool 'cloak'"):
+        run(case, agent=an_agent)
 
 
 def test_without_any_model_the_remedy_is_told() -> None:

@@ -126,6 +126,13 @@ def written(folder: Path, **fields: Any) -> Path:
             r"users\[0\].steps\[0\]: it does not say when. Give one of after_ms, at_word and on_tool",
         ),
         ({"users": [{"steps": [{"do": "speak"}]}]}, r"users\[0\].steps\[0\]: nothing to speak. Name an audio file"),
+        ({"users": [{"steps": [{"do": "silence", "ms": -5}]}]}, r"users\[0\].steps\[0\].ms: Expected `int` >= 0"),
+        ({"models": {"*": {"answers": [{"do": "say", "text": "Hi", "pace": 0}]}}}, r"pace: Expected `float` > 0"),
+        (
+            {"config": {"turn_detecton": "none"}},
+            r"config.turn_detecton: .* Did you mean turn_detection",
+        ),
+        ({"version": "1"}, r"version: it is of version '1', this release reads version 1"),
         (
             {"config": {"turn_detection": {"authority": "x"}}},
             r"case.json, config: .*Invalid enum value 'x' at `turn_detection.authority`. Correct the setting",

@@ -15,8 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime.message import ToolCallBlock
 from realtime.testing import clock
 from realtime.testing.clock import EPOCH_S, DeadlockError, StuckWorkError, VirtualLoop, real_work, run
+from realtime.tool import Toolkit
 
 DAY_S = 86_400.0
 
@@ -191,6 +193,56 @@ def test_an_undeclared_job_takes_no_time_and_still_lets_others_run_first() -> No
         return [*ran, this_loop().time()]
 
     assert run(main()) == ["other", "1", 0.0]
+
+
+def test_a_cost_is_found_by_what_is_handed_to_the_job_to_be_called() -> None:
+    def slow(text: str) -> str:
+        return text
+
+    async def main() -> float:
+        began_s = this_loop().time()
+        await asyncio.to_thread(slow, "four")
+        return this_loop().time() - began_s
+
+    assert run(main(), costs={"slow": 0.5}) == 0.5
+    assert run(main(), costs={slow: len}) == 4
+
+
+def test_a_tool_in_a_thread_costs_what_is_declared_for_it() -> None:
+    def look_up(order: str) -> str:
+        """Look an order up.
+
+        Args:
+            order: Its number.
+        """
+        return order
+
+    async def main() -> float:
+        began_s = this_loop().time()
+        await Toolkit([look_up]).run(ToolCallBlock(id="c", name="look_up", input='{"order": "A"}'))
+        return this_loop().time() - began_s
+
+    assert run(main(), costs={"look_up": 0.5}) == 0.5
+
+
+def stop() -> None:
+    raise StopIteration
+
+
+def refuse(*_: object) -> float:
+    raise LookupError("no such cost")
+
+
+def test_a_job_that_no_future_can_carry_and_one_without_a_cost_hold_nobody_up() -> None:
+    async def main() -> None:
+        this_loop().declare_cost(len, refuse)
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await this_loop().run_in_executor(None, stop)
+        with pytest.raises(LookupError):
+            await this_loop().run_in_executor(None, len, "x")
+        assert await this_loop().run_in_executor(None, int, "7") == 7
+
+    run(main())
 
 
 def test_a_jobs_exception_arrives_after_its_cost() -> None:

@@ -338,6 +338,19 @@ def test_settings_that_were_changed_in_the_call_are_changed_again(tmp_path: Path
     assert sent == [{"type": "client_session_update", "config": asks}], "the test has its own words"
 
 
+def test_a_seat_in_a_room_is_no_call_between_two(tmp_path: Path) -> None:
+    record = happened(Type("Hello"), WaitUntilHeard())
+    joined = s.ServerRoomJoinedEvent(participant_id="p1", name="Carl", kind="human", seq=1)
+    with pytest.raises(CaseError, match="this was a seat in a room"):
+        export_case(replace(record, entries=(joined, *record.entries)), tmp_path / "case")
+
+
+def test_an_answer_without_a_word_is_not_expected_as_words(tmp_path: Path) -> None:
+    record = happened(Type("Hello"), WaitUntilHeard(), answers=(WriteText("👍"),))
+    assert read_case(export_case(record, tmp_path / "case")).expect.agent_said == ()
+    Run(played(tmp_path / "case")).meets_expectations()
+
+
 def test_an_exported_case_of_an_exported_case_is_the_same(tmp_path: Path) -> None:
     record = happened(TIME, WaitUntilHeard(), hears=("What time is it?",), answers=(Say("Nine."),))
     first = same_again(record, tmp_path / "first").record

@@ -16,14 +16,15 @@ from realtime.event import server as s
 from realtime.floor import FloorState, broadcast
 from realtime.pipeline import ChatRoom
 from realtime.testing import ScriptFailure, clock
-from realtime.testing.cases.case import Case, Person
+from realtime.testing.cases.case import Case, Person, Returned
 from realtime.testing.cases.hearing import LoudnessDetector, Vocabulary, voice
-from realtime.testing.cases.stand_in import Say, StandIn
+from realtime.testing.cases.stand_in import Call, Say, StandIn, ToolUse
 from realtime.testing.check.floor import Heard, RoomRun
 from realtime.testing.check.run import CheckFailed
 from realtime.testing.client.steps import BargeIn, Leave, Silence, Speak, Type, WaitUntilHeard
 from realtime.testing.errors import CaseError
 from realtime.testing.room import voice_room as run_room
+from realtime.tool import Toolkit
 
 VoiceRoom = Callable[..., Awaitable[RoomRun]]
 
@@ -116,6 +117,31 @@ async def test_a_room_of_ones_own_is_run_as_it_is(voice_room: VoiceRoom) -> None
     agents = [RealtimeAgent(name, "", stand_in.model(Path())) for name, stand_in in AGENTS.items()]
     run = await voice_room({"Anna": [Type("Hi."), WaitUntilHeard()]}, room=ChatRoom(agents, floor=bob_only))
     run.floor_went_to("Bob").agent_said("It is seven")
+
+
+async def test_tools_of_a_room_s_agents_are_answered_by_the_case(voice_room: VoiceRoom) -> None:
+    runs: list[str] = []
+
+    def refund(order: str) -> str:
+        """Pay back.
+
+        Args:
+            order: Its number.
+        """
+        runs.append(order)
+        return "paid"
+
+    answers = (Call(tools=(ToolUse("refund", {"order": "A"}),)), Say("It is done."))
+    agent = RealtimeAgent("Bob", "", StandIn(answers=answers).model(Path()), toolkit=Toolkit([refund]))
+    people = (Person((Type("Bob, pay A back."), WaitUntilHeard()), "Anna"),)
+    case = Case(users=people, tools={"refund": (Returned("from the case"),)})
+    run = await voice_room(case, room=ChatRoom([agent]))
+    run.agent_said("It is done")
+    assert (runs, [call.output for call in run.tool_called("refund").calls]) == ([], ["from the case"])
+    other = RealtimeAgent("Bob", "", StandIn(answers=answers).model(Path()), toolkit=Toolkit([refund]))
+    misspelt = msgspec.structs.replace(case, tools={"refnd": (Returned("never"),)})
+    with pytest.raises(CaseError, match=r"tools\.refnd: no agent has a tool 'refnd'\. They have: refund"):
+        await voice_room(misspelt, room=ChatRoom([other]))
 
 
 async def test_the_servers_own_detector_finds_the_turns_where_it_is_asked_for(voice_room: VoiceRoom) -> None:

@@ -10,6 +10,7 @@ A case without `models` uses the agents' own; one without recorded `tools` runs 
 
 from __future__ import annotations
 
+import difflib
 import re
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -18,7 +19,7 @@ import msgspec
 
 from realtime.event.config import SessionConfig
 from realtime.testing.cases.stand_in import StandIn, ToolUse
-from realtime.testing.client.steps import BargeIn, Speak, Step, WaitUntilHeard
+from realtime.testing.client.steps import BargeIn, Ms, Speak, Step, WaitUntilHeard
 from realtime.testing.errors import CaseError
 
 VERSION = 1
@@ -49,7 +50,7 @@ class Returned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     output: Any = "done"
     arguments: dict[str, Any] | None = None
     state: Literal["success", "error"] = "success"
-    after_ms: int = 0
+    after_ms: Ms = 0
 
 
 class Expected(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -123,7 +124,7 @@ def read_case(folder: Path) -> Case:
     if version != VERSION:
         raise CaseError(
             file,
-            f"it is of version {version}, this release reads version {VERSION}",
+            f"it is of version {version!r}, this release reads version {VERSION}",
             "Export the call again, or use the release that wrote it.",
             place="version",
         )
@@ -152,6 +153,11 @@ def check_case(case: Case, file: Path) -> None:
         raise CaseError(file, f"a call has more than {case.limit_s:g} s", "Give more than 0.", place="limit_s")
     if not case.grace_s >= 0:
         raise CaseError(file, f"a call cannot wait {case.grace_s} s", "Give 0 or more.", place="grace_s")
+    for name in case.config:
+        if name not in SessionConfig.__struct_fields__:
+            near = difflib.get_close_matches(name, SessionConfig.__struct_fields__, 1)
+            remedy = f"Did you mean {near[0]}?" if near else "Remove it."
+            raise CaseError(file, "a call has no such setting", remedy, place=f"config.{name}")
     try:
         SessionConfig.from_dict(case.config)
     except ValueError as error:

@@ -30,6 +30,7 @@ from realtime.testing.cases.stored import RECORDING_FILE, record_of
 from realtime.testing.cassettes.format import Scrubber
 from realtime.testing.cassettes.record import keys_of_environment
 from realtime.testing.check.reading import Reading
+from realtime.testing.check.words import words_of
 from realtime.testing.client.steps import INPUT_HZ, Leave, Send, Silence, Speak, Step, Type
 from realtime.testing.errors import CaseError
 from realtime.testing.record import CallRecord, Lane
@@ -329,6 +330,8 @@ def export_case(
     """
     heard = {one.item_id: (round(one.from_ms), round(one.ms)) for one in record.played}
     folder = Path(folder)
+    if any(isinstance(entry, s.ServerRoomJoinedEvent) for entry in record.entries):
+        raise CaseError(record.name, "this was a seat in a room", "Only a call between two becomes a case.")
     if folder.exists() and any(folder.iterdir()):
         raise CaseError(folder, "the folder is not empty", "Name a new one.")
     tape = _Tape(settings=_known(config or {}))
@@ -345,8 +348,8 @@ def export_case(
     if hears:
         pcm, rate_hz = _voice(human, hears, record.duration_ms)
         write_flac(folder / INPUT_FILE, pcm, rate_hz)
-        words = " ".join(hear.text for hear in hears if hear.text)
-        steps.append(Speak(INPUT_FILE, text=words or None, wait=False))
+        # Without `text`: what was understood is no measure of what is understood.
+        steps.append(Speak(INPUT_FILE, wait=False))
     steps += _doing(tape.done, record.duration_ms + (0 if tape.in_speech else TAIL_MS))
     if agent is not None and agent.pcm:
         write_flac(folder / OUTPUT_FILE, agent.pcm, agent.rate_hz)
@@ -415,7 +418,7 @@ def _expected(record: CallRecord, tape: _Tape) -> Expected:
     said = [item for item in record.items if item.type == "message" and item.text]
     return Expected(
         user_said=tuple(item.text for item in said if item.role == "user"),
-        agent_said=tuple(item.text for item in said if item.role == "assistant"),
+        agent_said=tuple(item.text for item in said if item.role == "assistant" and words_of(item.text)),
         tools=tuple(use for response in tape.responses.values() for use in response.tools),
         barge_ins=len(Reading(record).barge_ins),
     )

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, assert_never
+from typing import Annotated, Any, Literal, assert_never
 
 import msgspec
 
@@ -49,6 +49,7 @@ from realtime.model.script import (
 )
 from realtime.model.scripted import MANUAL_PROFILE, PROFILE, ScriptedConnection
 from realtime.runtime import Runtime
+from realtime.testing.client.steps import Ms
 from realtime.testing.errors import CaseError
 
 MS_PER_LETTER = 60
@@ -67,26 +68,26 @@ class Hear(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     """
 
     text: str
-    from_ms: int | None = None
-    to_ms: int | None = None
-    noticed_ms: int | None = None
-    ended_ms: int | None = None
+    from_ms: Ms | None = None
+    to_ms: Ms | None = None
+    noticed_ms: Ms | None = None
+    ended_ms: Ms | None = None
 
 
 class Say(_Part, frozen=True, tag="say"):
     """A spoken answer: `audio` (a file, from `from_ms` to `to_ms`) or a tone, for `ms` or as long as the text takes."""
 
     text: str
-    ms: int | None = None
+    ms: Ms | None = None
     audio: str = ""
-    from_ms: int = 0
-    to_ms: int | None = None
-    after_ms: int = 300
+    from_ms: Ms = 0
+    to_ms: Ms | None = None
+    after_ms: Ms = 300
     """From the request to the first sound."""
-    pace: float | None = 4.0
+    pace: Annotated[float, msgspec.Meta(gt=0)] | None = 4.0
     """How many times faster than it is spoken it comes; null for all at once."""
-    chunk_ms: int = 200
-    open_ms: int = 0
+    chunk_ms: Annotated[int, msgspec.Meta(gt=0)] = 200
+    open_ms: Ms = 0
     """Silence that follows without words: of an answer that was stopped nobody knows the rest, only that it went on."""
 
 
@@ -101,7 +102,7 @@ class WriteText(_Part, frozen=True, tag="write"):
     """An answer in text alone."""
 
     text: str
-    after_ms: int = 300
+    after_ms: Ms = 300
 
 
 class Call(_Part, frozen=True, tag="call"):
@@ -109,7 +110,7 @@ class Call(_Part, frozen=True, tag="call"):
     returned, the next answer is asked for."""
 
     tools: tuple[ToolUse, ...]
-    after_ms: int = 300
+    after_ms: Ms = 300
     before: Say | WriteText | None = None
 
 
@@ -139,6 +140,12 @@ class StandIn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     answers: tuple[Answer, ...] = ()
     otherwise: Answer | None = None
     """Said when `answers` is used up; null: nothing is."""
+
+    @property
+    def tools(self) -> set[str]:
+        """The tools that it calls."""
+        calls = [answer for answer in (*self.answers, self.otherwise) if isinstance(answer, Call)]
+        return {use.name for call in calls for use in call.tools}
 
     def model(self, folder: Path, file: str = "case.json") -> StandInModel:
         """The model. `folder` is where its files are. Raises CaseError where one cannot be used."""

@@ -6,9 +6,12 @@ the next begins, unless it says otherwise.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+Ms = Annotated[int, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 INPUT_HZ = 16_000
 """The rate at which a scripted user speaks into a call."""
@@ -26,8 +29,8 @@ class Speak(_Step, frozen=True, tag="speak"):
     mono at `rate_hz`."""
     text: str | None = None
     """What is said in it, for the word error rate; null where nobody wrote it down."""
-    from_ms: int = 0
-    to_ms: int | None = None
+    from_ms: Ms = 0
+    to_ms: Ms | None = None
     """Where in the file to stop; null for its end."""
     gain_db: float = 0.0
     noise: str | None = None
@@ -47,19 +50,19 @@ class BargeIn(_Step, frozen=True, tag="barge_in"):
     """
 
     speech: Speak
-    after_ms: int | None = None
+    after_ms: Ms | None = None
     """So much of the answer to what was said last has reached the ear."""
     at_word: str | None = None
     """The word has reached the ear, as the call aligns words and sound."""
     on_tool: str | None = None
     """The agent calls this tool."""
-    timeout_ms: int = 30_000
+    timeout_ms: Ms = 30_000
 
 
 class Silence(_Step, frozen=True, tag="silence"):
     """Says nothing for so long. The microphone stays on."""
 
-    ms: int
+    ms: Ms
 
 
 class Type(_Step, frozen=True, tag="type"):
@@ -73,7 +76,7 @@ class WaitFor(_Step, frozen=True, tag="wait_for"):
 
     event: str
     where: dict[str, Any] = {}
-    timeout_ms: int = 30_000
+    timeout_ms: Ms = 30_000
 
 
 class WaitUntilHeard(_Step, frozen=True, tag="wait_until_heard"):
@@ -85,7 +88,7 @@ class WaitUntilHeard(_Step, frozen=True, tag="wait_until_heard"):
     run after `timeout_ms`.
     """
 
-    timeout_ms: int = 60_000
+    timeout_ms: Ms = 60_000
 
 
 class Drop(_Step, frozen=True, tag="drop"):
@@ -95,7 +98,7 @@ class Drop(_Step, frozen=True, tag="drop"):
     first.
     """
 
-    away_ms: int = 1_000
+    away_ms: Ms = 1_000
     noticed: bool = True
 
 
@@ -103,9 +106,9 @@ class Network(_Step, frozen=True, tag="network"):
     """From now on, what the user sends arrives later and not all of it: `loss` is the share of audio frames that never
     arrive (0 to 1), `jitter_ms` the most by which a frame is late. Frames keep their order. Zeros end it."""
 
-    loss: float = 0.0
-    jitter_ms: int = 0
-    delay_ms: int = 0
+    loss: Share = 0.0
+    jitter_ms: Ms = 0
+    delay_ms: Ms = 0
 
 
 class Send(_Step, frozen=True, tag="send"):
