@@ -110,6 +110,9 @@ class PlaybackClock:
             return
         if item in self._queue or not self._queue:
             self._drop_unheard()
+        else:
+            # Others play on; of this one nothing will be heard any more.
+            item.epoch = self._epoch - 1
         item.heard = min(item.sent, max(0, heard_ms) * self._rate_hz // 1000)
 
     def heard_ms(self, item_id: str, now: float) -> int:

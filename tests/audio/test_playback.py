@@ -155,6 +155,27 @@ def test_truncation_takes_the_clients_word_over_the_estimate() -> None:
     assert clock.heard_ms("never", 10.0) == 0
 
 
+@pytest.mark.parametrize("make", MODES)
+def test_cutting_an_item_that_was_heard_leaves_the_one_that_plays_and_the_clock_whole(
+    make: Callable[[int], PlaybackClock],
+) -> None:
+    clock = make(RATE_HZ)
+    clock.sent("a", audio(1_000), 0.0)
+    clock.sent("b", audio(1_000), 0.0)
+    if isinstance(clock, AcknowledgedPlayback):
+        clock.ack("b", 500, 1.5)
+    clock.truncate("a", 400, 1.5)
+    unheard_ms = clock.unheard_ms(1.5)
+    if isinstance(clock, AcknowledgedPlayback):
+        clock.ack("a", 700, 1.6)
+    clock.sent("a", audio(300), 1.6)
+    assert clock.heard_ms("a", 1.6) == 400
+    assert 0 < clock.unheard_ms(1.6) <= unheard_ms
+    for number in range(40):
+        clock.sent(f"later{number}", audio(10), 1.6)
+    assert clock.heard_ms("b", 1.6) <= 1_000
+
+
 # --- rules that hold for any course of events ---
 
 

@@ -110,7 +110,9 @@ class Answer:
     async def _say_all(self) -> None:
         given = self._overrides.input
         history = self._context.for_responder() if given is None else [*given]
-        if self._to_speech and not _last_words(history):
+        if _open_words(history):
+            history = [item for item in history if not _is_noise(item)]
+        elif self._to_speech:
             return
         sentences = SentenceSplitter()
         prompt = Prompt(
@@ -258,12 +260,18 @@ class Answer:
         )
 
 
-def _last_words(history: Sequence[Item]) -> str:
-    """What the user said last; a picture shown since then changes nothing about it."""
+def _open_words(history: Sequence[Item]) -> str:
+    """What the user said last and nothing was said to; a picture shown since then, or a noise, changes nothing."""
     for item in reversed(history):
-        if item.role == "user" and any(part.type != "image" for part in item.content):
-            return item.text
+        if item.type == "message" and item.text:
+            return item.text if item.role == "user" else ""
     return ""
+
+
+def _is_noise(item: Item) -> bool:
+    """A turn of the user in which no word was understood."""
+    has_picture = any(part.type == "image" for part in item.content)
+    return item.type == "message" and item.role == "user" and not item.text and not has_picture
 
 
 def _pieces(pcm: bytes) -> Iterator[bytes]:

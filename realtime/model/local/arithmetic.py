@@ -37,7 +37,10 @@ _PHRASES = (
 )
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|\.\d+|sqrt|[a-z']+|[-+*/^%()]|\S")
 _SIGNS = frozenset("+-*/^%()")
-_INFIX = frozenset("+-*/^%")
+_INFIX = frozenset("+-*/^")
+# Dates, telephone numbers, "24/7": signs without space between numbers are a sum only where one is asked for.
+_ASKS = re.compile(r"\b(?:what(?:'s|’s| is)|how much|calculate|compute|work out)\b", re.I)
+_NO_SUM = re.compile(r"\d+(?:[-/]\d+)+")
 # "add 3 and 4", "subtract 3 from 10": the verb, the word between, the sign, and whether the operands change places.
 _VERBS = {
     ("add", "and"): ("+", False),
@@ -56,8 +59,11 @@ _LONGEST_CHARS = 200
 
 
 def find_expression(text: str) -> str | None:
-    """The first sum of at least two numbers (or a root, a square, a percentage) in `text`, with signs; or None."""
-    tokens = _verbs_to_signs(_tokens(text[:_LONGEST_CHARS]))
+    """The first sum of at least two numbers (or a root, a square) in `text`, with signs; or None."""
+    text = text[:_LONGEST_CHARS]
+    if not _ASKS.search(text):
+        text = _NO_SUM.sub(" . ", text)
+    tokens = _verbs_to_signs(_tokens(text))
     start = 0
     while start < len(tokens):
         if not _is_arithmetic(tokens[start]):
@@ -82,8 +88,10 @@ def evaluate(expression: str) -> float:
 
 
 def say_number(value: float) -> str:
-    """A number as it is read aloud well: "84", "3.5", "1,234,567"; at most four decimals."""
+    """A number as it is read aloud well: "84", "3.5", "1,234,567"; at most four decimals, or more where all were 0."""
     rounded = round(value, 4)
+    if rounded == 0 != value:
+        return f"{value:.12f}".rstrip("0").rstrip(".")
     if rounded == int(rounded):
         return f"{int(rounded):,}"
     return f"{rounded:,.4f}".rstrip("0")
@@ -93,11 +101,9 @@ def say_expression(expression: str) -> str:
     """An expression with signs in words: "12 * 7" becomes "12 times 7"."""
     words = [_SAID_SIGNS.get(token, token) for token in expression.split()]
     said = " ".join(words).replace("percent times", "percent of").replace("sqrt", "the square root of")
-    return (
-        said.replace("to the power of 2", "squared")
-        .replace("to the power of 3", "cubed")
-        .replace("0.5 times", "half of")
-    )
+    said = re.sub(r"to the power of 2(?![\d.])", "squared", said)
+    said = re.sub(r"to the power of 3(?![\d.])", "cubed", said)
+    return re.sub(r"(?<![\d.])0\.5 times", "half of", said)
 
 
 def find_number(text: str) -> float | None:
@@ -143,20 +149,22 @@ def _spoken_number(tokens: list[str], at: int) -> tuple[str, int]:
         if token in _NUMBER_WORDS or re.fullmatch(r"\d+(?:\.\d+)?", token):
             value = float(_NUMBER_WORDS.get(token, 0) if token in _NUMBER_WORDS else token)
             # "twenty three" is one number, "three twenty" and "2 2" are two.
-            if end > at and not (value < last_unit and (last_unit == 100 or (20 <= last_unit <= 90 and value < 10))):
+            if end > at and not (
+                value < last_unit and (100 <= last_unit < math.inf or (20 <= last_unit <= 90 and value < 10))
+            ):
                 break
             group += value
-            last_unit = value if value >= 20 and value % 10 == 0 else 0
+            last_unit = value if 20 <= value < 100 and value % 10 == 0 else 0
         elif token in _SCALES and (end > at or token == "hundred"):
             scale = _SCALES[token]
             if scale == 100:
                 group = (group or 1) * 100
             else:
                 total, group = total + (group or 1) * scale, 0.0
-            last_unit = 100
+            last_unit = scale
         elif token == "a" and end == at and end + 1 < len(tokens) and tokens[end + 1] in _SCALES:
             group = 1
-        elif not (token == "and" and last_unit == 100 and _starts_number(tokens, end + 1)):
+        elif not (token == "and" and 100 <= last_unit < math.inf and _starts_number(tokens, end + 1)):
             break
         end += 1
     if end == at:

@@ -24,6 +24,8 @@ LISTENING = "(The caller is on the line and listens.)"
 """Stands before an answer that nobody asked for, such as a greeting: many templates refuse to begin with one."""
 GO_ON = "(Please go on.)"
 """Stands at the end where the last words are the answer's own: some servers would else continue inside them."""
+NOT_UNDERSTOOD = "(The caller said something that could not be understood.)"
+"""Stands at the end where that is so: else the model would talk on by itself."""
 NO_RESULT = "There is no result yet."
 """Stands for the result of a tool that is still running: a call without one is refused."""
 
@@ -54,7 +56,9 @@ def write_messages(prompt: Prompt, limits: HistoryLimits, *, takes_images: bool)
     if not spoken or spoken[0] != "user":
         messages.insert(0, {"role": "user", "content": LISTENING})
     if spoken and spoken[-1] == "assistant":
-        messages.append({"role": "user", "content": GO_ON})
+        said = next((item for item in reversed(prompt.history) if item.type == "message"), None)
+        unheard = said is not None and said.role == "user"
+        messages.append({"role": "user", "content": NOT_UNDERSTOOD if unheard else GO_ON})
     system = [{"role": "system", "content": prompt.instructions}] if prompt.instructions.strip() else []
     return system + messages
 

@@ -45,7 +45,7 @@ class Context:
             self._entries[at] = _Entry(item)
         else:
             before = None if previous_item_id is None else self._index(previous_item_id)
-            at = len(self._entries) if before is None else before + 1
+            at = 0 if previous_item_id == "root" else len(self._entries) if before is None else before + 1
             self._entries.insert(at, _Entry(item, continues))
         previous = self._entries[at - 1].item.id if at else None
         del self._entries[: max(0, len(self._entries) - _KEPT_ITEMS)]
@@ -101,9 +101,10 @@ class Context:
             item = entry.item
             if item.role == "assistant" and item.type == "message" and not item.text:
                 continue
-            if entry.continues and items and items[-1].role == "user":
-                text = f"{items[-1].text} {item.text}".strip()
-                items[-1] = msgspec.structs.replace(item, content=(ContentPart(type="audio", transcript=text),))
+            begun = _last_said(items) if entry.continues else None
+            if begun is not None:
+                text = f"{items[begun].text} {item.text}".strip()
+                items[begun] = msgspec.structs.replace(item, content=(ContentPart(type="audio", transcript=text),))
             else:
                 items.append(item)
         return items
@@ -137,3 +138,13 @@ def _words_until(spoken: Sequence[tuple[str, int]], audio_end_ms: int) -> str:
             heard.append(" ".join(["", *words[: int(len(words) * share)]]))
         start_ms = end_ms
     return "".join(heard).strip()
+
+
+def _last_said(items: Sequence[Item]) -> int | None:
+    """Where the user's last words stand, behind which there are their pictures alone."""
+    for at in range(len(items) - 1, -1, -1):
+        if items[at].role != "user":
+            return None
+        if any(part.type != "image" for part in items[at].content):
+            return at
+    return None

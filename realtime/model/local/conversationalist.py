@@ -153,13 +153,30 @@ _CLOCK_TOOLS = (
 def _timer_seconds(plain: str) -> float | None:
     if not re.search(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm in\b", plain):
         return None
+    if re.search(r"\b(?:cancel|stop|delete|clear|end)\b", plain):
+        return None
     total = 0.0
-    for count, unit in re.findall(r"([\w. -]+?)[ -](hour|minute|second)s?\b", plain):
-        # "half an hour", "a minute", "five minutes": the number is the last thing before the unit.
-        words = re.split(r"\b(?:for|in|and|timer|to)\b", count)[-1]
-        number = 0.5 if "half" in words else find_number(words) or 1.0
+    for before, unit, behind in re.findall(
+        r"([\w. -]+?)[ -](hour|minute|second)s?\b( and a (?:half|quarter)\b(?! \w*(?:hour|minute|second)))?", plain
+    ):
+        # The number is the last thing before the unit.
+        count = re.split(r"\b(?:for|in|timer|to)\b", before)[-1]
+        number = _how_many(count) + _PARTS[behind.rpartition(" ")[2]]
         total += number * {"hour": 3600, "minute": 60, "second": 1}[unit]
     return total or None
+
+
+_PARTS = {"half": 0.5, "quarter": 0.25, "": 0.0}
+
+
+def _how_many(words: str) -> float:
+    """How many of a unit: "five", "a", "half an", "two and a half", "three quarters of an"."""
+    number = find_number(words)
+    if whole := re.search(r"\band a (half|quarter)\b", words):
+        return (number or 1.0) + _PARTS[whole[1]]
+    if re.search(r"\bquarters?\b", words):
+        return (number or 1.0) * 0.25
+    return 0.5 if re.search(r"\bhalf\b", words) else number or 1.0
 
 
 def _results_to_tell(history: Sequence[Item]) -> list[str]:

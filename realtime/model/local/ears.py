@@ -15,6 +15,8 @@ RATE_HZ = 16_000
 # Whisper was measured to err least with this much before and after the voice (clean recordings, 13 files).
 _BEFORE_MS = 550
 _AFTER_MS = 200
+# So much after its end a voice may still sound: it belongs to the turn before, not to the next one.
+_ECHO_MS = 60
 # Kept while nobody speaks: the part before the voice, and the time it takes to be sure that it is one.
 _IDLE_MS = 1_200
 # The most that waits for a commit without a detector; older audio is dropped first.
@@ -80,6 +82,10 @@ class Ears:
         self._received_bytes = 0
         self._kept = bytearray()
         self._start_ms: int | None = None
+        self._last_end_ms = 0
+        """Where the turn before ended: what was said until then belongs to it."""
+        self._next: EndpointConfig | None = None
+        """Settings for when the turn that goes on is over."""
 
     @property
     def in_turn(self) -> bool:
@@ -92,7 +98,12 @@ class Ears:
         return ms_of(self._received_bytes, RATE_HZ)
 
     def configure(self, config: EndpointConfig | None) -> None:
-        """Find turns with these settings from now on; None: turns end by commit alone. The audio so far is kept."""
+        """Find turns with these settings from now on, or once the turn that goes on is over; None: turns end by commit
+        alone, at once. The audio so far is kept."""
+        if self.in_turn and self._endpoint is not None and config is not None:
+            self._next = config
+            return
+        self._next = None
         self._vad.reset()
         self._endpoint = None if config is None else Endpoint(self._vad, config)
         self._endpoint_origin_ms = self.position_ms
@@ -103,6 +114,7 @@ class Ears:
         self._received_bytes += len(pcm)
         self._kept += pcm
         heard = [] if self._endpoint is None else [self._translate(event) for event in self._endpoint.push(pcm)]
+        self._take_up_settings()
         self._trim()
         return heard
 
@@ -112,6 +124,7 @@ class Ears:
             return None
         pcm = bytes(self._kept) if self._start_ms is None else self._clip(self._start_ms, self.position_ms)
         self.clear()
+        self._last_end_ms = self.position_ms
         return pcm if ms_of(len(pcm), RATE_HZ) >= _SHORTEST_COMMIT_MS else None
 
     def clear(self) -> None:
@@ -120,6 +133,11 @@ class Ears:
         self._start_ms = None
         if self._endpoint is not None:
             self._endpoint.reset()
+        self._take_up_settings()
+
+    def _take_up_settings(self) -> None:
+        if self._next is not None and not self.in_turn:
+            self.configure(self._next)
 
     def _translate(self, event: SpeechStarted | SpeechPaused | SpeechResumed | TurnEnded) -> Heard:
         origin_ms = self._endpoint_origin_ms
@@ -134,14 +152,17 @@ class Ears:
             case TurnEnded():
                 self._start_ms = None
                 end_ms = origin_ms + event.end_ms
-                return Ended(end_ms, self._clip(origin_ms + event.start_ms, end_ms))
+                clip = self._clip(origin_ms + event.start_ms, end_ms)
+                self._last_end_ms = end_ms
+                return Ended(end_ms, clip)
             case _:
                 assert_never(event)
 
     def _clip(self, start_ms: int, end_ms: int) -> bytes:
         """The audio of a voice with a little before and after, as far as it is kept."""
         first = self._received_bytes - len(self._kept)
-        begin = max(0, bytes_of(max(0, start_ms - _BEFORE_MS), RATE_HZ) - first)
+        before_ms = max(start_ms - _BEFORE_MS, min(start_ms, self._last_end_ms + _ECHO_MS), 0)
+        begin = max(0, bytes_of(before_ms, RATE_HZ) - first)
         return bytes(self._kept[begin : max(begin, bytes_of(end_ms + _AFTER_MS, RATE_HZ) - first)])
 
     def _trim(self) -> None:

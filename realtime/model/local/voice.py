@@ -146,12 +146,17 @@ _URL = re.compile(r"(?:https?://|www\.)\S+")
 _TAG = re.compile(r"</?[a-zA-Z][^>]*>")
 _LINE_MARK = re.compile(r"^\s*(?:#{1,6}|[-*+>])\s+", re.MULTILINE)
 _MARKS = re.compile(r"[*`~|\\^{}\[\]<>]|(?<!\w)_+|_+(?!\w)")
+# Between numbers a sign is a word; elsewhere it is markup.
+_SIGN_WORDS = (("*", "times"), ("^", "to the power of"), ("<", "is less than"), (">", "is greater than"))
 # Signs that are read aloud and are neither ASCII nor Latin letters.
 _READ_SIGNS = frozenset("°£€×÷–—…’‘“”½¼¾")
 
 
 def readable_text(text: str) -> str:
     """What of `text` is to be read aloud: no markup, addresses, emoji or foreign scripts; "" where no word is left."""
+    text = text.replace("\N{MINUS SIGN}", "-").replace("\N{NON-BREAKING HYPHEN}", "-")
+    for sign, word in _SIGN_WORDS:
+        text = re.sub(rf"(?<=\d)\s*{re.escape(sign)}\s*(?=\d)", f" {word} ", text)
     text = _CODE_FENCE.sub(" ", text)
     text = _LINK.sub(r"\1", text)
     text = _URL.sub("a link", text)

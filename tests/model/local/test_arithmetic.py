@@ -13,6 +13,9 @@ from realtime.model.local.arithmetic import evaluate, find_expression, find_numb
         ("What is twelve times seven?", "12 * 7", "84"),
         ("What's 12 x 7?", "12 * 7", "84"),
         ("20 percent of 50", "20 % * 50", "10"),
+        ("What is 10-3?", "10 - 3", "7"),
+        ("one thousand 500 plus 1", "1500 + 1", "1,501"),
+        ("1 divided by 100000", "1 / 100000", "0.00001"),
         ("What's 15% of 80, please?", "15 % * 80", "12"),
         ("twenty-three point five minus two", "23.5 - 2", "21.5"),
         ("one hundred and twenty three plus one thousand", "123 + 1000", "1,123"),
@@ -47,6 +50,10 @@ def test_a_sum_is_found_and_worked_out(heard: str, expression: str, value: str) 
         "one two three",
         "minus 5",
         "+",
+        "I'm 100% sure",
+        "Call 555-1234.",
+        "I was born on 12/05/1990.",
+        "We are open 24/7.",
     ],
 )
 def test_other_talk_holds_no_sum(heard: str) -> None:
@@ -80,6 +87,8 @@ def test_expressions_and_numbers_are_said_as_people_say_them() -> None:
     assert say_expression("12 * 7") == "12 times 7"
     assert say_expression("20 % * 50") == "20 percent of 50"
     assert say_expression("5 ^ 2") == "5 squared"
+    assert say_expression("2 ^ 20") == "2 to the power of 20"
+    assert say_expression("10.5 * 3") == "10.5 times 3"
     assert say_number(1 / 3) == "0.3333"
     assert say_number(1234567.0) == "1,234,567"
 

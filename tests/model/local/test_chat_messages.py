@@ -14,6 +14,7 @@ from realtime.model.local.chat_messages import (
     GO_ON,
     LISTENING,
     NO_RESULT,
+    NOT_UNDERSTOOD,
     HistoryLimits,
     arguments_of,
     write_messages,
@@ -69,6 +70,12 @@ def test_instructions_words_and_answers_become_messages() -> None:
 def test_roles_alternate_also_where_turns_did_not() -> None:
     history = [user("One."), user("Two."), assistant("Three."), assistant("Four."), user("Five.")]
     assert said(*history) == [("user", "One.\nTwo."), ("assistant", "Three. Four."), ("user", "Five.")]
+
+
+def test_a_turn_that_nobody_understood_is_said_to_be_one() -> None:
+    """A mind that is asked to go on would talk by itself after each noise."""
+    noise = Item(id="noise", role="user", content=(ContentPart(type="audio", transcript=""),))
+    assert said(user("Hello."), assistant("Hi."), noise)[-1] == ("user", NOT_UNDERSTOOD)
 
 
 def test_the_user_comes_first_and_the_answer_follows_somebody() -> None:

@@ -166,6 +166,16 @@ async def test_where_nothing_was_understood_nothing_is_said(call: Call[Parrot]) 
     assert call.responder.prompts == []
 
 
+async def test_a_noise_while_the_answer_is_thought_of_loses_no_question(call: Call[Parrot]) -> None:
+    call.recognizer.texts = ["think", ""]
+    await call.say(silence(400), speech(600), silence(2_000), speech(300), silence(1_000))
+    cancelled = await call.until(m.ModelResponseDoneEvent)
+    assert cancelled.status == "cancelled"
+    await call.until(m.ModelResponseCreatedEvent, 2)
+    await asyncio.sleep(1)
+    assert [[item.text for item in prompt.history] for prompt in call.responder.prompts] == [["think"], ["think"]]
+
+
 async def test_a_broken_recognition_is_reported_and_the_next_turn_works(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["!", "hello"]
     await call.say(silence(400), speech(600), silence(1000))

@@ -50,6 +50,20 @@ def test_two_pieces_of_one_turn_are_one_turn_for_the_responder() -> None:
     assert texts(context) == ["I would like a cup of tea"]
 
 
+def test_an_item_may_be_put_before_all_others() -> None:
+    context = Context([user("a", "one"), user("b", "two")])
+    assert context.add(user("c", "zero"), "root") is None
+    assert texts(context) == ["zero", "one", "two"]
+
+
+def test_pictures_between_two_pieces_of_a_turn_stay() -> None:
+    picture = Item(id="p", role="user", content=(ContentPart(type="image", image=b"x", media_type="image/jpeg"),))
+    context = Context([user("a", "what is")])
+    context.add(picture)
+    context.add(user("b", "this thing"), continues=True)
+    assert [(item.id, item.text) for item in context.for_responder()] == [("b", "what is this thing"), ("p", "")]
+
+
 def test_a_piece_behind_an_answer_that_was_heard_is_a_turn_of_its_own() -> None:
     context = Context([user("a", "I would like")])
     context.add(assistant("r"))

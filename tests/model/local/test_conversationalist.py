@@ -112,6 +112,11 @@ def test_where_they_name_none_it_is_that_of_the_agent(instructions: str, agent_n
         ("Set a timer for half an hour.", [("set_timer", {"seconds": 1800.0})]),
         ("Set a 10 minute timer.", [("set_timer", {"seconds": 600.0})]),
         ("Wake me in twenty minutes.", [("set_timer", {"seconds": 1200.0})]),
+        ("Set a timer for two and a half minutes.", [("set_timer", {"seconds": 150.0})]),
+        ("Set a timer for an hour and a half.", [("set_timer", {"seconds": 5400.0})]),
+        ("Set a timer for one hundred and twenty seconds.", [("set_timer", {"seconds": 120.0})]),
+        ("Set a timer for three quarters of an hour.", [("set_timer", {"seconds": 2700.0})]),
+        ("Cancel my timer of 5 minutes.", []),
     ],
 )
 def test_useful_things_are_done_through_tools(text: str, calls: list[tuple[str, dict[str, Any]]]) -> None:

@@ -66,6 +66,28 @@ def test_recognition_begins_earlier_where_the_timer_is_short() -> None:
     assert (config.silence_ms, config.speculative_ms, config.stop_threshold) == (300, 150, 0.2)
 
 
+def test_with_a_short_timer_no_turn_holds_the_end_of_the_one_before() -> None:
+    listener = ears(TurnDetection(silence_duration_ms=200))
+    events = hear(listener, silence(1000) + speech(800) + silence(280) + speech(800) + silence(1000))
+    first, second = [event for event in events if isinstance(event, Ended)]
+    assert seconds(first.pcm) == pytest.approx(1.55, abs=0.1)
+    assert np.abs(np.frombuffer(second.pcm, "<i2"))[: RATE_HZ // 10].max() == 0, "it begins in the silence"
+    assert seconds(second.pcm) == pytest.approx(1.2, abs=0.1)
+
+
+def test_settings_that_change_while_somebody_speaks_hold_from_the_next_turn_on() -> None:
+    listener = ears(TurnDetection(silence_duration_ms=500))
+    events = hear(listener, silence(300) + speech(4_000))
+    listener.configure(endpoint_config(TurnDetection(silence_duration_ms=1_000)))
+    events += hear(listener, speech(500) + silence(700))
+    assert [type(event) for event in events] == [Started, Paused, Ended]
+    assert isinstance(events[-1], Ended)
+    assert seconds(events[-1].pcm) > 4.5
+    later = hear(listener, speech(500) + silence(700))
+    assert Ended not in [type(event) for event in later]
+    assert [type(event) for event in hear(listener, silence(500))] == [Ended]
+
+
 def test_impossible_settings_are_an_error() -> None:
     with pytest.raises(ValueError, match="positive"):
         endpoint_config(TurnDetection(silence_duration_ms=0))

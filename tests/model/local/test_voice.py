@@ -94,9 +94,11 @@ def test_what_cannot_be_read_is_no_sound(voices: dict[str, Voice], text: str) ->
         ("See [the guide](https://example.com/a?b=c).", "See the guide."),
         ("Open https://example.com/x now", "Open a link now"),
         ("Hello <b>there</b> 👋", "Hello there"),
-        ("5 < 6 and it's 50% of $9.99", "5 6 and it's 50% of $9.99"),
+        ("5 < 6 and it's 50% of $9.99", "5 is less than 6 and it's 50% of $9.99"),
         ("Zoë likes café au lait, naïvely — 20 °C", "Zoë likes café au lait, naïvely — 20 °C"),
         ("set OPENAI_API_KEY", "set OPENAI_API_KEY"),
+        ("It is \N{MINUS SIGN}5 degrees.", "It is -5 degrees."),
+        ("3 * 4 = 12 and 10^6", "3 times 4 = 12 and 10 to the power of 6"),
         ("_emphasis_ here", "emphasis here"),
     ],
 )
