@@ -184,11 +184,13 @@ def with_turn(state: FloorState, said: Said, *, keep: int = 50) -> FloorState:
 
 
 def _next_after(state: FloorState, before: Said | None) -> str | None:
-    """The agent that comes after this one in the order of the room; the first after a human. Nobody answers itself."""
-    agents = state.agents
-    ids = [one.id for one in agents]
+    """The agent that comes after this one in the order of the room, also where this one is away or muted by now; the
+    first after a human. Nobody answers itself."""
+    able = state.agents
+    order = [one for one in state.participants if one.kind == "agent"]
+    ids = [one.id for one in order]
     at = ids.index(before.id) + 1 if before is not None and before.id in ids else 0
-    following = agents[at % len(agents)] if agents else None
+    following = next((one for one in (*order[at:], *order[:at]) if one in able), None)
     if following is None or (state.last is not None and following.id == state.last.id):
         return None
     return following.id

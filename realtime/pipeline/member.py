@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -141,6 +142,11 @@ class Member:
         """Whether its model speaks on after the results of tools that run in a client."""
         self._sound_hz = DEFAULT_OUTPUT_RATE_HZ
         self._leaving = False
+        self.has_failed = False
+        """Whether its last response of this turn failed at its provider."""
+        self.came_back_at_s = -inf
+        """When its model was last had again, at that many tries (`tries`)."""
+        self.tries = 0
 
     # -- its life --------------------------------------------------------------------------------------------------
 
@@ -224,6 +230,7 @@ class Member:
     def speak(self) -> None:
         """Take the floor and answer."""
         self.has_floor = True
+        self.has_failed = False
         self._calls_tools, self._tool_rounds = False, 0
         self._spoken.clear()
         self._sound.clear()
@@ -236,6 +243,16 @@ class Member:
         if self.has_floor and not (self._goes_on_by_itself or self._is_asked or self._open - self._dropped):
             self._is_asked = True
             self._act(c.ClientResponseCreateEvent())
+
+    @property
+    def is_saying(self) -> bool:
+        """Whether a response of this turn goes on."""
+        return bool(self._open - self._dropped - self._untold)
+
+    @property
+    def item_ids(self) -> list[str]:
+        """Its items of this turn, by their names in the room."""
+        return [self._prefix + item_id for item_id in self._spoken]
 
     @property
     def is_at_work(self) -> bool:
@@ -390,6 +407,7 @@ class Member:
         self._hub.tell(self._named(event))
         if is_dropped:
             return
+        self.has_failed = event.status == "failed"
         if self._calls_tools and event.status == "completed":
             self._calls_tools = False
             self._tool_rounds += 1

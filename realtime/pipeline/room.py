@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 MAX_HUMANS = 50
 COMES_BACK_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 """When an agent whose model was lost is tried again; the last holds from then on."""
+STEADY_S = 60.0
+"""An agent that was there for so long begins with the first of these again."""
 TOLD_ITEMS = 200
 """So much of what was said last is told to whoever comes in."""
 
@@ -64,6 +66,8 @@ class ChatRoom(Talk):
             raise UsageError("two agents of a room have one name; nobody could address them", code="name_taken")
         super().__init__(name, floor, max_agent_turns)
         self._agents = [*agents]
+        self._config = SessionConfig()
+        """What the agents are called with: the settings of `start`."""
         self._listens = {name.casefold(): how for name, how in (listens or {}).items()}
         self._make_detector = make_detector or silero_detector
         self._max_humans = max_humans
@@ -160,13 +164,20 @@ class ChatRoom(Talk):
         if self._floor is not None:
             seat.tell(s.ServerRoomFloorEvent(participant_id=self._floor))
         self._tell_the_talk(seat)
+        was_empty = not self.seats
         self.seats.append(seat)
         self._come(me, told=seat)
+        if was_empty:
+            self._consider()  # What was asked before everybody left is answered to who comes back.
 
     async def depart(self, seat: Seat, reason: str) -> None:
         """See `realtime.pipeline.seat.Room`."""
         if seat not in self.seats:
             return
+        if self._speaker is not None and seat in self._audience:
+            for item_id in self._speaker.item_ids:
+                heard_ms = max(self._heard_by_gone.get(item_id, 0), seat.heard_ms(item_id))
+                self._heard_by_gone[item_id] = heard_ms
         if self._over or seat is self._own_seat:
             seat.is_speaking = False  # Nobody will be there to hear it.
         else:
@@ -241,7 +252,7 @@ class ChatRoom(Talk):
         self._agents.append(agent)  # From now on the name is taken, also while its model is being connected.
         if self._runtime is not None:
             try:
-                await self._bring(agent, self._runtime, SessionConfig())
+                await self._bring(agent, self._runtime, self._config)
             except BaseException:
                 self._agents.remove(agent)
                 raise
@@ -285,7 +296,7 @@ class ChatRoom(Talk):
 
     async def _open(self, runtime: Runtime, config: SessionConfig) -> None:
         """Connect all agents at once; where one cannot be had, none stays."""
-        self._runtime, self.log = runtime, Log(runtime.now)
+        self._runtime, self.log, self._config = runtime, Log(runtime.now), config
         try:
             async with asyncio.TaskGroup() as group:
                 for agent in self._agents:
@@ -343,7 +354,9 @@ class ChatRoom(Talk):
         """See `Hub`: the others go on, and it is tried again."""
         super().lost(member, reason)
         if not self._over:
-            self._try_again(member, 0)
+            # A provider that takes a session and ends it at once is asked less and less often, too.
+            is_steady = self._now() - member.came_back_at_s >= STEADY_S
+            self._try_again(member, 0 if is_steady else member.tries + 1)
 
     def _try_again(self, member: Member, attempt: int) -> None:
         delay_s = COMES_BACK_S[min(attempt, len(COMES_BACK_S) - 1)]
@@ -351,18 +364,19 @@ class ChatRoom(Talk):
         async def again() -> None:
             before = member.agent
             await before.leave("away")
-            if before not in self._agents:
+            if before not in self._agents or self._over:
                 return
             member.agent = self._agents[self._agents.index(before)] = before.another()
             member.recall(self._state.said)
             try:
-                await self._connect(member, SessionConfig())
+                await self._connect(member, self._config)
             except RealtimeError:
                 self._try_again(member, attempt + 1)
                 return
             if member not in self.members:
                 await member.leave("kicked")
                 return
+            member.tries, member.came_back_at_s = attempt, self._now()
             self._change(member.id, away=False)
             self.tell(_joined(self._known(member.id)))
             self._consider()

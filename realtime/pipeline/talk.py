@@ -43,6 +43,8 @@ FLOAT_ERROR_S = 0.001
 """A time that is nearer than this is reached: a timer for less would not move the clock at all."""
 ANSWER_S = 20.0
 """How long an agent may have the floor without anything that comes of its model, while none of its tools is at work."""
+FAILED_S = 1.0
+"""How long after a response that failed at its provider somebody is asked again."""
 MAX_LOSSES = 2
 """An agent whose model was lost so often when it was to answer one question is asked that no more."""
 MAX_ITEMS = 1_000
@@ -81,6 +83,8 @@ class Talk:
         self._ear: Seat | None = None
         self._audience: tuple[Seat, ...] = ()
         """The humans who were there when the agent that speaks began."""
+        self._heard_by_gone: dict[str, int] = {}
+        """How much of each item of the agent that speaks was heard by those who have left since, in ms."""
         self._floor: str | None = None
         self._is_ending = False
         """Whether the agent that speaks has said all, and is only heard to its end."""
@@ -129,6 +133,8 @@ class Talk:
 
     def voice_began(self, seat: Seat, start_ms: int) -> None:
         """See `realtime.pipeline.seat.Room`: whoever speaks has the floor."""
+        if seat not in self.seats:
+            return  # Put out, and not told yet.
         self._take_floor(seat, "speech")
         self._is_quiet = False
         utterance = Utterance(self._new_id("said"), seat.id, seat.name)
@@ -192,6 +198,8 @@ class Talk:
         """See `realtime.pipeline.seat.Room`."""
         if self._over:
             raise ClientError("the room is closed", code="room_closed")
+        if seat not in self.seats:
+            raise ClientError("you are not in the room any more", code="session_ended")
         match event:
             case c.ClientTextAppendEvent(text=text):
                 self._take_floor(seat, "text")
@@ -278,6 +286,12 @@ class Talk:
         """See `Hub`: the next may speak when this one was heard to the end."""
         if self._speaker is not member or self._is_stopping:
             return
+        if member.is_saying:
+            # Another response has begun since: it ends the turn.
+            if self._is_ending:
+                self._is_ending = False
+                self._watch_speaker(member, ANSWER_S)
+            return
         left_s = self._still_played_s()
         if left_s > 0:
             self._is_ending = True
@@ -312,7 +326,7 @@ class Talk:
 
         Who came in the middle, or does not say what was played, knows nothing of what the others have heard.
         """
-        furthest_ms = max((seat.heard_ms(item_id) for seat in self.seats), default=0)
+        furthest_ms = max([self._heard_by_gone.get(item_id, 0), *(seat.heard_ms(item_id) for seat in self.seats)])
         if self._ear is None or self._ear not in self._audience:
             return furthest_ms
         heard_ms = self._ear.heard_ms(item_id)
@@ -387,21 +401,23 @@ class Talk:
 
     def _end_turn(self, member: Member, *, interrupted: bool = False, failed: bool = False) -> None:
         """The agent's turn is over, with the words that were heard. Where none were since it was `interrupted`, has
-        `failed` or its model was lost, there was no turn: what was asked is still open."""
+        `failed`, its model was lost or its provider failed, there was no turn: what was asked is still open."""
         self._speaker = None
         self._cancel("heard")
         self._cancel("answer")
         member.has_floor = False
         self._set_floor(None, "interrupted" if interrupted else "done")
         said = member.utterance(self._new_id("said"))
-        if said.text or not (interrupted or failed or member.is_away):
+        if said.text or not (interrupted or failed or member.is_away or member.has_failed):
             self._spoken(said, "agent")
         elif not interrupted:
             self._failures[member.id] = MAX_LOSSES if failed else self._failures.get(member.id, 0) + 1
         late, self._late = self._late, []
         for utterance in late:
             self._spoken(utterance, "human")
-        if not interrupted:
+        if member.has_failed and not said.text:
+            self._after("again", FAILED_S, self._consider)
+        elif not interrupted:
             # Else whoever interrupts says what comes next.
             self._consider()
 
@@ -433,7 +449,14 @@ class Talk:
         self._decide_anew()
         if self._over or self._speaker is not None:
             return
-        if any(seat.is_speaking and not seat.is_stalled for seat in self.seats):
+        speaking = [seat.id for seat in self.seats if seat.is_speaking and not seat.is_stalled]
+        if speaking:
+            # Who has said something beside somebody who goes on has the floor no longer.
+            if self._floor not in speaking:
+                self._set_floor(speaking[0], "speech")
+            return
+        if not self.seats:
+            self._set_floor(None, "nobody")
             return
         if self._words.are_awaited:
             return
@@ -500,6 +523,7 @@ class Talk:
             return
         self._speaker, self._ear, self._is_ending = member, None, False
         self._audience = tuple(self.seats)
+        self._heard_by_gone.clear()
         self._set_floor(member.id, "policy")
         self._active_at_s = self._played_at_s = self._now()
         self._watch_speaker(member, ANSWER_S)

@@ -299,7 +299,8 @@ class Rooms:
         if hosted.room.seats:
             self._stop_timer(hosted)
             hosted.keep_until = 0.0
-        elif isinstance(event, s.ServerRoomLeftEvent):
+        elif isinstance(event, s.ServerRoomLeftEvent) and hosted.timer is None:
+            # Agents that come and go, and new names, are nobody it would wait for.
             self._keep(hosted, self._grace_s)
 
     def _keep(self, hosted: Hosted, for_s: float) -> None:
