@@ -338,6 +338,18 @@ def test_settings_that_were_changed_in_the_call_are_changed_again(tmp_path: Path
     assert sent == [{"type": "client_session_update", "config": asks}], "the test has its own words"
 
 
+def test_a_response_beside_the_conversation_is_nothing_of_the_case(tmp_path: Path) -> None:
+    record = happened(Type("Hello"), WaitUntilHeard(), answers=(Say("Hi."),))
+    beside = (
+        s.AgentResponseCreatedEvent(response_id="b", conversation="none", ts_ms=5_000),
+        s.AgentResponseTextDeltaEvent(response_id="b", item_id="ib", delta="A note.", ts_ms=5_000),
+        s.AgentResponseDoneEvent(response_id="b", conversation="none", ts_ms=5_000),
+    )
+    case = read_case(export_case(replace(record, entries=(*record.entries, *beside)), tmp_path / "case"))
+    assert len(case.models["*"].answers) == 1
+    assert [step for step in case.users[0].steps if isinstance(step, Send)] == []
+
+
 def test_a_seat_in_a_room_is_no_call_between_two(tmp_path: Path) -> None:
     record = happened(Type("Hello"), WaitUntilHeard())
     joined = s.ServerRoomJoinedEvent(participant_id="p1", name="Carl", kind="human", seq=1)
@@ -385,7 +397,7 @@ def test_nothing_secret_stands_in_a_case(tmp_path: Path) -> None:
     tools: dict[str, tuple[Returned, ...]] = {"log_in": (Returned({"session_token": "s3cr3t-3", "state": "in"}),)}
     models = {"*": StandIn(answers=answers)}
     case = Case(users=(Person((Type("Log me in"), WaitUntilHeard())),), models=models, tools=tools)
-    config = {"user_name": "Ann", "extra": {"crm": "s3cr3t-4"}, "token_hash": "s3cr3t-5"}
+    config = {"user_name": "Ann", "extra": {"crm": "s3cr3t-4"}, "token_hash": "s3cr3t-5", "of_the_page": 1}
     folder = export_case(played(case), tmp_path / "case", config=config)
     text = (folder / "case.json").read_text()
     assert "s3cr3t" not in text

@@ -129,6 +129,8 @@ class _Tape:
     """The call's own: who asks for responses, and which tools run in the client."""
     is_due: bool = False
     """A response comes that nobody has to ask for."""
+    beside: set[str] = field(default_factory=set)
+    """Responses outside the conversation: nothing of them comes back."""
     asking: set[str] = field(default_factory=set)
     """The calls that wait for the user's consent."""
     numbers: dict[str, int] = field(default_factory=dict)
@@ -202,7 +204,11 @@ class _Tape:
         return bool(self.hears) and "from_ms" in self.hears[-1] and "to_ms" not in self.hears[-1]
 
     def _response(self, entry: Entry) -> None:
+        if getattr(entry, "response_id", None) in self.beside:
+            return
         match entry:
+            case s.AgentResponseCreatedEvent(response_id=response_id, conversation="none"):
+                self.beside.add(response_id)
             case s.AgentResponseCreatedEvent(response_id=response_id, ts_ms=ts_ms):
                 if not self.is_due:
                     self._go_on(ts_ms, is_due=True)
@@ -381,7 +387,9 @@ def _known(config: dict[str, Any]) -> SessionConfig:
 
 
 def _for_a_case(config: dict[str, Any] | None) -> dict[str, Any]:
-    return {name: value for name, value in (config or {}).items() if name not in _NOT_FOR_A_CASE}
+    """What a test is to be called with. A client may have sent more than there is; a case may not."""
+    known = {name for name in SessionConfig.__struct_fields__ if name not in _NOT_FOR_A_CASE}
+    return {name: value for name, value in (config or {}).items() if name in known}
 
 
 def _without_secrets(case: Case) -> Case:
