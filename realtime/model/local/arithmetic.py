@@ -39,7 +39,9 @@ _TOKEN = re.compile(r"\d+(?:\.\d+)?|\.\d+|sqrt|[a-z']+|[-+*/^%()]|\S")
 _SIGNS = frozenset("+-*/^%()")
 _INFIX = frozenset("+-*/^")
 # Dates, telephone numbers, "24/7": signs without space between numbers are a sum only where one is asked for.
-_ASKS = re.compile(r"\b(?:what(?:'s|’s| is)|how much|calculate|compute|work out)\b", re.I)
+_ASKS = re.compile(
+    r"\b(?:what(?:'s|’s| is)|how much|calculate|compute|work out|add|subtract|multiply|divide|plus|minus|times)\b", re.I
+)
 _NO_SUM = re.compile(r"\d+(?:[-/]\d+)+")
 # "add 3 and 4", "subtract 3 from 10": the verb, the word between, the sign, and whether the operands change places.
 _VERBS = {

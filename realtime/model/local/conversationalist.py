@@ -153,7 +153,7 @@ _CLOCK_TOOLS = (
 def _timer_seconds(plain: str) -> float | None:
     if not re.search(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm in\b", plain):
         return None
-    if re.search(r"\b(?:cancel|stop|delete|clear|end)\b", plain):
+    if re.search(r"\b(?:cancel|stop|delete|clear|end)(?: (?:my|the|that|this|all))* (?:timers?|alarms?)\b", plain):
         return None
     total = 0.0
     for before, unit, behind in re.findall(

@@ -14,6 +14,7 @@ from realtime.model.local.arithmetic import evaluate, find_expression, find_numb
         ("What's 12 x 7?", "12 * 7", "84"),
         ("20 percent of 50", "20 % * 50", "10"),
         ("What is 10-3?", "10 - 3", "7"),
+        ("1/2 plus 1/4", "1 / 2 + 1 / 4", "0.75"),
         ("one thousand 500 plus 1", "1500 + 1", "1,501"),
         ("1 divided by 100000", "1 / 100000", "0.00001"),
         ("What's 15% of 80, please?", "15 % * 80", "12"),

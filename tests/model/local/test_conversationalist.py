@@ -117,6 +117,7 @@ def test_where_they_name_none_it_is_that_of_the_agent(instructions: str, agent_n
         ("Set a timer for one hundred and twenty seconds.", [("set_timer", {"seconds": 120.0})]),
         ("Set a timer for three quarters of an hour.", [("set_timer", {"seconds": 2700.0})]),
         ("Cancel my timer of 5 minutes.", []),
+        ("Remind me in 5 minutes to stop the oven.", [("set_timer", {"seconds": 300.0})]),
     ],
 )
 def test_useful_things_are_done_through_tools(text: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
