@@ -4,6 +4,7 @@ Virtual time and calls come from the plugin of the test kit, `realtime.testing.p
 """
 
 import asyncio
+import logging
 import os
 import threading
 from collections import defaultdict
@@ -52,6 +53,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipTable(), "skip-table")
+
+
+@pytest.fixture(autouse=True)
+def our_log_level() -> Iterator[None]:
+    """A command that a test runs in this process sets it for the whole process: the next test has it as it was."""
+    ours = logging.getLogger("realtime")
+    level = ours.level
+    yield
+    ours.setLevel(level)
 
 
 @pytest.fixture(scope="session")
