@@ -298,9 +298,8 @@ class _Stage:
     def _check_tools(self, agent: RealtimeAgent) -> None:
         """A result under a wrong name would let the real tool run."""
         known = [tool.name for tool in agent.toolkit.declarations()]
-        called = {name for stand_in in self.case.models.values() for name in stand_in.tools}
         for name in self.case.tools:
-            if self._tools != "run" and self.case.models and name not in {*known, *called}:
+            if self._tools != "run" and self.case.models and name not in {*known, *self.case.called_tools}:
                 problem = f"nobody calls a tool {name!r}, and the agent {agent.name!r} has none"
                 remedy = f"It has: {', '.join(known) or 'none'}."
                 raise CaseError(self.folder / CASE_FILE, problem, remedy, place=f"tools.{name}")

@@ -237,7 +237,7 @@ class _Stage:
             raise CaseError(room.name, "the room has begun already", "Give voice_room a new one.", place="room")
         self._room = room
         known = {tool.name for agent in room.agents for tool in agent.toolkit.declarations()}
-        known |= {name for stand_in in self.case.models.values() for name in stand_in.tools}
+        known |= self.case.called_tools
         for name in self.case.tools:
             if room.agents and name not in known:
                 problem, remedy = f"no agent has a tool {name!r}", f"They have: {', '.join(sorted(known)) or 'none'}."

@@ -92,6 +92,11 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     """Of the call: a case that does not end by then fails."""
     expect: Expected = Expected()
 
+    @property
+    def called_tools(self) -> set[str]:
+        """The tools that its models call."""
+        return {name for stand_in in self.models.values() for name in stand_in.tools}
+
 
 def load_case(path: str | Path) -> tuple[Case, Path]:
     """The case in a folder, or one that speaks an audio file and waits for the answer, and the folder of its files.
