@@ -24,13 +24,13 @@ import contextlib
 import json
 import struct
 import time
-from array import array
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import uvloop
 
-from bench.process import say, serve_commands
+from bench.delays import SLICE_S, Delays
+from bench.process import say, serve_commands, stolen_s
 from bench.wire import BINARY, TEXT, ClientPeer, frame_header
 from bench.work import (
     DOWN_BYTES,
@@ -66,7 +66,7 @@ PLAYED = 1
 class Tally:
     """What all calls of this process saw since `begin`."""
 
-    delays_us: array[int] = field(default_factory=lambda: array("I"))
+    delays: Delays = field(default_factory=lambda: Delays(stolen_s()))
     deltas: int = 0
     lost: int = 0
     reordered: int = 0
@@ -82,7 +82,6 @@ class Tally:
     errors: list[str] = field(default_factory=list)
 
     def report(self) -> dict[str, Any]:
-        delays = sorted(self.delays_us)
         return {
             "deltas": self.deltas,
             "lost": self.lost,
@@ -95,14 +94,8 @@ class Tally:
             "words": self.words,
             "flushes": self.flushes,
             "errors": self.errors[:5],
-            **{f"p{share}_ms": percentile(delays, share) / 1000 for share in (50, 99)},
-            "max_ms": (delays[-1] if delays else 0) / 1000,
+            **self.delays.report(),
         }
-
-
-def percentile(ordered: list[int], share: int) -> int:
-    """The value that `share` percent of the ordered values do not exceed; 0 for none."""
-    return ordered[min(len(ordered) - 1, len(ordered) * share // 100)] if ordered else 0
 
 
 class Load:
@@ -303,7 +296,7 @@ class Call(ClientPeer):
         else:
             tally.reordered += 1
         tally.deltas += 1
-        tally.delays_us.append((now_ns - sent_ns) // 1000)
+        tally.delays.add((now_ns - sent_ns) // 1000)
 
     def take(self, event: dict[str, Any]) -> None:
         match event["type"]:
@@ -412,6 +405,12 @@ async def main() -> None:
 
     ended = serve_commands(command)
     loop = asyncio.get_running_loop()
+
+    def end_slice() -> None:
+        load.tally.delays.end_slice(stolen_s())
+        loop.call_later(SLICE_S, end_slice)
+
+    end_slice()
     for number in range(1, options.calls + 1):
         await loop.create_connection(lambda number=number: Call(load, number), "127.0.0.1", options.port)  # type: ignore[misc]
         await asyncio.sleep(0.01)

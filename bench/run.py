@@ -25,6 +25,8 @@ RATIO_LIMITS = {
     (OPENAI.name, 200): 1.5,
 }
 P99_LIMIT_MS = 10.0
+FULL_PERCENT = 80.0
+"""Of the server's core: with more, a delay is the length of a queue, which grows with every percent."""
 IDLE_LIMIT_MB = 90.0
 SESSION_LIMIT_KB = 150.0
 """Beyond `IDLE_LIMIT_MB`, for each talking session."""
@@ -41,11 +43,12 @@ HOW = (
     "24 kHz, the log and the playback clock are on. The server runs alone on one core. Floor: a Starlette relay under "
     "uvicorn and uvloop that forwards frames unparsed over the same provider leg, deflate off. Each round runs the "
     "floor and then every server in fresh processes; ratios are to the floor of the same round, the table gives the "
-    "median round. A window in which a load generator was more than 30 ms late, or in which the host of the virtual "
-    "machine withheld more than 5 % of a core, is repeated; where no repetition was better, the one disturbed least is "
-    "in the table, and delays are judged by the others, if there are any. Delay is from the provider's write to the "
-    "client's read. With authority `server` the up stream is no speech: the detector runs on all of it and the "
-    "provider gets none of it."
+    "median round. Delay is from the provider's write to the client's read, in the quarters of a second in which, and "
+    "before which, the host of the virtual machine withheld nothing (`calm`: how many those were). A window with less "
+    "than a tenth of such, or in which a load generator was more than 30 ms late, is repeated; where no repetition was "
+    "better, the one disturbed least is in the table, and delays are judged by the others, if there are any: at the "
+    "most sessions with which the server's core was at most 80 % busy. With authority `server` the up stream is no "
+    "speech: the detector runs on all of it and the provider gets none of it."
 )
 
 
@@ -72,11 +75,12 @@ async def measure_talk(
             say(
                 f"round {number + 1}/{rounds}, {n} sessions, {subject.name}: {window.cost:.2f} ms/s.s, "
                 f"p99 {window.p99_ms:.1f} ms, wrong {window.wrong}, late {window.late_ms:.0f} ms, "
-                f"others {window.other_percent:.0f} %, stolen {window.stolen_percent:.0f} %"
+                f"others {window.other_percent:.0f} %, stolen {window.stolen_percent:.0f} %, "
+                f"calm {window.calm_percent:.0f} %"
             )
     import_s = measure_import()
     section = Section("talk", "Talking sessions", HOW, HEADER, _rows(windows))
-    section.checks = [*_checks(windows), Check("import realtime", import_s, IMPORT_LIMIT_S, " s")]
+    section.checks = [*checks_of(windows), Check("import realtime", import_s, IMPORT_LIMIT_S, " s")]
     section.data = {
         "import_s": import_s,
         "windows": [asdict(window) for found in windows.values() for window in found],
@@ -93,7 +97,8 @@ HEADER = (
     "p50 ms",
     "p99 ms",
     "max ms",
-    "undisturbed",
+    "core busy",
+    "calm",
     "lost, reordered",
     "idle MB",
     "kB/session",
@@ -121,7 +126,8 @@ def _rows(windows: Windows) -> list[Sequence[str]]:
                 f"{median([one.p50_ms for one in found]):.2f}",
                 f"{median([one.p99_ms for one in found]):.2f}",
                 f"{max(one.max_ms for one in found):.1f}",
-                f"{sum(not one.disturbed for one in found)} of {len(found)}",
+                f"{median([one.load_percent for one in found]):.0f} %",
+                f"{median([one.calm_percent for one in found]):.0f} %",
                 f"{lost}, {reordered}",
                 f"{median([one.rss_idle_mb for one in found]):.0f}",
                 f"{median([one.per_session_kb for one in found]):.0f}",
@@ -130,18 +136,20 @@ def _rows(windows: Windows) -> list[Sequence[str]]:
     return rows
 
 
-def _checks(windows: Windows) -> list[Check]:
+def checks_of(windows: Windows) -> list[Check]:
+    """What the windows keep of the limits."""
     checks = []
     for (name, sessions), limit in RATIO_LIMITS.items():
         if (name, sessions) in windows:
             ratio = median(ratios(windows, name, sessions))
             checks.append(Check(f"CPU of the floor, {name}, {sessions} sessions", ratio, limit))
     ours = {key: found for key, found in windows.items() if key[0] != FLOOR.name}
-    for (name, sessions), found in ours.items():
-        if sessions == max(n for _, n in ours):
-            calm = [one for one in found if not one.disturbed]
-            p99_ms = median([one.p99_ms for one in calm or found])
-            checks.append(Check(f"p99 delay, {name}", p99_ms, P99_LIMIT_MS, " ms"))
+    for name in dict.fromkeys(name for name, _ in ours):
+        sessions = _most_below_full({n: found for (one, n), found in ours.items() if one == name})
+        found = ours[name, sessions]
+        judged = [one for one in found if not one.disturbed] or found
+        what = f"p99 delay, {name}, {sessions} sessions, {median([one.load_percent for one in judged]):.0f} % of a core"
+        checks.append(Check(what, median([one.p99_ms for one in judged]), P99_LIMIT_MS, " ms"))
     every = [window for found in ours.values() for window in found]
     checks.append(Check("lost, reordered, crossed, errors in all windows", sum(one.wrong for one in every), 0))
     plain = [one for one in every if one.subject != SERVER_VAD.name]
@@ -152,6 +160,12 @@ def _checks(windows: Windows) -> list[Check]:
             limit_mb = IDLE_LIMIT_MB + n * SESSION_LIMIT_KB / 1000
             checks.append(Check(f"memory with {n} talking sessions", most_mb, limit_mb, " MB"))
     return checks
+
+
+def _most_below_full(by_sessions: dict[int, list[Window]]) -> int:
+    """The most sessions with which the core was not full; the fewest where it always was."""
+    below = [n for n, found in by_sessions.items() if median([one.load_percent for one in found]) <= FULL_PERCENT]
+    return max(below) if below else min(by_sessions)
 
 
 def measure_import() -> float:

@@ -4,17 +4,20 @@ import pytest
 
 from bench import window as windows
 from bench.burst import measure_burst
+from bench.delays import Delays
 from bench.report import Check, Section, median, share, write_into_page
-from bench.run import measure_talk
+from bench.run import checks_of, measure_talk
 from bench.window import BINARY, FLOOR, JSON1, NATIVE, OPENAI, Subject, Window, measure
 
 CLIENTS = 2
 SECONDS = 2.0
 
 
-def seen(late_ms: float, stolen_percent: float) -> Window:
+def seen(late_ms: float, calm_percent: float, **others: float) -> Window:
     """A window like any other, but for how much it was disturbed."""
-    numbers = dict.fromkeys(("cost", "load_percent", "rss_idle_mb", "rss_mb", "p50_ms", "p99_ms", "max_ms"), 1.0)
+    numbers = dict.fromkeys(
+        ("cost", "load_percent", "rss_idle_mb", "rss_mb", "p50_ms", "p99_ms", "max_ms", "p99_of_all_ms"), 1.0
+    )
     counts = dict.fromkeys(("deltas", "lost", "reordered", "crossed", "up_out_of_order", "flushes"), 0)
     return Window(
         subject="floor",
@@ -22,8 +25,9 @@ def seen(late_ms: float, stolen_percent: float) -> Window:
         errors=(),
         late_ms=late_ms,
         other_percent=0.0,
-        stolen_percent=stolen_percent,
-        **numbers,
+        stolen_percent=0.0,
+        calm_percent=calm_percent,
+        **{**numbers, **others},
         **counts,
     )
 
@@ -31,9 +35,9 @@ def seen(late_ms: float, stolen_percent: float) -> Window:
 @pytest.mark.parametrize(
     ("shown", "given", "repeats"),
     [
-        ([seen(1, 0), seen(1, 0)], 0, 0),
-        ([seen(31, 0), seen(1, 6), seen(1, 5)], 2, 2),
-        ([seen(31, 0), seen(1, 30), seen(1, 20), seen(40, 50), seen(1, 25)], 2, 4),
+        ([seen(1, 100), seen(1, 100)], 0, 0),
+        ([seen(31, 100), seen(1, 9), seen(1, 10)], 2, 2),
+        ([seen(31, 100), seen(1, 0), seen(1, 9), seen(40, 50), seen(1, 5)], 2, 4),
     ],
     ids=["the first", "once nothing disturbs", "the least disturbed"],
 )
@@ -48,7 +52,7 @@ async def test_a_disturbed_window_is_repeated(
     monkeypatch.setattr(windows, "_measure_once", next_window)
     window = await measure(FLOOR, 1, 1.0)
     wanted = shown[given]
-    assert (window.late_ms, window.stolen_percent, window.repeats) == (wanted.late_ms, wanted.stolen_percent, repeats)
+    assert (window.late_ms, window.calm_percent, window.repeats) == (wanted.late_ms, wanted.calm_percent, repeats)
 
 
 @pytest.mark.parametrize("subject", [FLOOR, NATIVE, BINARY, JSON1, OPENAI], ids=lambda subject: subject.name)
@@ -66,7 +70,44 @@ async def test_a_round_gives_a_table_with_the_ratio_to_its_floor() -> None:
     assert [row[0] for row in section.rows] == [FLOOR.name, NATIVE.name]
     assert section.rows[0][3] == "1.00"
     assert len(told) == 2
-    assert {"p99 delay, native JSON", "import realtime"} <= {check.what for check in section.checks}
+    checked = [check.what for check in section.checks]
+    assert "import realtime" in checked
+    assert any(what.startswith("p99 delay, native JSON, 20 sessions, ") for what in checked)
+
+
+def test_delays_are_judged_by_the_slices_from_which_the_host_withheld_nothing() -> None:
+    delays = Delays(stolen_s=5.0)
+    for delay_us, stolen_s in ((1_000, 5.0), (2_000, 5.01), (40_000, 5.05), (30_000, 5.05), (3_000, 5.05)):
+        delays.add(delay_us)
+        delays.end_slice(stolen_s)
+    delays.add(90_000)  # in a slice that has not ended
+    assert delays.report() == {
+        "p50_ms": 2.0,
+        "p99_ms": 3.0,
+        "max_ms": 3.0,
+        "p99_of_all_ms": 40.0,
+        "calm_percent": 60.0,
+    }
+
+
+def test_delays_of_a_host_that_is_never_calm_are_those_of_all_slices() -> None:
+    delays = Delays(stolen_s=0.0)
+    for number in range(20):
+        delays.add(1_000 * (number + 1))
+        delays.end_slice(stolen_s=0.0 if number == 0 else number * 0.1)
+    report = delays.report()
+    assert (report["calm_percent"], report["p99_ms"], report["max_ms"]) == (5.0, 20.0, 20.0)
+
+
+def test_the_delay_is_judged_at_the_most_sessions_that_leave_the_core_some_room() -> None:
+    def check_at(*loads: tuple[int, float]) -> str:
+        found = {("native JSON", n): [seen(1, 100, load_percent=load)] for n, load in loads}
+        floors = {("floor", n): [seen(1, 100)] for n, _ in loads}
+        return next(check.what for check in checks_of({**floors, **found}) if check.what.startswith("p99 delay"))
+
+    assert check_at((100, 70), (200, 80)) == "p99 delay, native JSON, 200 sessions, 80 % of a core"
+    assert check_at((100, 70), (200, 99)) == "p99 delay, native JSON, 100 sessions, 70 % of a core"
+    assert check_at((100, 85), (200, 99)) == "p99 delay, native JSON, 100 sessions, 85 % of a core"
 
 
 async def test_a_burst_is_silenced_and_nothing_follows() -> None:
