@@ -172,6 +172,8 @@ class LocalConnection:
         self._listening: dict[str, asyncio.Future[Transcript]] = {}
         self._active: Answer | None = None
         self._answers: set[Answer] = set()
+        self._turn_waits = False
+        """A turn ended over an answer that speech does not stop: it is answered behind that one."""
         self._complained = False
         self._closed = False
 
@@ -228,6 +230,7 @@ class LocalConnection:
             case ResponseCreate(overrides=overrides):
                 self._create_response(overrides or ResponseOverrides())
             case ResponseCancel(response_id=response_id):
+                self._turn_waits = False
                 for answer in [*self._answers]:
                     if response_id == answer.id or (response_id is None and answer is self._running):
                         answer.cancel("client_cancelled")
@@ -310,8 +313,8 @@ class LocalConnection:
                     self._turn_ended_ms = self._ears.position_ms
                     self._on_event(m.ModelInputDoneEvent(item_id=self._turn_item_id, audio_end_ms=end_ms))
                     self._take_turn(clip)
-                    if self._running is None and self._wants("create_response"):
-                        self._create_response(ResponseOverrides(), to_speech=True)
+                    if self._wants("create_response"):
+                        self._answer_turn()
                 case _:
                     assert_never(heard)
 
@@ -439,6 +442,7 @@ class LocalConnection:
         )
         if not out_of_band:
             self._active = answer
+            self._turn_waits = False
         self._answers.add(answer)
         answer.announce()
         if answer.done:
@@ -451,8 +455,17 @@ class LocalConnection:
         answer.task = task
         task.add_done_callback(lambda done: self._ended(answer))
 
+    def _answer_turn(self) -> None:
+        """Answer the last turn: now, or behind the answer that runs."""
+        self._turn_waits = self._running is not None
+        if not self._turn_waits:
+            self._create_response(ResponseOverrides(), to_speech=True)
+
     def _ended(self, answer: Answer) -> None:
         self._answers.discard(answer)
+        in_turn = self._ears is not None and self._ears.in_turn
+        if self._turn_waits and not in_turn and not self._closed:
+            self._answer_turn()
 
     # -- errors ----------------------------------------------------------------------------------------------------
 

@@ -200,6 +200,34 @@ async def test_speech_cancels_the_answer(call: Call[Parrot]) -> None:
     assert call.responder.closed == 1
 
 
+@pytest.mark.parametrize("stops", [False, True], ids=["speech stops no answer", "asked for while they spoke"])
+async def test_a_turn_that_ends_over_an_answer_is_answered_behind_it(call: Call[Parrot], stops: bool) -> None:
+    call.recognizer.texts = ["and now this"]
+    call.send(SessionUpdate(Settings(turn_detection=TurnDetection(type="server_vad", interrupt_response=stops))))
+    if stops:
+        await call.say(silence(400), speech(300))
+        call.send(typed("think"), ResponseCreate())
+        await call.say(speech(300), silence(800))
+    else:
+        call.send(typed("think"), ResponseCreate())
+        await call.say(silence(400), speech(600), silence(800))
+    assert len(call.all(m.ModelResponseCreatedEvent)) == 1
+    await call.until(m.ModelResponseDoneEvent, 2)
+    await asyncio.sleep(30)
+    first, second = call.all(m.ModelResponseDoneEvent)
+    assert (first.status, second.status) == ("completed", "completed")
+    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[-1].transcript == "You said: and now this. Right?"
+
+
+async def test_whoever_stops_the_answer_wants_none_behind_it_either(call: Call[Parrot]) -> None:
+    call.send(SessionUpdate(Settings(turn_detection=TurnDetection(type="server_vad", interrupt_response=False))))
+    call.send(typed("think"), ResponseCreate())
+    await call.say(silence(400), speech(600), silence(800))
+    call.send(ResponseCancel())
+    await asyncio.sleep(30)
+    assert [done.status for done in call.all(m.ModelResponseDoneEvent)] == ["cancelled"]
+
+
 async def test_a_turn_that_ended_in_haste_and_its_rest_are_one_for_the_mind(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["I would like", "a cup of tea"]
     await call.say(silence(400), speech(600), silence(800))
