@@ -83,6 +83,15 @@ Choice = str | Participant | None
 Policy = Callable[[FloorState], Choice | Awaitable[Choice]]
 
 
+def named_by(choice: object) -> str | None:
+    """Whom a policy means: a name or an id. Raises TypeError for what names nobody."""
+    if isinstance(choice, Participant):
+        return choice.id
+    if choice is None or isinstance(choice, str):
+        return choice
+    raise TypeError(f"a floor policy answers with a name, a participant or None, and not with {type(choice).__name__}")
+
+
 def broadcast(state: FloorState) -> str | None:
     """Everybody answers everybody, one after the other in the order of the room: a human is answered by all agents,
     each of whom has heard those before; then they go on among themselves until the room's limit.

@@ -106,6 +106,8 @@ class Member:
         self.has_floor = False
         self.is_away = False
         self.is_muted = False
+        self.is_asked = False
+        """Whether it was asked for a response that has not begun."""
         self.ready: s.AgentReadyEvent | None = None
         """How it introduced itself."""
         self.conversation = Conversation()
@@ -124,8 +126,6 @@ class Member:
         """Responses that nobody asked for: nothing is told of them."""
         self._is_tidying = False
         """Whether what it tells is about what it forgets."""
-        self._is_asked = False
-        """Whether it was asked for a response that has not begun."""
         self._calls_tools = False
         self._tool_rounds = 0
         self._spoken: list[str] = []
@@ -235,13 +235,13 @@ class Member:
         self._spoken.clear()
         self._sound.clear()
         self._talk = self.conversation
-        self._is_asked = True
+        self.is_asked = True
         self._act(c.ClientResponseCreateEvent())
 
     def ask_again(self) -> None:
         """A client wants it to go on: counts where its model waits for that after the client's tools."""
-        if self.has_floor and not (self._goes_on_by_itself or self._is_asked or self._open - self._dropped):
-            self._is_asked = True
+        if self.has_floor and not (self._goes_on_by_itself or self.is_asked or self._open - self._dropped):
+            self.is_asked = True
             self._act(c.ClientResponseCreateEvent())
 
     @property
@@ -389,7 +389,7 @@ class Member:
     def _begin(self, event: s.AgentResponseCreatedEvent, response_id: str) -> None:
         self._open.add(response_id)
         if self.has_floor and not self.agent.is_dropped(response_id):
-            self._is_asked = False
+            self.is_asked = False
             self._hub.tell(self._named(event))
             return
         # Its provider answers by itself, or too late: perhaps what was asked in a turn before this one.

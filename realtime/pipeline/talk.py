@@ -7,6 +7,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, ContentPart, Item
-from realtime.floor import FloorState, Participant, Policy, Said, with_turn
+from realtime.floor import FloorState, Participant, Policy, Said, named_by, with_turn
 from realtime.pipeline.member import Member, Utterance
 from realtime.pipeline.seat import Seat
 from realtime.pipeline.words import Words, anybody_hears
@@ -42,7 +43,9 @@ SETTLE_S = 0.02
 FLOAT_ERROR_S = 0.001
 """A time that is nearer than this is reached: a timer for less would not move the clock at all."""
 ANSWER_S = 20.0
-"""How long an agent may have the floor without anything that comes of its model, while none of its tools is at work."""
+"""How long an agent may have the floor while nothing comes of its model and none of its tools is at work."""
+REFUSED_S = 3.0
+"""How long that is where its model has told of an error, and no answer has begun."""
 FAILED_S = 1.0
 """How long after a response that failed at its provider somebody is asked again."""
 MAX_LOSSES = 2
@@ -261,7 +264,9 @@ class Talk:
         self.log.append(event)
         if self._speaker is not None and getattr(event, "agent_id", None) == self._speaker.id:
             self._active_at_s = self._now()
-            if type(event) is s.AgentResponseAudioDeltaEvent:
+            if type(event) is s.AgentErrorEvent and self._speaker.is_asked:
+                self._after("refused", REFUSED_S, partial(self._is_refused, self._speaker))
+            elif type(event) is s.AgentResponseAudioDeltaEvent:
                 sound_s = len(event.delta) / SAMPLE_BYTES / (event.format.rate or DEFAULT_OUTPUT_RATE_HZ)
                 self._played_at_s = max(self._played_at_s, self._active_at_s) + sound_s
         self._reader.read(event)
@@ -405,6 +410,7 @@ class Talk:
         self._speaker = None
         self._cancel("heard")
         self._cancel("answer")
+        self._cancel("refused")
         member.has_floor = False
         self._set_floor(None, "interrupted" if interrupted else "done")
         said = member.utterance(self._new_id("said"))
@@ -476,7 +482,7 @@ class Talk:
             if inspect.isawaitable(chosen):
                 self._decision = self._run(self._decide_later(chosen, self._deciding), "floor policy")
                 return
-            speaker = _named_by(chosen)
+            speaker = named_by(chosen)
         except Exception:
             self._have_no_policy()
             return
@@ -491,7 +497,7 @@ class Talk:
     async def _decide_later(self, chosen: Awaitable[object], number: int) -> None:
         try:
             async with asyncio.timeout(POLICY_S):
-                speaker = _named_by(await chosen)
+                speaker = named_by(await chosen)
         except Exception:
             if number == self._deciding:
                 self._have_no_policy()
@@ -545,6 +551,12 @@ class Talk:
 
         self._after("answer", delay_s, look)
 
+    def _is_refused(self, member: Member) -> None:
+        """Its model has told of an error when it was to answer, and of no answer since."""
+        if member.is_asked:
+            member.has_failed = True
+            self._stop(member)
+
     def _set_floor(self, participant_id: str | None, reason: str) -> None:
         if participant_id != self._floor:
             self._floor = participant_id
@@ -590,12 +602,3 @@ class Talk:
         timer = self._timers.pop(name, None)
         if timer is not None:
             timer.cancel()
-
-
-def _named_by(answer: object) -> str | None:
-    """Whom a policy means. Raises TypeError for what names nobody."""
-    if isinstance(answer, Participant):
-        return answer.id
-    if answer is None or isinstance(answer, str):
-        return answer
-    raise TypeError(f"a floor policy answers with a name, a participant or None, and not with {type(answer).__name__}")

@@ -8,12 +8,12 @@ import pytest
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig, ToolDeclaration
-from realtime.event.model import ModelResponseCreatedEvent, ModelResponseDoneEvent
+from realtime.event.model import ModelErrorEvent, ModelResponseCreatedEvent, ModelResponseDoneEvent
 from realtime.floor import Policy, addressed, broadcast, round_robin
 from realtime.model.base import Connection, ResponseCreate
 from realtime.model.script import Emit, Speak
 from realtime.pipeline import ChatRoom
-from realtime.pipeline.talk import FAILED_S
+from realtime.pipeline.talk import FAILED_S, REFUSED_S
 from realtime.runtime import Runtime
 from realtime.server.rooms import Rooms
 from realtime.session import Session
@@ -26,6 +26,7 @@ FAILED = [
     Emit(ModelResponseCreatedEvent(response_id="r")),
     Emit(ModelResponseDoneEvent(response_id="r", status="failed")),
 ]
+REFUSED = [Emit(ModelErrorEvent(error_type="provider_error", code="rate_limit_exceeded", message="Too much."))]
 DOOR = ToolDeclaration(name="open_door", description="Opens it.", parameters={"type": "object"})
 
 
@@ -48,6 +49,25 @@ async def test_where_an_agent_fails_again_and_again_another_one_is_asked() -> No
         await asyncio.sleep(3 * FAILED_S)
         await home.quiet()
         assert home.talk() == [("Anna", "Are you there?"), ("Bob", "I am Bob.")]
+
+
+async def test_an_agent_whose_model_refuses_to_answer_keeps_the_others_waiting_for_seconds_only() -> None:
+    async with house(agent("Alice", Mind(REFUSED, REFUSED)), agent("Bob", Mind("I am Bob."))) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, are you there?")
+        await asyncio.sleep(2 * (REFUSED_S + FAILED_S))
+        await home.quiet()
+        assert home.talk() == [("Anna", "Alice, are you there?"), ("Bob", "I am Bob.")]
+
+
+async def test_an_answer_that_comes_after_an_error_of_its_model_is_an_answer() -> None:
+    late = [*REFUSED, Speak("I am here.", 1.0, chunk_ms=100, pace=1.0, wait=False, after_ms=int(REFUSED_S * 900))]
+    async with house(agent("Alice", Mind(late)), agent("Bob", Mind("I am Bob.")), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, are you there?")
+        await asyncio.sleep(2 * REFUSED_S)
+        await home.quiet()
+        assert home.talk() == [("Anna", "Alice, are you there?"), ("Alice", "I am here.")]
 
 
 async def test_an_agent_that_comes_back_has_the_settings_that_it_had() -> None:
