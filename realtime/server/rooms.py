@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 MAX_ROOMS = 100
 MAX_AGENTS = 8
 """In one room, of those that clients ask for."""
+MAX_AWAITED = 8
+"""Rooms that one stranger may have made and nobody has come into."""
 GRACE_S = 30.0
 """How long an empty room waits for somebody."""
 ENTER_S = 30.0
@@ -66,6 +68,8 @@ class Hosted:
     keep_until: float = 0.0
     """Loop time until which it waits for somebody."""
     timer: asyncio.TimerHandle | None = field(default=None, repr=False)
+    awaited_by: str | None = None
+    """The address of the stranger who has made it, until somebody comes in."""
     coming: list[str] = field(default_factory=list)
     """The names of agents that are being connected."""
 
@@ -144,8 +148,18 @@ class Rooms:
             raise ClientError(f"there is no room {room_id[:64]!r}", code="no_such_room")
         return hosted
 
-    def make(self, request: RoomRequest, runtime: Runtime, owner: str | None = None) -> Hosted:
-        """A new room. Raises ClientError for what cannot be, what `choose_model` raises, and what a template does."""
+    def make(
+        self, request: RoomRequest, runtime: Runtime, owner: str | None = None, *, stranger: str | None = None
+    ) -> Hosted:
+        """A new room. `stranger`: the address that asks, where everybody may; rooms that nobody comes into are then
+        bounded for each. Raises ClientError for what cannot be, what `choose_model` raises, and what a template does.
+        """
+        if stranger is not None and sum(one.awaited_by == stranger for one in self.hosted) >= MAX_AWAITED:
+            raise ClientError(
+                f"{MAX_AWAITED} rooms that you have made are empty: come into one, or wait until they are forgotten",
+                code="too_many_rooms",
+                retryable=True,
+            )
         room_id = request.room_id if request.room_id is not None else runtime.new_id("room")
         if ROOM_ID.fullmatch(room_id) is None:
             raise ClientError("a room's id has up to 64 letters, digits, - and _", code="invalid_room_id")
@@ -161,8 +175,12 @@ class Rooms:
         if request.template is not None:
             if request.floor is not None:
                 raise ClientError("a template has a floor of its own: leave `floor` out", code="invalid_request")
-            return self._host(room_id, request.template, owner)
-        return self._host(room_id, None, owner, lambda: self._room_of(request.agents or (), request.floor, room_id))
+            hosted = self._host(room_id, request.template, owner)
+        else:
+            agents = request.agents or ()
+            hosted = self._host(room_id, None, owner, lambda: self._room_of(agents, request.floor, room_id))
+        hosted.awaited_by = stranger
+        return hosted
 
     def admit(self, room_id: str, name: str) -> None:
         """Raises ClientError where nobody of this name could come into this room: it is not there and nobody makes it,
@@ -298,7 +316,7 @@ class Rooms:
             return
         if hosted.room.seats:
             self._stop_timer(hosted)
-            hosted.keep_until = 0.0
+            hosted.keep_until, hosted.awaited_by = 0.0, None
         elif isinstance(event, s.ServerRoomLeftEvent) and hosted.timer is None:
             # Agents that come and go, and new names, are nobody it would wait for.
             self._keep(hosted, self._grace_s)

@@ -156,7 +156,8 @@ def rooms_router(
         asked = await _body(request, RoomRequest)
         if all_calls.draining:
             raise ClientError("the server is about to stop and makes no rooms", code="draining", retryable=True)
-        hosted = rooms.make(asked, all_calls.make_runtime(asyncio.get_running_loop()), user)
+        stranger = None if settings.lists_calls else door.address(request)
+        hosted = rooms.make(asked, all_calls.make_runtime(asyncio.get_running_loop()), user, stranger=stranger)
         # Beside this very address: whatever stands before it, such as the prefix of a router around this one.
         url = f"{request.url.path.removesuffix('/api/rooms')}/rooms/{hosted.id}/ws"
         return JSONResponse({"room_id": hosted.id, "url": url}, 201)

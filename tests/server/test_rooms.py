@@ -20,7 +20,7 @@ from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
 from realtime.pipeline import ChatRoom
 from realtime.server.calls import Calls
-from realtime.server.rooms import MAX_AGENTS, AgentRequest, Rooms
+from realtime.server.rooms import MAX_AGENTS, MAX_AWAITED, AgentRequest, Rooms
 from realtime.server.rooms_router import NO_SUCH_ROOM
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
@@ -303,6 +303,21 @@ async def test_there_are_so_many_rooms_and_no_more() -> None:
         async with place.client("/rooms/r2/ws?name=Ann") as ann:
             await ann.send(create())
             assert (await ann.until("agent_error"))["code"] == "too_many_rooms"
+
+
+async def test_a_stranger_makes_so_many_rooms_that_nobody_comes_into_and_no_more() -> None:
+    body = {"template": "pair"}
+    async with hosting(rooms_of(max_rooms=20), ServerSettings(lists_calls=False, drain_s=0)) as place:
+        for number in range(MAX_AWAITED):
+            assert (await ask(place, "POST", "/api/rooms", {**body, "room_id": f"r{number}"}))[0] == 201
+        status, error = await ask(place, "POST", "/api/rooms", body)
+        assert (status, error["code"]) == (503, "too_many_rooms")
+        async with place.client("/rooms/r0/ws?name=Ann") as ann:
+            await come_in(ann)
+            assert (await ask(place, "POST", "/api/rooms", body))[0] == 201
+    async with hosting(rooms_of(max_rooms=20)) as place:
+        for _ in range(MAX_AWAITED + 1):
+            assert (await ask(place, "POST", "/api/rooms", body))[0] == 201
 
 
 # -- who is there ------------------------------------------------------------------------------------------------------
