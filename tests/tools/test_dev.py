@@ -154,9 +154,21 @@ def test_failed_checks_are_all_run_and_named(
 ) -> None:
     monkeypatch.setattr(dev, "tool_env", dict)
     python = sys.executable
-    checks = [("bad", [python, "-c", "raise SystemExit(3)"], ROOT), ("good", [python, "-c", ""], ROOT)]
-    assert dev.run_checks(checks) == ["bad"]
-    assert "good: ok" in capsys.readouterr().out
+    checks = [
+        ("bad", [python, "-c", "raise SystemExit('it is wrong')"], ROOT),
+        ("good", [python, "-c", ""], ROOT),
+        ("worse", [python, "-c", "raise SystemExit(3)"], ROOT),
+    ]
+    assert dev.run_checks(checks) == ["bad", "worse"]
+    said = capsys.readouterr().out
+    assert "it is wrong\n      bad: failed" in said
+    assert "good: ok" in said
+
+
+def test_what_python_compiles_is_kept_for_the_next_process(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(dev, "node_folder", lambda: ROOT)
+    assert "PYTHONDONTWRITEBYTECODE" not in dev.tool_env()
 
 
 def test_an_unknown_target_explains_the_script(capfd: pytest.CaptureFixture[str]) -> None:
