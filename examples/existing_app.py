@@ -2,19 +2,21 @@
 
 uvicorn existing_app:app --app-dir examples
 
-Calls are made at ws://127.0.0.1:8000/voice/ws/{user_id}/{session_id}, with the header `X-Key: open sesame`.
+Calls are made at ws://127.0.0.1:8000/voice/ws/{user_id}/{session_id}, with the header `X-Key: open sesame`; with the same
+header http://127.0.0.1:8000/voice/api/calls?user={user_id} lists them.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated
 
-from fastapi import Depends, FastAPI, Header, WebSocketException
+from fastapi import Depends, FastAPI, HTTPException, WebSocketException
+from fastapi.requests import HTTPConnection
 
 from realtime import RealtimeAgent, ScriptedModel, voice_router
 from realtime.model.scripted import echo_bot
 
+KEYS = {"ann": "open sesame"}
 shop: dict[str, list[str]] = {}
 
 
@@ -26,11 +28,14 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     shop.clear()
 
 
-async def logged_in(user_id: str, x_key: Annotated[str | None, Header()] = None) -> str:
-    """The application's own check. It runs before a socket is accepted."""
-    if x_key != "open sesame":
+async def logged_in(connection: HTTPConnection) -> None:
+    """The application's own check. It runs before a socket is accepted and before the calls are told over HTTP."""
+    user = connection.path_params.get("user_id") or connection.query_params.get("user")
+    if user in KEYS and connection.headers.get("x-key") == KEYS[user]:
+        return
+    if connection.scope["type"] == "websocket":
         raise WebSocketException(1008, "please log in")
-    return user_id
+    raise HTTPException(401, "please log in")
 
 
 async def make_agent(user: str) -> RealtimeAgent:

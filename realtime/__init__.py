@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from realtime.pipeline import ChatRoom as ChatRoom
     from realtime.server.app import create_app as create_app
     from realtime.server.router import voice_router as voice_router
+    from realtime.server.settings import ServerSettings as ServerSettings
+    from realtime.session import Limits as Limits
     from realtime.tool import Toolkit as Toolkit
 
 __version__ = "0.1.0"
@@ -39,6 +41,7 @@ _WHERE = {
     "ClientEvents": "realtime.event",
     "DashScopeRealtimeModel": "realtime.model.dashscope",
     "GeminiRealtimeModel": "realtime.model.gemini",
+    "Limits": "realtime.session",
     "LocalRealtimeModel": "realtime.model.local.connection",
     "ModelEvents": "realtime.event",
     "Msg": "realtime.message",
@@ -46,6 +49,7 @@ _WHERE = {
     "RealtimeAgent": "realtime.agent",
     "ScriptedModel": "realtime.model.scripted",
     "ServerEvents": "realtime.event",
+    "ServerSettings": "realtime.server.settings",
     "SessionConfig": "realtime.event",
     "SystemMsg": "realtime.message",
     "Toolkit": "realtime.tool",

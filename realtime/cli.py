@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -16,7 +17,7 @@ import typer
 from fastapi import FastAPI
 
 import realtime
-from realtime.errors import UsageError
+from realtime.errors import StoreError, UsageError
 from realtime.server import plan as planning
 from realtime.server import serve as serving
 from realtime.server.doctor import examine, try_keys
@@ -28,7 +29,7 @@ from realtime.server.plan import Plan, app_of, load_make_agent, reload_folder, s
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 from realtime.state.open import open_store
-from realtime.state.store import Store
+from realtime.state.store import CallInfo, Change, Store, is_call_id
 
 cli = typer.Typer(
     name="realtime",
@@ -97,7 +98,7 @@ def serve(
     ] = None,
     room: Annotated[
         str | None,
-        typer.Option(metavar="demo | app.py:make_room", help="Open a room: several people and agents in one talk."),
+        typer.Option(metavar="demo | app.py:office", help="Open a room: several people and agents in one talk."),
     ] = None,
     front: Annotated[
         str | None,
@@ -154,17 +155,19 @@ def serve(
         max_calls_per_address=max_calls_per_address,
         max_calls=max_calls,
         token=token,
-        allowed_origins=tuple(allow_origin or ()),
+        allowed_origins=origins_of(allow_origin or []),
         hosts=LOOPBACK_HOSTS if serving.is_loopback(host) else None,
         trust_forwarded=trust_proxy,
         drain_s=0 if reload else drain,
         routes=routes_of(route or []),
-        store=store_url(store),
+        store=store_url(store, say=typer.echo),
         lists_calls=guarded,
         record_to=writable_folder(record, "--record"),
         cases_to=writable_folder(cases, "--cases"),
         fronts=fronts_for(front, guarded=guarded),
     )
+    if target is not None and model is not None:
+        typer.secho(f"--model is that of the built-in agent: {target} decides on its own.", fg="yellow")
     plan = Plan(target=target, model=model, room=room, settings=settings, log_level=log_level)
     files = tls_files(tls, tls_key)
     folder = reload_folder(target) if reload else None
@@ -176,7 +179,7 @@ def serve(
     bound = serving.open_socket(host, port, strict=strict_port, say=typer.echo)
     address = serving.address_of(bound, host, tls=files is not None, token=token)
     with bound:
-        serving.run(config, bound, say=typer.echo, on_started=lambda: announce(address, room))
+        serving.run(config, bound, say=typer.echo, on_started=lambda: announce(address, room, alone=target is None))
 
 
 def app_of_environment() -> FastAPI:
@@ -317,6 +320,8 @@ def report(
             record, failure = judged_replay(source, agent=load_make_agent(agent) if agent is not None else None)
         elif Path(source).is_dir():
             record = record_of(source, recordings=recordings)
+        elif not is_call_id(source):
+            raise UsageError(f"there is no folder {source}, and it is not the id of a call either", code="no_folder")
         else:
             with _calls_of(store) as calls:
                 record = record_of(calls, source, recordings=_recorded(recordings, source))
@@ -384,15 +389,38 @@ def routes_of(words: Sequence[str]) -> dict[str, str]:
     return routes
 
 
-def store_url(url: str | None) -> str | None:
-    """What `--store` means; without it, a file in the folder where the user's programs keep what is theirs. Raises
-    UsageError for no store at all that is known."""
-    if url is None:
-        return f"sqlite:{data_folder() / 'calls.sqlite'}"
+def origins_of(words: Sequence[str]) -> tuple[str, ...]:
+    """What `--allow-origin` means. Raises UsageError for what no browser sends as an origin."""
+    for word in words:
+        parts = urlsplit(word)
+        if word != "*" and not (parts.scheme and parts.netloc and word == f"{parts.scheme}://{parts.netloc}"):
+            raise UsageError(
+                f"--allow-origin takes an origin, such as https://shop.example, not {word!r}", code="origin"
+            )
+    return tuple(words)
+
+
+def store_url(url: str | None, say: Callable[[str], None]) -> str | None:
+    """What `--store` means, if something can be written there: the first call would be too late to learn of it.
+
+    Without it, a file in the folder where the user's programs keep what is theirs, or, `say` tells why, memory. Raises
+    UsageError for a store that is not known, and for one that is and cannot be written.
+    """
     if url == "none":
         return None
-    open_store(url).close()
-    return url
+    place = url or f"sqlite:{data_folder() / 'calls.sqlite'}"
+    store, probe = open_store(place), f"probe-{os.getpid()}"
+    try:
+        store.write([Change(probe, info=CallInfo(call_id=probe))])
+        store.delete(probe)
+    except StoreError as error:
+        if url is not None:
+            raise UsageError(f"--store cannot write to {url}: {error}", code="no_store") from error
+        say(f"Calls are kept in memory only: nothing can be written to {place.partition(':')[2]} ({error}).")
+        return "memory:"
+    finally:
+        store.close()
+    return place
 
 
 def writable_folder(folder: Path | None, option: str) -> str | None:
@@ -409,14 +437,16 @@ def writable_folder(folder: Path | None, option: str) -> str | None:
     return str(folder)
 
 
-def announce(address: str, room: str | None = None) -> None:
-    """The one address to open, alone on its line; that of the room, where one was asked for."""
+def announce(address: str, room: str | None = None, *, alone: bool = True) -> None:
+    """The address to open, alone on its line; that of the room, where one was asked for `alone`, else both."""
+    if room is None or not alone:
+        typer.echo("Talk to it at:")
+        typer.secho(address, bold=True)
     if room is not None:
         parts = urlsplit(address)
         query = "&".join(filter(None, (f"room={planning.room_name(room)}", parts.query)))
-        address = parts._replace(path="/room.html", query=query).geturl()
-    typer.echo("Talk to it at:")
-    typer.secho(address, bold=True)
+        typer.echo("Talk to it at:" if alone else "The room is at:")
+        typer.secho(parts._replace(path="/room.html", query=query).geturl(), bold=True)
     typer.secho("Ctrl+C ends it.", dim=True)
 
 

@@ -19,12 +19,13 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 import realtime
-from realtime.cli import routes_of, spread_tls, writable_folder
+from realtime.cli import announce, origins_of, routes_of, spread_tls, store_url, writable_folder
 from realtime.errors import UsageError
 from realtime.server import doctor
-from realtime.server.plan import PLAN, Plan, load_make_agent, reload_folder
+from realtime.server.plan import PLAN, Plan, load_make_agent, reload_folder, room_name
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
+from realtime.state.open import open_store
 from tests.server.harness import serving
 
 AGENT_FILE = """
@@ -321,9 +322,61 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_served(tmp_p
 
 
 def test_an_exception_in_the_file_comes_through(agent_file: Path) -> None:
-    agent_file.write_text("import no_such_module_at_all\n")
-    with pytest.raises(ModuleNotFoundError, match="no_such_module_at_all"):
+    agent_file.write_text("1 / 0\n")
+    with pytest.raises(ZeroDivisionError):
         load_make_agent(str(agent_file))
+
+
+def test_a_module_that_the_file_imports_and_nobody_has_installed_is_one_sentence(agent_file: Path) -> None:
+    agent_file.write_text("import no_such_module_at_all\n")
+    with pytest.raises(UsageError, match=r"agents_of_mine\.py imports 'no_such_module_at_all', which is not installed"):
+        load_make_agent(str(agent_file))
+
+
+def test_a_store_that_cannot_be_written_is_told_before_anything_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    for url in (f"sqlite:{tmp_path}/file/calls.sqlite", f"file:{tmp_path}/file/calls"):
+        with pytest.raises(UsageError, match=f"--store cannot write to {url}: "):
+            store_url(url, print)
+    said: list[str] = []
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    assert store_url(None, said.append) == "memory:"
+    assert said[0].startswith(f"Calls are kept in memory only: nothing can be written to {tmp_path}/file/realtime/")
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "file"])
+def test_trying_a_store_leaves_nothing_in_it(tmp_path: Path, scheme: str) -> None:
+    url = store_url(f"{scheme}:{tmp_path}/calls", print)
+    assert url == f"{scheme}:{tmp_path}/calls"
+    store = open_store(url)
+    assert store.calls("") == []
+    store.close()
+
+
+def test_an_origin_that_no_browser_sends_is_refused() -> None:
+    assert origins_of(["https://shop.example", "http://localhost:3000", "*"])[1] == "http://localhost:3000"
+    for word in ("foo", "shop.example", "https://shop.example/", "https://shop.example/talk"):
+        with pytest.raises(UsageError, match="--allow-origin takes an origin"):
+            origins_of([word])
+
+
+@pytest.mark.parametrize(
+    ("room", "name"),
+    [("demo", "demo"), ("app.py:office", "office"), ("app.py:make_room", "room"), ("app.py", "room")],
+)
+def test_a_room_has_the_name_of_its_function(room: str, name: str) -> None:
+    assert room_name(room) == name
+
+
+def test_both_addresses_are_told_of_an_agent_and_a_room(capsys: pytest.CaptureFixture[str]) -> None:
+    announce("http://127.0.0.1:8000/?token=t", "app.py:office", alone=False)
+    told = capsys.readouterr().out.splitlines()
+    assert "http://127.0.0.1:8000/?token=t" in told
+    assert "http://127.0.0.1:8000/room.html?room=office&token=t" in told
+    announce("http://127.0.0.1:8000/", "demo")
+    assert capsys.readouterr().out.splitlines()[:2] == ["Talk to it at:", "http://127.0.0.1:8000/room.html?room=demo"]
 
 
 def test_reload_watches_the_folder_of_the_file(agent_file: Path) -> None:

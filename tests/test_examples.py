@@ -6,16 +6,21 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import httpx
 import numpy as np
 import pytest
+from fastapi import APIRouter
 from websockets.exceptions import InvalidStatus
 
+from realtime import Toolkit, voice_router
 from realtime.agent import RealtimeAgent
 from realtime.event import ClientEvents
 from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock
-from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step
+from realtime.model.base import ItemCreate, ResponseCreate, ToolResult
+from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step, Write
 from realtime.server.plan import load_make_agent
 from realtime.server.sockets import make_agent_of
 from tests.model.emulator import Emulator
@@ -111,11 +116,15 @@ async def test_an_existing_application_keeps_its_lifespan_its_login_and_its_rout
     async with serving_app(module.app) as place:
         assert module.shop["books"] == ["Middlemarch", "Emma"]
         with pytest.raises(InvalidStatus) as refused:
-            async with place.client("/voice/ws/user1/session1"):
+            async with place.client("/voice/ws/ann/session1"):
                 pass
         assert refused.value.response.status_code == 403
         key = {"X-Key": "open sesame"}
-        async with place.client("/voice/ws/user1/session1", additional_headers=key) as client:
+        calls = f"{place.url}/voice/api/calls"
+        async with httpx.AsyncClient(headers=key) as ann:
+            assert (await ann.get(calls, params={"user": "ben"})).status_code == 401
+            assert (await ann.get(calls, params={"user": "ann"})).status_code == 200
+        async with place.client("/voice/ws/ann/session1", additional_headers=key) as client:
             await client.make_call()
             await client.send({"type": "client_text_append", "text": "What do you have?"})
             done = await client.until("agent_response_audio_transcript_done")
@@ -144,14 +153,52 @@ def test_the_quickstart_prints_the_example() -> None:
 
 
 async def test_the_client_of_the_quickstart_gets_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    async with serving() as place:
+    def make_agent() -> RealtimeAgent:
+        return RealtimeAgent(
+            "Robin", "", ScriptedModel([Expect(ItemCreate), Expect(ResponseCreate), Write("I am Robin.")])
+        )
+
+    async with serving(make_agent) as place:
         code = quickstart_block("websockets.sync.client").replace(
             "ws://127.0.0.1:8000", place.url.replace("http", "ws")
         )
         await asyncio.to_thread(exec, code, {})
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].strip() == "agent_response_done"
-    assert any(line.startswith("agent_response_audio_transcript_delta ") and line.split()[1:] for line in lines)
+    assert any(line.startswith("agent_response_text_delta ") and line.split()[1:] for line in lines)
+
+
+async def test_the_client_of_the_quickstart_waits_for_the_answer_behind_a_tool(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    script = [
+        Expect(ItemCreate),
+        Expect(ResponseCreate),
+        CallTools((ToolCallBlock(id="c1", name="find_order", input="{}"),)),
+    ]
+    script += [Expect(ToolResult), Expect(ResponseCreate), Write("It was shipped.")]
+
+    def find_order() -> str:
+        """Look it up."""
+        return "shipped"
+
+    def make_agent() -> RealtimeAgent:
+        return RealtimeAgent("Robin", "", ScriptedModel(script), toolkit=Toolkit([find_order]))
+
+    async with serving(make_agent) as place:
+        code = quickstart_block("websockets.sync.client").replace(
+            "ws://127.0.0.1:8000", place.url.replace("http", "ws")
+        )
+        await asyncio.to_thread(exec, code, {})
+    lines = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert "agent_response_text_delta" in lines[lines.index("agent_response_tool_result") :]
+
+
+def test_the_settings_of_the_quickstart_are_taken() -> None:
+    scope: dict[str, Any] = {"make_agent": echo_agent, "voice_router": voice_router}
+    exec(quickstart_block("ServerSettings("), scope)
+    assert scope["settings"].limits.grace_s == 60
+    assert isinstance(scope["router"], APIRouter)
 
 
 async def test_the_agent_of_the_quickstart_runs_without_a_server(capsys: pytest.CaptureFixture[str]) -> None:

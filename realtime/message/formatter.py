@@ -53,6 +53,16 @@ a word before the colon."""
 _ROUND = str.maketrans("[［【〔]］】〕", "(((())))")
 
 
+SPEAKS = "(speaks)"
+"""What somebody says whose voice follows."""
+
+
+def speaker_and_words(text: str) -> tuple[str | None, str]:
+    """What `spoken_by` has put together; without a name what nobody of a room has said."""
+    match = re.match(r"\[([^\[\]\n]+)\]: ", text)
+    return (None, text) if match is None else (match[1], text[match.end() :])
+
+
 def spoken_by(name: str, text: str) -> str:
     """How a model is told what another participant said.
 

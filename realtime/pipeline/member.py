@@ -23,7 +23,7 @@ from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat, ContentPart
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.floor import Said
 from realtime.message import ToolResultBlock
-from realtime.message.formatter import spoken_by
+from realtime.message.formatter import SPEAKS, spoken_by
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 
@@ -210,7 +210,7 @@ class Member:
         if self.is_away or utterance.duration_ms < EMPTY_COMMIT_MS:
             return False
         if named:
-            self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, "(speaks)")))
+            self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, SPEAKS)))
         utterance.heard_by.add(self.id)
         if self._guesses or not utterance.text:
             self._waiting[utterance.id] = utterance

@@ -21,7 +21,9 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
 from realtime.model.choose import SERVICES, open_model
+from realtime.model.local.chat import responder_from_environment
 from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.conversationalist import SET_A_KEY, Conversationalist
 from realtime.pipeline import ChatRoom
 from realtime.server.app import create_app
 from realtime.server.builtin import House
@@ -34,6 +36,8 @@ from realtime.server.rooms import Rooms
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import AGENT_PARAMETERS, MakeAgent
 
+MAKE_ROOM = "make_room"
+"""What `--room FILE` looks for; the room is then called `room`."""
 PLAN = "REALTIME_SERVE_PLAN"
 """The environment variable that carries the plan into a reloaded process."""
 
@@ -90,15 +94,16 @@ def app_of(
 
 
 def room_name(room: str) -> str:
-    """Under which id the room of `--room` is found."""
-    return DEMO if room == DEMO else "room"
+    """Under which id the room of `--room` is found: that of its function, but for `make_room`."""
+    function = room.rpartition(":")[2] if ":" in room[2:] else room
+    return function if room == DEMO or (":" in room[2:] and function != MAKE_ROOM) else "room"
 
 
 def _rooms(plan: Plan, models: Models | None) -> Rooms:
     """The rooms of the server: the demo room by its name, and the one that was asked for by any."""
     templates: dict[str, Callable[[], ChatRoom]] = {DEMO: demo_room}
     if plan.room is not None and plan.room != DEMO:
-        templates[room_name(plan.room)] = load_function(plan.room, "make_room")
+        templates[room_name(plan.room)] = load_function(plan.room, MAKE_ROOM)
     return Rooms(
         templates,
         default=room_name(plan.room) if plan.room is not None else None,
@@ -125,8 +130,11 @@ def _say_what_goes_out(models: Models, plan: Plan, say: Callable[[str], None]) -
 
 
 def _open_model(name: str) -> RealtimeModel:
-    folder = os.environ.get(WHISPER_FOLDER)
-    return LocalRealtimeModel(whisper_dir=folder) if name == "local" and folder else open_model(name)
+    """The model of the built-in agent: whoever asks that one for a better mind has started it."""
+    if name != "local":
+        return open_model(name)
+    responder = responder_from_environment() or Conversationalist(SET_A_KEY)
+    return LocalRealtimeModel(responder=responder, whisper_dir=os.environ.get(WHISPER_FOLDER) or None)
 
 
 def set_up_logging(level: str) -> None:
@@ -173,7 +181,9 @@ def load_function(target: str, default: str) -> Callable[..., Any]:
     """
     place, _, name = target.rpartition(":") if ":" in target[2:] else (target, "", default)
     try:
-        module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+        module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place, default)
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{place} imports {error.name!r}, which is not installed", code="no_module") from error
     except SyntaxError as error:
         # Its traceback shows half a hundred lines of the interpreter's own and the place last.
         raise UsageError(f"{error.filename}, line {error.lineno}: {error.msg}", code="no_make_agent") from error
@@ -200,7 +210,7 @@ def _load_file(path: Path) -> ModuleType:
     return module
 
 
-def _load_module(name: str) -> ModuleType:
+def _load_module(name: str, function: str) -> ModuleType:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
@@ -209,5 +219,7 @@ def _load_module(name: str) -> ModuleType:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
         raise UsageError(
-            f"there is no module {name!r}; a file is named by its path: app.py:make_agent", code="no_file"
+            f"there is no module {name!r}; a file is named by its path: app.py:{function}"
+            + (f", and the room to try things out by {DEMO!r}" if function == MAKE_ROOM else ""),
+            code="no_file",
         ) from error

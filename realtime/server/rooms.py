@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from realtime.agent import RealtimeAgent
-from realtime.errors import ClientError
+from realtime.errors import ClientError, UsageError
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.floor import POLICIES, folded
@@ -268,7 +268,10 @@ class Rooms:
                 there = ", ".join(self._templates) or "none"
                 raise ClientError(f"there is no template {template!r}; there are: {there}", code="unknown_template")
             make = self._templates[template]
-        hosted = self._hosted[room_id] = Hosted(room_id, make(), template, owner)
+        room = make()
+        if not isinstance(room, ChatRoom):
+            raise UsageError(f"what makes the room {room_id!r} has made a {type(room).__name__}, not a ChatRoom")
+        hosted = self._hosted[room_id] = Hosted(room_id, room, template, owner)
         hosted.room.on_event.append(lambda event: self._watch(hosted, event))
         self._keep(hosted, max(self._grace_s, ENTER_S))
         logger.info("room %s is open", room_id)

@@ -223,6 +223,7 @@ class _Stage:
                     vocabulary.add(pcm, speech.text if speech.text is not None else Path(speech.audio).stem)
         made = []
         for name, stand_in in agents.items():
+            self._check_stand_in(name, stand_in)
             if stand_in.hears:
                 model = stand_in.model(self.folder)
                 made.append(RealtimeAgent(name, "", model))
@@ -230,6 +231,12 @@ class _Stage:
             plain = msgspec.structs.replace(stand_in, turns="none").model(self.folder)
             made.append(RealtimeAgent(name, "", HearingModel(name, plain, vocabulary)))
         return made
+
+    def _check_stand_in(self, name: str, given: object) -> None:
+        if not isinstance(given, StandIn):
+            problem = f"a name stands for a StandIn here, not for a {type(given).__name__}"
+            remedy = "Give agents of your own as a list, or the room as it is: room=office()."
+            raise CaseError(self.folder / CASE_FILE, problem, remedy, place=f"agents.{name}")
 
     def follow(self, room: ChatRoom) -> None:
         """Note what happens in it, and what its agents are sent as sound. Raises CaseError for one that has begun."""

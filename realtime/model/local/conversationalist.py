@@ -13,16 +13,18 @@ from dataclasses import dataclass
 
 from realtime.event.base import Item
 from realtime.event.config import ToolDeclaration
+from realtime.message.formatter import SPEAKS, speaker_and_words
 from realtime.model.local.arithmetic import find_expression, find_number, say_expression, say_number
 from realtime.model.local.names import learned_name, own_name
 from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyToolCall
 from realtime.model.local.toolbox import tool_call_for
 
 WHAT_I_AM = "I'm {me}, the small voice built into this server. I run right here: no key, no internet, and English only."
-BETTER_MIND = (
-    "I work by simple rules. For a mind that can talk about anything, set the variable OPENAI_API_KEY, "
-    "and start the server again."
-)
+SIMPLE_RULES = "I work by simple rules."
+ASK_THE_OPERATOR = "Whoever runs this server can give me a mind that can talk about anything."
+"""What a better mind takes. The callers of an agent of somebody's own have no hand in that."""
+SET_A_KEY = "For a mind that can talk about anything, set the variable OPENAI_API_KEY, and start the server again."
+"""The same for whoever has started a server with its built-in agent."""
 _LONGEST_ECHO_WORDS = 30
 _HIGHEST_COUNT = 50
 
@@ -38,6 +40,7 @@ class Situation:
     turn: int
     last_answer: str | None
     tools: Sequence[ToolDeclaration]
+    better: str
 
     def named(self, greeting: str) -> str:
         """`greeting` with the user's name where it is known: "Hello, Katie"."""
@@ -52,25 +55,31 @@ Answer = Callable[[Situation, re.Match[str]], str]
 
 
 class Conversationalist:
-    """The built-in responder: greets, learns names, uses the offered tools, and else repeats what it heard."""
+    """The built-in responder: greets, learns names, uses the offered tools, and else repeats what it heard.
+
+    `better` is what it says of how to get a better mind.
+    """
 
     name = "local"
     takes_images = False
 
+    def __init__(self, better: str = ASK_THE_OPERATOR) -> None:
+        self._better = better
+
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
         """See `Responder`. Answers at once; nothing it does can fail."""
-        for reply in answer(prompt):
+        for reply in answer(prompt, self._better):
             yield reply
 
 
-def answer(prompt: Prompt) -> list[Reply]:
+def answer(prompt: Prompt, better: str = ASK_THE_OPERATOR) -> list[Reply]:
     """The whole answer to a prompt."""
     if words := re.match(r"\s*say(?: exactly)?\s*:?\s+[\"“]?(.+?)[\"”]?\s*$", prompt.instructions, re.I | re.S):
         return [ReplyText(words[1])]
     results = _results_to_tell(prompt.history)
     if results:
         return [ReplyText(" ".join(results))]
-    situation = _situation(prompt)
+    situation = _situation(prompt, better)
     if situation is None:
         me = own_name(prompt.instructions, prompt.agent_name)
         return [ReplyText(f"Hello! I'm {me}. What can I do for you?")]
@@ -79,22 +88,41 @@ def answer(prompt: Prompt) -> list[Reply]:
     return _answer(situation)
 
 
-def _situation(prompt: Prompt) -> Situation | None:
-    said = [item.text for item in prompt.history if item.type == "message" and item.role == "user"]
-    if not said:
+def _situation(prompt: Prompt, better: str) -> Situation | None:
+    lines = _lines_of(prompt.history)
+    if not lines:
         return None
+    speaker, last = lines[-1]
+    said = [words for who, words in lines if who == speaker]
     answers = [
         item.text for item in prompt.history if item.type == "message" and item.role == "assistant" and item.text
     ]
     return Situation(
-        said=said[-1].strip(),
-        plain=_plain(said[-1]),
-        name=learned_name(said),
+        said=last.strip(),
+        plain=_plain(last),
+        name=learned_name(said) or speaker,
         me=own_name(prompt.instructions, prompt.agent_name),
         turn=len(said),
         last_answer=answers[-1] if answers else None,
         tools=prompt.tools,
+        better=f"{SIMPLE_RULES} {better}",
     )
+
+
+def _lines_of(history: Sequence[Item]) -> list[tuple[str | None, str]]:
+    """Who has said what, without us. In a room each line begins with its speaker, or stands before what is heard."""
+    lines: list[tuple[str | None, str]] = []
+    speaker: str | None = None
+    for item in history:
+        if item.type != "message" or item.role != "user":
+            continue
+        who, words = speaker_and_words(item.text)
+        if who is not None and words == SPEAKS:
+            speaker = who
+            continue
+        lines.append((who or speaker, words))
+        speaker = None
+    return lines
 
 
 def _plain(text: str) -> str:
@@ -249,7 +277,9 @@ def _help(situation: Situation, _: re.Match[str]) -> str:
     ]
     asked = f"You can ask me {_listed(abilities)}. " if abilities else ""
     timer = "I can set a timer. " if situation.has("set_timer") else ""
-    return f"{asked}{timer}I can learn your name, count, tell a short story, and repeat what you say. {BETTER_MIND}"
+    return (
+        f"{asked}{timer}I can learn your name, count, tell a short story, and repeat what you say. {situation.better}"
+    )
 
 
 def _listed(words: list[str]) -> str:
@@ -282,7 +312,7 @@ def _missing(what: str) -> Answer:
 
 
 def _fixed(text: str) -> Answer:
-    return lambda situation, match: text.format(me=situation.me)
+    return lambda situation, match: text.format(me=situation.me, better=situation.better)
 
 
 def _named(start: str, end: str) -> Answer:
@@ -306,12 +336,12 @@ RULES: tuple[tuple[str, Answer], ...] = (
     (r"\bwhat (?:can|do) you do\b|\bwhat can i (?:say|ask|do)\b|^(?:please )?help\b|\bhelp me\b", _help),
     (
         r"\b(?:better|bigger|smarter|real) (?:mind|brain|model|voice)\b|\bapi key\b|\bopenai\b|\bgemini\b|\bsmarter\b",
-        _fixed(BETTER_MIND),
+        _fixed("{better}"),
     ),
     (
         r"\b(?:who|what) are you\b|\bare you (?:a |an |really )?(?:real|human|robot|person|machine|computer|ai|bot)\b"
         r"|\babout yourself\b|\bhow do you work\b",
-        _fixed(f"{WHAT_I_AM} {BETTER_MIND}"),
+        _fixed(f"{WHAT_I_AM} {{better}}"),
     ),
     (r"\bcan you hear me\b|\bdo you hear me\b|^(?:test|testing)\b", _named("Yes, I hear you well", "Go on.")),
     (r"\bhow are you\b|\bhow do you do\b|\bhow's it going\b", _named("I'm very well, thank you", "And how are you?")),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock
-from realtime.model.local.conversationalist import Conversationalist, answer
+from realtime.model.local.conversationalist import SET_A_KEY, Conversationalist, answer
 from realtime.model.local.names import learned_name, own_name
 from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyToolCall
 from realtime.model.local.toolbox import tool_call_for
@@ -46,6 +46,21 @@ async def test_it_fulfils_the_interface_of_a_responder() -> None:
 def test_it_greets_where_nobody_has_said_anything() -> None:
     assert said(answer(Prompt())) == "Hello! I'm Heart. What can I do for you?"
     assert said(answer(Prompt("Your name is Friday. Be brief."))) == "Hello! I'm Friday. What can I do for you?"
+
+
+def test_the_name_before_a_line_of_a_room_is_nobodys_word() -> None:
+    assert said(talk("[Ann]: The lamp is green.", tools=())).startswith("I heard, Ann: The lamp is green.")
+    assert said(talk("[Ann]: (speaks)", "", "What is my name?", tools=())) == "Your name is Ann."
+    lines = ["[Ann]: My name is Annabel.", "[Ben]: What is my name?", "[Ann]: What is my name?"]
+    history = [message("user", line) for line in lines]
+    assert said(answer(Prompt(history=history[:2]))) == "Your name is Ben."
+    assert said(answer(Prompt(history=history))) == "Your name is Annabel."
+
+
+def test_it_tells_of_a_better_mind_to_whom_it_can_be_given() -> None:
+    assert "Whoever runs this server can give me a mind" in said(talk("Who are you?"))
+    built_in = said(answer(Prompt(history=[message("user", "Who are you?")]), SET_A_KEY))
+    assert built_in.endswith("set the variable OPENAI_API_KEY, and start the server again.")
 
 
 def test_instructions_to_say_something_are_followed_word_for_word() -> None:
@@ -198,7 +213,7 @@ def test_several_results_are_told_in_order_and_failures_plainly() -> None:
     [
         ("Who are you?", "small voice built into this server"),
         ("Are you a real person?", "no key, no internet, and English only"),
-        ("How do I get a better voice?", "OPENAI_API_KEY"),
+        ("How do I get a better voice?", "Whoever runs this server"),
         ("What can you do?", "the time, the date, or a sum"),
         ("Help.", "learn your name"),
         ("Can you hear me?", "Yes, I hear you well"),
