@@ -351,11 +351,8 @@ class Session:
                     # Before the agent hears it: an interruption found in this audio is cut where the user is now.
                     listener.clock.ack(event.played_item_id, event.played_ms, self.runtime.now())
                 self.agent.receive(event)
-                if self._recorder is not None:
-                    rate_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
-                    self._recorder.hear(event.audio, event.offset, rate_hz)
-                if listener is not None and listener.tells_received_audio:
-                    self._tell_received(listener, event)
+                if self._recorder is not None or (listener is not None and listener.tells_received_audio):
+                    self._note_audio(event, listener)
             case c.ClientPlaybackAckEvent():
                 if listener is not None:
                     listener.clock.ack(event.item_id, event.played_ms, self.runtime.now())
@@ -396,12 +393,22 @@ class Session:
         self.agent.configure(change)
         self.log.append(s.ServerSessionUpdatedEvent(session_id=self.session_id, config=config))
 
-    def _tell_received(self, listener: Listener, event: c.ClientAudioAppendEvent) -> None:
+    def _note_audio(self, event: c.ClientAudioAppendEvent, listener: Listener | None) -> None:
+        try:
+            rate_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
+        except ValueError:
+            return  # the agent has told the client, and taken none of it
+        if self._recorder is not None:
+            self._recorder.hear(event.audio, event.offset, rate_hz)
+        if listener is not None and listener.tells_received_audio:
+            self._tell_received(listener, event, rate_hz)
+
+    def _tell_received(self, listener: Listener, event: c.ClientAudioAppendEvent, rate_hz: int) -> None:
         listener.bytes_until_told -= len(event.audio)
         if listener.bytes_until_told > 0:
             return  # not due, which nearly every frame is spared to ask
         received = self.agent.received_samples
-        every = RECEIVED_EVERY_MS * event.format.rate_hz(DEFAULT_INPUT_RATE_HZ) // 1000
+        every = RECEIVED_EVERY_MS * rate_hz // 1000
         if received - listener.told_received >= every:
             listener.told_received = received
             # Told to this listener alone, so it takes no place of its own in the log.

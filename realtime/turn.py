@@ -138,7 +138,8 @@ class Turn:
 
     `now` is monotonic seconds. `receive` gets, beside the signal, what the shell knows once it has taken note of it:
     `responding`, whether a reply is on its way: asked for, running at the model or waiting for its tools, and not
-    dropped; and how much of the reply was heard and how much was sent but not heard yet, in ms.
+    dropped; how much of the reply was heard and how much was sent but not heard yet, in ms; and whether there is `news`
+    that the reply cannot know, so that a request for one is not one for the reply that is on its way.
     """
 
     authority: TurnAuthority = "provider"
@@ -155,12 +156,19 @@ class Turn:
     """The end of speech asks for a reply."""
 
     def receive(
-        self, signal: Signal, now: float, *, responding: bool = False, heard_ms: int = 0, unheard_ms: int = 0
+        self,
+        signal: Signal,
+        now: float,
+        *,
+        responding: bool = False,
+        heard_ms: int = 0,
+        unheard_ms: int = 0,
+        news: bool = False,
     ) -> tuple[Action, ...]:
         """Move to the next state and return what must be done, in order. No actions: nothing was decided."""
         if self.authority == "client" and signal in SPEECH_SIGNALS:
             return ()
-        if responding and (signal is Signal.RESPONSE_DONE or (signal is Signal.REQUEST and heard_ms <= 0)):
+        if responding and (signal is Signal.RESPONSE_DONE or (signal is Signal.REQUEST and heard_ms <= 0 and not news)):
             return ()
         replying = responding or unheard_ms > 0
         if self.state is State.AGENT_SPEAKING and not replying:

@@ -171,11 +171,7 @@ async def test_the_client_of_the_quickstart_gets_an_answer(capsys: pytest.Captur
 async def test_the_client_of_the_quickstart_waits_for_the_answer_behind_a_tool(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    script = [
-        Expect(ItemCreate),
-        Expect(ResponseCreate),
-        CallTools((ToolCallBlock(id="c1", name="find_order", input="{}"),)),
-    ]
+    script: list[Step] = [Expect(ItemCreate), Expect(ResponseCreate), CallTools((("find_order", {}),))]
     script += [Expect(ToolResult), Expect(ResponseCreate), Write("It was shipped.")]
 
     def find_order() -> str:

@@ -125,6 +125,7 @@ class Answers:
         self._reply_texts: list[str] = []
         self._turn_ended_at: float | None = None
         self._created_at: float | None = None
+        self._last_id: str | None = None
 
     def close(self) -> None:
         """The call is over. Parts from the conductor, which holds this object."""
@@ -140,10 +141,13 @@ class Answers:
             or any(one.unanswered and not one.dropped for one in self._responses.values())
         )
 
-    @property
-    def active_id(self) -> str | None:
-        """The response that runs, if one does."""
-        return self._active.id if self._active is not None else None
+    def is_current(self, response_id: str) -> bool:
+        """Whether this response runs, waits for its tools, or was the last and is not heard to its end."""
+        if self._active is not None:
+            return self._active.id == response_id
+        response = self._responses.get(response_id)
+        at_work = response is not None and bool(response.unanswered) and not response.dropped
+        return at_work or (response_id == self._last_id and self._ears.unheard_ms() > 0)
 
     def runs_beside(self, response_id: str) -> bool:
         """Whether this is a response outside the conversation that still runs."""
@@ -265,7 +269,7 @@ class Answers:
         response.dropped = unwanted
         if not unwanted:
             self._requests.settle_wanted()
-            self._active, self._created_at = response, now
+            self._active, self._created_at, self._last_id = response, now, response.id
         self._report.forward(event)
         if unwanted:
             self._send(base.ResponseCancel(response.id))

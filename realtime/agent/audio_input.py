@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
-from realtime.audio.endpoint import EndpointEvent
+from realtime.audio.endpoint import EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 from realtime.audio.pcm import PcmCarry
 from realtime.audio.resample import Resampler
 from realtime.errors import ClientError
@@ -12,6 +13,8 @@ from realtime.errors import ClientError
 DETECTOR_RATE_HZ = 16_000
 MAX_GAP_MS = 10_000
 """A longer hole in the client's audio is closed up: nobody re-sends more, and silence by the hour is an attack."""
+PIECE_MS = 100
+"""A detector gets long audio in pieces: what it finds in one holds from there on, and not from the end of the whole."""
 PRE_ROLL_MS = 600
 """Kept before speech is noticed, so that its soft beginning reaches the model: 300 ms, and the detector's own delay."""
 
@@ -21,6 +24,14 @@ class Detector(Protocol):
 
     def push(self, pcm: bytes) -> list[EndpointEvent]:
         """What the audio so far shows, in order."""
+        ...
+
+    def reset(self) -> None:
+        """Forget the turn that has begun; positions go on."""
+        ...
+
+    def wait_for(self, silence_ms: int) -> None:
+        """From now on a turn is over after so much silence, at least 1."""
         ...
 
 
@@ -38,6 +49,7 @@ class AudioInput:
         "_rate_hz",
         "_received",
         "_resampler",
+        "skipped_ms",
         "uncommitted_ms",
     )
 
@@ -54,6 +66,8 @@ class AudioInput:
         self._open = detector is None
         self.uncommitted_ms = 0.0
         """Audio handed to the model since the last commit."""
+        self.skipped_ms = 0
+        """Time in which no audio came, and which neither the model nor the detector has seen."""
 
     @property
     def position_ms(self) -> int:
@@ -65,9 +79,9 @@ class AudioInput:
         """How many samples, at the client's rate, have arrived since the call began."""
         return self._received
 
-    def take(self, audio: bytes, rate_hz: int, offset: int | None) -> tuple[bytes, list[EndpointEvent]]:
-        """The next audio of the client. Returns what the model gets now (its rate, maybe empty) and what the detector
-        found.
+    def take(self, audio: bytes, rate_hz: int, offset: int | None) -> Iterator[tuple[bytes, list[EndpointEvent]]]:
+        """The next audio of the client. Gives, piece by piece, what the model gets now (its rate, maybe empty) and what
+        the detector found; the gate is to be opened and closed before the next piece is asked for.
 
         `offset` is where the audio begins, in samples since the call began: what is known already is dropped, a hole
         of up to 10 s is filled with silence. With a detector, the model gets only speech and the moment before it.
@@ -77,9 +91,18 @@ class AudioInput:
             self._change_rate(rate_hz)
         if offset is not None and offset != self._received:
             audio = self._placed(audio, offset)
-        pcm = self._carry.push(audio)
-        if not pcm:
-            return b"", []
+        return self._pieces(self._carry.push(audio), rate_hz)
+
+    def _pieces(self, pcm: bytes, rate_hz: int) -> Iterator[tuple[bytes, list[EndpointEvent]]]:
+        step = PIECE_MS * rate_hz // 1000 * 2
+        if self._detector is None or len(pcm) <= step:
+            if pcm:
+                yield self._take(pcm, rate_hz)
+            return
+        for at in range(0, len(pcm), step):
+            yield self._take(pcm[at : at + step], rate_hz)
+
+    def _take(self, pcm: bytes, rate_hz: int) -> tuple[bytes, list[EndpointEvent]]:
         n_samples = len(pcm) // 2
         self._received += n_samples
         length_ms = n_samples * 1000 / rate_hz
@@ -90,6 +113,8 @@ class AudioInput:
             return for_model, []
         resampler = self._detector_resampler
         found = self._detector.push(resampler.push(pcm) if resampler is not None else pcm)
+        if found and self.skipped_ms:
+            found = [self._shifted(one) for one in found]
         if self._open:
             self.uncommitted_ms += length_ms
             return for_model, found
@@ -98,6 +123,29 @@ class AudioInput:
         if surplus > 0:
             del self._kept[:surplus]
         return b"", found
+
+    def _shifted(self, found: EndpointEvent) -> EndpointEvent:
+        """The same on the timeline of the call: the detector counts the audio that it got."""
+        match found:
+            case SpeechStarted(start_ms=start_ms):
+                return SpeechStarted(start_ms + self.skipped_ms)
+            case SpeechPaused(end_ms=end_ms, pcm=pcm):
+                return SpeechPaused(end_ms + self.skipped_ms, pcm)
+            case TurnEnded(start_ms=start_ms, end_ms=end_ms, pcm=pcm):
+                return TurnEnded(start_ms + self.skipped_ms, end_ms + self.skipped_ms, pcm)
+            case SpeechResumed():
+                return found
+
+    def wait_for(self, silence_ms: int) -> None:
+        """From now on a turn is over after so much silence."""
+        if self._detector is not None:
+            self._detector.wait_for(silence_ms)
+
+    def end_turn(self) -> None:
+        """Somebody else has said that the turn is over: a voice that goes on is a new one."""
+        if self._detector is not None:
+            self._detector.reset()
+        self.close_gate()
 
     def open_gate(self) -> bytes:
         """Speech began: the moment before it, for the model. From now on audio passes."""
@@ -141,5 +189,6 @@ class AudioInput:
             return bytes(ahead * 2) + audio
         # A hole this long is not filled, nor what came before a call went on here; but it was time.
         self._position_ms += ahead * 1000 / self._rate_hz
+        self.skipped_ms += ahead * 1000 // self._rate_hz
         self._received = offset
         return audio

@@ -102,6 +102,8 @@ class Conductor:
         self._user_turns: dict[str, UserTurn] = {}
         self._user_turn: UserTurn | None = None
         self._commits: list[Stretch] = []
+        self._has_news = False
+        """Whether the client has put in something of the user's that no answer was asked for since."""
 
     @property
     def received_samples(self) -> int:
@@ -115,6 +117,10 @@ class Conductor:
     def detect_with(self, detector: Detector | None) -> None:
         """Let this detector decide about turns, or nobody here. Only before the first audio."""
         self._input = AudioInput(self._profile.input_rate_hz, detector)
+
+    def wait_for(self, silence_ms: int) -> None:
+        """From now on our detector ends a turn after so much silence."""
+        self._input.wait_for(silence_ms)
 
     def label_of(self, item_id: str) -> str | None:
         """The `event_id` of the client's commit that ended this turn of the user; None where nobody knows."""
@@ -149,7 +155,7 @@ class Conductor:
                 self._hear(event)
             case c.ClientAudioCommitEvent():
                 if self._input.uncommitted_ms >= EMPTY_COMMIT_MS:
-                    self._signal(Signal.COMMIT, label=event.event_id)
+                    self._commit(event.event_id)
                 else:
                     logger.debug("an empty commit was ignored")
             case c.ClientAudioClearEvent():
@@ -163,7 +169,7 @@ class Conductor:
             case c.ClientResponseCreateEvent():
                 self._respond(event)
             case c.ClientResponseCancelEvent():
-                if event.response_id in (None, self._answers.active_id):
+                if event.response_id is None or self._answers.is_current(event.response_id):
                     self._tools.cancel_tools()
                     if self.turn.state is State.THINKING and not self._answers.responding:
                         # The model may be about to answer by itself: what it has not told us it may still stop.
@@ -210,21 +216,31 @@ class Conductor:
                 raise ClientError(str(error), code="unsupported_audio_format") from error
             self._refuse(base.AudioAppend(b""))
             self._client_format = event.format
-        pcm, found = self._input.take(event.audio, self._client_hz, event.offset)
-        if pcm:
-            self._say_audio(pcm)
-        for one in found:
-            match one:
-                case SpeechStarted():
-                    self._speech_started(self._new_id("item"), one.start_ms)
-                    self._say_audio(self._input.open_gate())
-                case TurnEnded():
-                    self._speech_stopped(one.end_ms)
-                    self._input.close_gate()
-                case SpeechPaused() | SpeechResumed():
-                    pass
-                case _:
-                    assert_never(one)
+        for pcm, found in self._input.take(event.audio, self._client_hz, event.offset):
+            if pcm:
+                self._say_audio(pcm)
+            for one in found:
+                match one:
+                    case SpeechStarted():
+                        self._speech_started(self._new_id("item"), one.start_ms)
+                        self._say_audio(self._input.open_gate())
+                    case TurnEnded():
+                        self._speech_stopped(one.end_ms)
+                        self._input.close_gate()
+                    case SpeechPaused() | SpeechResumed():
+                        pass
+                    case _:
+                        assert_never(one)
+
+    def _commit(self, label: str | None) -> None:
+        in_speech = self.turn.authority == "server" and self.turn.state is State.USER_SPEAKING
+        if in_speech and self._user_turn is not None:
+            done = s.AgentInputDoneEvent(audio_end_ms=self._input.position_ms, item_id=self._user_turn.item_id)
+            self._emit(msgspec.structs.replace(done, **self._report.who))
+        self._signal(Signal.COMMIT, label=label)
+        if in_speech:
+            # The detector has found no end: without this it would take the next speech for the rest of this one.
+            self._input.end_turn()
 
     def _say_audio(self, pcm: bytes) -> None:
         told_of_speech = (
@@ -288,6 +304,7 @@ class Conductor:
         self._send(base.ItemCreate(item, place))
         self._report.add_item(item, place)
         self._report.item_done(item)
+        self._has_news = self._has_news or item.role == "user"
 
     def _known(self, item_id: str) -> Item:
         item = self._conversation.get(item_id)
@@ -325,6 +342,7 @@ class Conductor:
             responding=self._answers.responding,
             heard_ms=max(0, self._answers.heard_ms() - lag_ms),
             unheard_ms=self._ears.unheard_ms(),
+            news=self._has_news,
         )
         if Action.FLUSH in actions or Action.WITHDRAW in actions:
             self._answers.interrupt(actions, "hasty_turn" if Action.WITHDRAW in actions else signal.value)
@@ -346,6 +364,7 @@ class Conductor:
         if signal is Signal.SPEECH_STOPPED or Action.CREATE in actions:
             self._answers.turn_ended(self._runtime.now())
         if Action.CREATE in actions and (self.auto_response or signal in (Signal.REQUEST, Signal.TEXT)):
+            self._has_news = False
             self._answers.create(overrides)
         return actions
 
@@ -364,7 +383,7 @@ class Conductor:
         if stretch is not None and stretch.turn is not None:
             self._remember(stretch.turn, event.item_id)
             return
-        self._speech_started(event.item_id, event.audio_start_ms)
+        self._speech_started(event.item_id, event.audio_start_ms + self._input.skipped_ms)
         self._unsettled.started(self._user_turns[event.item_id], event.item_id, event.audio_start_ms)
 
     def _speech_stopped(self, end_ms: int) -> None:
@@ -427,7 +446,7 @@ class Conductor:
                     self._voice_found(event)
             case m.ModelInputDoneEvent():
                 if self.turn.authority == "provider" and self._unsettled.stopped(event.item_id, event.audio_end_ms):
-                    self._speech_stopped(event.audio_end_ms)
+                    self._speech_stopped(event.audio_end_ms + self._input.skipped_ms)
             case m.ModelInputCommittedEvent():
                 self._committed(event)
             case (

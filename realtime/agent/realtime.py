@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -14,6 +13,7 @@ from realtime.agent.conductor import Conductor
 from realtime.agent.host import Host
 from realtime.agent.replying import OwnCall, ReplyQueue
 from realtime.agent.tools import DEFAULT_CLIENT_TOOL_TIMEOUT_S, DEFAULT_TOOL_TIMEOUT_S, ToolRunner
+from realtime.audio.endpoint import SILENCE_MS
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
@@ -301,6 +301,7 @@ class RealtimeAgent:
         Raises ClientError, with nothing applied, for what cannot be (`_check`).
         """
         settled, detects = self._config, self._authority() == "server"
+        silence_ms = silence_ms_of(settled.detection)
         self._take_on(change)
         conductor, connection, tools = self._conductor, self._connection, self._tools
         if conductor is None or connection is None or tools is None:
@@ -311,6 +312,8 @@ class RealtimeAgent:
             except UsageError as error:
                 self._config = settled
                 raise ClientError(error.message, code=error.code) from error
+        elif detects and silence_ms != silence_ms_of(self._config.detection):
+            conductor.wait_for(silence_ms_of(self._config.detection))
         self._apply(conductor, tools)
         connection.send(SessionUpdate(self._settings()))
         if change.tools:
@@ -524,14 +527,17 @@ class RealtimeAgent:
         return f"RealtimeAgent(name={self.name!r}, model={self.model.profile.model!r})"
 
 
+def silence_ms_of(wanted: TurnDetection) -> int:
+    """After how much silence the server's own detector ends a turn."""
+    return SILENCE_MS if wanted.silence_duration_ms is None else max(1, wanted.silence_duration_ms)
+
+
 def silero_detector(wanted: TurnDetection) -> Detector:
     """The server's own detector. Raises UsageError where its parts are not installed."""
     from realtime.audio.endpoint import Endpoint, EndpointConfig
     from realtime.audio.vad import VadUnavailable, shared_silero
 
-    config = EndpointConfig(keep_audio=False)
-    if wanted.silence_duration_ms is not None:
-        config = dataclasses.replace(config, silence_ms=wanted.silence_duration_ms)
+    config = EndpointConfig(keep_audio=False, silence_ms=silence_ms_of(wanted))
     try:
         return Endpoint(shared_silero().stream(), config)
     except VadUnavailable as error:

@@ -6,7 +6,7 @@ silence behind it. Time is counted in audio, not by a clock: a client that stops
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from realtime.audio.vad import FRAME_BYTES, FRAME_MS, RATE_HZ, Vad
 
+SILENCE_MS = 500
 _RECENT_FRAMES = 1024 // FRAME_MS
 _HOP_MS = 10
 
@@ -32,7 +33,7 @@ class EndpointConfig:
     """Or when frames over `threshold` have gone on for this long: some soft voices take 0.3 s to be sure of."""
     min_speech_ms: int = 64
     """Frames over `threshold` in a row before voice begins: a click is over after one."""
-    silence_ms: int = 500
+    silence_ms: int = SILENCE_MS
     """Silence after which the turn is over."""
     speculative_ms: int = 200
     """Silence after which recognition may start, in the hope that the turn is over."""
@@ -159,6 +160,10 @@ class Endpoint:
         """Forget the turn, the audio kept and the detector's state; positions go on."""
         self._vad.reset()
         self._forget_turn()
+
+    def wait_for(self, silence_ms: int) -> None:
+        """From now on a turn is over after so much silence. Raises ValueError for none."""
+        self._config = replace(self._config, silence_ms=silence_ms)
 
     def _judge(self, frame: bytes, probability: float, events: list[EndpointEvent]) -> None:
         config = self._config

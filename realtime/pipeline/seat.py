@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from realtime.agent.audio_input import AudioInput, Detector
 from realtime.agent.conductor import EMPTY_COMMIT_MS
 from realtime.agent.host import Host
-from realtime.agent.realtime import DetectorFactory
-from realtime.audio.endpoint import SpeechStarted, TurnEnded
+from realtime.agent.realtime import DetectorFactory, silence_ms_of
+from realtime.audio.endpoint import EndpointEvent, SpeechStarted, TurnEnded
 from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry, ms_of
 from realtime.audio.voice import Voice
 from realtime.errors import ClientError, UsageError
@@ -174,6 +174,8 @@ class Seat:
                     code="unsupported_turn_detection",
                 )
             self._input = AudioInput(UTTERANCE_HZ, self._detector(self._config))
+        elif self._input is not None:
+            self._input.wait_for(silence_ms_of(self._config.detection))
         return self._config
 
     def describe(self) -> dict[str, Any]:
@@ -278,17 +280,22 @@ class Seat:
         except ValueError as error:
             raise ClientError(str(error), code="unsupported_audio_format") from error
         known = self._input.received_samples
-        pcm, found = self._input.take(event.audio, rate_hz, event.offset)
+        pieces = self._input.take(event.audio, rate_hz, event.offset)
         self.heard_at_s = self.host.runtime.now()
-        for one in found:
-            if isinstance(one, SpeechStarted | TurnEnded):
-                self._in_speech = isinstance(one, SpeechStarted)
-        if self.is_muted:
-            return
-        if self.is_stalled:
-            self.is_stalled = False
-            self._room.voice_goes_on(self)
-        self._let_hear(event, rate_hz, 0 if event.offset is None else event.offset - known)
+        if not self.is_muted:
+            if self.is_stalled:
+                self.is_stalled = False
+                self._room.voice_goes_on(self)
+            self._let_hear(event, rate_hz, 0 if event.offset is None else event.offset - known)
+        for pcm, found in pieces:
+            for one in found:
+                if isinstance(one, SpeechStarted | TurnEnded):
+                    self._in_speech = isinstance(one, SpeechStarted)
+            if not self.is_muted:
+                self._take(pcm, found)
+
+    def _take(self, pcm: bytes, found: list[EndpointEvent]) -> None:
+        assert self._input is not None
         self._turn += pcm
         if _talks_by_button(self._config) and pcm and not self.is_speaking:
             self._begin(self._input.position_ms)

@@ -154,6 +154,8 @@ def _written_out(schema: Any, definitions: Mapping[str, Any], inside: tuple[str,
             result[key] = value
         else:
             result[key] = _written_out(value, definitions, inside, place)
+    if result.get("type") == "array":
+        result.setdefault("items", {})  # OpenAI refuses an array without
     if "enum" in result and "type" not in result:
         kinds = {type(value) for value in result["enum"]}
         if len(kinds) == 1 and (kind := kinds.pop()) in _ENUM_TYPES:

@@ -180,6 +180,14 @@ class FakeDetector:
     def __init__(self, *found: tuple[int, EndpointEvent]) -> None:
         self._found = list(found)
         self.pushed_ms = 0.0
+        self.resets = 0
+        self.silence_ms: int | None = None
+
+    def reset(self) -> None:
+        self.resets += 1
+
+    def wait_for(self, silence_ms: int) -> None:
+        self.silence_ms = silence_ms
 
     def push(self, pcm: bytes) -> list[EndpointEvent]:
         self.pushed_ms += len(pcm) / 32

@@ -133,6 +133,15 @@ async def test_a_negative_offset_is_refused() -> None:
         assert made.link.sent == []
 
 
+async def test_a_rate_that_nobody_takes_is_one_error_and_no_fault_of_the_server() -> None:
+    async with call(listener={"tells_received_audio": True}) as made:
+        for _ in range(3):
+            made.receive(c.ClientAudioAppendEvent(audio=speech(100), format=AudioFormat(type="audio/pcm", rate=17_000)))
+        assert errors(made) == ["unsupported_audio_format"] * 3
+        made.hear(200)
+        assert made.link.heard_bytes()
+
+
 async def test_empty_audio_is_no_message() -> None:
     async with call() as made:
         made.receive(c.ClientAudioAppendEvent(audio=b""), c.ClientAudioAppendEvent(audio=b"\x01"))

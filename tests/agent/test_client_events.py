@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from realtime.audio.playback import WallClockPlayback
 from realtime.event import ClientEvents
 from realtime.event import client as c
 from realtime.event import model as m
@@ -227,6 +228,44 @@ async def test_what_is_said_before_the_model_has_taken_the_turn_before_counts_fo
         made.hear(60)
         made.receive(c.ClientAudioCommitEvent())
         assert len(made.link.got(base.AudioCommit)) == 2
+
+
+async def test_something_new_and_a_request_are_answered_also_while_an_answer_is_on_its_way() -> None:
+    question = Item(id="i1", role="user", content=(ContentPart(type="text", text="What is two and two?"),))
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello."))
+        made.link.begin()
+        made.receive(c.ClientResponseCreateEvent())
+        assert len(made.link.got(base.ResponseCreate)) == 1, "there is nothing that this answer does not know"
+        made.receive(c.ClientItemCreateEvent(item=question), c.ClientResponseCreateEvent())
+        assert len(made.link.got(base.ResponseCreate)) == 2
+        assert made.link.got(base.ResponseCancel) == [base.ResponseCancel("resp_1")]
+
+
+async def test_an_answer_can_be_cancelled_by_its_id_while_its_tools_run_and_while_it_is_heard() -> None:
+    config = SessionConfig(tools=(ToolDeclaration(name="look"),))
+    async with call(config=config, clock=WallClockPlayback(24_000)) as made:
+        made.receive(c.ClientTextAppendEvent(text="Look it up."))
+        response_id = made.link.begin()
+        made.link.speak(response_id, 20_000, "A long word.")
+        made.link.finish(response_id, "A long word.")
+        await asyncio.sleep(1)
+        made.receive(c.ClientResponseCancelEvent(response_id="another"))
+        assert made.of(s.ServerAudioFlushEvent) == []
+        made.receive(c.ClientResponseCancelEvent(response_id=response_id))
+        assert len(made.of(s.ServerAudioFlushEvent)) == 1
+
+        made.receive(c.ClientTextAppendEvent(text="Look it up."))
+        response_id = made.link.begin()
+        call_block = ToolCallBlock(id="c1", name="look", input="{}")
+        made.link.say(
+            m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="call_1", tool_use=call_block),
+            m.ModelResponseDoneEvent(response_id=response_id),
+        )
+        asked = len(made.link.got(base.ResponseCreate))
+        made.receive(c.ClientResponseCancelEvent(response_id=response_id))
+        made.receive(c.ClientToolResultEvent(id="c1", name="look", output="It is there."))
+        assert len(made.link.got(base.ResponseCreate)) == asked
 
 
 async def test_a_second_commit_commits_nothing() -> None:

@@ -485,6 +485,53 @@ async def test_a_model_without_a_detector_gets_audio_at_its_rate_through_the_gat
         assert kinds(made) == ["AudioCommit", "ResponseCreate"]
 
 
+async def test_a_commit_in_mid_speech_ends_the_turn_and_the_next_speech_is_heard_as_one_of_its_own() -> None:
+    """Gemini's `audioStreamEnd`, and a page whose button is let go, commit where a detector finds the turns."""
+    detector = FakeDetector((1_000, SpeechStarted(900)))
+    async with call(config=SERVER, make_detector=lambda _: detector) as made:
+        made.hear(1_500)
+        made.receive(c.ClientAudioCommitEvent())
+
+        assert kinds(made) == ["AudioCommit", "ResponseCreate"]
+        assert [event.audio_end_ms for event in made.of(s.AgentInputDoneEvent)] == [1_500]
+        assert detector.resets == 1, "else it takes the next speech for the rest of this one"
+        before = len(made.link.heard_bytes())
+        made.hear(1_000)
+        assert len(made.link.heard_bytes()) == before, "what is no speech is held back again"
+
+
+async def test_a_long_chunk_loses_nothing_of_the_speech_in_it() -> None:
+    """However long the chunks are: nothing of the speech is missing, and its end is where it was."""
+    async with call(
+        **found((1_000, SpeechStarted(900)), (3_000, turn_ended(2_700)), (5_000, SpeechStarted(4_900)))
+    ) as made:
+        made.hear(4_000)
+        assert kinds(made) == ["AudioCommit", "ResponseCreate"]
+        heard_ms = len(made.link.heard_bytes()) / 32
+        assert 2_000 + 200 <= heard_ms <= 2_000 + 800
+        made.hear(2_000)
+        assert 1_000 <= len(made.link.heard_bytes()) / 32 - heard_ms <= 1_000 + 800
+
+
+async def test_how_long_a_silence_ends_a_turn_can_be_changed_in_the_middle_of_a_call() -> None:
+    detector = FakeDetector()
+    async with call(config=SERVER, make_detector=lambda _: detector) as made:
+        made.hear(500)
+        longer = {"turn_detection": {"authority": "server", "silence_duration_ms": 2_000}}
+        made.receive(c.ClientSessionUpdateEvent(config=longer))
+        assert detector.silence_ms == 2_000
+
+
+async def test_speech_stands_where_it_was_also_behind_a_hole_that_was_closed_up() -> None:
+    detector = FakeDetector((2_000, SpeechStarted(1_900)), (3_000, turn_ended(2_700)))
+    async with call(config=SERVER, make_detector=lambda _: detector) as made:
+        made.hear(1_000)
+        made.hear(2_000, offset=16 * 31_000)
+
+        assert [event.audio_start_ms for event in made.of(s.AgentInputStartedEvent)] == [31_900]
+        assert [event.audio_end_ms for event in made.of(s.AgentInputDoneEvent)] == [32_700]
+
+
 # -- the client decides ------------------------------------------------------------------------------------------------
 
 PUSH_TO_TALK = SessionConfig(turn_detection="none")

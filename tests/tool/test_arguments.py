@@ -92,6 +92,7 @@ PLACE = {
         (bool, {"type": "boolean"}),
         (Any, {}),
         (list[str], {"type": "array", "items": {"type": "string"}}),
+        (list, {"type": "array", "items": {}}),
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
         (str | None, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
         (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),

@@ -176,6 +176,15 @@ class LoudnessDetector:
         self._speaking = False
         self._start_ms = 0
 
+    def reset(self) -> None:
+        """See `Detector`."""
+        self._speaking = False
+        self._loud_ms = self._quiet_ms = 0.0
+
+    def wait_for(self, silence_ms: int) -> None:
+        """See `Detector`."""
+        self._ends_ms = silence_ms
+
     def push(self, pcm: bytes) -> list[EndpointEvent]:
         """See `Detector`."""
         if not pcm:
