@@ -15,6 +15,8 @@ from realtime.event import server as s
 
 MAX_AUDIO_BYTES = 4_000_000
 """Speech that may wait for a client that does not read: 83 s at 24 kHz."""
+MAX_PACED_BYTES = 30_000_000
+"""Speech that may wait for its time: 10 min at 24 kHz. A model may say a long answer in one burst."""
 MIXED_AHEAD_MS = 120
 """How far ahead of real time agents speak once a human was mixed in: the next is heard behind what was sent already."""
 STRETCH_ENDS_MS = 500
@@ -42,7 +44,7 @@ class Pacer:
         self._send = send
         self._send_voice = send_voice
         self._overflow = overflow
-        self._buffer = PlayoutBuffer(rate_hz, MAX_AUDIO_BYTES)
+        self._buffer = PlayoutBuffer(rate_hz, MAX_PACED_BYTES)
         self._models: dict[str, s.AgentResponseAudioDeltaEvent] = {}
         self._held: deque[tuple[int, s.ServerEvent]] = deque()
         self._pushed_bytes = 0

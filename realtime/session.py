@@ -52,6 +52,10 @@ MAX_EVENT_ID_CHARS = 512
 """As in OpenAI's protocol."""
 MAX_GIVEN_BYTES = 64_000_000
 """What clients may say in a call beside sound and pictures of a camera, and be told again: the log keeps it."""
+MAX_COMPLAINT_BYTES = 4_000_000
+"""What a client may be told of its own mistakes in a call: some thousands of them."""
+MAX_SENTENCE_CHARS = 1_000
+"""What an error tells back of what the client has sent has no end by itself."""
 EVENT_BYTES = 500
 """What an event counts beside what is in it: those that it causes are kept too."""
 IDLE_SLACK_S = 1e-3
@@ -121,6 +125,7 @@ class Session:
         self._arriving: asyncio.Future[None] | None = asyncio.get_running_loop().create_future()
         self._ear: Listener | None = None
         self._given_bytes = 0
+        self._complaint_bytes = 0
         self._recent_ids: deque[str] = deque(maxlen=RECENT_EVENTS)
         self._repeated: set[str] = set()
         self._active_at = runtime.now()
@@ -382,8 +387,24 @@ class Session:
                 self.agent.receive(event)
 
     def complain(self, error: RealtimeError) -> None:
-        """Say what went wrong as an event of the call. A fault of ours is told without its details."""
-        self.log.append(s.error_event(error, agent_id=self.agent.agent_id or "", agent_name=self.agent.name))
+        """Say what went wrong as an event of the call. A fault of ours is told without its details.
+
+        The log keeps it, so what a client can cause without end is cut and has an end: after `MAX_COMPLAINT_BYTES` its
+        mistakes are told no more.
+        """
+        told = s.error_event(error, agent_id=self.agent.agent_id or "", agent_name=self.agent.name)
+        if isinstance(error, ClientError):
+            event_id = error.client_event_id
+            if event_id is not None and len(event_id) > MAX_EVENT_ID_CHARS:
+                event_id = None
+            message = told.message
+            if len(message) > MAX_SENTENCE_CHARS:
+                message = f"{message[:MAX_SENTENCE_CHARS]}..."
+            told = msgspec.structs.replace(told, message=message, client_event_id=event_id)
+            self._complaint_bytes += EVENT_BYTES + len(message)
+            if self._complaint_bytes > MAX_COMPLAINT_BYTES:
+                return
+        self.log.append(told)
 
     def _configure(self, config: dict[str, Any]) -> None:
         try:

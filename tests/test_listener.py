@@ -14,6 +14,7 @@ from realtime.audio.resample import Resampler
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.listener import MAX_AUDIO_BYTES, MAX_CONTROL_EVENTS, EventDialect, Listener, queue_listener
+from realtime.pacer import MAX_PACED_BYTES
 from realtime.runtime import Runtime
 from realtime.testing.clock import VirtualLoop, run
 from tests.agent.fakes import GateSink, ListSink, listener_into, speech
@@ -201,11 +202,23 @@ async def test_a_client_that_does_not_read_events_is_closed() -> None:
     assert len(sink.frames) == 1
 
 
+async def test_a_long_answer_in_one_burst_closes_no_client_that_is_fed_in_real_time() -> None:
+    sink = ListSink()
+    listener = listener_into(sink, runtime(), ahead_ms=AHEAD_MS)
+    second = audio(speech(1_000, 24_000))
+    for _ in range(300):
+        listener.deliver(second)
+    await asyncio.sleep(301)
+
+    assert not listener.closed
+    assert sum(len(frame.delta) for frame in sink.frames) == 300 * len(second.delta)
+
+
 async def test_speech_that_piles_up_behind_the_pace_is_bounded_too() -> None:
     sink = ListSink()
     listener = listener_into(sink, runtime(), ahead_ms=AHEAD_MS)
     second = audio(speech(1_000, 24_000))
-    for _ in range(MAX_AUDIO_BYTES // len(second.delta) + 3):
+    for _ in range(MAX_PACED_BYTES // len(second.delta) + 3):
         listener.deliver(second)
 
     assert listener.closed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from starlette.requests import HTTPConnection
@@ -36,8 +37,8 @@ class Gate:
         """Where the client is, for counting: the socket's peer, or what a trusted proxy says."""
         # A proxy may add a line of its own below those that the client made up.
         if self._trust_forwarded and (forwarded := request.headers.getlist("x-forwarded-for")):
-            return forwarded[-1].rpartition(",")[2].strip()
-        return request.client.host if request.client is not None else "local"
+            return _counted(forwarded[-1].rpartition(",")[2].strip())
+        return _counted(request.client.host) if request.client is not None else "local"
 
     def _wrong_token(self, request: HTTPConnection) -> str | None:
         if self._token is None:
@@ -91,3 +92,21 @@ class Gate:
 def _port(address: SplitResult) -> int | None:
     """The port, where it is not said that of the scheme. Raises ValueError for one that is no port."""
     return address.port or {"http": 80, "https": 443, "ws": 80, "wss": 443}.get(address.scheme)
+
+
+def _counted(address: str) -> str:
+    """Who counts as one: a host without its port, and the /64 that one line of IPv6 has. Anything else is its name."""
+    host = address
+    if address.startswith("["):
+        host = address[1:].partition("]")[0]
+    elif address.count(":") == 1:
+        host = address.partition(":")[0]
+    try:
+        found = ip_address(host.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return str(IPv6Network((found, 64), strict=False))
+    return str(found)

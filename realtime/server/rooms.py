@@ -28,7 +28,7 @@ MAX_ROOMS = 100
 MAX_AGENTS = 8
 """In one room, of those that clients ask for."""
 MAX_AWAITED = 8
-"""Rooms that one stranger may have made and nobody has come into."""
+"""Rooms that one stranger may have made and nobody is in."""
 GRACE_S = 30.0
 """How long an empty room waits for somebody."""
 ENTER_S = 30.0
@@ -68,8 +68,8 @@ class Hosted:
     keep_until: float = 0.0
     """Loop time until which it waits for somebody."""
     timer: asyncio.TimerHandle | None = field(default=None, repr=False)
-    awaited_by: str | None = None
-    """The address of the stranger who has made it, until somebody comes in."""
+    made_by: str | None = None
+    """The address of the stranger who has made it."""
     coming: list[str] = field(default_factory=list)
     """The names of agents that are being connected."""
 
@@ -154,7 +154,7 @@ class Rooms:
         """A new room. `stranger`: the address that asks, where everybody may; rooms that nobody comes into are then
         bounded for each. Raises ClientError for what cannot be, what `choose_model` raises, and what a template does.
         """
-        if stranger is not None and sum(one.awaited_by == stranger for one in self.hosted) >= MAX_AWAITED:
+        if stranger is not None and self._awaited(stranger) >= MAX_AWAITED:
             raise ClientError(
                 f"{MAX_AWAITED} rooms that you have made are empty: come into one, or wait until they are forgotten",
                 code="too_many_rooms",
@@ -179,8 +179,12 @@ class Rooms:
         else:
             agents = request.agents or ()
             hosted = self._host(room_id, None, owner, lambda: self._room_of(agents, request.floor, room_id))
-        hosted.awaited_by = stranger
+        hosted.made_by = stranger
         return hosted
+
+    def _awaited(self, stranger: str) -> int:
+        """How many rooms of theirs nobody is in."""
+        return sum(one.made_by == stranger and not one.room.seats for one in self.hosted)
 
     def admit(self, room_id: str, name: str) -> None:
         """Raises ClientError where nobody of this name could come into this room: it is not there and nobody makes it,
@@ -319,7 +323,7 @@ class Rooms:
             return
         if hosted.room.seats:
             self._stop_timer(hosted)
-            hosted.keep_until, hosted.awaited_by = 0.0, None
+            hosted.keep_until = 0.0
         elif isinstance(event, s.ServerRoomLeftEvent) and hosted.timer is None:
             # Agents that come and go, and new names, are nobody it would wait for.
             self._keep(hosted, self._grace_s)

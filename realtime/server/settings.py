@@ -50,5 +50,7 @@ class ServerSettings:
     def __post_init__(self) -> None:
         if self.token is not None and not self.token:
             raise ValueError("the token is empty: leave it out, or give one")
+        if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
+            raise ValueError("a token has ASCII letters, digits and signs only: headers and cookies carry no others")
         if self.max_calls_per_address < 1 or self.max_calls < 1:
             raise ValueError("a server that takes no calls is of no use: the maxima are at least 1")

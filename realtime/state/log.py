@@ -25,6 +25,8 @@ DEFAULT_MAX_ENTRIES = 1_024
 PACKED_AT_ONCE = 32
 KEPT_UNPACKED = 16
 """At least so many: who listens or stores reads these. As objects each takes 250 bytes, packed 28."""
+MAX_COMPRESSED_BYTES = 256_000
+"""To compress more at once would hold up all calls; long texts and pictures stay as they are."""
 MAX_PACKED_BYTES = 8_000_000
 """Beyond it the oldest are dropped too: a thousand entries are 30 kB, unless somebody sends books."""
 
@@ -65,14 +67,19 @@ class _Block:
     """Entries that are rarely read again, small. Pickled: they come back as they were, valid as JSON or not, and the
     bytes never leave the process."""
 
-    __slots__ = ("_packed", "first_seq", "last_seq")
+    __slots__ = ("_is_small", "_packed", "first_seq", "last_seq")
 
     def __init__(self, entries: list[Entry]) -> None:
         self.first_seq, self.last_seq = entries[0].seq, last_seq_of(entries[-1])
         self._packed: bytes | list[Entry]
+        self._is_small = True
         try:
-            packer = zlib.compressobj(zdict=_ALIKE)
-            self._packed = packer.compress(pickle.dumps(entries, pickle.HIGHEST_PROTOCOL)) + packer.flush()
+            pickled = pickle.dumps(entries, pickle.HIGHEST_PROTOCOL)
+            self._is_small = len(pickled) <= MAX_COMPRESSED_BYTES
+            self._packed = pickled
+            if self._is_small:
+                packer = zlib.compressobj(zdict=_ALIKE)
+                self._packed = packer.compress(pickled) + packer.flush()
         except Exception:
             # A config may hold whatever a program gave, a function too: it then stays as it is.
             self._packed = entries
@@ -86,7 +93,8 @@ class _Block:
         """In order."""
         if not isinstance(self._packed, bytes):
             return [*self._packed]
-        entries: list[Entry] = pickle.loads(zlib.decompressobj(zdict=_ALIKE).decompress(self._packed))
+        pickled = zlib.decompressobj(zdict=_ALIKE).decompress(self._packed) if self._is_small else self._packed
+        entries: list[Entry] = pickle.loads(pickled)
         return entries
 
 

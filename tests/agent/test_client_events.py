@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from realtime.audio.playback import WallClockPlayback
+from realtime.errors import ClientError
 from realtime.event import ClientEvents
 from realtime.event import client as c
 from realtime.event import model as m
@@ -15,7 +16,7 @@ from realtime.event.base import ContentPart, ImageFormat, Item, ResponseOverride
 from realtime.event.config import SessionConfig, ToolDeclaration, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model import base
-from realtime.session import MAX_EVENT_ID_CHARS, MAX_GIVEN_BYTES
+from realtime.session import MAX_COMPLAINT_BYTES, MAX_EVENT_ID_CHARS, MAX_GIVEN_BYTES, MAX_SENTENCE_CHARS
 from tests.agent.fakes import NO_DETECTOR, PROFILE, WORDS, Call, FakeDetector, call, speech
 
 pytestmark = pytest.mark.virtual_time
@@ -594,6 +595,22 @@ async def test_what_is_told_again_counts_as_often_as_it_is_told() -> None:
         assert set(errors(made)) == {"too_much_given"}
         made.receive(c.ClientSessionEndEvent())
         await made.session.ended.wait()
+
+
+async def test_what_is_wrong_is_cut_and_told_for_so_long_and_no_longer() -> None:
+    """Each mistake is kept in the log, with what it tells back of the client's words."""
+    long = "x" * 60_000
+    async with call() as made:
+        made.receive(c.ClientAudioAppendEvent(audio=speech(20), session_id=long))
+        told = made.of(s.AgentErrorEvent)[0]
+        assert (told.code, len(told.message) <= MAX_SENTENCE_CHARS + 3) == ("session_mismatch", True)
+        made.session.complain(ClientError("no such event", code="unknown_event", client_event_id=long))
+        assert made.of(s.AgentErrorEvent)[1].client_event_id is None
+        for _ in range(10_000):
+            made.receive(c.ClientAudioAppendEvent(audio=speech(20), session_id=long))
+        assert len(made.of(s.AgentErrorEvent)) <= MAX_COMPLAINT_BYTES // MAX_SENTENCE_CHARS
+        made.receive(c.ClientTextAppendEvent(text="Still there?"))
+        assert made.transcript()[-1] == ("user", "Still there?")
 
 
 async def test_what_was_deleted_and_settings_count_too() -> None:

@@ -114,6 +114,27 @@ def test_the_address_is_the_peer_unless_a_proxy_is_trusted() -> None:
     assert Gate(ServerSettings()).address(request(client=None)) == "local"
 
 
+@pytest.mark.parametrize(
+    ("told", "counted"),
+    [
+        ("203.0.113.9:40001", "203.0.113.9"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("[2001:db8:1:2::7]:40001", "2001:db8:1:2::/64"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_a_line_counts_as_one_whatever_address_of_it_is_used(told: str, counted: str) -> None:
+    forwarded = request(x_forwarded_for=told)
+    assert Gate(ServerSettings(trust_forwarded=True)).address(forwarded) == counted
+
+
+def test_a_token_that_no_header_can_carry_is_refused_at_once() -> None:
+    for token in ("пароль", "two\nlines"):
+        with pytest.raises(ValueError, match="ASCII"):
+            ServerSettings(token=token)
+
+
 def test_an_empty_token_is_a_mistake_and_the_token_is_never_shown() -> None:
     with pytest.raises(ValueError, match="the token is empty"):
         ServerSettings(token="")

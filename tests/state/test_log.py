@@ -287,6 +287,19 @@ def test_long_texts_push_out_the_oldest_before_their_number_does() -> None:
     assert not log.holds(log.first_seq - 2)
 
 
+def test_what_is_large_is_not_compressed_and_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To compress megabytes would hold up all calls of the process for as long."""
+    log = Log(Clock())
+    with monkeypatch.context() as patched:
+        patched.setattr(zlib, "compressobj", lambda **_: pytest.fail("compressed"))
+        for number in range(60):
+            log.append(AgentErrorEvent(error_type="x", code="x", message=f"{number}" + "x" * 50_000))
+    assert [entry.seq for entry in log.read()] == list(range(1, 61))
+    assert [int(entry.message[:2].rstrip("x")) for entry in log.read() if isinstance(entry, AgentErrorEvent)] == [
+        *range(60)
+    ]
+
+
 # -- going on after a stored log ---------------------------------------------------------------------------------------
 
 
