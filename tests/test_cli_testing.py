@@ -176,7 +176,9 @@ def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, monkeypatch: pytes
         (("export", "call_1", "hello", "--store", "sqlite:calls.sqlite"), "hello: the folder is not empty."),
         (("export", "call_1", "new", "--store", "nowhere"), "nowhere"),
         (("report", "call_2", "--store", "sqlite:calls.sqlite"), "the store: it has no call 'call_2'."),
+        (("report", "cases/none"), "there is no folder cases/none, and it is not the id of a call either"),
         (("serve", "--host", "0.0.0.0", "--insecure", "--cases", "x"), "--cases lets callers write files here"),
+        (("serve", "--room", "nope"), "app.py:make_room, and the room to try things out by 'demo'"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_1(folder: Path, words: tuple[str, ...], sentence: str) -> None:

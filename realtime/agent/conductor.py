@@ -34,6 +34,7 @@ from realtime.event.base import (
 from realtime.event.config import TurnAuthority
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model import base
+from realtime.model.voices import voice_here
 from realtime.state.conversation import without_pictures
 from realtime.turn import Action, Signal, State, Turn
 
@@ -264,14 +265,17 @@ class Conductor:
         self._signal(Signal.TEXT, before_answer=lambda: self._put(item))
 
     def _respond(self, event: c.ClientResponseCreateEvent) -> None:
-        if event.response is not None and event.response.tools:
-            self._tools.offer(event.response.tools)
-        if event.response is not None and event.response.conversation == "none":
-            self._ask(base.ResponseCreate(event.response))
+        overrides = event.response
+        if overrides is not None and overrides.voice is not None:
+            overrides = msgspec.structs.replace(overrides, voice=voice_here(overrides.voice, self._profile))
+        if overrides is not None and overrides.tools:
+            self._tools.offer(overrides.tools)
+        if overrides is not None and overrides.conversation == "none":
+            self._ask(base.ResponseCreate(overrides))
             return
-        if not self._answers.go_on(event.response):
+        if not self._answers.go_on(overrides):
             self._answers.ask_anew()
-            self._signal(Signal.REQUEST, overrides=event.response)
+            self._signal(Signal.REQUEST, overrides=overrides)
 
     def _look(self, event: c.ClientImageAppendEvent) -> None:
         """A camera shows one a second: told to everybody as an item, but with its bytes to the model only."""

@@ -27,6 +27,7 @@ from realtime.event.reply import (
 )
 from realtime.message import ConfirmResult, Msg
 from realtime.model.base import Connection, RealtimeModel, SessionUpdate, Settings
+from realtime.model.voices import voice_here
 from realtime.runtime import Runtime
 from realtime.tool import Toolkit
 from realtime.turn import State, Turn
@@ -366,7 +367,7 @@ class RealtimeAgent:
         return {
             "provider": profile.provider,
             "model": profile.model,
-            "voice": self.model.voice_for(self._config.voice),
+            "voice": self.model.voice_for(voice_here(self._config.voice, self.model.profile)),
             "voices": list(profile.voices),
             "languages": list(profile.languages),
             "input_modalities": sorted(profile.input_modalities),
@@ -468,7 +469,7 @@ class RealtimeAgent:
         return Settings(
             agent_name=self.name,
             instructions=config.instructions if config.instructions is not None else self.sys_prompt,
-            voice=config.voice or self.model.voice,
+            voice=voice_here(config.voice, self.model.profile) or self.model.voice,
             tools=declared if self.model.profile.supports_tools else (),
             output_modalities=config.output_modalities or ("audio",),
             turn_detection=self._config.detection if authority == "provider" else "none",

@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType
 from realtime.dialects._openai_client import Refusal
 from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.model._openai_family import merged as merged_objects
+from realtime.model.voices import QWEN
 
 Json = dict[str, Any]
 
@@ -24,7 +25,7 @@ RATES_HZ = (8_000, 16_000, 24_000, 48_000)
 FORMATS = ("pcm", "pcm16", "pcm24")
 """All three are pcm16 at the direction's own rate: the SDK says `pcm16` for both."""
 MODALITIES = ["text", "audio"]
-SERVICE_VOICES = frozenset({"Tina", "Cherry", "Serena", "Ethan", "Chelsie", "longanlingxin"})
+SERVICE_VOICES = frozenset(QWEN)
 """A model behind that lists one of these is of the service's kind, whose voices are free strings."""
 TRANSCRIPTION_MODEL = "qwen3-asr-flash-realtime"
 DEFAULT_TURN_DETECTION: Json = {

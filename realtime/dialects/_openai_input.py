@@ -21,12 +21,14 @@ Words = s.AgentInputTranscriptionDeltaEvent | s.AgentInputTranscriptionDoneEvent
 class Input:
     """What is in the buffer, and the frames that say what became of it."""
 
-    __slots__ = ("_buffered_ms", "_frame", "_replies", "_speaking", "_speech_ms")
+    __slots__ = ("_buffered_ms", "_frame", "_own_commits", "_replies", "_speaking", "_speech_ms")
 
     def __init__(self, frame: MakeFrame, replies: Replies) -> None:
         self._frame = frame
         self._replies = replies
         self._buffered_ms = 0.0
+        self._own_commits = 0
+        """Of a client that ends its turns itself: those that the model has not told of yet."""
         self._speaking = False
         self._speech_ms = 0
 
@@ -39,8 +41,8 @@ class Input:
         self._buffered_ms += len(audio) * 500 / RATE_HZ
         return c.ClientAudioAppendEvent(audio=audio, format=PCM_FORMAT, event_id=label)
 
-    def check_commit(self, *, detects: bool) -> None:
-        """Raises Refusal where there is too little to commit, or a detector has committed it already."""
+    def commit(self, *, detects: bool) -> None:
+        """The client ends its turn. Raises Refusal where there is too little of it, or a detector has ended it."""
         buffered_ms = 0.0 if detects and not self._speaking else self._buffered_ms
         if buffered_ms < MIN_COMMIT_MS:
             raise Refusal(
@@ -48,6 +50,9 @@ class Input:
                 f"only has {buffered_ms:.2f}ms of audio.",
                 code="input_audio_buffer_commit_empty",
             )
+        # What is appended from here on belongs to the next turn, though the model tells later of this one.
+        self._buffered_ms = 0.0
+        self._own_commits += not detects
 
     def clear(self) -> None:
         """The buffer is emptied."""
@@ -60,6 +65,9 @@ class Input:
                 self._speaking, self._speech_ms = True, event.audio_start_ms
             case s.AgentInputDoneEvent():
                 self._speaking, self._speech_ms = False, event.audio_end_ms - self._speech_ms
+            case s.AgentInputCommittedEvent() if self._own_commits:
+                self._own_commits -= 1
+                self._speaking = False
             case s.AgentInputCommittedEvent() | s.AgentInputClearedEvent():
                 self._speaking, self._buffered_ms = False, 0.0
             case _:

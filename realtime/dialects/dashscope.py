@@ -69,6 +69,8 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         self._finishing = False
         self._fault: s.AgentErrorEvent | None = None
         self._input_bytes = 0
+        self._own_commits = 0
+        """Of a client that ends its turns itself: those that the model has not told of yet."""
         self._heard_audio = False
         self._speaking = False
         self._words: dict[str, str] = {}
@@ -170,6 +172,9 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
             )
         if self._running is None:
             self._settle()
+        # What is appended from here on belongs to the next turn, though the model tells later of this one.
+        self._input_bytes = 0
+        self._own_commits += not self._detects
         return c.ClientAudioCommitEvent(event_id=label)
 
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
@@ -264,6 +269,9 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
                 if self._listener is not None and self._interrupts:
                     self._listener.fall_silent()
             case s.AgentInputDoneEvent():
+                self._speaking = False
+            case s.AgentInputCommittedEvent() if self._own_commits:
+                self._own_commits -= 1
                 self._speaking = False
             case s.AgentInputCommittedEvent() | s.AgentInputClearedEvent():
                 self._speaking, self._input_bytes = False, 0

@@ -268,6 +268,7 @@ class GeminiDialect:
         """Know what the next frame of the client may refer to."""
         match event:
             case s.AgentResponseCreatedEvent() if event.conversation != "none":
+                self._has_unanswered_turns = False
                 self._asked = False
                 self._running.add(event.response_id)
             case s.AgentResponseDoneEvent():

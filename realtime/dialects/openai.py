@@ -147,7 +147,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         return c.ClientSessionUpdateEvent(config=config, event_id=label)
 
     def _commit(self, label: str | None) -> c.ClientEvent:
-        self._input.check_commit(detects=self._session["audio"]["input"]["turn_detection"] is not None)
+        self._input.commit(detects=self._session["audio"]["input"]["turn_detection"] is not None)
         if self._running is None:
             self._settle()
         return c.ClientAudioCommitEvent(event_id=label)

@@ -11,19 +11,11 @@ from realtime.model._gemini_codec import GeminiCodec
 from realtime.model._gemini_turns import Resumption
 from realtime.model.base import Address, Connection, History, OnEvent, Profile, RealtimeModel, Settings
 from realtime.model.choose import SERVICES
+from realtime.model.voices import GEMINI as VOICES
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits, dial_websocket, open_wire
 from realtime.runtime import Runtime
 
 __all__ = ["VOICES", "GeminiCodec", "GeminiRealtimeModel", "Resumption", "profile_of"]
-
-# fmt: off
-VOICES = (
-    "Puck", "Charon", "Kore", "Fenrir", "Zephyr", "Leda", "Orus", "Aoede",
-    "Callirrhoe", "Autonoe", "Enceladus", "Iapetus", "Umbriel", "Algieba", "Despina", "Erinome",
-    "Algenib", "Rasalgethi", "Laomedeia", "Achernar", "Alnilam", "Schedar", "Gacrux", "Pulcherrima",
-    "Achird", "Zubenelgenubi", "Vindemiatrix", "Sadachbia", "Sadaltager", "Sulafat",
-)
-# fmt: on
 
 _PING_TIMEOUT_S = 90.0
 """The service's pongs come up to 30 s late: shorter would end healthy calls."""

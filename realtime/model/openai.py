@@ -19,6 +19,7 @@ from realtime.model.base import (
     Settings,
 )
 from realtime.model.choose import SERVICES
+from realtime.model.voices import OPENAI as VOICES
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
 from realtime.runtime import Runtime
 
@@ -26,8 +27,6 @@ __all__ = ["VOICES", "OpenAICodec", "OpenAIRealtimeModel", "profile_of"]
 
 RATE_HZ = 24_000
 """The only pcm rate of the service, both ways."""
-
-VOICES = ("alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse", "marin", "cedar")
 
 
 def profile_of(model_name: str) -> Profile:

@@ -234,7 +234,11 @@ def test_a_commit_needs_audio_that_was_not_committed() -> None:
     assert refused(call, "input_audio_buffer.commit").code == "invalid_value"
     call.append(2)
     assert isinstance(call.say("input_audio_buffer.commit"), c.ClientAudioCommitEvent)
+    assert refused(call, "input_audio_buffer.commit").code == "invalid_value"
+    call.append(3_200)  # before the model has told of the commit
     call.tell(s.AgentInputCommittedEvent(item_id="item_u"))
+    assert isinstance(call.say("input_audio_buffer.commit"), c.ClientAudioCommitEvent)
+    call.tell(s.AgentInputCommittedEvent(item_id="item_v"))
     assert refused(call, "input_audio_buffer.commit").code == "invalid_value"
 
 

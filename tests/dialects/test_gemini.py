@@ -194,6 +194,14 @@ def test_a_bare_end_of_turns_interrupts_what_runs_and_otherwise_asks() -> None:
     assert call.kinds(bare) == ["response_cancel"]
 
 
+def test_history_that_was_seeded_is_no_reason_to_answer_whoever_interrupts() -> None:
+    call = Call()
+    call.hear({"clientContent": {"turns": [{"role": "user", "parts": [{"text": "I am Ann."}]}], "turnComplete": False}})
+    call.hear({"realtimeInput": {"text": "Tell me a story."}})
+    call.begin()
+    assert call.kinds({"clientContent": {"turnComplete": True}}) == ["response_cancel"]
+
+
 @pytest.mark.parametrize(
     "part",
     [

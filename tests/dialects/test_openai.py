@@ -1,5 +1,6 @@
 """The OpenAI dialect by itself: what it makes of frames, and that no frame breaks it."""
 
+import base64
 import json
 from typing import Any
 
@@ -158,6 +159,20 @@ def test_overrides_keep_references_and_out_of_band_responses() -> None:
         output_modalities=("text",),
         metadata={"topic": "mood"},
     )
+
+
+def test_what_is_appended_before_a_commit_is_told_belongs_to_the_next_turn() -> None:
+    """A model behind a network tells later of a commit."""
+    call = Call()
+    call.say("session.update", session={"type": "realtime", "audio": {"input": {"turn_detection": None}}})
+    audio = base64.b64encode(bytes(2 * 24 * 200)).decode()
+    for _ in range(2):
+        call.say("input_audio_buffer.append", audio=audio)
+        assert isinstance(call.say("input_audio_buffer.commit"), c.ClientAudioCommitEvent)
+        assert refused(call, "input_audio_buffer.commit") == "input_audio_buffer_commit_empty"
+    call.say("input_audio_buffer.append", audio=audio)
+    call.tell(s.AgentInputCommittedEvent(item_id="i1"), s.AgentInputCommittedEvent(item_id="i2"))
+    assert isinstance(call.say("input_audio_buffer.commit"), c.ClientAudioCommitEvent)
 
 
 def speak(call: Call) -> None:

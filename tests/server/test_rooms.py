@@ -269,6 +269,7 @@ EVE = {"name": "Eve"}
         ({"template": "pair", "room_id": "a/b"}, 422, "invalid_room_id", "64"),
         ({"template": "pair", "room_id": ""}, 422, "invalid_room_id", "64"),
         ({"template": "broken"}, 503, "agent_failed", "log"),
+        ({"template": "no room"}, 503, "usage_error", "log"),
     ],
 )
 async def test_a_room_that_cannot_be_is_refused_with_a_code_and_a_sentence(
@@ -277,7 +278,10 @@ async def test_a_room_that_cannot_be_is_refused_with_a_code_and_a_sentence(
     def broken() -> ChatRoom:
         raise RuntimeError("secret")
 
-    rooms = Rooms({"pair": two, "broken": broken}, choose_model=Shelf().choose)
+    def no_room() -> Any:
+        return RealtimeAgent("Eve", "", ScriptedModel([]))
+
+    rooms = Rooms({"pair": two, "broken": broken, "no room": no_room}, choose_model=Shelf().choose)
     async with hosting(rooms) as place:
         if code == "name_taken":
             status = 409

@@ -14,6 +14,7 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.event import server as s
 from realtime.floor import FloorState, broadcast
+from realtime.model.scripted import ScriptedModel
 from realtime.pipeline import ChatRoom
 from realtime.testing import ScriptFailure, clock
 from realtime.testing.cases.case import Case, Person, Returned
@@ -320,3 +321,9 @@ def test_the_public_names_are_these() -> None:
 
     assert realtime.testing.voice_room is run_room
     assert realtime.testing.RoomRun is RoomRun
+
+
+async def test_an_agent_where_a_stand_in_is_meant_is_told_with_what_to_do(voice_room: VoiceRoom) -> None:
+    agents: Any = {"Ada": RealtimeAgent("Ada", "", ScriptedModel([]))}
+    with pytest.raises(CaseError, match=r"stands for a StandIn here, not for a RealtimeAgent"):
+        await voice_room({"Anna": [Type("Hello.")]}, agents=agents)

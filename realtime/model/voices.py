@@ -1,0 +1,30 @@
+"""Voices by name, as far as the services' pages name them (`docs/protocol.md` says who has which)."""
+
+from __future__ import annotations
+
+from realtime.model.base import Profile
+
+OPENAI = ("alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse", "marin", "cedar")
+# fmt: off
+GEMINI = (
+    "Puck", "Charon", "Kore", "Fenrir", "Zephyr", "Leda", "Orus", "Aoede",
+    "Callirrhoe", "Autonoe", "Enceladus", "Iapetus", "Umbriel", "Algieba", "Despina", "Erinome",
+    "Algenib", "Rasalgethi", "Laomedeia", "Achernar", "Alnilam", "Schedar", "Gacrux", "Pulcherrima",
+    "Achird", "Zubenelgenubi", "Vindemiatrix", "Sadachbia", "Sadaltager", "Sulafat",
+)
+# fmt: on
+QWEN = ("Tina", "Cherry", "Serena", "Ethan", "Chelsie", "longanlingxin")
+
+_OF_SERVICES = frozenset((*OPENAI, *GEMINI, *QWEN))
+
+
+def voice_here(wanted: str | None, profile: Profile) -> str | None:
+    """The voice to ask this model for; null, which is its own, where only another service has one of that name.
+
+    Programs that were written for one service name its voices, some always, whatever model stands behind; a service
+    refuses a voice that it does not have, and all that is said beside it. A name that nobody is known to have passes:
+    it may be new, or somebody's own.
+    """
+    if not profile.voices or wanted in profile.voices or wanted not in _OF_SERVICES:
+        return wanted
+    return None
