@@ -1,4 +1,4 @@
-"""Voices by name, as far as the services' pages name them (`docs/protocol.md` says who has which)."""
+"""Voices by name, as far as the services' own pages and SDKs name them."""
 
 from __future__ import annotations
 
