@@ -156,8 +156,13 @@ class Archive:
         session.on_ended.append(note_end)
 
     async def find(self, token: str, call_id: str, *, user: str, session_id: str, wall_now: float) -> CallInfo:
-        """The ended call that the token opens. Raises ClientError."""
+        """The ended call that the token opens. Raises ClientError, also where the store has not all of it yet: what would
+        go on without its end would be told and counted twice."""
         info = await self.info(call_id)
+        if self._spill.is_behind(call_id):
+            raise ClientError(
+                "the end of the call is not stored yet: try again in a moment", code="store_failed", retryable=True
+            )
         if info is None or (info.owner, info.session_id) != (user, session_id):
             raise no_such_token()
         if not Ticket(call_id, lambda _: "", kept=info.token_hash or "").is_good(token):

@@ -149,6 +149,10 @@ class Spill:
         call = self._live.get(call_id)
         return None if call is None else msgspec.structs.replace(call.info, last_seq=call.written_seq)
 
+    def is_behind(self, call_id: str) -> bool:
+        """Whether the store lacks something of this call, which has ended."""
+        return any(one.info.call_id == call_id and _is_due(one) for one in self._parted)
+
     def remove(self, call_id: str) -> None:
         """The call is over: the rest of its log is written as soon as the store takes it."""
         call = self._live.pop(call_id, None)

@@ -30,6 +30,12 @@ class Store(MemoryStore):
     """One that can be made to fail."""
 
     fails = False
+    is_full = False
+
+    def write(self, batch: Any) -> None:
+        if self.is_full:
+            raise StoreError("the disk is full", code="store_full")
+        super().write(batch)
 
     def read(self, *about: Any, **more: Any) -> Any:
         if self.fails:
@@ -293,6 +299,27 @@ async def test_a_live_call_is_resumed_from_memory_where_its_store_fails() -> Non
             resumed = await second.until("server_session_resumed")
             assert resumed["gap"]
             assert second.types.count("server_session_updated") >= 1_000
+
+
+async def test_a_call_whose_end_the_store_has_not_taken_yet_goes_on_once_it_has() -> None:
+    async with place_with_call(grace_s=1.0) as (place, client, created):
+        client.say(TEXT)
+        await asyncio.sleep(1)
+        place.store.is_full = True
+        client.say({"type": "client_text_append", "text": "And this"})
+        await asyncio.sleep(1)
+        seen = client.sent[-1]["seq"]
+        client.lose()
+        await asyncio.sleep(3)
+        assert place.calls.sessions == {}
+        async with place.socket() as early:
+            early.say(resume(created, seen))
+            refused = await early.until("agent_error")
+            assert (refused["code"], refused["retryable"]) == ("store_failed", True)
+        place.store.is_full = False
+        await asyncio.sleep(30)
+        async with back(place, created, seen):
+            assert [text for _, text in place.history if text] == ["Hello", "And this"]
 
 
 async def test_an_ended_call_is_kept_alive_by_nobody() -> None:
