@@ -156,8 +156,8 @@ class Archive:
         session.on_ended.append(note_end)
 
     async def find(self, token: str, call_id: str, *, user: str, session_id: str, wall_now: float) -> CallInfo:
-        """The ended call that the token opens. Raises ClientError, also where the store has not all of it yet: what would
-        go on without its end would be told and counted twice."""
+        """The ended call that the token opens. Raises ClientError, also where the store has not all of it yet: a call that
+        went on without its end would tell and count twice."""
         info = await self.info(call_id)
         if self._spill.is_behind(call_id):
             raise ClientError(
