@@ -151,7 +151,8 @@ class Turns:
         calls = turn.new_calls.pop(event.response_id, [])
         if turn.cut:
             return [] if turn.running else self._complete(turn)
-        if event.status == "completed" and calls:
+        if event.status != "cancelled" and calls:
+            # Also of an answer that failed behind its calls: they run, and wait for the client.
             turn.told = True
             self._open_calls.update(dict.fromkeys(call.id for call in calls))
             return [encode({"toolCall": {"functionCalls": [_call(call) for call in calls]}})]

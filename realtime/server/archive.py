@@ -156,8 +156,10 @@ class Archive:
         session.on_ended.append(note_end)
 
     async def find(self, token: str, call_id: str, *, user: str, session_id: str, wall_now: float) -> CallInfo:
-        """The ended call that the token opens. Raises ClientError, also where the store has not all of it yet: a call that
-        went on without its end would tell and count twice."""
+        """The ended call that the token opens. Raises ClientError, also where the store has not all of it yet.
+
+        Without its end it would go on with events that were told already, and lose the last turn.
+        """
         info = await self.info(call_id)
         if self._spill.is_behind(call_id):
             raise ClientError(

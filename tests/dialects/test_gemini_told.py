@@ -117,6 +117,15 @@ def test_calls_are_told_together_and_arguments_that_are_no_object_are_left_out()
     ]
 
 
+@pytest.mark.parametrize("status", ["failed", "incomplete"])
+def test_calls_of_an_answer_that_broke_off_behind_them_are_told_too(status: str) -> None:
+    """They run: without the client's results the call would wait for them until their time is up."""
+    call = Call(**LOOK)
+    call.begin()
+    call.ask("a")
+    assert [frame["toolCall"]["functionCalls"][0]["id"] for frame in call.end(status=status)] == ["a"]
+
+
 def test_a_call_that_lapses_is_withdrawn() -> None:
     call = Call(**LOOK)
     call.begin()
