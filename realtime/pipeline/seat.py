@@ -174,8 +174,9 @@ class Seat:
                     code="unsupported_turn_detection",
                 )
             self._input = AudioInput(UTTERANCE_HZ, self._detector(self._config))
-        elif self._input is not None:
-            self._input.wait_for(silence_ms_of(self._config.detection))
+        silence_ms = silence_ms_of(self._config.detection)
+        if self._input is not None and silence_ms != silence_ms_of(before.detection):
+            self._input.wait_for(silence_ms)
         return self._config
 
     def describe(self) -> dict[str, Any]:

@@ -463,3 +463,14 @@ async def test_an_agent_that_is_thrown_out_is_gone_before_its_model_is() -> None
         await home.quiet()
         await removing
         assert home.speakers() == ["Alice", "Bob"]
+
+
+async def test_a_human_may_want_longer_silences_in_the_middle_of_a_call() -> None:
+    async with house(agent("Alice", Mind())) as home:
+        anna = await home.come("Anna")
+        anna.call.receive(c.ClientSessionUpdateEvent(config={"turn_detection": {"silence_duration_ms": 2_000}}))
+        anna.begin("I was about to say")
+        anna.end(1_500)
+        assert anna.seat.is_speaking
+        anna.end(600)
+        assert not anna.seat.is_speaking
