@@ -2,8 +2,8 @@
 
 uvicorn existing_app:app --app-dir examples
 
-Calls are made at ws://127.0.0.1:8000/voice/ws/{user_id}/{session_id}, as `ann` with the header `X-Key: open sesame`; with
-the same header http://127.0.0.1:8000/voice/api/calls?user=ann lists them.
+Calls are made at ws://127.0.0.1:8000/voice/ws/ann/{session_id} with the header `X-Key: open sesame`, and listed with it
+at http://127.0.0.1:8000/voice/api/calls?user=ann.
 """
 
 import asyncio
