@@ -72,12 +72,7 @@ async def measure_talk(
         for n, subject in plan:
             window = await measure(subject, n, seconds)
             windows.setdefault((subject.name, n), []).append(window)
-            say(
-                f"round {number + 1}/{rounds}, {n} sessions, {subject.name}: {window.cost:.2f} ms/s.s, "
-                f"p99 {window.p99_ms:.1f} ms, wrong {window.wrong}, late {window.late_ms:.0f} ms, "
-                f"others {window.other_percent:.0f} %, stolen {window.stolen_percent:.0f} %, "
-                f"calm {window.calm_percent:.0f} %"
-            )
+            say(f"round {number + 1}/{rounds}, {n} sessions, {subject.name}: {window.cost:.2f} ms/s.s, {window.told}")
     import_s = measure_import()
     section = Section("talk", "Talking sessions", HOW, HEADER, _rows(windows))
     section.checks = [*checks_of(windows), Check("import realtime", import_s, IMPORT_LIMIT_S, " s")]

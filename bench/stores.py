@@ -74,10 +74,7 @@ async def measure_stores(
                 window = await measure(work.subject(store), work.talking, seconds, warm_s)
                 windows[work, store].append(window)
                 say(
-                    f"pair {number + 1}/{pairs}, {window.subject}: {window.load_percent:.0f} % of a core, "
-                    f"p99 {window.p99_ms:.1f} ms, wrong {window.wrong}, late {window.late_ms:.0f} ms, "
-                    f"others {window.other_percent:.0f} %, stolen {window.stolen_percent:.0f} %, "
-                    f"calm {window.calm_percent:.0f} %"
+                    f"pair {number + 1}/{pairs}, {window.subject}: {window.load_percent:.0f} % of a core, {window.told}"
                 )
     section = Section("stores", "Keeping the calls", HOW, HEADER, [_row(*key, found) for key, found in windows.items()])
     for work in works:

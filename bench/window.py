@@ -125,6 +125,14 @@ class Window:
         return self.late_ms > MAX_LATE_MS or self.calm_percent < MIN_CALM_PERCENT
 
     @property
+    def told(self) -> str:
+        """What progress lines say of it: the delay, what was wrong, and how calm the machine was."""
+        return (
+            f"p99 {self.p99_ms:.1f} ms, wrong {self.wrong}, late {self.late_ms:.0f} ms, others "
+            f"{self.other_percent:.0f} %, stolen {self.stolen_percent:.0f} %, calm {self.calm_percent:.0f} %"
+        )
+
+    @property
     def per_session_kb(self) -> float:
         """Memory per talking session beyond the idle server, in kB (10^3 bytes)."""
         return (self.rss_mb - self.rss_idle_mb) * 1000 / self.sessions

@@ -358,7 +358,7 @@ def _kit_errors() -> Iterator[None]:
 @contextmanager
 def _calls_of(url: str | None) -> Iterator[Store]:
     """The store, closed at the end. Raises UsageError where there is none."""
-    store = open_store(url or f"sqlite:{data_folder() / 'calls.sqlite'}", new=False)
+    store = open_store(url or own_store(), new=False)
     try:
         yield store
     finally:
@@ -400,6 +400,11 @@ def origins_of(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(words)
 
 
+def own_store() -> str:
+    """The store that is used where none is named."""
+    return f"sqlite:{data_folder() / 'calls.sqlite'}"
+
+
 def store_url(url: str | None, say: Callable[[str], None]) -> str | None:
     """What `--store` means, if something can be written there: the first call would be too late to learn of it.
 
@@ -408,7 +413,7 @@ def store_url(url: str | None, say: Callable[[str], None]) -> str | None:
     """
     if url == "none":
         return None
-    place = url or f"sqlite:{data_folder() / 'calls.sqlite'}"
+    place = url or own_store()
     store, probe = open_store(place), f"probe-{os.getpid()}"
     try:
         store.write([Change(probe, info=CallInfo(call_id=probe))])

@@ -356,8 +356,10 @@ class Session:
                     # Before the agent hears it: an interruption found in this audio is cut where the user is now.
                     listener.clock.ack(event.played_item_id, event.played_ms, self.runtime.now())
                 self.agent.receive(event)
-                if self._recorder is not None or (listener is not None and listener.tells_received_audio):
-                    self._note_audio(event, listener)
+                if self._recorder is not None and (rate_hz := _rate_of(event)) is not None:
+                    self._recorder.hear(event.audio, event.offset, rate_hz)
+                if listener is not None and listener.tells_received_audio:
+                    self._tell_received(listener, event)
             case c.ClientPlaybackAckEvent():
                 if listener is not None:
                     listener.clock.ack(event.item_id, event.played_ms, self.runtime.now())
@@ -414,20 +416,13 @@ class Session:
         self.agent.configure(change)
         self.log.append(s.ServerSessionUpdatedEvent(session_id=self.session_id, config=config))
 
-    def _note_audio(self, event: c.ClientAudioAppendEvent, listener: Listener | None) -> None:
-        try:
-            rate_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
-        except ValueError:
-            return  # the agent has told the client, and taken none of it
-        if self._recorder is not None:
-            self._recorder.hear(event.audio, event.offset, rate_hz)
-        if listener is not None and listener.tells_received_audio:
-            self._tell_received(listener, event, rate_hz)
-
-    def _tell_received(self, listener: Listener, event: c.ClientAudioAppendEvent, rate_hz: int) -> None:
+    def _tell_received(self, listener: Listener, event: c.ClientAudioAppendEvent) -> None:
         listener.bytes_until_told -= len(event.audio)
         if listener.bytes_until_told > 0:
             return  # not due, which nearly every frame is spared to ask
+        rate_hz = _rate_of(event)
+        if rate_hz is None:
+            return
         received = self.agent.received_samples
         every = RECEIVED_EVERY_MS * rate_hz // 1000
         if received - listener.told_received >= every:
@@ -578,6 +573,14 @@ class Session:
 
 _UNCOUNTED = c.ClientAudioAppendEvent | c.ClientImageAppendEvent | c.ClientPlaybackAckEvent | c.ClientSessionEndEvent
 """What comes all the time and is not kept as it came; and a call can always be ended."""
+
+
+def _rate_of(event: c.ClientAudioAppendEvent) -> int | None:
+    """The rate of its audio; None for one that is not served, of which the agent has told and taken nothing."""
+    try:
+        return event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
+    except ValueError:
+        return None
 
 
 def _follows_nothing() -> None:

@@ -235,9 +235,8 @@ class Conductor:
 
     def _commit(self, label: str | None) -> None:
         in_speech = self.turn.authority == "server" and self.turn.state is State.USER_SPEAKING
-        if in_speech and self._user_turn is not None:
-            done = s.AgentInputDoneEvent(audio_end_ms=self._input.position_ms, item_id=self._user_turn.item_id)
-            self._emit(msgspec.structs.replace(done, **self._report.who))
+        if in_speech:
+            self._tell_end(self._input.position_ms)
         self._signal(Signal.COMMIT, label=label)
         if in_speech:
             # The detector has found no end: without this it would take the next speech for the rest of this one.
@@ -390,9 +389,12 @@ class Conductor:
         self._speech_started(event.item_id, event.audio_start_ms + self._input.skipped_ms)
         self._unsettled.started(self._user_turns[event.item_id], event.item_id, event.audio_start_ms)
 
-    def _speech_stopped(self, end_ms: int) -> None:
+    def _tell_end(self, end_ms: int) -> None:
         item_id = self._user_turn.item_id if self._user_turn is not None else self._new_id("item")
         self._emit(s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=end_ms, **self._report.who))
+
+    def _speech_stopped(self, end_ms: int) -> None:
+        self._tell_end(end_ms)
         self._signal(Signal.SPEECH_STOPPED)
 
     def _turn_of(self, piece_id: str) -> UserTurn:

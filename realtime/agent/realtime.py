@@ -302,7 +302,6 @@ class RealtimeAgent:
         Raises ClientError, with nothing applied, for what cannot be (`_check`).
         """
         settled, detects = self._config, self._authority() == "server"
-        silence_ms = silence_ms_of(settled.detection)
         self._take_on(change)
         conductor, connection, tools = self._conductor, self._connection, self._tools
         if conductor is None or connection is None or tools is None:
@@ -313,8 +312,8 @@ class RealtimeAgent:
             except UsageError as error:
                 self._config = settled
                 raise ClientError(error.message, code=error.code) from error
-        elif detects and silence_ms != silence_ms_of(self._config.detection):
-            conductor.wait_for(silence_ms_of(self._config.detection))
+        elif detects and (silence_ms := silence_ms_of(self._config.detection)) != silence_ms_of(settled.detection):
+            conductor.wait_for(silence_ms)
         self._apply(conductor, tools)
         connection.send(SessionUpdate(self._settings()))
         if change.tools:
@@ -367,7 +366,7 @@ class RealtimeAgent:
         return {
             "provider": profile.provider,
             "model": profile.model,
-            "voice": self.model.voice_for(voice_here(self._config.voice, self.model.profile)),
+            "voice": self.model.voice_for(self._wanted_voice),
             "voices": list(profile.voices),
             "languages": list(profile.languages),
             "input_modalities": sorted(profile.input_modalities),
@@ -462,6 +461,10 @@ class RealtimeAgent:
             return wanted
         return "provider" if self.model.profile.emits_speech_events else "server"
 
+    @property
+    def _wanted_voice(self) -> str | None:
+        return voice_here(self._config.voice, self.model.profile)
+
     def _settings(self) -> Settings:
         config = self._config
         authority = self._authority()
@@ -469,7 +472,7 @@ class RealtimeAgent:
         return Settings(
             agent_name=self.name,
             instructions=config.instructions if config.instructions is not None else self.sys_prompt,
-            voice=voice_here(config.voice, self.model.profile) or self.model.voice,
+            voice=self._wanted_voice or self.model.voice,
             tools=declared if self.model.profile.supports_tools else (),
             output_modalities=config.output_modalities or ("audio",),
             turn_detection=self._config.detection if authority == "provider" else "none",

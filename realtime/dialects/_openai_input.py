@@ -21,14 +21,12 @@ Words = s.AgentInputTranscriptionDeltaEvent | s.AgentInputTranscriptionDoneEvent
 class Input:
     """What is in the buffer, and the frames that say what became of it."""
 
-    __slots__ = ("_buffered_ms", "_frame", "_own_commits", "_replies", "_speaking", "_speech_ms")
+    __slots__ = ("_buffered_ms", "_frame", "_replies", "_speaking", "_speech_ms")
 
     def __init__(self, frame: MakeFrame, replies: Replies) -> None:
         self._frame = frame
         self._replies = replies
         self._buffered_ms = 0.0
-        self._own_commits = 0
-        """Of a client that ends its turns itself: those that the model has not told of yet."""
         self._speaking = False
         self._speech_ms = 0
 
@@ -52,22 +50,20 @@ class Input:
             )
         # What is appended from here on belongs to the next turn, though the model tells later of this one.
         self._buffered_ms = 0.0
-        self._own_commits += not detects
 
     def clear(self) -> None:
         """The buffer is emptied."""
         self._buffered_ms = 0.0
 
-    def follow(self, event: s.ServerEvent) -> None:
+    def follow(self, event: s.ServerEvent, *, detects: bool) -> None:
         """Know what the next frame of the client may refer to."""
         match event:
             case s.AgentInputStartedEvent():
                 self._speaking, self._speech_ms = True, event.audio_start_ms
             case s.AgentInputDoneEvent():
                 self._speaking, self._speech_ms = False, event.audio_end_ms - self._speech_ms
-            case s.AgentInputCommittedEvent() if self._own_commits:
-                self._own_commits -= 1
-                self._speaking = False
+            case s.AgentInputCommittedEvent() if not detects:
+                self._speaking = False  # the client's own commit has emptied the buffer
             case s.AgentInputCommittedEvent() | s.AgentInputClearedEvent():
                 self._speaking, self._buffered_ms = False, 0.0
             case _:

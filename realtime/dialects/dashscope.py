@@ -69,8 +69,6 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         self._finishing = False
         self._fault: s.AgentErrorEvent | None = None
         self._input_bytes = 0
-        self._own_commits = 0
-        """Of a client that ends its turns itself: those that the model has not told of yet."""
         self._heard_audio = False
         self._speaking = False
         self._words: dict[str, str] = {}
@@ -174,7 +172,6 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
             self._settle()
         # What is appended from here on belongs to the next turn, though the model tells later of this one.
         self._input_bytes = 0
-        self._own_commits += not self._detects
         return c.ClientAudioCommitEvent(event_id=label)
 
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
@@ -270,9 +267,8 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
                     self._listener.fall_silent()
             case s.AgentInputDoneEvent():
                 self._speaking = False
-            case s.AgentInputCommittedEvent() if self._own_commits:
-                self._own_commits -= 1
-                self._speaking = False
+            case s.AgentInputCommittedEvent() if not self._detects:
+                self._speaking = False  # the client's own commit has emptied the buffer
             case s.AgentInputCommittedEvent() | s.AgentInputClearedEvent():
                 self._speaking, self._input_bytes = False, 0
             case s.AgentResponseCreatedEvent() if event.conversation != "none":

@@ -146,8 +146,12 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         self._pending = (session, config)
         return c.ClientSessionUpdateEvent(config=config, event_id=label)
 
+    @property
+    def _detects(self) -> bool:
+        return self._session["audio"]["input"]["turn_detection"] is not None
+
     def _commit(self, label: str | None) -> c.ClientEvent:
-        self._input.commit(detects=self._session["audio"]["input"]["turn_detection"] is not None)
+        self._input.commit(detects=self._detects)
         if self._running is None:
             self._settle()
         return c.ClientAudioCommitEvent(event_id=label)
@@ -327,7 +331,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
             case s.AgentErrorEvent() if refuses_response(event):
                 self._nothing_follows()
             case _:
-                self._input.follow(event)
+                self._input.follow(event, detects=self._detects)
 
     def _is_client_tool(self, name: str) -> bool:
         return name in self._offered or any(tool["name"] == name for tool in self._session["tools"])

@@ -13,6 +13,7 @@ from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model._dashscope_frames import WireAudio, WireFunction, WireItem, WireSession, WireTokens, WireUsage
 from realtime.model._openai_family import merged
 from realtime.model.base import Profile, Settings
+from realtime.model.voices import QWEN, QWEN_FIRST, QWEN_NEWER
 
 INPUT_RATE_HZ = 16_000
 
@@ -38,16 +39,14 @@ class Family(NamedTuple):
 
 
 _ASR = "qwen3-asr-flash-realtime"
-_FIRST_VOICES = ("Cherry", "Serena", "Ethan", "Chelsie")
-_VOICES = ("Tina", *_FIRST_VOICES)
 
 _FAMILIES = (
-    Family("qwen-omni-turbo", False, 16_000, 8, False, _FIRST_VOICES, "gummy-realtime-v1"),
-    Family("qwen3-omni", False, 24_000, 8, False, _FIRST_VOICES, _ASR),
-    Family("qwen3.5-omni-flash", True, 24_000, 80, False, _VOICES, _ASR),
-    Family("qwen3.8-omni", True, 24_000, 100, True, (*_VOICES, "longanlingxin"), _ASR),
+    Family("qwen-omni-turbo", False, 16_000, 8, False, QWEN_FIRST, "gummy-realtime-v1"),
+    Family("qwen3-omni", False, 24_000, 8, False, QWEN_FIRST, _ASR),
+    Family("qwen3.5-omni-flash", True, 24_000, 80, False, QWEN_NEWER, _ASR),
+    Family("qwen3.8-omni", True, 24_000, 100, True, QWEN, _ASR),
 )
-_NEWER = Family("", True, 24_000, 100, False, _VOICES, _ASR)
+_NEWER = Family("", True, 24_000, 100, False, QWEN_NEWER, _ASR)
 """Every other name: the flat session is what all of them take."""
 
 

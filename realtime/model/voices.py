@@ -13,7 +13,10 @@ GEMINI = (
     "Achird", "Zubenelgenubi", "Vindemiatrix", "Sadachbia", "Sadaltager", "Sulafat",
 )
 # fmt: on
-QWEN = ("Tina", "Cherry", "Serena", "Ethan", "Chelsie", "longanlingxin")
+QWEN_FIRST = ("Cherry", "Serena", "Ethan", "Chelsie")
+QWEN_NEWER = ("Tina", *QWEN_FIRST)
+QWEN = (*QWEN_NEWER, "longanlingxin")
+"""All of them; `realtime.model._dashscope_shapes` says which family of models has which."""
 
 _OF_SERVICES = frozenset((*OPENAI, *GEMINI, *QWEN))
 

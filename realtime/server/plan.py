@@ -95,8 +95,10 @@ def app_of(
 
 def room_name(room: str) -> str:
     """Under which id the room of `--room` is found: that of its function, but for `make_room`."""
-    function = room.rpartition(":")[2] if ":" in room[2:] else room
-    return function if room == DEMO or (":" in room[2:] and function != MAKE_ROOM) else "room"
+    if room == DEMO:
+        return DEMO
+    _, function = _place_and_name(room, MAKE_ROOM)
+    return "room" if function == MAKE_ROOM else function
 
 
 def _rooms(plan: Plan, models: Models | None) -> Rooms:
@@ -176,10 +178,10 @@ def load_make_agent(target: str) -> MakeAgent:
 def load_function(target: str, default: str) -> Callable[..., Any]:
     """The function that `path/to/file.py:name` or `package.module:name` means; without a name, `default`.
 
-    Raises UsageError where it cannot be had, or the file cannot be read as Python; an exception of the file itself
-    comes through as it is.
+    Raises UsageError where it cannot be had, the file cannot be read as Python or imports what is not there; any other
+    exception of the file itself comes through as it is.
     """
-    place, _, name = target.rpartition(":") if ":" in target[2:] else (target, "", default)
+    place, name = _place_and_name(target, default)
     try:
         module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place, default)
     except ModuleNotFoundError as error:
@@ -195,6 +197,12 @@ def load_function(target: str, default: str) -> Callable[..., Any]:
         raise UsageError(f"{place} has no function {name!r}; it has: {there or 'none'}", code="no_make_agent")
     function: Callable[..., Any] = made
     return function
+
+
+def _place_and_name(target: str, default: str) -> tuple[str, str]:
+    """The file or module and the function in it. The colon of `C:\\app.py` is none of ours."""
+    place, colon, name = target.rpartition(":")
+    return (place, name) if colon and ":" in target[2:] else (target, default)
 
 
 def _load_file(path: Path) -> ModuleType:

@@ -151,8 +151,8 @@ class Rooms:
     def make(
         self, request: RoomRequest, runtime: Runtime, owner: str | None = None, *, stranger: str | None = None
     ) -> Hosted:
-        """A new room. `stranger`: the address that asks, where everybody may; rooms that nobody comes into are then
-        bounded for each. Raises ClientError for what cannot be, what `choose_model` raises, and what a template does.
+        """A new room. `stranger`: the address that asks, where everybody may; rooms that nobody is in are then bounded
+        for each. Raises ClientError for what cannot be, what `choose_model` raises, and what a template does.
         """
         if stranger is not None and self._awaited(stranger) >= MAX_AWAITED:
             raise ClientError(
