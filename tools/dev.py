@@ -1,4 +1,4 @@
-"""Set up `.venv`, then serve, test or measure: `python3 tools/dev.py serve|test|spec|bench|lint [ARGS]`.
+"""Set up `.venv`, then serve, test or measure: `python3 tools/dev.py serve|test|nightly|spec|bench|lint [ARGS]`.
 
 Standard library only, and no syntax newer than Python 3.8, so that an old interpreter can still say what is missing.
 The work itself runs on Python 3.11 or newer, which is looked for. Dependencies come from `requirements/PLATFORM/*.txt`
@@ -353,6 +353,17 @@ def test(args: list[str]) -> int:
     return code or (1 if failed else 0)
 
 
+def nightly(args: list[str]) -> int:
+    """All tests at their full volumes, then the benches: what takes too long for `test`."""
+    os.environ["REALTIME_NIGHTLY"] = "1"
+    tested = test(args)
+    if args:
+        return tested
+    bench_all = [str(venv_python()), "-m", "bench"]
+    measured = subprocess.run(bench_all, cwd=str(ROOT), env=tool_env(), check=False).returncode
+    return tested or measured
+
+
 def lint(args: list[str]) -> int:
     step = Steps(3)
     prepare(step, "core", "test")
@@ -370,7 +381,7 @@ def spec(args: list[str]) -> int:
     return hand_over([shutil.which(command[0]) or command[0], *command[1:], str(ROOT / "tools" / "spec.py"), *args])
 
 
-TARGETS = {"serve": serve, "test": test, "spec": spec, "bench": bench, "lint": lint}
+TARGETS = {"serve": serve, "test": test, "nightly": nightly, "spec": spec, "bench": bench, "lint": lint}
 
 
 def main(argv: list[str]) -> int:

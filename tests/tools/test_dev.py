@@ -174,4 +174,4 @@ def test_what_python_compiles_is_kept_for_the_next_process(dev: ModuleType, monk
 def test_an_unknown_target_explains_the_script(capfd: pytest.CaptureFixture[str]) -> None:
     code = subprocess.run([sys.executable, str(ROOT / "tools" / "dev.py"), "fly"], check=False).returncode
     assert code == 2
-    assert "serve|test|spec|bench|lint" in capfd.readouterr().out
+    assert "serve|test|nightly|spec|bench|lint" in capfd.readouterr().out
