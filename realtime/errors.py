@@ -4,6 +4,7 @@ RealtimeError
     UsageError      our caller's program is wrong: a bad argument, a method called at the wrong time
     ClientError     the other side of the client socket sent something that cannot be done
     ProviderError   the model behind refused, failed or went away
+    ToolError       a tool cannot run now
     Overflow        a bounded buffer is full
     StoreError      what keeps calls beyond this process is full, read-only, slow or broken
 
@@ -59,6 +60,12 @@ class ProviderError(RealtimeError):
     """The model behind failed. `retryable` is true where a later try may work (overload, lost link)."""
 
     fault = "provider"
+
+
+class ToolError(RealtimeError):
+    """A tool cannot run now. The model is told so in place of its result, and the client by an error event."""
+
+    fault = "tool"
 
 
 class Overflow(RealtimeError):

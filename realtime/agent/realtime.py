@@ -14,7 +14,7 @@ from realtime.agent.host import Host
 from realtime.agent.replying import OwnCall, ReplyQueue
 from realtime.agent.tools import DEFAULT_CLIENT_TOOL_TIMEOUT_S, DEFAULT_TOOL_TIMEOUT_S, ToolRunner
 from realtime.audio.endpoint import SILENCE_MS
-from realtime.errors import ClientError, ProviderError, UsageError
+from realtime.errors import ClientError, ProviderError, ToolError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
@@ -387,6 +387,7 @@ class RealtimeAgent:
                     group,
                     self.toolkit,
                     self._tool_done,
+                    on_error=self._tool_refused,
                     timeout_s=self._tool_timeout_s,
                     client_timeout_s=self._client_timeout_s,
                 )
@@ -499,6 +500,10 @@ class RealtimeAgent:
     def _tool_done(self, result: Any) -> None:
         if self._conductor is not None and not self._stopping.is_set():
             self._conductor.tool_done(result)
+
+    def _tool_refused(self, error: ToolError) -> None:
+        if self._host is not None:
+            self._host.emit(s.error_event(error, agent_id=self.agent_id or "", agent_name=self.name))
 
     def _say_ready(self) -> None:
         assert self._host is not None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.tool import Toolkit
@@ -21,6 +22,7 @@ DEFAULT_CLIENT_TOOL_TIMEOUT_S = 60.0
 class ToolRunner:
     """Runs tool calls inside the agent's task group; `on_result` gets one result per call, in any order.
 
+    `on_error` gets what the client should know of beside a result: that a tool cannot run at all.
     `client_timeout_s`: how long the client has for the result of its tool, and the user for an answer. Silence is a
     refusal.
     """
@@ -31,12 +33,14 @@ class ToolRunner:
         toolkit: Toolkit,
         on_result: Callable[[ToolResultBlock], None],
         *,
+        on_error: Callable[[ToolError], None] = lambda _: None,
         timeout_s: float = DEFAULT_TOOL_TIMEOUT_S,
         client_timeout_s: float = DEFAULT_CLIENT_TOOL_TIMEOUT_S,
     ) -> None:
         self._group = group
         self._toolkit = toolkit
         self._on_result = on_result
+        self._on_error = on_error
         self._timeout_s = timeout_s
         self._client_timeout_s = client_timeout_s
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -113,11 +117,18 @@ class ToolRunner:
             elif call.id in self._questions:
                 result = await self._ask_user(call, self._questions[call.id][1])
             else:
-                result = await self._toolkit.run(call, timeout_s=self._timeout_s)
+                result = await self._run_ours(call)
         except asyncio.CancelledError:
             self._interrupted(call, task)
             raise
         self._tell(result, task)
+
+    async def _run_ours(self, call: ToolCallBlock) -> ToolResultBlock:
+        try:
+            return await self._toolkit.run(call, timeout_s=self._timeout_s)
+        except ToolError as error:
+            self._on_error(error)
+            return ToolResultBlock(id=call.id, name=call.name, output=error.message, state="error")
 
     async def _ask_user(self, call: ToolCallBlock, question: asyncio.Future[ToolCallBlock | str]) -> ToolResultBlock:
         try:
@@ -127,7 +138,7 @@ class ToolRunner:
             answer = f"the user did not answer within {self._client_timeout_s:g} s, which counts as a refusal"
         if isinstance(answer, str):
             return ToolResultBlock(id=call.id, name=call.name, output=answer, state="denied")
-        result = await self._toolkit.run(answer, timeout_s=self._timeout_s)
+        result = await self._run_ours(answer)
         # The model knows the call by the name that it gave.
         return msgspec.structs.replace(result, id=call.id, name=call.name)
 

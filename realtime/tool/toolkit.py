@@ -16,11 +16,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from realtime.errors import UsageError
+from realtime.errors import ToolError, UsageError
 from realtime.event import ToolDeclaration
 from realtime.message import DataBlock, TextBlock, ToolCallBlock, ToolOutput, ToolResultBlock
 from realtime.tool.arguments import Arguments, write_foreign
 from realtime.tool.docstring import parse_docstring
+from realtime.tool.threads import TOOL_THREADS
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,8 @@ class _Tool:
     declaration: ToolDeclaration
     function: Callable[..., Any]
     arguments: Arguments
-    is_async: bool
+    executor: Executor | None
+    """Where a plain function runs; None for an `async` one."""
     confirm: bool
 
 
@@ -45,9 +47,10 @@ class Toolkit:
     """The tools of an agent.
 
     A tool is a plain function, `async` or not, whose signature and docstring (Google, numpy or reST) say all there is
-    to say. Plain functions run in `executor` (None: the loop's own), so they may block. What a function returns becomes
-    the result: a text as it is, content blocks as they are, None as "done", anything else as JSON text. An agent runs
-    those in `confirm` only when the user has agreed to the call.
+    to say. Plain functions run in `executor`, so they may block; without one, each call runs in a thread of its own, of
+    which there is a bounded number (`realtime.tool.threads`). What a function returns becomes the result: a text as it
+    is, content blocks as they are, None as "done", anything else as JSON text. An agent runs those in `confirm` only
+    when the user has agreed to the call.
     """
 
     def __init__(
@@ -90,7 +93,10 @@ class Toolkit:
         declaration = ToolDeclaration(
             name=name, description=said if description is None else description, parameters=arguments.schema
         )
-        self._tools[name] = _Tool(declaration, function, arguments, inspect.iscoroutinefunction(body), confirm)
+        runs_in = None
+        if not inspect.iscoroutinefunction(body):
+            runs_in = self._executor or TOOL_THREADS.of(plain, name)
+        self._tools[name] = _Tool(declaration, function, arguments, runs_in, confirm)
         return function
 
     def __contains__(self, name: object) -> bool:
@@ -118,8 +124,9 @@ class Toolkit:
         """Run one call, whether or not it `asks`; calls may run at the same time. `timeout_s=None` waits for ever.
 
         Whatever goes wrong (no such tool, wrong arguments, an exception, the time is up) is a result with state
-        `error` that tells the model what happened. Raises nothing but CancelledError: cancelling ends an `async`
-        function; a plain one runs on in its thread and its result is dropped, and so after a timeout.
+        `error` that tells the model what happened. Cancelling ends an `async` function; a plain one runs on in its
+        thread and its result is dropped, and so after a timeout. Raises ToolError (`tools_busy`) where so many of those
+        run on that no thread is left.
         """
         tool = self._tools.get(call.name)
         if tool is None:
@@ -142,6 +149,8 @@ class Toolkit:
             if task is None or task.cancelling():
                 raise
             return _failed(call, f"{call.name} was cancelled from within")
+        except ToolError:
+            raise
         except (Exception, SystemExit) as raised:
             if time_limit.expired() and isinstance(raised, TimeoutError):
                 logger.warning("tool %s (call %s): no result within %g s", call.name, call.id, timeout_s)
@@ -154,11 +163,11 @@ class Toolkit:
         return _failed(call, f"{call.name} failed: {said}"[:ERROR_TEXT_CHARS])
 
     async def _call(self, tool: _Tool, arguments: dict[str, Any]) -> _Outcome:
-        if tool.is_async:
+        if tool.executor is None:
             return await tool.function(**arguments), None
         loop = asyncio.get_running_loop()
         call = partial(tool.function, **arguments)
-        returned, error = await loop.run_in_executor(self._executor, _outcome, copy_context(), call)
+        returned, error = await loop.run_in_executor(tool.executor, _outcome, copy_context(), call)
         return (await returned if inspect.isawaitable(returned) else returned), error
 
 

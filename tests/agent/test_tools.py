@@ -6,12 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from realtime.errors import ToolError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import ResponseOverrides
 from realtime.event.config import SessionConfig, ToolDeclaration
-from realtime.message import TextBlock, ToolCallBlock
+from realtime.message import TextBlock, ToolCallBlock, ToolResultBlock
 from realtime.model import base
 from realtime.tool import Toolkit
 from tests.agent.fakes import PROFILE, WORDS, Call, call
@@ -393,3 +394,17 @@ async def test_a_client_may_answer_in_the_moment_in_which_it_is_asked() -> None:
         assert answered == ["call_1"]
         assert results(made) == [("call_1", "success", "Oslo")]
         assert made.of(s.AgentErrorEvent) == []
+
+
+async def test_a_tool_for_which_no_thread_is_left_is_told_to_the_model_and_to_the_client() -> None:
+    class Busy(Toolkit):
+        async def run(self, call: ToolCallBlock, *, timeout_s: float | None = None) -> ToolResultBlock:
+            raise ToolError("clock cannot run now: 16 earlier calls of it have not returned.", code="tools_busy")
+
+    async with call(toolkit=Busy([clock])) as made:
+        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
+        await asyncio.sleep(1)
+        refused = "clock cannot run now: 16 earlier calls of it have not returned."
+        assert results(made) == [("call_1", "error", refused)]
+        (told,) = made.of(s.AgentErrorEvent)
+        assert (told.error_type, told.code, told.message) == ("tool_error", "tools_busy", refused)
