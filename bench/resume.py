@@ -282,9 +282,9 @@ class Page:
             self._ready = True
         elif kind == "agent_response_audio_done":
             self.items.setdefault(event["item_id"], _Item()).complete = True
-        if kind not in ("server_session_resumed", "server_audio_received", "server_audio_item"):
+        if "seq" in event:
             self.seen.append(event["seq"])
-        self.last_seq = max(self.last_seq, event["seq"])
+            self.last_seq = max(self.last_seq, event["seq"])
 
     def _say_all_again(self, received: int) -> None:
         """The speech that the call lacks, and in its place among it all that was written."""

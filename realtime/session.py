@@ -245,8 +245,7 @@ class Session:
         """
         before = next((one for one in self.listeners if one.resumable), None)
         was_away = before is not None and before.away
-        # Nothing after `last_seq` is told by these two, should this socket be lost before the rest has arrived.
-        seq, ts_ms = last_seq, self.log.now_ms()
+        ts_ms = self.log.now_ms()
         listener.deliver(
             s.ServerSessionResumedEvent(
                 session_id=self.session_id,
@@ -255,7 +254,6 @@ class Session:
                 token=self.ticket.renew(token),
                 from_store=before is None,
                 gap=gap,
-                seq=seq,
                 ts_ms=ts_ms,
             )
         )
@@ -263,7 +261,7 @@ class Session:
             received_samples = self.agent.received_samples
         if received_samples is not None:
             listener.told_received = received_samples
-            listener.deliver(s.ServerAudioReceivedEvent(offset=received_samples, seq=seq, ts_ms=ts_ms))
+            listener.deliver(s.ServerAudioReceivedEvent(offset=received_samples, ts_ms=ts_ms))
         known = max(last_seq, earlier[-1].seq if earlier else 0)
         missed = [*earlier, *(one for one in self.log.read(known) if not isinstance(one, AudioRun))]
         listener.take_over(before, missed)
@@ -286,7 +284,7 @@ class Session:
     def let_hear(self, voice: Voice) -> None:
         """See `realtime.agent.host.Host.voice`."""
         for listener in self.listeners:
-            listener.deliver_voice(voice.chunk(listener.rate_hz, self.log.last_seq, self.log.now_ms()))
+            listener.deliver_voice(voice.chunk(listener.rate_hz, self.log.now_ms()))
 
     def heard_ms(self, item_id: str) -> int:
         """See `realtime.agent.host.Ears`."""
@@ -428,9 +426,7 @@ class Session:
         if received - listener.told_received >= every:
             listener.told_received = received
             # Told to this listener alone, so it takes no place of its own in the log.
-            listener.deliver(
-                s.ServerAudioReceivedEvent(offset=received, seq=self.log.last_seq, ts_ms=self.log.now_ms())
-            )
+            listener.deliver(s.ServerAudioReceivedEvent(offset=received, ts_ms=self.log.now_ms()))
         # Less was taken than came where audio was said twice or refused.
         listener.bytes_until_told = (listener.told_received + every - received) * SAMPLE_BYTES
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -231,7 +230,7 @@ async def test_in_json_a_voice_is_the_delta_of_its_item() -> None:
         view.deliver_voice(said(noise(1)))
     announced, *told = [json.loads(frame) for frame in sink.frames]
     assert announced["type"] == "server_audio_item"
-    assert told == [json.loads(msgspec.json.encode(said(noise(1)).event))] * 2
+    assert told == [said(noise(1)).event.model_dump()] * 2
 
 
 async def test_many_humans_do_not_make_the_client_forget_what_it_plays() -> None:

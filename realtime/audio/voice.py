@@ -89,8 +89,8 @@ class Voice:
         self._number += 1
         return True
 
-    def chunk(self, rate_hz: int, seq: int, ts_ms: int) -> Chunk:
-        """The chunk at this rate, perhaps empty, as an event at this place of a call."""
+    def chunk(self, rate_hz: int, ts_ms: int) -> Chunk:
+        """The chunk at this rate, perhaps empty, as an event at this time of a call, outside its log."""
         one = self._converted.get(rate_hz) or self._to(rate_hz)
         if one.number != self._number:
             if one.number != self._number - 1:
@@ -105,7 +105,6 @@ class Voice:
             format=one.format,
             agent_id=self.participant_id,
             agent_name=self.name,
-            seq=seq,
             ts_ms=ts_ms,
         )
         return Chunk(event, one.start)

@@ -79,7 +79,7 @@ def _wrong_event(frame: str | bytes, error: msgspec.ValidationError) -> ClientEr
 
 def encode_json(event: ServerEvent) -> str:
     """The event as a JSON text frame, in canonical form."""
-    return msgspec.json.encode(event).decode()
+    return msgspec.json.encode(event if event.seq else event.model_dump()).decode()
 
 
 class AudioDeltaWriter:
@@ -100,10 +100,11 @@ class AudioDeltaWriter:
             self._remember(event)
             self._key = key
         delta = pybase64.b64encode_as_string(event.delta)
-        return f'{self._head}{delta}{self._tail}{event.seq},"ts_ms":{event.ts_ms}}}'
+        place = f'"seq":{event.seq},' if event.seq else ""
+        return f'{self._head}{delta}{self._tail}{place}"ts_ms":{event.ts_ms}}}'
 
     def _remember(self, event: AgentResponseAudioDeltaEvent) -> None:
         frame = encode_json(msgspec.structs.replace(event, delta=b"", seq=0, ts_ms=0))
         head, tail = frame.split('"delta":"', 1)
         self._head = head.replace('"type":"agent_response_audio_delta"', f'"type":"{self._type}"', 1) + '"delta":"'
-        self._tail = tail.removesuffix('0,"ts_ms":0}')
+        self._tail = tail.removesuffix('"ts_ms":0}')

@@ -173,6 +173,5 @@ def _introduction(event: s.AgentResponseAudioDeltaEvent, index: int, offset_samp
         offset_samples=offset_samples,
         agent_id=event.agent_id,
         agent_name=event.agent_name,
-        seq=event.seq,
         ts_ms=event.ts_ms,
     )

@@ -38,8 +38,13 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
         return str(self.__struct_config__.tag)
 
     def model_dump(self) -> dict[str, Any]:
-        """The event as JSON-safe builtins: bytes become base64 text, blocks their canonical dicts."""
+        """The event as JSON-safe builtins: bytes become base64 text, blocks their canonical dicts.
+
+        A `seq` of 0 stands for an event outside the log and is left out.
+        """
         dumped: dict[str, Any] = msgspec.to_builtins(self)
+        if dumped.get("seq") == 0:
+            del dumped["seq"]
         return dumped
 
 

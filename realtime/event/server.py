@@ -1,7 +1,8 @@
 """Server events: what a client gets.
 
-`agent_*` events carry who said it (`agent_id`, `agent_name`). Every event carries where it stands in the call's log:
-`seq` rises by one per logged event, `ts_ms` counts from the beginning of the call; the log stamps both.
+`agent_*` events carry who said it (`agent_id`, `agent_name`). An event of the log carries where it stands there: `seq`
+rises by one from 1 per logged event, `ts_ms` counts from the beginning of the call; the log stamps both. An event that
+one listener is told outside the log has `seq` 0 here and none on the wire.
 """
 
 from __future__ import annotations

@@ -95,12 +95,14 @@ def field_type(node: types.StructType, field: types.Field) -> types.Type:
 
 
 def may_be_absent(node: types.StructType, field: types.Field, *, sent: bool) -> bool:
-    """Whether the field has a default that its sender leaves out: a client any, we those that the class omits.
+    """Whether the field has a default that its sender leaves out: a client any, we those that the class omits, and the
+    `seq` of an event outside the log.
 
     A default made by a function of its own is never omitted.
     """
     is_omitted = field.default is not msgspec.NODEFAULT or field.default_factory in (list, dict, set)
-    return not field.required and (sent or (node.cls.__struct_config__.omit_defaults and is_omitted))
+    is_left_out = field.name == "seq" or (node.cls.__struct_config__.omit_defaults and is_omitted)
+    return not field.required and (sent or is_left_out)
 
 
 def _differs_by_direction(node: types.StructType) -> bool:

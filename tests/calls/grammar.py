@@ -34,8 +34,7 @@ def _check_places(events: Sequence[dict[str, Any]]) -> None:
     placed = [event for event in events if "seq" in event]
     for before, event in pairwise(placed):
         assert event["ts_ms"] >= before["ts_ms"]
-        alone = event["type"] == "server_audio_received"
-        assert event["seq"] > before["seq"] or (alone and event["seq"] == before["seq"]), event
+        assert event["seq"] > before["seq"], event
 
 
 def _check_responses(events: Sequence[dict[str, Any]]) -> None:

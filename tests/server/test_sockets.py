@@ -533,7 +533,7 @@ async def test_a_client_that_reads_again_gets_everything_in_order() -> None:
         client.writable.set()
         await client.until("agent_response_done", 2)
         await asyncio.sleep(10)
-        numbers = [event["seq"] for event in client.sent if event.get("seq")]
+        numbers = [event["seq"] for event in client.sent if "seq" in event]
         assert numbers == sorted(numbers)
         assert client.types.count("agent_item_added") >= 6
 

@@ -79,11 +79,23 @@ async def test_what_was_missed_comes_once_and_in_order() -> None:
     async with place.socket() as client:
         client.say(resume(token, 0))
         await client.until("server_session_resumed")
-        told = [event["seq"] for event in client.sent[2:] if event["type"] != "server_audio_item"]
+        told = [event["seq"] for event in client.sent if "seq" in event]
         assert told == sorted(set(told))
         assert client.types[2] == "server_session_created"
         assert client.sent[2]["resume_token"] is None, "a token is in no log"
         assert "agent_response_done" in client.types
+
+
+async def test_only_events_of_the_log_have_a_seq() -> None:
+    """A client that counted what it alone is told would resume too far on."""
+    place = Place()
+    token, _ = await place.lost_call(TEXT)
+    async with place.socket() as client:
+        client.say(resume(token))
+        await client.until("server_audio_item")
+        told = {event["type"] for event in client.sent if "seq" not in event}
+        assert told == {"server_session_resumed", "server_audio_received", "server_audio_item"}
+        assert all("ts_ms" in event for event in client.sent)
 
 
 async def test_speech_that_was_acknowledged_is_not_sent_again() -> None:

@@ -67,7 +67,7 @@ class CallWriter:
         self.at(over + 2, s.AgentInputCommittedEvent(item_id=item, **self._who))
         self.at(over + 180, s.AgentInputTranscriptionDoneEvent(item_id=item, transcript=text, **self._who))
         self.items.append(_item(item, "user", text, "audio"))
-        received = {"type": "server_audio_received", "offset": (over + 40) * 16, "seq": 0, "ts_ms": over + 40}
+        received = {"type": "server_audio_received", "offset": (over + 40) * 16, "ts_ms": over + 40}
         self.frames.append(WireFrame(over + 40, "client", "sent", self.human, json.dumps(received)))
         return over
 

@@ -361,7 +361,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     if (!isServerEvent(event)) return this.emit("unknown", typeOf(event));
     if (this.#comingBack === "asking" && event.type === "agent_error") return this.#notLetIn(event);
     if (event.type !== "server_audio_received") this.#placedByOther();
-    this.#lastSeq = Math.max(this.#lastSeq, event.seq);
+    this.#lastSeq = Math.max(this.#lastSeq, event.seq ?? 0);
     if (this.#note(event)) this.emit("event", event);
   }
 

@@ -466,7 +466,7 @@ export interface ServerSessionCreatedEvent {
   call_id: string;
   resume_token: string | null;
   resume_within_ms: number | null;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -475,7 +475,7 @@ export interface ServerSessionUpdatedEvent {
   type: "server_session_updated";
   session_id: string;
   config: Record<string, unknown> | null;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -484,7 +484,7 @@ export interface ServerSessionEndedEvent {
   type: "server_session_ended";
   session_id: string;
   reason: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -503,7 +503,7 @@ export interface ServerSessionResumedEvent {
   token: string | null;
   from_store: boolean;
   gap: boolean;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -512,7 +512,7 @@ export interface ServerAudioFlushEvent {
   type: "server_audio_flush";
   item_id: string | null;
   reason: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -533,7 +533,7 @@ export interface ServerAudioItemEvent {
   offset_samples: number;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -541,7 +541,7 @@ export interface ServerAudioItemEvent {
 export interface ServerAudioReceivedEvent {
   type: "server_audio_received";
   offset: number;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -551,7 +551,7 @@ export interface ServerGoodbyeEvent {
   reason: string;
   resume_token: string | null;
   retry_after_ms: number | null;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -561,7 +561,7 @@ export interface ServerLatencyEvent {
   response_id: string;
   turn_end_to_audio_ms: number;
   stages_ms: Record<string, number>;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -573,7 +573,7 @@ export interface ServerRoomJoinedEvent {
   kind: string;
   muted: boolean;
   away: boolean;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -588,7 +588,7 @@ export interface ServerRoomChangedEvent {
   kind: string;
   muted: boolean;
   away: boolean;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -598,7 +598,7 @@ export interface ServerRoomLeftEvent {
   participant_id: string;
   name: string;
   reason: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -607,7 +607,7 @@ export interface ServerRoomFloorEvent {
   type: "server_room_floor";
   participant_id: string | null;
   reason: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -617,7 +617,7 @@ export interface AgentReadyEvent {
   model: Record<string, unknown> | null;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -627,7 +627,7 @@ export interface AgentEndedEvent {
   reason: string;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -639,7 +639,7 @@ export interface AgentResponseToolResultEvent {
   item_id: string | null;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -655,7 +655,7 @@ export interface AgentResponseCreatedEvent {
   usage_detail: UsageDetail | null;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -673,7 +673,7 @@ export interface AgentResponseDoneEvent {
   usage_detail: UsageDetail | null;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -688,7 +688,7 @@ export interface AgentResponseAudioDeltaEvent {
   format: AudioFormat;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -701,7 +701,7 @@ export interface AgentResponseAudioDoneEvent {
   content_index: number;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -715,7 +715,7 @@ export interface AgentResponseAudioTranscriptDeltaEvent {
   delta: string;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -729,7 +729,7 @@ export interface AgentResponseAudioTranscriptDoneEvent {
   transcript: string;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -743,7 +743,7 @@ export interface AgentResponseTextDeltaEvent {
   delta: string;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -757,7 +757,7 @@ export interface AgentResponseTextDoneEvent {
   text: string;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -772,7 +772,7 @@ export interface AgentResponseToolUseDeltaEvent {
   delta: string;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -786,7 +786,7 @@ export interface AgentResponseToolUseDoneEvent {
   tool_use: ToolCallBlock;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -798,7 +798,7 @@ export interface AgentInputTranscriptionDeltaEvent {
   content_index: number;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -812,7 +812,7 @@ export interface AgentInputTranscriptionDoneEvent {
   content_index: number;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -825,7 +825,7 @@ export interface AgentInputTranscriptionFailedEvent {
   content_index: number;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -836,7 +836,7 @@ export interface AgentInputStartedEvent {
   audio_start_ms: number;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -847,7 +847,7 @@ export interface AgentInputDoneEvent {
   audio_end_ms: number;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -858,7 +858,7 @@ export interface AgentInputCommittedEvent {
   previous_item_id: string | null;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -868,7 +868,7 @@ export interface AgentInputClearedEvent {
   item_id: string | null;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -879,7 +879,7 @@ export interface AgentItemAddedEvent {
   previous_item_id: string | null;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -890,7 +890,7 @@ export interface AgentItemDoneEvent {
   previous_item_id: string | null;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -900,7 +900,7 @@ export interface AgentItemDeletedEvent {
   item_id: string;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -913,7 +913,7 @@ export interface AgentItemTruncatedEvent {
   transcript: string | null;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -923,7 +923,7 @@ export interface AgentItemRetrievedEvent {
   item: Item;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -933,7 +933,7 @@ export interface AgentSessionUpdatedEvent {
   settings: Record<string, unknown>;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -945,7 +945,7 @@ export interface AgentReconnectingEvent {
   reason: string;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -955,7 +955,7 @@ export interface AgentReconnectedEvent {
   gap_ms: number;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -974,7 +974,7 @@ export interface AgentErrorEvent {
   client_event_id: string | null;
   agent_id: string;
   agent_name: string;
-  seq: number;
+  seq?: number;
   ts_ms: number;
 }
 
@@ -1144,48 +1144,48 @@ const isContentPart: Check = struct({ type: oneOf("audio", "image", "text") }, {
 const isItem: Check = struct({ id: isString, type: oneOf("message", "tool_call", "tool_result"), role: either(oneOf("assistant", "system", "user"), isNull), name: either(isString, isNull), status: oneOf("completed", "in_progress", "incomplete"), content: listOf(isContentPart), tool_call: either(isToolCallBlock, isNull), tool_result: either(isToolResultBlock, isNull) });
 
 const SERVER_EVENT_CHECKS = new Map<string, Check>([
-  ["server_session_created", struct({ session_id: isString, call_id: isString, resume_token: either(isString, isNull), resume_within_ms: either(isInteger, isNull), seq: isInteger, ts_ms: isInteger })],
-  ["server_session_updated", struct({ session_id: isString, config: either(recordOf(isAnything), isNull), seq: isInteger, ts_ms: isInteger })],
-  ["server_session_ended", struct({ session_id: isString, reason: isString, seq: isInteger, ts_ms: isInteger })],
-  ["server_session_resumed", struct({ session_id: isString, call_id: isString, last_seq: isInteger, token: either(isString, isNull), from_store: isBoolean, gap: isBoolean, seq: isInteger, ts_ms: isInteger })],
-  ["server_audio_flush", struct({ item_id: either(isString, isNull), reason: isString, seq: isInteger, ts_ms: isInteger })],
-  ["server_audio_item", struct({ item_index: isInteger, response_id: isString, item_id: isString, format: isAudioFormat, output_index: isInteger, content_index: isInteger, offset_samples: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["server_audio_received", struct({ offset: isInteger, seq: isInteger, ts_ms: isInteger })],
-  ["server_goodbye", struct({ reason: isString, resume_token: either(isString, isNull), retry_after_ms: either(isInteger, isNull), seq: isInteger, ts_ms: isInteger })],
-  ["server_latency", struct({ response_id: isString, turn_end_to_audio_ms: isInteger, stages_ms: recordOf(isInteger), seq: isInteger, ts_ms: isInteger })],
-  ["server_room_joined", struct({ participant_id: isString, name: isString, kind: isString, muted: isBoolean, away: isBoolean, seq: isInteger, ts_ms: isInteger })],
-  ["server_room_changed", struct({ participant_id: isString, name: isString, kind: isString, muted: isBoolean, away: isBoolean, seq: isInteger, ts_ms: isInteger })],
-  ["server_room_left", struct({ participant_id: isString, name: isString, reason: isString, seq: isInteger, ts_ms: isInteger })],
-  ["server_room_floor", struct({ participant_id: either(isString, isNull), reason: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_ready", struct({ model: either(recordOf(isAnything), isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_ended", struct({ reason: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_response_tool_result", struct({ tool_result: isToolResultBlock, response_id: either(isString, isNull), item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_response_created", struct({ response_id: isString, status: oneOf("cancelled", "completed", "failed", "in_progress", "incomplete"), status_details: either(recordOf(isAnything), isNull), output_modalities: either(listOf(oneOf("audio", "image", "text")), isNull), conversation: oneOf("auto", "none"), metadata: either(recordOf(isAnything), isNull), usage_detail: either(isUsageDetail, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_response_done", struct({ response_id: isString, input_tokens: isInteger, output_tokens: isInteger, metadata: either(recordOf(isAnything), isNull), status: oneOf("cancelled", "completed", "failed", "in_progress", "incomplete"), status_details: either(recordOf(isAnything), isNull), output_modalities: either(listOf(oneOf("audio", "image", "text")), isNull), conversation: oneOf("auto", "none"), usage_detail: either(isUsageDetail, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_response_audio_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, format: isAudioFormat, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_response_audio_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_response_audio_transcript_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_response_audio_transcript_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, transcript: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_response_text_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_response_text_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, text: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_response_tool_use_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, tool_use: isToolCallBlock, delta: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_response_tool_use_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, tool_use: isToolCallBlock, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_input_transcription_delta", struct({ item_id: isString, delta: isString, content_index: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_input_transcription_done", struct({ item_id: isString, transcript: isString, input_tokens: either(isInteger, isNull), output_tokens: either(isInteger, isNull), content_index: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_input_transcription_failed", struct({ item_id: isString, code: isString, message: isString, content_index: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_input_started", struct({ item_id: isString, audio_start_ms: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_input_done", struct({ item_id: isString, audio_end_ms: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_input_committed", struct({ item_id: isString, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_input_cleared", struct({ item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_item_added", struct({ item: isItem, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_item_done", struct({ item: isItem, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_item_deleted", struct({ item_id: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_item_truncated", struct({ item_id: isString, content_index: isInteger, audio_end_ms: isInteger, transcript: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_item_retrieved", struct({ item: isItem, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_session_updated", struct({ settings: recordOf(isAnything), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_reconnecting", struct({ attempt: isInteger, retry_after_ms: isInteger, reason: isString, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_reconnected", struct({ gap_ms: isInteger, agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
-  ["agent_error", struct({ error_type: isString, code: isString, message: isString, retryable: isBoolean, client_event_id: either(isString, isNull), agent_id: isString, agent_name: isString, seq: isInteger, ts_ms: isInteger })],
+  ["server_session_created", struct({ session_id: isString, call_id: isString, resume_token: either(isString, isNull), resume_within_ms: either(isInteger, isNull), ts_ms: isInteger }, { seq: isInteger })],
+  ["server_session_updated", struct({ session_id: isString, config: either(recordOf(isAnything), isNull), ts_ms: isInteger }, { seq: isInteger })],
+  ["server_session_ended", struct({ session_id: isString, reason: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["server_session_resumed", struct({ session_id: isString, call_id: isString, last_seq: isInteger, token: either(isString, isNull), from_store: isBoolean, gap: isBoolean, ts_ms: isInteger }, { seq: isInteger })],
+  ["server_audio_flush", struct({ item_id: either(isString, isNull), reason: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["server_audio_item", struct({ item_index: isInteger, response_id: isString, item_id: isString, format: isAudioFormat, output_index: isInteger, content_index: isInteger, offset_samples: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["server_audio_received", struct({ offset: isInteger, ts_ms: isInteger }, { seq: isInteger })],
+  ["server_goodbye", struct({ reason: isString, resume_token: either(isString, isNull), retry_after_ms: either(isInteger, isNull), ts_ms: isInteger }, { seq: isInteger })],
+  ["server_latency", struct({ response_id: isString, turn_end_to_audio_ms: isInteger, stages_ms: recordOf(isInteger), ts_ms: isInteger }, { seq: isInteger })],
+  ["server_room_joined", struct({ participant_id: isString, name: isString, kind: isString, muted: isBoolean, away: isBoolean, ts_ms: isInteger }, { seq: isInteger })],
+  ["server_room_changed", struct({ participant_id: isString, name: isString, kind: isString, muted: isBoolean, away: isBoolean, ts_ms: isInteger }, { seq: isInteger })],
+  ["server_room_left", struct({ participant_id: isString, name: isString, reason: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["server_room_floor", struct({ participant_id: either(isString, isNull), reason: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_ready", struct({ model: either(recordOf(isAnything), isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_ended", struct({ reason: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_tool_result", struct({ tool_result: isToolResultBlock, response_id: either(isString, isNull), item_id: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_created", struct({ response_id: isString, status: oneOf("cancelled", "completed", "failed", "in_progress", "incomplete"), status_details: either(recordOf(isAnything), isNull), output_modalities: either(listOf(oneOf("audio", "image", "text")), isNull), conversation: oneOf("auto", "none"), metadata: either(recordOf(isAnything), isNull), usage_detail: either(isUsageDetail, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_done", struct({ response_id: isString, input_tokens: isInteger, output_tokens: isInteger, metadata: either(recordOf(isAnything), isNull), status: oneOf("cancelled", "completed", "failed", "in_progress", "incomplete"), status_details: either(recordOf(isAnything), isNull), output_modalities: either(listOf(oneOf("audio", "image", "text")), isNull), conversation: oneOf("auto", "none"), usage_detail: either(isUsageDetail, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_audio_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, format: isAudioFormat, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_audio_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_audio_transcript_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_audio_transcript_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, transcript: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_text_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_text_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, text: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_tool_use_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, tool_use: isToolCallBlock, delta: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_tool_use_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, tool_use: isToolCallBlock, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_input_transcription_delta", struct({ item_id: isString, delta: isString, content_index: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_input_transcription_done", struct({ item_id: isString, transcript: isString, input_tokens: either(isInteger, isNull), output_tokens: either(isInteger, isNull), content_index: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_input_transcription_failed", struct({ item_id: isString, code: isString, message: isString, content_index: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_input_started", struct({ item_id: isString, audio_start_ms: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_input_done", struct({ item_id: isString, audio_end_ms: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_input_committed", struct({ item_id: isString, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_input_cleared", struct({ item_id: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_item_added", struct({ item: isItem, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_item_done", struct({ item: isItem, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_item_deleted", struct({ item_id: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_item_truncated", struct({ item_id: isString, content_index: isInteger, audio_end_ms: isInteger, transcript: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_item_retrieved", struct({ item: isItem, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_session_updated", struct({ settings: recordOf(isAnything), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_reconnecting", struct({ attempt: isInteger, retry_after_ms: isInteger, reason: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_reconnected", struct({ gap_ms: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_error", struct({ error_type: isString, code: isString, message: isString, retryable: isBoolean, client_event_id: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
 ]);
 
 /**

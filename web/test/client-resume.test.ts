@@ -42,7 +42,7 @@ function called(): { client: RealtimeClient; told: Told } {
 function letIn(token: string, offset: number | null, fromStore = false): FakeSocket {
   const socket = FakeSocket.last;
   socket.open();
-  socket.say(event("server_session_resumed", { token, from_store: fromStore, seq: 1, last_seq: 1 }));
+  socket.say(event("server_session_resumed", { token, from_store: fromStore, last_seq: 1 }));
   if (offset !== null) socket.say(event("server_audio_received", { offset, seq: 1 }));
   return socket;
 }
