@@ -16,9 +16,9 @@ from realtime.message import ToolCallBlock
 from realtime.model.base import OnEvent, Settings
 from realtime.model.local.context import Context
 from realtime.model.local.engine import SpeechEngine
+from realtime.model.local.passages import Passage, PassageSplitter
 from realtime.model.local.recognizer import Transcript
 from realtime.model.local.responder import Prompt, ReplyText, ReplyToolCall, ReplyUsage, Responder
-from realtime.model.local.sentences import SentenceSplitter
 from realtime.model.local.voice import SAMPLE_RATE_HZ, Voice
 from realtime.runtime import Runtime
 
@@ -53,6 +53,9 @@ class Answer:
     ) -> None:
         self.id = answer_id
         self.done = False
+        self.called_tools = False
+        """Another answer follows, once they have returned."""
+        self._cancelled = False
         self.task: asyncio.Task[None] | None = None
         self._settings = settings
         self._overrides = overrides
@@ -99,9 +102,17 @@ class Answer:
 
     def cancel(self, reason: str) -> None:
         """End it now: nothing more is said. Idempotent."""
+        self._cancelled = self._cancelled or not self.done
         self._finish("cancelled", reason)
         if self.task is not None:
             self.task.cancel()
+
+    @property
+    def played_by_s(self) -> float:
+        """When all that was said so far is over where it is played as it comes; 0 where nothing is played."""
+        if self._first_audio_s is None or self._cancelled:
+            return 0.0
+        return self._first_audio_s + ms_of(self._spoken_bytes, SAMPLE_RATE_HZ) / 1000
 
     @property
     def _in_conversation(self) -> bool:
@@ -114,7 +125,7 @@ class Answer:
             history = [item for item in history if not _is_noise(item)]
         elif self._to_speech:
             return
-        sentences = SentenceSplitter()
+        passages = PassageSplitter()
         prompt = Prompt(
             instructions=self._settings.instructions,
             history=history,
@@ -128,17 +139,17 @@ class Answer:
             async for reply in replies:
                 match reply:
                     case ReplyToolCall():
-                        await self._speak(sentences.finish())
+                        await self._speak(passages.finish())
                         self._call_tool(reply)
                     case ReplyUsage():
                         self._usage = reply
                     case ReplyText() if self._voice is None:
                         self._write(reply)
                     case ReplyText(text=text):
-                        await self._speak(sentences.push(text))
+                        await self._speak(passages.push(text))
                     case _:
                         assert_never(reply)
-        await self._speak(sentences.finish())
+        await self._speak(passages.finish())
 
     def _write(self, reply: ReplyText) -> None:
         item_id = self._open("text")
@@ -150,13 +161,13 @@ class Answer:
             )
         )
 
-    async def _speak(self, sentences: Sequence[str]) -> None:
-        """Each sentence as soon as it is synthesised: its words, then its audio at once."""
-        for sentence in sentences if self._voice is not None else ():
+    async def _speak(self, passages: Sequence[Passage]) -> None:
+        """Each passage as soon as it is synthesised: its words, then its audio at once."""
+        for passage in passages if self._voice is not None else ():
             assert self._voice is not None
-            pcm = await self._engine.synthesize(self._voice, sentence)
+            pcm = await self._engine.synthesize(self._voice, passage.aloud)
             item_id = self._open("audio")
-            words = f" {sentence}" if self._text else sentence
+            words = f"{self._space_before(passage)}{passage.text}"
             self._text += words
             self._context.speak(item_id, words, ms_of(len(pcm), SAMPLE_RATE_HZ))
             self._on_event(
@@ -178,6 +189,12 @@ class Answer:
                 )
             await self._keep_pace(len(pcm))
 
+    def _space_before(self, passage: Passage) -> str:
+        """Code stands on lines of its own."""
+        if not self._text:
+            return ""
+        return " " if passage.text == passage.aloud and not self._text.endswith("`") else "\n"
+
     async def _keep_pace(self, spoken_bytes: int) -> None:
         now_s = self._runtime.now()
         if self._first_audio_s is None:
@@ -189,6 +206,7 @@ class Answer:
 
     def _call_tool(self, reply: ReplyToolCall) -> None:
         self._close_item("completed")
+        self.called_tools = True
         call = ToolCallBlock(id=self._runtime.new_id("call"), name=reply.name, input=reply.arguments)
         item_id, output_index = self._runtime.new_id("item"), self._outputs
         self._outputs += 1

@@ -35,12 +35,13 @@ from realtime.model.base import (
     Settings,
     ToolResult,
 )
+from realtime.model.local.ahead import TurnsAhead
 from realtime.model.local.answer import Answer
 from realtime.model.local.chat import responder_from_environment
 from realtime.model.local.context import Context
 from realtime.model.local.conversationalist import Conversationalist
 from realtime.model.local.ears import RATE_HZ as INPUT_RATE_HZ
-from realtime.model.local.ears import Ears, Ended, Paused, Resumed, Started, endpoint_config
+from realtime.model.local.ears import Ears, Ended, Heard, Paused, Resumed, Started, endpoint_config
 from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts, looks_installed, shared_engine
 from realtime.model.local.recognizer import Transcript
 from realtime.model.local.responder import Responder
@@ -54,6 +55,9 @@ VOICES = (DEFAULT_VOICE, "heart-low")
 
 # Speech this soon after a turn's end continues that turn, if the answer to it was taken back.
 _HASTY_MS = 800
+# Between the end of an answer and the next of several turns that came at once: longer than the agent takes speech for
+# the rest of the turn before, whatever the answer's length, and than a client's buffer of sound.
+_BREATH_S = 1.5
 
 
 def profile_of(parts: SpeechParts | None, responder: Responder) -> Profile:
@@ -165,6 +169,8 @@ class LocalConnection:
         self._session_id = runtime.new_id("session")
         self._settings = Settings()
         self._ears = Ears(parts.make_vad()) if parts.make_vad is not None and parts.hears else None
+        self._ahead = TurnsAhead()
+        self._next_turn: asyncio.TimerHandle | None = None
         self._turn_item_id = ""
         self._turn_ended_ms: int | None = None
         self._turn_continues = False
@@ -206,6 +212,7 @@ class LocalConnection:
             case AudioClear():
                 if self._ears is not None:
                     self._ears.clear()
+                self._ahead.clear()
                 self._drop_guess()
                 self._on_event(m.ModelInputClearedEvent())
             case ItemCreate(item=item, previous_item_id=previous_item_id):
@@ -245,6 +252,7 @@ class LocalConnection:
         if self._closed:
             return
         self._closed = True
+        self._stop_waiting()
         self._drop_guess()
         for heard in self._listening.values():
             heard.cancel()
@@ -301,29 +309,54 @@ class LocalConnection:
             if not self._complained:
                 self._complain()
             return
+        now_s = self._runtime.now()
         for heard in self._ears.push(pcm):
-            match heard:
-                case Started(start_ms=start_ms):
-                    self._turn_started(self._ears, start_ms)
-                case Paused(pcm=clip):
-                    self._guess = self._recognise(clip)
-                case Resumed():
-                    self._drop_guess()
-                case Ended(end_ms=end_ms, pcm=clip):
-                    self._turn_ended_ms = self._ears.position_ms
-                    self._on_event(m.ModelInputDoneEvent(item_id=self._turn_item_id, audio_end_ms=end_ms))
-                    self._take_turn(clip)
-                    if self._wants("create_response"):
-                        self._answer_turn()
-                case _:
-                    assert_never(heard)
+            for due in self._ahead.take(heard, now_s, unheard=self._is_unheard(now_s)):
+                self._follow(due)
+        for due in self._ahead.live(now_s):
+            self._follow(due)
 
-    def _turn_started(self, ears: Ears, start_ms: int) -> None:
+    def _follow(self, heard: Heard) -> None:
+        """Do what the ears heard, at once or when its time has come."""
+        match heard:
+            case Started():
+                self._turn_started(heard)
+            case Paused(pcm=clip):
+                self._guess = self._recognise(clip)
+            case Resumed():
+                self._drop_guess()
+            case Ended(end_ms=end_ms, at_ms=at_ms, pcm=clip):
+                self._turn_ended_ms = at_ms
+                self._on_event(m.ModelInputDoneEvent(item_id=self._turn_item_id, audio_end_ms=end_ms))
+                self._take_turn(clip)
+                if self._wants("create_response"):
+                    self._answer_turn()
+            case _:
+                assert_never(heard)
+
+    def _is_unheard(self, now_s: float) -> bool:
+        """Whether speech would stop an answer that cannot have been heard whole."""
+        answer = self._active
+        if answer is None or not self._wants("interrupt_response"):
+            return False
+        return not answer.done or now_s < answer.played_by_s
+
+    def _follow_next_turn(self) -> None:
+        """The answer before it was heard."""
+        for due in self._ahead.next_turn():
+            self._follow(due)
+
+    def _stop_waiting(self) -> None:
+        if self._next_turn is not None:
+            self._next_turn.cancel()
+            self._next_turn = None
+
+    def _turn_started(self, heard: Started) -> None:
         self._drop_guess()
         self._turn_item_id = self._runtime.new_id("item")
         ended_ms, self._turn_ended_ms = self._turn_ended_ms, None
-        self._turn_continues = ended_ms is not None and ears.position_ms - ended_ms <= _HASTY_MS
-        self._on_event(m.ModelInputStartedEvent(item_id=self._turn_item_id, audio_start_ms=start_ms))
+        self._turn_continues = ended_ms is not None and heard.at_ms - ended_ms <= _HASTY_MS
+        self._on_event(m.ModelInputStartedEvent(item_id=self._turn_item_id, audio_start_ms=heard.start_ms))
         if self._running is not None and self._wants("interrupt_response"):
             self._running.cancel("turn_detected")
 
@@ -332,6 +365,8 @@ class LocalConnection:
         return getattr(self._settings.turn_detection, switch, None) is not False
 
     def _commit(self) -> None:
+        for due in self._ahead.all():
+            self._follow(due)
         in_turn = self._ears is not None and self._ears.in_turn
         clip = self._ears.commit() if self._ears is not None else None
         if clip is None:
@@ -443,6 +478,7 @@ class LocalConnection:
         if not out_of_band:
             self._active = answer
             self._turn_waits = False
+            self._stop_waiting()
         self._answers.add(answer)
         answer.announce()
         if answer.done:
@@ -466,6 +502,10 @@ class LocalConnection:
         in_turn = self._ears is not None and self._ears.in_turn
         if self._turn_waits and not in_turn and not self._closed:
             self._answer_turn()
+        elif self._ahead and answer is self._active and not answer.called_tools and not self._closed:
+            self._stop_waiting()
+            due_s = max(0.0, answer.played_by_s - self._runtime.now()) + _BREATH_S
+            self._next_turn = asyncio.get_running_loop().call_later(due_s, self._follow_next_turn)
 
     # -- errors ----------------------------------------------------------------------------------------------------
 

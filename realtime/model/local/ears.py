@@ -19,6 +19,7 @@ _AFTER_MS = 200
 _ECHO_MS = 60
 # Kept while nobody speaks: the part before the voice, and the time it takes to be sure that it is one.
 _IDLE_MS = 1_200
+_PIECE_BYTES = bytes_of(100, RATE_HZ)
 # The most that waits for a commit without a detector; older audio is dropped first.
 _LONGEST_MS = 120_000
 # Less is nobody's turn, and OpenAI refuses such a commit too.
@@ -27,9 +28,10 @@ _SHORTEST_COMMIT_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Voice began at `start_ms` of the stream."""
+    """Voice began at `start_ms` of the stream; at `at_ms` it was noticed."""
 
     start_ms: int
+    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,11 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The turn is over; the voice ended at `end_ms` of the stream. Where a `Paused` holds, its `pcm` says as much."""
+    """The turn is over; the voice ended at `end_ms` of the stream, at `at_ms` it was taken for the end of the turn.
+    Where a `Paused` holds, its `pcm` says as much."""
 
     end_ms: int
+    at_ms: int
     pcm: bytes = field(repr=False)
 
 
@@ -111,11 +115,16 @@ class Ears:
 
     def push(self, pcm: bytes) -> list[Heard]:
         """Take pcm16 at 16 kHz of any even length; what it brought about, in order. 0.1 ms per 32 ms of audio."""
-        self._received_bytes += len(pcm)
-        self._kept += pcm
-        heard = [] if self._endpoint is None else [self._translate(event) for event in self._endpoint.push(pcm)]
-        self._take_up_settings()
-        self._trim()
+        heard: list[Heard] = []
+        # In pieces: positions are exact to one of them, and a long message is not kept whole while nobody speaks.
+        for start in range(0, len(pcm), _PIECE_BYTES):
+            piece = pcm[start : start + _PIECE_BYTES]
+            self._received_bytes += len(piece)
+            self._kept += piece
+            if self._endpoint is not None:
+                heard += map(self._translate, self._endpoint.push(piece))
+            self._take_up_settings()
+            self._trim()
         return heard
 
     def commit(self) -> bytes | None:
@@ -144,7 +153,7 @@ class Ears:
         match event:
             case SpeechStarted():
                 self._start_ms = origin_ms + event.start_ms
-                return Started(self._start_ms)
+                return Started(self._start_ms, self.position_ms)
             case SpeechPaused():
                 return Paused(self._clip(self._start_ms or 0, origin_ms + event.end_ms))
             case SpeechResumed():
@@ -154,7 +163,7 @@ class Ears:
                 end_ms = origin_ms + event.end_ms
                 clip = self._clip(origin_ms + event.start_ms, end_ms)
                 self._last_end_ms = end_ms
-                return Ended(end_ms, clip)
+                return Ended(end_ms, self.position_ms, clip)
             case _:
                 assert_never(event)
 

@@ -21,6 +21,7 @@ from realtime.model.choose import open_model
 from realtime.model.local import LocalRealtimeModel, connection
 from realtime.model.local.chat import ChatResponder
 from realtime.model.local.engine import SpeechEngine
+from realtime.model.local.passages import CODE_ALOUD
 from realtime.server.plan import load_make_agent
 from realtime.server.sockets import make_agent_of
 from realtime.tool import Toolkit
@@ -38,7 +39,7 @@ from tests.model.local.chat_endpoint import (
     piece,
     words,
 )
-from tests.model.local.stand_ins import Call, FakeRecognizer, connect, silence, speech, stand_in_parts, typed
+from tests.model.local.stand_ins import Call, FakeRecognizer, FakeVoice, connect, silence, speech, stand_in_parts, typed
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "local_with_ollama.py"
 WEATHER = ToolDeclaration(
@@ -154,6 +155,24 @@ async def test_thoughts_are_neither_spoken_nor_remembered(endpoint: ChatEndpoint
     call.send(typed("Are you there?", "next"), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent, 2)
     assert endpoint.asked[1].said[2] == ("assistant", "Hello.")
+
+
+async def test_code_in_an_answer_is_shown_and_remembered_but_not_read_aloud(
+    endpoint: ChatEndpoint, call: Call[ChatResponder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aloud: list[str] = []
+    synthesize = FakeVoice.synthesize
+    monkeypatch.setattr(FakeVoice, "synthesize", lambda voice, text: (aloud.append(text), synthesize(voice, text))[1])
+    endpoint.will(*words("Like this:\n``", "`python\nprint(1)\n", "```\nTry it."), DONE)
+    call.send(typed("How do I print?"), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent)
+    assert aloud == ["Like this:", CODE_ALOUD, "Try it."]
+    shown = "Like this:\n```python\nprint(1)\n```\nTry it."
+    assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[0].transcript == shown
+    endpoint.will(*words("Yes?"), DONE)
+    call.send(typed("Are you there?", "next"), ResponseCreate())
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert endpoint.asked[1].said[2] == ("assistant", shown)
 
 
 async def test_an_answer_that_breaks_off_was_spoken_as_far_as_it_came(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import ToolDeclaration, TurnDetection
 from realtime.message import ToolResultBlock
 from realtime.model.base import (
+    AudioAppend,
     AudioClear,
     AudioCommit,
     ItemDelete,
@@ -29,6 +31,7 @@ from realtime.model.base import (
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine, SpeechParts
 from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyToolCall
+from realtime.testing import Send, WaitFor, WaitUntilHeard
 from tests.model.local.stand_ins import (
     SENTENCE_BYTES,
     Call,
@@ -259,6 +262,56 @@ async def test_much_later_speech_is_a_turn_of_its_own(call: Call[Parrot]) -> Non
     await call.say(silence(400), speech(600), silence(3000), speech(600), silence(800))
     await call.until(m.ModelResponseDoneEvent, 2)
     assert [item.text for item in call.responder.prompts[-1].history] == ["one", "You said: one. Right?", "two"]
+
+
+async def test_two_turns_in_one_message_are_two_turns_with_two_answers(call: Call[Parrot]) -> None:
+    call.recognizer.texts = ["one", "two"]
+    call.send(AudioAppend(silence(400) + speech(600) + silence(700) + speech(600) + silence(800)))
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert [done.status for done in call.all(m.ModelResponseDoneEvent)] == ["completed", "completed"]
+    starts = [event.audio_start_ms for event in call.all(m.ModelInputStartedEvent)]
+    assert [round(start_ms, -2) for start_ms in starts] == [400, 1700]
+    assert [item.text for item in call.responder.prompts[-1].history] == ["one", "You said: one. Right?", "two"]
+    # The second turn comes when the first answer, two sentences of a second, was heard.
+    assert call.at(call.all(m.ModelInputStartedEvent)[1]) - call.at(call.all(m.ModelResponseAudioDeltaEvent)[0]) > 2
+
+
+async def test_a_caller_whose_two_questions_come_in_one_message_hears_both_answers(
+    voice_call: Any, engine: SpeechEngine, parts: SpeechParts
+) -> None:
+    assert isinstance(parts.recognizer, FakeRecognizer)
+    parts.recognizer.texts = ["one", "two"]
+    sound = silence(400) + speech(600) + silence(1500) + speech(600) + silence(800)
+    message = {"type": "client_audio_append", "audio": base64.b64encode(sound).decode()}
+    message["format"] = {"type": "audio/pcm", "rate": 16_000}
+    run = await voice_call(
+        [Send(message), WaitFor("agent_response_done"), WaitFor("agent_response_done"), WaitUntilHeard()],
+        agent=lambda: RealtimeAgent("Robin", "Be kind.", LocalRealtimeModel(responder=Parrot(), engine=engine)),
+    )
+    run.turns(2).barge_ins(0)
+    run.agent_said("You said: one. Right?", within_turn=1)
+    run.agent_said("You said: two. Right?", within_turn=2)
+
+
+async def test_a_voice_that_is_heard_live_stops_the_answers_to_what_came_at_once(call: Call[Parrot]) -> None:
+    call.recognizer.texts = ["one", "two", "three"]
+    call.send(AudioAppend(silence(400) + speech(600) + silence(700) + speech(600) + silence(800)))
+    await call.until(m.ModelResponseAudioDeltaEvent)
+    await call.say(speech(600), silence(800))
+    await call.until(m.ModelResponseDoneEvent, 3)
+    statuses = [done.status for done in call.all(m.ModelResponseDoneEvent)]
+    assert statuses[1:] == ["cancelled", "completed"]
+    assert [event.transcript for event in call.all(m.ModelInputTranscriptionDoneEvent)] == ["one", "two", "three"]
+
+
+async def test_a_turn_whose_beginning_came_late_is_live(call: Call[Parrot]) -> None:
+    call.recognizer.texts = ["one", "two"]
+    call.send(AudioAppend(silence(400) + speech(600) + silence(700) + speech(300)))
+    await call.say(speech(600))
+    assert len(call.all(m.ModelInputStartedEvent)) == 2
+    await call.say(silence(800))
+    await call.until(m.ModelResponseDoneEvent, 2)
+    assert [done.status for done in call.all(m.ModelResponseDoneEvent)] == ["cancelled", "completed"]
 
 
 async def test_what_was_not_heard_is_forgotten(call: Call[Parrot]) -> None:

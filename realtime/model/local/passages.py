@@ -1,0 +1,77 @@
+"""Text into passages: sentences, which are read aloud, and code between ``` fences, which is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from realtime.model.local.sentences import SentenceSplitter
+
+CODE_ALOUD = "I have written the code down."
+"""What is said in the place of code. Something is: the words around it would else make no sense, and each piece of a
+transcript belongs to the sound that follows it."""
+
+_FENCE = re.compile("`{3,}")
+_FENCE_BEGINS = re.compile("`+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of an answer: its `text` is shown and kept, `aloud` is what is said for it."""
+
+    text: str
+    aloud: str
+
+
+class PassageSplitter:
+    """Cuts streamed text: any division into deltas gives the same passages as the whole text at once.
+
+    Three backticks or more begin code, as many end it; code that is never ended reaches to the end of the text.
+    """
+
+    def __init__(self) -> None:
+        self._sentences = SentenceSplitter()
+        self._rest = ""
+        self._fence = ""
+
+    def push(self, delta: str) -> list[Passage]:
+        """Take more text and give the passages that are now complete."""
+        self._rest += delta
+        return [*self._cut(ended=False)]
+
+    def finish(self) -> list[Passage]:
+        """The text has ended: what is left is a passage. The splitter is as new afterwards."""
+        passages = [*self._cut(ended=True)]
+        if self._fence:
+            passages.append(_code(self._fence + self._rest.rstrip()))
+        self._rest = self._fence = ""
+        return [*passages, *map(_said, self._sentences.finish())]
+
+    def _cut(self, *, ended: bool) -> Iterator[Passage]:
+        while True:
+            if self._fence:
+                code, fence, behind = self._rest.partition(self._fence)
+                if not fence:
+                    return
+                yield _code(self._fence + code + fence)
+                self._fence, self._rest = "", behind
+            found = _FENCE.search(self._rest)
+            if found is None or (found.end() == len(self._rest) and not ended):
+                # Backticks at the end may become a fence, or a longer one.
+                begun = None if ended else _FENCE_BEGINS.search(self._rest)
+                sure = len(self._rest) if begun is None else begun.start()
+                yield from map(_said, self._sentences.push(self._rest[:sure]))
+                self._rest = self._rest[sure:]
+                return
+            yield from map(_said, self._sentences.push(self._rest[: found.start()]))
+            yield from map(_said, self._sentences.finish())
+            self._fence, self._rest = found.group(), self._rest[found.end() :]
+
+
+def _said(sentence: str) -> Passage:
+    return Passage(sentence, sentence)
+
+
+def _code(text: str) -> Passage:
+    return Passage(text, CODE_ALOUD)
