@@ -143,6 +143,15 @@ class Conductor:
         """See `Answers`."""
         self._answers.drop(response_id)
 
+    def settle_words(self) -> None:
+        """The model is gone: what was told of the user's words while they grew is all that there will be."""
+        for turn in dict.fromkeys(self._user_turns.values()):
+            if turn.is_unfinished:
+                transcript = turn.finish()
+                if turn.item_id not in self._conversation:
+                    self._report.add_item(Item(id=turn.item_id, role="user", name=self.user_name))
+                self._tell_words(turn, transcript)
+
     def close(self) -> None:
         """The call is over: part from what refers back here, so that all of it is freed at once."""
         self._answers.close()
@@ -534,21 +543,31 @@ class Conductor:
         turn = self._turn_of(event.item_id)
         match event:
             case m.ModelInputTranscriptionDeltaEvent():
+                if not event.delta:
+                    self._report.forward(msgspec.structs.replace(event, item_id=turn.item_id))
+                    return
                 delta = turn.caption(event.item_id, event.delta)
                 if delta is not None:
                     self._report.forward(msgspec.structs.replace(event, item_id=turn.item_id, delta=delta))
             case m.ModelInputTranscriptionDoneEvent():
                 transcript = turn.say(event.item_id, event.transcript)
                 self._unsettled.settle(event.item_id)
-                self._report.forward(msgspec.structs.replace(event, item_id=turn.item_id, transcript=transcript))
-                if turn.item_id in self._conversation:
-                    self._conversation.set_transcript(turn.item_id, transcript)
-                    self._report.item_done(self._known(turn.item_id))
+                self._tell_words(turn, transcript, event)
             case m.ModelInputTranscriptionFailedEvent():
                 self._unsettled.settle(event.item_id)
                 self._report.forward(msgspec.structs.replace(event, item_id=turn.item_id))
             case _:
                 assert_never(event)
+
+    def _tell_words(
+        self, turn: UserTurn, transcript: str, event: m.ModelInputTranscriptionDoneEvent | None = None
+    ) -> None:
+        """These are the words of the turn; `event` says the last of them."""
+        done = event or m.ModelInputTranscriptionDoneEvent(item_id=turn.item_id, transcript="")
+        self._report.forward(msgspec.structs.replace(done, item_id=turn.item_id, transcript=transcript))
+        if turn.item_id in self._conversation:
+            self._conversation.set_transcript(turn.item_id, transcript)
+            self._report.item_done(self._known(turn.item_id))
 
     def _new_id(self, prefix: str) -> str:
         return self._runtime.new_id(prefix)

@@ -530,6 +530,7 @@ class RealtimeAgent:
     def _say_ended(self, reason: str) -> None:
         if self._host is not None and not self._ended and self._conductor is not None:
             self._ended = True
+            self._conductor.settle_words()
             self._host.emit(s.AgentEndedEvent(reason=reason, agent_id=self.agent_id or "", agent_name=self.name))
 
     def __repr__(self) -> str:

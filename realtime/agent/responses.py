@@ -57,13 +57,15 @@ class Response:
 class UserTurn:
     """A turn of the user that may consist of several pieces of audio, since a hasty turn end is undone."""
 
-    __slots__ = ("_captioned", "_texts", "item_id", "label", "quiet")
+    __slots__ = ("_captioned", "_growing", "_texts", "item_id", "label", "quiet")
 
     def __init__(self, item_id: str) -> None:
         self.item_id = item_id
         self.label: str | None = None
         """The `event_id` of the client's commit that ended it."""
         self._texts: dict[str, str] = {}
+        self._growing: dict[str, str] = {}
+        """What was told so far of pieces whose words are not all known."""
         self._captioned: str | None = None
         self.quiet = False
         """Its growing words were told once already and come again: only the whole of them is told."""
@@ -72,9 +74,23 @@ class UserTurn:
         """A further piece of audio belongs to the turn."""
         self._texts.setdefault(piece_id, "")
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether words of it came of which it was never told that they are all."""
+        return any(self._growing.values())
+
+    def finish(self) -> str:
+        """No more words will come: what was told of them counts. Returns the words of the turn."""
+        self._texts |= {piece_id: words.strip() for piece_id, words in self._growing.items() if words}
+        self._growing.clear()
+        return self.transcript
+
     def say(self, piece_id: str, transcript: str) -> str:
         """The words of a piece are known. Returns the words of the turn so far."""
         self._texts[piece_id] = transcript.strip()
+        if self.quiet:
+            self._growing.clear()  # it was said again, under another name
+        self._growing.pop(piece_id, None)
         self.quiet = False
         return self.transcript
 
@@ -91,5 +107,6 @@ class UserTurn:
         """How the caption of the turn grows by these words of the piece; null where they were told before."""
         if self.quiet:
             return None
+        self._growing[piece_id] = self._growing.get(piece_id, "") + delta
         begins, self._captioned = self._captioned != piece_id, piece_id
         return f" {delta}" if begins and next(iter(self._texts), piece_id) != piece_id else delta

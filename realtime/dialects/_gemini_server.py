@@ -60,6 +60,7 @@ class _Turn:
     input_tokens: int = 0
     output_tokens: int = 0
     details: list[UsageDetail] = field(default_factory=list)
+    grounding: Json = field(default_factory=dict)
 
 
 class Turns:
@@ -148,6 +149,7 @@ class Turns:
         turn.output_tokens += event.output_tokens
         if event.usage_detail is not None:
             turn.details.append(event.usage_detail)
+        turn.grounding |= event.grounding or {}
         calls = turn.new_calls.pop(event.response_id, [])
         if turn.cut:
             return [] if turn.running else self._complete(turn)
@@ -210,6 +212,8 @@ class Turns:
         said: Json = {"turnComplete": True}
         if turn.failed:
             said["turnCompleteReason"] = "RESPONSE_REJECTED"
+        if turn.grounding:
+            said["groundingMetadata"] = turn.grounding
         message: Json = {"serverContent": said}
         if usage := _usage(turn):
             message["usageMetadata"] = usage

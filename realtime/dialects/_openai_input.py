@@ -108,7 +108,8 @@ class Input:
         place = {"item_id": event.item_id, "content_index": event.content_index}
         match event:
             case s.AgentInputTranscriptionDeltaEvent():
-                return [self._frame(f"{kind}.delta", **place, delta=event.delta)]
+                # A guess alone has no words yet, and this protocol none for guesses.
+                return [self._frame(f"{kind}.delta", **place, delta=event.delta)] if event.delta else []
             case s.AgentInputTranscriptionDoneEvent():
                 usage: Json = {"type": "duration", "seconds": max(0, self._speech_ms) / 1000}
                 if event.input_tokens is not None:

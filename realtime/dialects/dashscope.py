@@ -379,9 +379,11 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         place = {"item_id": event.item_id, "content_index": 0}
         match event:
             case s.AgentInputTranscriptionDeltaEvent():
-                # Each delta says all that is certain so far. Nothing of ours is tentative.
+                # Each delta says all that is certain so far, and a guess at the rest.
                 _keep(self._words, event.item_id, self._words.get(event.item_id, "") + event.delta)
-                return [self._frame(f"{kind}.delta", **place, text=self._words[event.item_id], stash="")]
+                return [
+                    self._frame(f"{kind}.delta", **place, text=self._words[event.item_id], stash=event.interim or "")
+                ]
             case s.AgentInputTranscriptionDoneEvent():
                 _keep(self._words, event.item_id, event.transcript)
                 if event.item_id in self._early_words and self._early_words[event.item_id] is None:

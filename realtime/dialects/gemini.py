@@ -337,7 +337,7 @@ class GeminiDialect:
                 on_request, self._on_request = self._on_request and event.reason == "cancel", False
                 return turns.interrupted(on_request=on_request)
             case s.AgentInputTranscriptionDeltaEvent():
-                return self._heard_words(event.item_id, event.delta)
+                return self._heard_words(event.item_id, event.delta) + self._guessed_words(event.interim)
             case s.AgentInputTranscriptionDoneEvent():
                 return self._heard_words(event.item_id, rest_of(self._heard.get(event.item_id, ""), event.transcript))
             case s.AgentErrorEvent():
@@ -377,6 +377,11 @@ class GeminiDialect:
         if len(self._heard) > KEPT_INPUTS:
             del self._heard[next(iter(self._heard))]
         return [content(inputTranscription={"text": words})]
+
+    def _guessed_words(self, words: str | None) -> list[bytes]:
+        if not words or self._setup is None or self._setup.input_audio_transcription is None:
+            return []
+        return [content(interimInputTranscription={"text": words})]
 
     def _ended(self, reason: str) -> None:
         match reason:

@@ -33,7 +33,10 @@ class ResponseCreated(Event, frozen=True, kw_only=True):
 
 
 class ResponseDone(Event, frozen=True, kw_only=True):
-    """A response is over, exactly once, also when cancelled or failed (`status` tells)."""
+    """A response is over, exactly once, also when cancelled or failed (`status` tells).
+
+    `grounding` is what the provider searched for the answer, in the provider's own words.
+    """
 
     response_id: str
     input_tokens: int = 0
@@ -44,6 +47,7 @@ class ResponseDone(Event, frozen=True, kw_only=True):
     output_modalities: tuple[Modality, ...] | None = None
     conversation: ConversationMode = "auto"
     usage_detail: UsageDetail | None = None
+    grounding: dict[str, Any] | None = None
 
 
 class ResponsePart(Event, frozen=True, kw_only=True):
@@ -73,9 +77,13 @@ class ResponseAudioTranscriptDelta(ResponsePart, frozen=True, kw_only=True):
 
 
 class ResponseAudioTranscriptDone(ResponsePart, frozen=True, kw_only=True):
-    """The words are complete: `transcript` is the full text (after a barge-in: what was heard)."""
+    """The words are complete: `transcript` is the full text (after a barge-in: what was heard).
+
+    `language` is their BCP-47 code, where the provider tells it.
+    """
 
     transcript: str = ""
+    language: str | None = None
 
 
 class ResponseTextDelta(ResponsePart, frozen=True, kw_only=True):
@@ -104,21 +112,27 @@ class ResponseToolUseDone(ResponsePart, frozen=True, kw_only=True):
 
 
 class InputTranscriptionDelta(Event, frozen=True, kw_only=True):
-    """The next piece of what the user said."""
+    """The next piece of what the user said.
+
+    `interim` is a guess at the words behind all deltas so far: each event replaces the guess of the one before, and one
+    without it takes it back. An event that only guesses has an empty `delta`.
+    """
 
     item_id: str
     delta: str
     content_index: int = 0
+    interim: str | None = None
 
 
 class InputTranscriptionDone(Event, frozen=True, kw_only=True):
-    """What the user said in this item, complete."""
+    """What the user said in this item, complete. `language` is its BCP-47 code, where the provider tells it."""
 
     item_id: str
     transcript: str
     input_tokens: int | None = None
     output_tokens: int | None = None
     content_index: int = 0
+    language: str | None = None
 
 
 class InputTranscriptionFailed(Event, frozen=True, kw_only=True):

@@ -40,7 +40,8 @@ from realtime.event.model import (
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model import _dashscope_frames as wire
 from realtime.model import _dashscope_shapes as shapes
-from realtime.model._openai_family import json_frame, read_modalities, read_status, without_keys
+from realtime.model._openai_family import SecondLook, json_frame, read_modalities, read_status, without_keys
+from realtime.model._tolerant import Look
 from realtime.model.base import (
     Address,
     AudioAppend,
@@ -108,12 +109,19 @@ class DashScopeCodec(Codec):
         self._certain: dict[str, str] = {}
         self._fatal: str | None = None
         self._idle = False
-        self.unknown_frames = 0
-        """Frames of a type that this codec has never heard of."""
-        self.broken_frames = 0
-        """Frames that are no JSON or lack a field."""
+        self._second = SecondLook(wire.BY_TYPE, wire.SILENT)
         self.late_frames = 0
         """Frames of a response that does not run any more."""
+
+    @property
+    def unknown_frames(self) -> int:
+        """See `SecondLook`."""
+        return self._second.unknown_frames
+
+    @property
+    def broken_frames(self) -> int:
+        """See `SecondLook`."""
+        return self._second.broken_frames
 
     @property
     def profile(self) -> Profile:
@@ -232,14 +240,14 @@ class DashScopeCodec(Codec):
     def decode(self, frame: Frame) -> list[ModelEvent]:
         """See `Codec.decode`. Takes text as str or as UTF-8 bytes."""
         data = frame.encode(errors="replace") if isinstance(frame, str) else frame
-        try:
-            message, pcm = self._audio_at_once(data)
-            if message is None:
+        message: wire.Received | None
+        message, pcm = self._audio_at_once(data)
+        if message is None:
+            try:
                 message = wire.READ.decode(data)
-            return self._events(message, pcm)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            self._note_unread(data)
-            return []
+            except (msgspec.MsgspecError, ValueError, RecursionError):
+                message = self._second.read(data)
+        return [] if message is None else self._events(message, pcm)
 
     def _audio_at_once(self, data: bytes) -> tuple[wire.AudioDelta | None, bytes]:
         """An audio delta and its speech with the payload sliced out, which spares parsing it as JSON; else None.
@@ -258,22 +266,6 @@ class DashScopeCodec(Codec):
             return place, pybase64.b64decode(memoryview(data)[start:end], validate=True)
         except (msgspec.MsgspecError, ValueError):
             return None, b""
-
-    def _note_unread(self, data: bytes) -> None:
-        try:
-            kind: str = wire.READ_TYPE.decode(data).type
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            self.broken_frames += 1
-            logger.debug("broken frame ignored: bytes=%d", len(data))
-            return
-        if kind in wire.SILENT:
-            return
-        if kind in wire.ALL_TYPES:
-            self.broken_frames += 1
-            logger.debug("frame with a wrong field ignored: type=%s bytes=%d", kind, len(data))
-        else:
-            self.unknown_frames += 1
-            logger.debug("unknown frame ignored: type=%.64s bytes=%d", kind, len(data))
 
     def _events(self, message: wire.Received, pcm: bytes) -> list[ModelEvent]:
         if isinstance(message, wire.OfResponse):
@@ -324,7 +316,11 @@ class DashScopeCodec(Codec):
     def _response_events(self, message: wire.OfResponse, pcm: bytes) -> list[ModelEvent]:
         match message:
             case wire.AudioDelta(delta=delta):
-                return [self._audio(message, pybase64.b64decode(delta, validate=True) if delta else pcm)]
+                try:
+                    return [self._audio(message, pybase64.b64decode(delta, validate=True) if delta else pcm)]
+                except ValueError:
+                    self._second.broken_frames += 1
+                    return []
             case wire.TranscriptDelta(delta=delta):
                 return [ModelResponseAudioTranscriptDeltaEvent(**_place(message), delta=delta)]
             case wire.TextDelta(delta=delta):
@@ -394,11 +390,7 @@ class DashScopeCodec(Codec):
             events += self._complete.values()
         elif status == "failed":
             reason = (response.status_details or {}).get("error")
-            try:
-                error = msgspec.convert(reason, wire.WireError)
-            except msgspec.ValidationError:
-                error = wire.WireError()
-            events += self._failed(error)
+            events += self._failed(Look().read(reason if isinstance(reason, dict) else {}, wire.WireError))
         return [*events, self._end(response)]
 
     def _end(self, response: wire.WireResponse) -> ModelResponseDoneEvent:

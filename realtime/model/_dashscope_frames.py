@@ -100,11 +100,11 @@ class WireError(_Value):
 
 
 class SessionCreated(_Read, tag="session.created"):
-    session: WireSession
+    session: WireSession = msgspec.field(default_factory=WireSession)
 
 
 class SessionUpdated(_Read, tag="session.updated"):
-    session: WireSession
+    session: WireSession = msgspec.field(default_factory=WireSession)
 
 
 class SpeechStarted(_Read, tag="input_audio_buffer.speech_started"):
@@ -155,7 +155,7 @@ class TranscriptionCompleted(_Read, tag="conversation.item.input_audio_transcrip
 
 class TranscriptionFailed(_Read, tag="conversation.item.input_audio_transcription.failed"):
     item_id: str
-    error: WireError
+    error: WireError = msgspec.field(default_factory=WireError)
     content_index: int = 0
 
 
@@ -223,13 +223,7 @@ class ArgumentsDone(_Part, tag="response.function_call_arguments.done", kw_only=
 
 
 class Failed(_Read, tag="error"):
-    error: WireError
-
-
-class Typed(msgspec.Struct):
-    """Any frame, read for its type."""
-
-    type: str
+    error: WireError = msgspec.field(default_factory=WireError)
 
 
 OfResponse = (
@@ -267,7 +261,6 @@ Received = (
 
 READ = msgspec.json.Decoder(Received)
 READ_AUDIO_DELTA = msgspec.json.Decoder(AudioDelta)
-READ_TYPE = msgspec.json.Decoder(Typed)
 
 SILENT = frozenset(
     {
@@ -289,7 +282,8 @@ SILENT = frozenset(
 )
 """Types that are known and need no event."""
 
-ALL_TYPES = SILENT | {str(kind.__struct_config__.tag) for kind in get_args(Received)}
+BY_TYPE: dict[str, type[Received]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Received)}
+ALL_TYPES = SILENT | BY_TYPE.keys()
 
 
 Fault = Literal["client_error", "provider_error", "server_error"]

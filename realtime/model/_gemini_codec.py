@@ -25,7 +25,10 @@ from realtime.event.model import (
 )
 from realtime.model import _gemini_frames as wire
 from realtime.model import _gemini_shapes as shapes
+from realtime.model._gemini_calls import Calls
+from realtime.model._gemini_reader import Reader, read_base64
 from realtime.model._gemini_turns import Answer, Resumption, UserTurn, read_offset_ms, status_of, unanswered
+from realtime.model._gemini_untold import Untold
 from realtime.model.base import (
     Address,
     AudioAppend,
@@ -50,7 +53,6 @@ from realtime.model.base import (
 logger = logging.getLogger(__name__)
 
 _MAX_REFUSED_RESUMES = 2
-_WAITING_PICTURES = 8
 
 
 class GeminiCodec(Codec):
@@ -89,10 +91,9 @@ class GeminiCodec(Codec):
         self._transcribes = False
         self._going_away = False
         self._leaving = False
-        # What is to be said before the next audio or with the next request.
-        self._seed: list[dict[str, Any]] = []
-        self._seed_item_id: str | None = None
-        self._turns: list[dict[str, Any]] = []
+        self._untold = Untold()
+        self._n_told = 0
+        """Messages that the service was told, the setup among them."""
         self._due: list[ModelEvent] = []
         self._talking = False
         self._committed = False
@@ -105,13 +106,19 @@ class GeminiCodec(Codec):
         # The next `turnComplete` is of an interrupted answer that was ended here already.
         self._completes_cut = False
         self._tools_answered = False
-        self._calls: dict[str, str] = {}
-        self._withdrawn: set[str] = set()
+        self._calls = Calls(new_id)
         self._fatal: CloseVerdict | None = None
-        self.unknown_frames = 0
-        """Frames of which no key is known."""
-        self.broken_frames = 0
-        """Frames that are no JSON or hold a field of a wrong type."""
+        self._reader = Reader()
+
+    @property
+    def unknown_frames(self) -> int:
+        """See `Reader`."""
+        return self._reader.unknown_frames
+
+    @property
+    def broken_frames(self) -> int:
+        """See `Reader`."""
+        return self._reader.broken_frames
 
     @property
     def profile(self) -> Profile:
@@ -135,8 +142,8 @@ class GeminiCodec(Codec):
             setup = setup | {"sessionResumption": {"handle": known.handle}}
             self._last_item_id = known.item_id
             history = history[at + 1 :]
-        self._seed_item_id = history[-1].id if history else None
-        self._seed = [content for item in history if (content := shapes.write_content(item)) is not None]
+        self._untold.restore(history, known.signatures)
+        self._n_told = 1
         return [_json({"setup": setup})]
 
     def _configure(self, settings: Settings) -> dict[str, Any]:
@@ -164,14 +171,20 @@ class GeminiCodec(Codec):
             if not pcm:
                 return []
             self._heard_bytes += len(pcm)
+            self._n_told += 1
             audio = (
                 f'{{"realtimeInput":{{"audio":{{"data":"{pybase64.b64encode_as_string(pcm)}",'
                 f'"mimeType":"{self._mime}"}}}}}}'
             )
-            if self._seed or self._turns or (self._manual and (self._committed or not self._talking)):
-                return [*self._before_audio(), audio]
+            if self._untold or (self._manual and (self._committed or not self._talking)):
+                return self._counted([*self._before_audio(), audio], but=1)
             return [audio]
-        return [*self._context(), *self._control(message)]
+        return self._counted([*self._context(), *self._control(message)])
+
+    def _counted(self, frames: list[Frame], *, but: int = 0) -> list[Frame]:
+        """The frames, all `but` the last of which are counted here."""
+        self._n_told += len(frames) - but
+        return frames
 
     def _control(self, message: ModelInput) -> list[Frame]:
         match message:
@@ -186,16 +199,14 @@ class GeminiCodec(Codec):
             case ItemCreate(item=item):
                 content = shapes.write_content(item)
                 if content is not None:
-                    self._turns.append(content)
-                    self._forget_pictures()
+                    self._untold.add(content, item.id)
                 return []
             case ToolResult(result=result):
-                if result.id in self._withdrawn:
-                    self._withdrawn.discard(result.id)
+                if self._calls.was_withdrawn(result.id):
                     self._tools_answered = True  # what withdrew it is answered without being asked for
                     return []
-                if self._calls.pop(result.id, None) is None:
-                    self._turns.append(shapes.write_late_result(result))
+                if not self._calls.answered(result.id):
+                    self._untold.add(shapes.write_late_result(result))
                     return []
                 self._tools_answered = True
                 return [_json({"toolResponse": {"functionResponses": [shapes.write_response(result)]}})]
@@ -219,10 +230,10 @@ class GeminiCodec(Codec):
 
     def _context(self) -> list[Frame]:
         """The restored conversation, once."""
-        if not self._seed:
+        seed, last_item_id = self._untold.take_seed()
+        if not seed:
             return []
-        seed, self._seed = self._seed, []
-        self._last_item_id = self._seed_item_id
+        self._last_item_id = last_item_id
         return [_client_content(seed, complete=False)]
 
     def _before_audio(self) -> list[Frame]:
@@ -231,7 +242,7 @@ class GeminiCodec(Codec):
             if self._answer is None and not self._asked:  # it would be interrupted
                 frames += self._tell()
             return frames
-        images = self._take_images()
+        images = self._untold.take_images()
         if not self._talking:
             frames += [*self._tell(), '{"realtimeInput":{"activityStart":{}}}']
             self._talking = True
@@ -244,30 +255,10 @@ class GeminiCodec(Codec):
         # Inside the activity an image counts, whatever the model's turn coverage.
         return [*frames, *(_json({"realtimeInput": {"video": image}}) for image in images)]
 
-    def _take_images(self) -> list[dict[str, Any]]:
-        images: list[dict[str, Any]] = []
-        turns = []
-        for turn in self._turns:
-            images += [part["inlineData"] for part in turn["parts"] if "inlineData" in part]
-            parts = [part for part in turn["parts"] if "inlineData" not in part]
-            if parts:
-                turns.append(turn | {"parts": parts})
-        self._turns = turns
-        return images
-
-    def _forget_pictures(self) -> None:
-        """A camera shows one a second, also while nobody speaks: only the latest wait for speech or a request."""
-        shown = [turn for turn in self._turns if any("inlineData" in part for part in turn["parts"])]
-        for turn in shown[:-_WAITING_PICTURES]:
-            turn["parts"] = [part for part in turn["parts"] if "inlineData" not in part]
-        self._turns = [turn for turn in self._turns if turn["parts"]]
-
     def _tell(self) -> list[Frame]:
         """What was put into the conversation, without asking for an answer."""
-        if not self._turns:
-            return []
-        turns, self._turns = self._turns, []
-        return [_client_content(turns, complete=False)]
+        turns = self._untold.take_turns(self._n_told)
+        return [_client_content(turns, complete=False)] if turns else []
 
     def _ask(self, message: ResponseCreate) -> list[Frame]:
         overrides = message.overrides
@@ -275,22 +266,22 @@ class GeminiCodec(Codec):
             self._refuse("unsupported_response", "this model has no responses outside the conversation")
             return []
         if overrides is not None and overrides.instructions:
-            self._turns.append(shapes.write_text(overrides.instructions))
+            self._untold.add(shapes.write_text(overrides.instructions))
         if self._asked:
             # Only the last request is answered; each one is told how it ended.
             self._due += unanswered(self._new_id)
         self._asked = True
-        if self._talking and (self._committed or not self._turns):
+        if self._talking and (self._committed or not self._untold.has_turns):
             if not self._committed:
                 self._commit()
             self._end_cut(self._due)
             frames = [*self._tell(), '{"realtimeInput":{"activityEnd":{}}}']
             self._talking = self._committed = False
             return frames
-        if self._tools_answered and not self._turns:
+        if self._tools_answered and not self._untold.has_turns:
             return []  # it goes on by itself
         self._interrupting = self._answer is not None
-        turns, self._turns = self._turns or [shapes.write_text(".")], []
+        turns = self._untold.take_turns(self._n_told) or [shapes.write_text(".")]
         return [_client_content(turns, complete=True)]
 
     def _update(self, settings: Settings) -> list[Frame]:
@@ -330,7 +321,7 @@ class GeminiCodec(Codec):
     def decode(self, frame: Frame) -> list[ModelEvent]:
         """See `Codec.decode`. Takes text as str or as UTF-8 bytes."""
         data = frame.encode() if isinstance(frame, str) else frame
-        message, payload = self._read(data)
+        message, payload = self._reader.read(data)
         if message is None:
             return []
         events = self.overdue()
@@ -340,9 +331,7 @@ class GeminiCodec(Codec):
         if message.voice_activity is not None or message.voice_activity_detection_signal is not None:
             self._marked(message, events)
         if message.tool_call_cancellation is not None:
-            for call_id in message.tool_call_cancellation.ids or ():
-                if self._calls.pop(call_id, None) is not None:
-                    self._withdrawn.add(call_id)
+            self._calls.withdraw(message.tool_call_cancellation.ids or ())
         if content is not None:
             self._content(content, payload, events)
         if message.tool_call is not None:
@@ -352,8 +341,9 @@ class GeminiCodec(Codec):
         if message.session_resumption_update is not None:
             update = message.session_resumption_update
             if update.resumable and update.new_handle:
+                told = self._untold.told_by(update.last_index) if update.last_index is not None else None
                 self._resumption.handle = update.new_handle
-                self._resumption.item_id = self._last_item_id
+                self._resumption.item_id = told or self._last_item_id
         if message.go_away is not None:
             self._going_away = self._leaving = True
             logger.info("provider goes away: time_left=%.16s", message.go_away.time_left)
@@ -362,28 +352,6 @@ class GeminiCodec(Codec):
         if self._leaving:
             self._leave_if_quiet()
         return events
-
-    def _read(self, data: bytes) -> tuple[wire.Message | None, memoryview | None]:
-        """The frame; where its one piece of media was cut out unread, also that, as base64."""
-        if len(data) >= wire.SLICED_FROM_BYTES:
-            cut = wire.cut_out(data)
-            if cut is not None:
-                return cut
-        try:
-            message = wire.READ.decode(data)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            self.broken_frames += 1
-            logger.debug("broken frame ignored: bytes=%d", len(data))
-            return None, None
-        if message == wire.NOTHING:
-            self._note_unread(data)
-        return message, None
-
-    def _note_unread(self, data: bytes) -> None:
-        keys = wire.READ_KEYS.decode(data).keys()
-        if keys and not keys & wire.KNOWN_KEYS:
-            self.unknown_frames += 1
-            logger.debug("unknown frame ignored: key=%.64s bytes=%d", next(iter(keys)), len(data))
 
     def _opened(self, setup: wire.SetupComplete, events: list[ModelEvent]) -> None:
         self._is_open = True
@@ -398,22 +366,30 @@ class GeminiCodec(Codec):
             self._interrupted(events)
         if content.input_transcription is not None:
             self._heard(content.input_transcription, events)
+        if content.interim_input_transcription is not None:
+            self._guessed(content.interim_input_transcription, events)
         if content.output_transcription is not None and content.output_transcription.text:
             answer = self._begin(events)
             if answer is not None:
+                answer.language = content.output_transcription.language_code or answer.language
                 answer.say(content.output_transcription.text, events)
         if content.model_turn is not None:
             for part in content.model_turn.parts or ():
                 answer = self._begin(events)
-                if answer is None or part.thought:
+                if answer is None:
+                    continue
+                answer.signature = part.thought_signature or answer.signature
+                if part.thought:
                     continue
                 if part.inline_data is not None and part.inline_data.mime_type.startswith("audio/"):
                     try:
-                        answer.speak(wire.read_base64(payload or part.inline_data.data), events)
+                        answer.speak(read_base64(payload or part.inline_data.data), events)
                     except ValueError:
-                        self.broken_frames += 1
+                        self._reader.broken_frames += 1
                 elif part.text:
                     answer.write(part.text, events)
+        if content.grounding_metadata is not None and self._answer is not None:
+            self._answer.grounding = (self._answer.grounding or {}) | content.grounding_metadata
         if content.generation_complete and self._answer is not None:
             if self._user is self._answer.user and self._user is not None and self._user.has_words:
                 self._end_words(events)  # words may come after the answer, if none came before
@@ -461,16 +437,27 @@ class GeminiCodec(Codec):
     def _heard(self, said: wire.Transcription, events: list[ModelEvent]) -> None:
         """Words of the user. They may come late: during an answer that runs they belong to the turn before it."""
         if said.text:
-            if not self._manual:
-                self._end_cut(events)  # these are of the turn that interrupted it
-            if self._answer is None and (self._user is None or self._user.ended):
-                self._started(events)
-            if self._user is None or self._user.ended:
-                self._user = UserTurn(self._new_id("item"))
-                self._user.commit(events)
-            self._user.say(said.text, events)
+            user = self._speaker(events)
+            user.note_language(said.language_code)
+            user.say(said.text, events)
         if said.finished:
             self._end_words(events)
+
+    def _guessed(self, said: wire.Transcription, events: list[ModelEvent]) -> None:
+        """Words of the user that are not certain, while they speak."""
+        if said.text:
+            self._speaker(events).guess(said.text, events)
+
+    def _speaker(self, events: list[ModelEvent]) -> UserTurn:
+        """The turn that words belong to which come now."""
+        if not self._manual:
+            self._end_cut(events)  # these are of the turn that interrupted it
+        if self._answer is None and (self._user is None or self._user.ended):
+            self._started(events)
+        if self._user is None or self._user.ended:
+            self._user = UserTurn(self._new_id("item"))
+            self._user.commit(events)
+        return self._user
 
     def _end_words(self, events: list[ModelEvent]) -> None:
         if self._user is not None and not self._user.speaking:
@@ -513,7 +500,11 @@ class GeminiCodec(Codec):
                 ModelErrorEvent(error_type="provider_error", code="response_failed", message=sentence, retryable=True)
             )
         answer.close(events, complete=status == "completed")
+        self._calls.break_off()
+        self._untold.answered()
         self._last_item_id = answer.last_item_id or self._last_item_id
+        if answer.signature is not None and answer.last_item_id is not None and not answer.cut:
+            self._resumption.sign(answer.last_item_id, answer.signature)
         n_in, n_out = shapes.token_counts(usage)
         events.append(
             ModelResponseDoneEvent(
@@ -524,6 +515,7 @@ class GeminiCodec(Codec):
                 status_details=details,
                 output_modalities=answer.modalities,
                 usage_detail=shapes.usage_detail(usage),
+                grounding=answer.grounding,
             )
         )
 
@@ -543,6 +535,9 @@ class GeminiCodec(Codec):
         self._completes_cut = False
         if self._answer is None and self._asked and final:
             self._begin(events)  # an answer without a word is one, too
+        if self._answer is None and final:
+            self._stopped(events)  # it has nothing to say to what it heard
+            self._end_words(events)
         if self._answer is not None and self._answer.user is self._user:
             self._end_words(events)
         self._end(events, usage, content.turn_complete_reason)
@@ -553,11 +548,12 @@ class GeminiCodec(Codec):
         self._end_cut(events)
         answer = self._begin(events)
         assert answer is not None
-        for call in calls:
-            call_id = call.id or self._new_id("call")
-            self._calls[call_id] = call.name or ""
-            answer.call(call_id, call.name or "", _json(call.args or {}), events)
-        self._end(events, None, None)
+        for piece in calls:
+            call = self._calls.take(piece)
+            if call is not None:
+                answer.call(call.id, call.name, call.arguments, events)
+        if not self._calls.is_growing:
+            self._end(events, None, None)
 
     # The end.
 

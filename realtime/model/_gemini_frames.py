@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pybase64
 
 from realtime.model.base import CloseVerdict
 
@@ -24,8 +23,11 @@ class Blob(_Read):
 
 
 class Part(_Read):
+    """`thought` is read whatever its type: a thought must not be taken for the answer."""
+
     text: str | None = None
-    thought: bool = False
+    thought: Any = None
+    thought_signature: str | None = None
     inline_data: Blob | None = None
 
 
@@ -36,27 +38,55 @@ class Content(_Read):
 class Transcription(_Read):
     text: str | None = None
     finished: bool | None = None
+    language_code: str | None = None
 
 
-class ServerContent(_Read):
+class ServerContent(_Read, forbid_unknown_fields=True):
+    """`url_context_metadata` and `waiting_for_input` are known and need no event."""
+
     model_turn: Content | None = None
     input_transcription: Transcription | None = None
+    interim_input_transcription: Transcription | None = None
     output_transcription: Transcription | None = None
     generation_complete: bool | None = None
     turn_complete: bool | None = None
     turn_complete_reason: str | None = None
     interrupted: bool | None = None
     interaction_status: str | None = None
+    grounding_metadata: dict[str, Any] | None = None
+    url_context_metadata: Any = None
+    waiting_for_input: Any = None
 
 
 class SetupComplete(_Read):
     session_id: str | None = None
 
 
+class PartialArg(_Read):
+    """A piece of the arguments, at the place that a JSON path names (Vertex only, as the SDK's types say)."""
+
+    json_path: str | None = None
+    string_value: str | None = None
+    number_value: float | None = None
+    bool_value: bool | None = None
+    will_continue: bool | None = None
+
+    @property
+    def value(self) -> str | float | bool | None:
+        """What stands there; None for a null."""
+        if self.number_value is not None:
+            return int(self.number_value) if self.number_value.is_integer() else self.number_value
+        return self.string_value if self.string_value is not None else self.bool_value
+
+
 class FunctionCall(_Read):
+    """`will_continue`: more pieces of the same call follow."""
+
     id: str | None = None
     name: str | None = None
     args: dict[str, Any] | None = None
+    partial_args: list[PartialArg] | None = None
+    will_continue: bool | None = None
 
 
 class ToolCall(_Read):
@@ -94,6 +124,15 @@ class GoAway(_Read):
 class ResumptionUpdate(_Read):
     new_handle: str | None = None
     resumable: bool | None = None
+    last_consumed_client_message_index: int | str | None = None
+
+    @property
+    def last_index(self) -> int | None:
+        """Of the last client message that the handle covers; None where that is not told. 64-bit numbers are text."""
+        told = self.last_consumed_client_message_index
+        if isinstance(told, str):
+            return int(told) if told.isascii() and told.isdecimal() and len(told) < 20 else None
+        return told
 
 
 class VoiceActivity(_Read):
@@ -112,7 +151,7 @@ class Failure(_Read):
     status: str | None = None
 
 
-class Message(_Read):
+class Message(_Read, forbid_unknown_fields=True):
     """A frame from the service."""
 
     setup_complete: SetupComplete | None = None
@@ -125,46 +164,6 @@ class Message(_Read):
     voice_activity: VoiceActivity | None = None
     voice_activity_detection_signal: VadSignal | None = None
     error: Failure | None = None
-
-
-NOTHING = Message()
-READ = msgspec.json.Decoder(Message)
-READ_KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-KNOWN_KEYS = frozenset(field.encode_name for field in msgspec.structs.fields(Message))
-
-SLICED_FROM_BYTES = 1024
-"""From this size on the audio is cut out of a frame instead of being read as JSON."""
-
-
-def cut_out(data: bytes) -> tuple[Message, memoryview] | None:
-    """A frame without its one long string, and that string, where it is the media of the only part with media.
-
-    Reading a frame of 26 kB as JSON costs several times as much as decoding its base64.
-    """
-    key = data.find(b'"data"', 0, SLICED_FROM_BYTES)
-    start = data.find(b'"', key + 6) + 1
-    end = data.find(b'"', start)
-    if key < 0 or start <= 0 or end < 0 or data[key + 6 : start - 1].strip() != b":":
-        return None
-    try:
-        message = READ.decode(data[:start] + data[end:])
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
-    content = message.server_content
-    if content is None or content.model_turn is None or message.tool_call is not None:
-        return None
-    media = [part.inline_data for part in content.model_turn.parts or () if part.inline_data is not None]
-    if len(media) != 1 or media[0].data:
-        return None
-    return message, memoryview(data)[start:end]
-
-
-def read_base64(text: str | memoryview) -> bytes:
-    """Both alphabets: the service uses the standard one, the SDK the other. Raises ValueError."""
-    try:
-        return pybase64.b64decode(text, validate=True)
-    except ValueError:
-        return pybase64.b64decode(text, altchars=b"-_", validate=True)
 
 
 FAILURES = {

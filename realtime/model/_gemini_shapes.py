@@ -113,14 +113,16 @@ def read_settings(settings: Settings, voice: str | None) -> Json:
     return told
 
 
-def write_content(item: Item) -> Json | None:
-    """The item as a turn of the conversation; None where nothing of it can be said.
+def write_content(item: Item, signature: str | None = None) -> Json | None:
+    """The item as a turn of the conversation; None where nothing of it can be said. `signature` is what the service
+    signed the thoughts behind it with, and wants back.
 
     Speech becomes its transcript. Function parts are refused here, so calls and results of the past become sentences.
     """
+    signed: Json = {"thoughtSignature": signature} if signature is not None else {}
     if item.tool_call is not None:
         call = item.tool_call
-        return _content("model", [{"text": f"[I called {call.name}({call.input or '{}'})]"}])
+        return _content("model", [{"text": f"[I called {call.name}({call.input or '{}'})]"} | signed])
     if item.tool_result is not None:
         return write_late_result(item.tool_result)
     parts: list[Json] = []
@@ -132,6 +134,7 @@ def write_content(item: Item) -> Json | None:
             parts.append({"text": text})
     if not parts:
         return None
+    parts[-1] |= signed
     return _content("model" if item.role == "assistant" else "user", parts)
 
 

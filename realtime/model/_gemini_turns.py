@@ -4,7 +4,7 @@ that the service leaves to us."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from realtime.event.base import AudioFormat, ContentPart, Item, ItemStatus, Modality, ResponseStatus
@@ -29,6 +29,8 @@ from realtime.event.model import (
 )
 from realtime.message import ToolCallBlock
 
+_KEPT_SIGNATURES = 256
+
 
 @dataclass(slots=True)
 class Resumption:
@@ -42,6 +44,15 @@ class Resumption:
     n_refused: int = 0
     tells_update: bool = False
     """Settings were changed by dialling again: to be reported once the next session is up."""
+    signatures: dict[str, str] = field(default_factory=dict)
+    """What the service signed the thoughts behind its items with, by item: a session that knows nothing gets it back
+    with them."""
+
+    def sign(self, item_id: str, signature: str) -> None:
+        """The thoughts behind this item were signed."""
+        self.signatures[item_id] = signature
+        if len(self.signatures) > _KEPT_SIGNATURES:
+            del self.signatures[next(iter(self.signatures))]
 
     def forget(self) -> None:
         """Begin with a new session next time."""
@@ -52,7 +63,7 @@ class Resumption:
 class UserTurn:
     """An item of the user: maybe with markers of its voice, then its words, then their end. Events go to `events`."""
 
-    __slots__ = ("_held", "_start_ms", "_words", "committed", "ended", "item_id", "speaking")
+    __slots__ = ("_held", "_language", "_start_ms", "_words", "committed", "ended", "item_id", "speaking")
 
     def __init__(self, item_id: str) -> None:
         self.item_id = item_id
@@ -63,6 +74,7 @@ class UserTurn:
         self._start_ms = 0
         self._words: list[str] = []
         self._held = ""
+        self._language: str | None = None
 
     @property
     def has_words(self) -> bool:
@@ -93,6 +105,15 @@ class UserTurn:
             return
         events.append(ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta=words))
 
+    def guess(self, words: str, events: list[ModelEvent]) -> None:
+        """What the words that follow may be: each guess replaces the one before."""
+        if self.speaking or self.committed:
+            events.append(ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta="", interim=words))
+
+    def note_language(self, code: str | None) -> None:
+        """The words are in this language; null: nothing is said about that."""
+        self._language = code or self._language
+
     def end(self, events: list[ModelEvent], *, told: bool) -> None:
         """The words are complete, once; `told`: they were asked for."""
         if self.ended or not self.committed:
@@ -100,7 +121,9 @@ class UserTurn:
         self.ended = True
         if told or self._words:
             transcript = "".join(self._words).strip()
-            events.append(ModelInputTranscriptionDoneEvent(item_id=self.item_id, transcript=transcript))
+            events.append(
+                ModelInputTranscriptionDoneEvent(item_id=self.item_id, transcript=transcript, language=self._language)
+            )
 
 
 class Answer:
@@ -118,10 +141,13 @@ class Answer:
         "_written",
         "_wrote",
         "cut",
+        "grounding",
+        "language",
         "last_item_id",
         "n_items",
         "overtaken",
         "response_id",
+        "signature",
         "user",
     )
 
@@ -134,6 +160,11 @@ class Answer:
         self.user = user
         """What it answers."""
         self.last_item_id: str | None = None
+        self.language: str | None = None
+        self.signature: str | None = None
+        """Of the thoughts behind it."""
+        self.grounding: dict[str, Any] | None = None
+        """What the service searched for it."""
         self.n_items = 0
         self._new_id = new_id
         self._item_id = ""
@@ -242,7 +273,7 @@ class Answer:
             events.append(ModelResponseTextDoneEvent(**place, text=wrote))
         if not self._written:
             content = (*content, ContentPart(type="audio", transcript=said))
-            events.append(ModelResponseAudioTranscriptDoneEvent(**place, transcript=said))
+            events.append(ModelResponseAudioTranscriptDoneEvent(**place, transcript=said, language=self.language))
         item = Item(id=self._item_id, role="assistant", status=status, content=content)
         events.append(ModelItemDoneEvent(item=item))
 

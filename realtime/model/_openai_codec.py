@@ -43,7 +43,8 @@ from realtime.event.model import (
 from realtime.message import ToolCallBlock
 from realtime.model import _openai_frames as wire
 from realtime.model import _openai_shapes as shapes
-from realtime.model._openai_family import Ids, json_frame, read_modalities, read_status, without_keys
+from realtime.model._openai_family import Ids, SecondLook, json_frame, read_modalities, read_status, without_keys
+from realtime.model._tolerant import Look
 from realtime.model.base import (
     Address,
     AudioAppend,
@@ -109,10 +110,17 @@ class OpenAICodec(Codec):
         self._calls: dict[str, ToolCallBlock] = {}
         self._tool_names: dict[str, str] = {}
         self._fatal: str | None = None
-        self.unknown_frames = 0
-        """Frames of a type that this codec has never heard of."""
-        self.broken_frames = 0
-        """Frames that are no JSON or lack a field."""
+        self._second = SecondLook(wire.BY_TYPE, wire.SILENT)
+
+    @property
+    def unknown_frames(self) -> int:
+        """See `SecondLook`."""
+        return self._second.unknown_frames
+
+    @property
+    def broken_frames(self) -> int:
+        """See `SecondLook`."""
+        return self._second.broken_frames
 
     @property
     def profile(self) -> Profile:
@@ -245,8 +253,8 @@ class OpenAICodec(Codec):
         try:
             message = wire.READ.decode(data)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            self._note_unread(data)
-            return []
+            read = self._second.read(data)
+            return [] if read is None else self._events(read)
         return self._events(message)
 
     def _next_delta(self, data: bytes) -> tuple[wire.AudioDelta, bytes] | None:
@@ -311,22 +319,6 @@ class OpenAICodec(Codec):
             del self._spoken[next(iter(self._spoken))]
         return spoken
 
-    def _note_unread(self, data: bytes) -> None:
-        try:
-            kind: str = wire.READ_TYPE.decode(data).type
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            self.broken_frames += 1
-            logger.debug("broken frame ignored: bytes=%d", len(data))
-            return
-        if kind in wire.SILENT:
-            return
-        if kind in wire.ALL_TYPES:
-            self.broken_frames += 1
-            logger.debug("frame with a wrong field ignored: type=%s bytes=%d", kind, len(data))
-        else:
-            self.unknown_frames += 1
-            logger.debug("unknown frame ignored: type=%.64s bytes=%d", kind, len(data))
-
     def _events(self, message: wire.Received) -> list[ModelEvent]:
         match message:
             case wire.TranscriptDelta():
@@ -352,7 +344,7 @@ class OpenAICodec(Codec):
                 try:
                     return [self._audio(message, pybase64.b64decode(delta, validate=True))]
                 except ValueError:
-                    self.broken_frames += 1
+                    self._second.broken_frames += 1
                     return []
             case wire.AudioDone():
                 self._odd.pop(message.item_id, None)
@@ -512,10 +504,7 @@ class OpenAICodec(Codec):
         if done.status != "failed":
             return [done]
         reason = (response.status_details or {}).get("error")
-        try:
-            error = msgspec.convert(reason, wire.WireError)
-        except msgspec.ValidationError:
-            error = wire.WireError()
+        error = Look().read(reason if isinstance(reason, dict) else {}, wire.WireError)
         return [*self._failed(error), done]
 
     def _transcription_done(self, message: wire.TranscriptionCompleted) -> list[ModelEvent]:

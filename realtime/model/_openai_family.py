@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from realtime.event.base import Modality, ResponseStatus
+from realtime.model._tolerant import Look
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 def json_frame(frame: dict[str, Any]) -> str:
@@ -42,6 +49,55 @@ def read_status(status: str | None) -> ResponseStatus:
 def without_keys(text: str | None, api_key: str) -> str:
     """A service's sentence without this key and without anything that looks like one."""
     return re.sub(r"\b[se]k[-_][\w*.-]+", "[key]", (text or "").replace(api_key, "[key]"))
+
+
+class _Typed(msgspec.Struct):
+    """Any frame, read for its type."""
+
+    type: str
+
+
+_READ_TYPE = msgspec.json.Decoder(_Typed)
+
+
+class SecondLook(Generic[T]):
+    """Reads what can be read of a frame that the strict decoder refused, and counts such frames.
+
+    `kinds` are the classes of frames by type; frames of a `silent` type need no event.
+    """
+
+    def __init__(self, kinds: Mapping[str, type[T]], silent: frozenset[str]) -> None:
+        self._kinds = kinds
+        self._silent = silent
+        self.unknown_frames = 0
+        """Frames of a type that this codec has never heard of."""
+        self.broken_frames = 0
+        """Frames that are no JSON, lack a field, or hold one of a wrong type."""
+
+    def read(self, data: bytes) -> T | None:
+        """The frame without its optional fields of a wrong type; None where it says nothing to us."""
+        try:
+            kind = _READ_TYPE.decode(data).type
+            frame = msgspec.json.decode(data)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            self.broken_frames += 1
+            logger.debug("broken frame ignored: bytes=%d", len(data))
+            return None
+        if kind in self._silent:
+            return None
+        if kind not in self._kinds:
+            self.unknown_frames += 1
+            logger.debug("unknown frame ignored: type=%.64s bytes=%d", kind, len(data))
+            return None
+        self.broken_frames += 1
+        look = Look()
+        try:
+            message = look.read(frame, self._kinds[kind])
+        except msgspec.ValidationError:
+            logger.debug("frame with a wrong field ignored: type=%s bytes=%d", kind, len(data))
+            return None
+        logger.debug("fields of a wrong type ignored: type=%s fields=%.200s", kind, ",".join(look.wrong))
+        return message
 
 
 class Ids:

@@ -106,11 +106,11 @@ class WireError(_Value):
 
 
 class SessionCreated(_Read, tag="session.created"):
-    session: WireSession
+    session: WireSession = msgspec.field(default_factory=WireSession)
 
 
 class SessionUpdated(_Read, tag="session.updated"):
-    session: WireSession
+    session: WireSession = msgspec.field(default_factory=WireSession)
 
 
 class SpeechStarted(_Read, tag="input_audio_buffer.speech_started"):
@@ -171,7 +171,7 @@ class TranscriptionCompleted(_Read, tag="conversation.item.input_audio_transcrip
 
 class TranscriptionFailed(_Read, tag="conversation.item.input_audio_transcription.failed"):
     item_id: str
-    error: WireError
+    error: WireError = msgspec.field(default_factory=WireError)
     content_index: int = 0
 
 
@@ -232,13 +232,7 @@ class ArgumentsDelta(_Part, tag="response.function_call_arguments.delta", kw_onl
 
 
 class Failed(_Read, tag="error"):
-    error: WireError
-
-
-class Typed(msgspec.Struct):
-    """Any frame, read for its type."""
-
-    type: str
+    error: WireError = msgspec.field(default_factory=WireError)
 
 
 Received = (
@@ -272,7 +266,6 @@ Received = (
 
 READ = msgspec.json.Decoder(Received)
 READ_AUDIO_DELTA = msgspec.json.Decoder(AudioDelta)
-READ_TYPE = msgspec.json.Decoder(Typed)
 
 SILENT = frozenset(
     {
@@ -302,7 +295,8 @@ SILENT = frozenset(
 )
 """Types that are known and need no event."""
 
-ALL_TYPES = SILENT | {str(kind.__struct_config__.tag) for kind in get_args(Received)}
+BY_TYPE: dict[str, type[Received]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Received)}
+ALL_TYPES = SILENT | BY_TYPE.keys()
 
 Fault = Literal["client_error", "provider_error", "server_error"]
 

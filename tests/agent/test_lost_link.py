@@ -234,6 +234,21 @@ async def test_what_was_understood_is_not_said_again() -> None:
         assert since(made, sent) == ["AudioAppend"]
 
 
+async def test_words_that_a_lost_link_cut_short_and_that_come_again_count_once() -> None:
+    async with call() as made:
+        made.hear(600)
+        made.link.hear_start("u1", 200)
+        made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="What ti"))
+        lose(made)
+        made.link.say(BACK)
+        made.link.hear_start("u2", 210)
+        made.link.hear_end("u2", 1_000, "What time is it?")
+        made.link.gone("closed")
+
+        assert made.transcript() == [("user", "What time is it?")]
+        assert len(made.of(s.AgentInputTranscriptionDoneEvent)) == 1
+
+
 async def test_speech_that_goes_on_over_a_lost_link_is_one_turn() -> None:
     async with call() as made:
         made.hear(600)

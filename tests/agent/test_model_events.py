@@ -392,3 +392,32 @@ async def test_pictures_are_kept_for_the_model_only_and_only_the_newest() -> Non
         kept = [item.content[0].image for item in made.session.conversation.items()]
         assert kept == [None] * 12 + shown[12:]
         assert {event.item.content[0].image for event in made.of(s.AgentItemAddedEvent)} == {None}
+
+
+@pytest.mark.parametrize("committed", [True, False])
+async def test_words_of_the_user_that_came_only_in_pieces_are_kept_when_the_call_ends(committed: bool) -> None:
+    """As when a recording stops before the model says that they are all."""
+    async with call() as made:
+        made.link.hear_start("u1", 120)
+        for delta in (" Good", " morning."):
+            made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta=delta))
+        if committed:
+            made.link.say(m.ModelInputDoneEvent(item_id="u1", audio_end_ms=900))
+            made.link.say(m.ModelInputCommittedEvent(item_id="u1"))
+        made.link.gone("closed")
+
+        assert made.transcript() == [("user", "Good morning.")]
+        assert made.types()[-3:] == ["agent_input_transcription_done", "agent_item_done", "agent_ended"]
+        made.check_heard_truth()
+
+
+async def test_a_guess_at_the_users_words_is_told_and_is_none_of_them() -> None:
+    async with call() as made:
+        made.link.hear_start("u1", 120)
+        made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="", interim="Good mourning"))
+        made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="Good morning."))
+        made.link.hear_end("u1", 900, "Good morning.")
+
+        told = made.of(s.AgentInputTranscriptionDeltaEvent)
+        assert [(one.delta, one.interim) for one in told] == [("", "Good mourning"), ("Good morning.", None)]
+        assert made.transcript() == [("user", "Good morning.")]

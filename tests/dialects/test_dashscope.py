@@ -275,6 +275,15 @@ def test_the_words_of_a_turn_grow_and_end_behind_its_commit() -> None:
     assert call.frames[-3]["text"] == "what time is it"
 
 
+def test_a_guess_at_the_words_that_follow_is_told_as_such() -> None:
+    call = Call()
+    call.tell(
+        s.AgentInputTranscriptionDeltaEvent(item_id="item_u", delta="what"),
+        s.AgentInputTranscriptionDeltaEvent(item_id="item_u", delta="", interim=" time"),
+    )
+    assert [(frame["text"], frame["stash"]) for frame in call.frames[-2:]] == [("what", ""), ("what", " time")]
+
+
 def test_a_client_that_wants_no_words_gets_none() -> None:
     call = Call()
     call.update(input_audio_transcription=None)

@@ -80,6 +80,16 @@ def test_words_that_come_only_at_the_end_are_told_then() -> None:
     assert [one["inputTranscription"]["text"] for one in said[3:]] == [" so", " long", " then"]
 
 
+def test_guesses_at_the_users_words_and_the_sources_of_an_answer_are_told() -> None:
+    call = Call(**TOLD)
+    (guess,) = call.tell(s.AgentInputTranscriptionDeltaEvent(item_id="u", delta="", interim="what ti"))
+    assert guess["serverContent"] == {"interimInputTranscription": {"text": "what ti"}}
+    call.begin()
+    sources = {"webSearchQueries": ["time in Oslo"]}
+    assert call.end(grounding=sources)[-1]["serverContent"]["groundingMetadata"] == sources
+    assert Call().tell(s.AgentInputTranscriptionDeltaEvent(item_id="u", delta="", interim="what ti")) == []
+
+
 def test_usage_is_summed_over_the_turn_and_told_by_kind() -> None:
     call = Call(**LOOK)
     call.begin()

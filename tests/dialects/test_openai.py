@@ -59,6 +59,14 @@ def refused(call: Call, kind: str, **fields: Any) -> str:
     return error.value.code
 
 
+def test_a_guess_at_the_users_words_is_no_delta() -> None:
+    call = Call()
+    call.say("session.update", session={"type": "realtime", "audio": {"input": {"transcription": {}}}})
+    kind = "conversation.item.input_audio_transcription.delta"
+    assert call.tell(s.AgentInputTranscriptionDeltaEvent(item_id="u", delta="", interim="what ti")) == []
+    assert call.tell(s.AgentInputTranscriptionDeltaEvent(item_id="u", delta="what time")) == [kind]
+
+
 def test_of_a_call_without_a_word_by_hand_only_as_many_answers_are_remembered_as_a_clock_knows() -> None:
     """Hands-free, nothing ever asks for what was said so far to be settled."""
     call = Call()

@@ -659,7 +659,11 @@ export interface AgentResponseCreatedEvent {
   ts_ms: number;
 }
 
-/** A response is over, exactly once, also when cancelled or failed (`status` tells). */
+/**
+ * A response is over, exactly once, also when cancelled or failed (`status` tells).
+ *
+ * `grounding` is what the provider searched for the answer, in the provider's own words.
+ */
 export interface AgentResponseDoneEvent {
   type: "agent_response_done";
   response_id: string;
@@ -671,6 +675,7 @@ export interface AgentResponseDoneEvent {
   output_modalities: ("audio" | "image" | "text")[] | null;
   conversation: "auto" | "none";
   usage_detail: UsageDetail | null;
+  grounding: Record<string, unknown> | null;
   agent_id: string;
   agent_name: string;
   seq?: number;
@@ -719,7 +724,11 @@ export interface AgentResponseAudioTranscriptDeltaEvent {
   ts_ms: number;
 }
 
-/** The words are complete: `transcript` is the full text (after a barge-in: what was heard). */
+/**
+ * The words are complete: `transcript` is the full text (after a barge-in: what was heard).
+ *
+ * `language` is their BCP-47 code, where the provider tells it.
+ */
 export interface AgentResponseAudioTranscriptDoneEvent {
   type: "agent_response_audio_transcript_done";
   response_id: string;
@@ -727,6 +736,7 @@ export interface AgentResponseAudioTranscriptDoneEvent {
   output_index: number;
   content_index: number;
   transcript: string;
+  language: string | null;
   agent_id: string;
   agent_name: string;
   seq?: number;
@@ -790,19 +800,25 @@ export interface AgentResponseToolUseDoneEvent {
   ts_ms: number;
 }
 
-/** The next piece of what the user said. */
+/**
+ * The next piece of what the user said.
+ *
+ * `interim` is a guess at the words behind all deltas so far: each event replaces the guess of the one before, and one
+ * without it takes it back. An event that only guesses has an empty `delta`.
+ */
 export interface AgentInputTranscriptionDeltaEvent {
   type: "agent_input_transcription_delta";
   item_id: string;
   delta: string;
   content_index: number;
+  interim: string | null;
   agent_id: string;
   agent_name: string;
   seq?: number;
   ts_ms: number;
 }
 
-/** What the user said in this item, complete. */
+/** What the user said in this item, complete. `language` is its BCP-47 code, where the provider tells it. */
 export interface AgentInputTranscriptionDoneEvent {
   type: "agent_input_transcription_done";
   item_id: string;
@@ -810,6 +826,7 @@ export interface AgentInputTranscriptionDoneEvent {
   input_tokens: number | null;
   output_tokens: number | null;
   content_index: number;
+  language: string | null;
   agent_id: string;
   agent_name: string;
   seq?: number;
@@ -1161,17 +1178,17 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["agent_ended", struct({ reason: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_tool_result", struct({ tool_result: isToolResultBlock, response_id: either(isString, isNull), item_id: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_created", struct({ response_id: isString, status: oneOf("cancelled", "completed", "failed", "in_progress", "incomplete"), status_details: either(recordOf(isAnything), isNull), output_modalities: either(listOf(oneOf("audio", "image", "text")), isNull), conversation: oneOf("auto", "none"), metadata: either(recordOf(isAnything), isNull), usage_detail: either(isUsageDetail, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
-  ["agent_response_done", struct({ response_id: isString, input_tokens: isInteger, output_tokens: isInteger, metadata: either(recordOf(isAnything), isNull), status: oneOf("cancelled", "completed", "failed", "in_progress", "incomplete"), status_details: either(recordOf(isAnything), isNull), output_modalities: either(listOf(oneOf("audio", "image", "text")), isNull), conversation: oneOf("auto", "none"), usage_detail: either(isUsageDetail, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_done", struct({ response_id: isString, input_tokens: isInteger, output_tokens: isInteger, metadata: either(recordOf(isAnything), isNull), status: oneOf("cancelled", "completed", "failed", "in_progress", "incomplete"), status_details: either(recordOf(isAnything), isNull), output_modalities: either(listOf(oneOf("audio", "image", "text")), isNull), conversation: oneOf("auto", "none"), usage_detail: either(isUsageDetail, isNull), grounding: either(recordOf(isAnything), isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_audio_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, format: isAudioFormat, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_audio_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_audio_transcript_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
-  ["agent_response_audio_transcript_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, transcript: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_audio_transcript_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, transcript: isString, language: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_text_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_text_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, text: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_tool_use_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, tool_use: isToolCallBlock, delta: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_tool_use_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, tool_use: isToolCallBlock, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
-  ["agent_input_transcription_delta", struct({ item_id: isString, delta: isString, content_index: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
-  ["agent_input_transcription_done", struct({ item_id: isString, transcript: isString, input_tokens: either(isInteger, isNull), output_tokens: either(isInteger, isNull), content_index: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_input_transcription_delta", struct({ item_id: isString, delta: isString, content_index: isInteger, interim: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_input_transcription_done", struct({ item_id: isString, transcript: isString, input_tokens: either(isInteger, isNull), output_tokens: either(isInteger, isNull), content_index: isInteger, language: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_input_transcription_failed", struct({ item_id: isString, code: isString, message: isString, content_index: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_input_started", struct({ item_id: isString, audio_start_ms: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_input_done", struct({ item_id: isString, audio_end_ms: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],

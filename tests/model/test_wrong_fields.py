@@ -1,0 +1,214 @@
+"""A field of a wrong type in a provider's frame costs that field: what the frame is needed for arrives all the same."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from realtime.event import ModelEvent, ModelEvents
+from realtime.model.base import Codec, Settings
+from realtime.model.gemini import GeminiCodec, profile_of
+from tests.model import dashscope_frames, gemini_frames, openai_frames
+from tests.model.openai_frames import PLACE, types
+
+Json = dict[str, Any]
+Path_ = tuple[str | int, ...]
+
+OPENAI_NEEDED = frozenset(
+    {
+        *("type", "response_id", "item_id", "call_id", "delta", "text", "transcript", "arguments", "name"),
+        *("audio_start_ms", "audio_end_ms", "response", "response.id", "response.status"),
+        *("item", "item.id", "item.type", "item.role", "item.status", "item.name", "item.call_id", "item.arguments"),
+        *("item.output", "item.content", "item.content.type", "item.content.text", "item.content.transcript"),
+        # What kind of error it is: some are none for anybody.
+        *("error", "error.type", "error.code", "error.message"),
+        *("response.status_details", "response.status_details.error"),
+        *("response.status_details.error.type", "response.status_details.error.code"),
+    }
+)
+"""What a frame of OpenAI or DashScope is needed for, by path. All else is optional."""
+GEMINI_NEEDED = frozenset(
+    {
+        *("setupComplete", "serverContent", "toolCall", "toolCallCancellation", "voiceActivity", "error"),
+        "voiceActivityDetectionSignal",
+        *("serverContent.modelTurn", "serverContent.modelTurn.parts", "serverContent.modelTurn.parts.text"),
+        *("serverContent.modelTurn.parts.thought", "serverContent.modelTurn.parts.inlineData"),
+        *("serverContent.modelTurn.parts.inlineData.data", "serverContent.modelTurn.parts.inlineData.mimeType"),
+        *("serverContent.inputTranscription", "serverContent.inputTranscription.text"),
+        *("serverContent.inputTranscription.finished", "serverContent.interimInputTranscription"),
+        *("serverContent.interimInputTranscription.text", "serverContent.outputTranscription"),
+        *("serverContent.outputTranscription.text", "serverContent.generationComplete", "serverContent.turnComplete"),
+        *("serverContent.turnCompleteReason", "serverContent.interrupted", "serverContent.interactionStatus"),
+        *("toolCall.functionCalls", "toolCall.functionCalls.id", "toolCall.functionCalls.name"),
+        *("toolCall.functionCalls.args", "toolCall.functionCalls.partialArgs", "toolCall.functionCalls.willContinue"),
+        *("toolCallCancellation.ids", "voiceActivity.voiceActivityType"),
+        *("voiceActivityDetectionSignal.vadSignalType", "error.status"),
+    }
+)
+
+
+def gemini_codec() -> Codec:
+    """Its ids count by their kind: one more of a session moves none of an item."""
+    counts: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
+    codec = GeminiCodec(
+        profile_of(gemini_frames.MODEL),
+        url="wss://x/ws",
+        api_key=gemini_frames.KEY,
+        new_id=lambda prefix: f"{prefix}_{next(counts[prefix])}",
+    )
+    codec.opening(Settings(), ())
+    return codec
+
+
+PROVIDERS: dict[str, tuple[Callable[[], Codec], frozenset[str]]] = {
+    "openai": (openai_frames.make_codec, OPENAI_NEEDED),
+    "dashscope": (dashscope_frames.make_codec, OPENAI_NEEDED),
+    "gemini": (gemini_codec, GEMINI_NEEDED),
+}
+OURS = [
+    (provider, path.stem)
+    for provider in PROVIDERS
+    for path in sorted((Path(__file__).parents[2] / "fixtures" / "models" / provider).glob("*.jsonl"))
+]
+THEIRS = [
+    (provider, name)
+    for provider in ("openai", "gemini")
+    for name in ("text_in_audio_out_turn", "tool_call_round", "message_history_seeding")
+]
+
+
+def optional_fields(value: Any, needed: frozenset[str], path: Path_ = ()) -> Iterator[Path_]:
+    """Where in the frame something stands that its meaning does not hang on. Arguments of a tool are its own."""
+    if isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from optional_fields(one, needed, (*path, index))
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            dotted = ".".join(part for part in (*path, key) if isinstance(part, str))
+            if dotted not in needed:
+                yield (*path, key)
+            if not dotted.endswith(".args"):
+                yield from optional_fields(one, needed, (*path, key))
+
+
+def of_another_type(value: Any) -> Any:
+    match value:
+        case bool() | None:
+            return {"wrong": 1}
+        case str():
+            return 7
+        case int() | float():
+            return "wrong"
+        case _:
+            return "wrong"
+
+
+def with_wrong(frame: Json, path: Path_) -> Json:
+    changed = copy.deepcopy(frame)
+    place: Any = changed
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = of_another_type(place[path[-1]])
+    return changed
+
+
+def meaning(event: ModelEvent) -> Json:
+    """What everybody needs of the event; the rest may be missing."""
+    said = {
+        name: getattr(event, name)
+        for name in ("response_id", "item_id", "delta", "transcript", "text", "tool_use")
+        if hasattr(event, name)
+    }
+    if isinstance(event, ModelEvents.ModelItemAddedEvent | ModelEvents.ModelItemDoneEvent):
+        item = event.item
+        said |= {"item": (item.id, item.type, item.role, item.status, item.text, item.tool_call)}
+    return {"type": event.type} | said
+
+
+def told(make: Callable[[], Codec], frames: list[Json]) -> list[list[Json]]:
+    codec = make()
+    return [[meaning(event) for event in codec.decode(json.dumps(frame).encode())] for frame in frames]
+
+
+def check_all(provider: str, frames: list[Json]) -> None:
+    """In every frame each optional field is changed once: in one pass the first of each frame, then the second, ..."""
+    make, needed = PROVIDERS[provider]
+    whole = told(make, frames)
+    assert any(whole)
+    fields = [[*optional_fields(frame, needed)] for frame in frames]
+    assert any(fields)
+    for number in range(max(map(len, fields))):
+        changed = [
+            with_wrong(frame, paths[number]) if number < len(paths) else frame
+            for frame, paths in zip(frames, fields, strict=True)
+        ]
+        for at, (got, expected) in enumerate(zip(told(make, changed), whole, strict=True)):
+            assert got == expected, f"frame {at} with a wrong {fields[at][number : number + 1]}: {frames[at]}"
+
+
+@pytest.mark.parametrize(("provider", "name"), OURS)
+def test_a_wrong_optional_field_costs_no_event(fixtures_dir: Path, provider: str, name: str) -> None:
+    lines = (fixtures_dir / "models" / provider / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = map(json.loads, lines)
+    check_all(provider, [row["data"] for row in rows if row.get("direction", "received") == "received"])
+
+
+@pytest.mark.parametrize(("provider", "name"), THEIRS)
+def test_a_wrong_optional_field_in_a_recorded_frame_costs_no_event(
+    recordings_dir: Path, provider: str, name: str
+) -> None:
+    text = (recordings_dir / "recordings" / f"{provider}-{name}.yaml").read_text(encoding="utf-8")
+    rows = yaml.safe_load(text)["interactions"]
+    check_all(provider, [row["data"] for row in rows if row["direction"] == "received"])
+
+
+def test_words_arrive_beside_a_count_of_tokens_that_cannot_be_read() -> None:
+    codec = openai_frames.make_codec()
+    kind = "conversation.item.input_audio_transcription.completed"
+    (event,) = openai_frames.one(codec, kind, item_id="i", transcript="Hi.", usage={"input_tokens": "three"})
+    assert isinstance(event, ModelEvents.ModelInputTranscriptionDoneEvent)
+    assert (event.transcript, event.input_tokens) == ("Hi.", None)
+    assert (codec.unknown_frames, codec.broken_frames) == (0, 1)
+
+
+def test_speech_arrives_in_a_frame_whose_place_cannot_be_read() -> None:
+    frame = {"type": "response.output_audio.delta"} | PLACE | {"output_index": "one", "delta": "AAAA"}
+    assert types(openai_frames.make_codec().decode(json.dumps(frame))) == ["response_audio_delta"]
+
+
+def test_an_error_without_readable_details_is_still_an_error() -> None:
+    for codec in (openai_frames.make_codec(), dashscope_frames.make_codec()):
+        for details in (5, {"code": 5, "message": ["no"]}):
+            assert types(codec.decode(json.dumps({"type": "error", "error": details}))) == ["error"]
+
+
+def test_the_other_calls_of_a_frame_run_where_one_cannot_be_read() -> None:
+    codec = gemini_frames.make_codec()
+    calls = ["none", {"id": "fc_2", "name": "get_time", "args": {"city": "Rome"}}]
+    events = gemini_frames.hear(codec, toolCall={"functionCalls": calls})
+    (call,) = gemini_frames.only(events, ModelEvents.ModelResponseToolUseDoneEvent)
+    assert (call.tool_use.id, call.tool_use.input) == ("fc_2", '{"city":"Rome"}')
+
+
+@pytest.mark.parametrize("mark", [True, 1, "true", {"kind": "plan"}])
+def test_a_thought_is_never_spoken_however_it_is_marked(mark: Any) -> None:
+    codec = gemini_frames.make_codec()
+    events = gemini_frames.content(codec, modelTurn={"parts": [{"text": "They want a joke.", "thought": mark}]})
+    assert types(events) == ["response_created"]
+
+
+def test_an_unknown_key_beside_the_words_of_gemini_is_counted_and_the_words_arrive() -> None:
+    codec = gemini_frames.make_codec()
+    events = gemini_frames.content(codec, outputTranscription={"text": "Hi."}, moodRing={"colour": "teal"})
+    assert types(events) == ["response_created", "item_added", "response_audio_transcript_delta"]
+    assert (codec.unknown_frames, codec.broken_frames) == (1, 0)
+    assert types(gemini_frames.content(codec, waitingForInput=True, urlContextMetadata={})) == []
+    assert (codec.unknown_frames, codec.broken_frames) == (1, 0)
