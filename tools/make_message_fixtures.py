@@ -22,7 +22,9 @@ from realtime.message import (
     PermissionRule,
     TextBlock,
     ToolCallBlock,
+    ToolCallState,
     ToolResultBlock,
+    ToolResultState,
     URLSource,
     fold_messages,
 )
@@ -157,13 +159,13 @@ def confirmation(script: Script) -> None:
             id=f"call_{name}",
             name=name,
             input='{"amount": 5}',
-            state="asking",
+            state=ToolCallState.ASKING,
             suggested_rules=[rule] if name == "pay" else [],
         )
         for name in ("pay", "delete", "mail")
     ]
     script.add(e.RequireUserConfirmEvent, tool_calls=asked)
-    changed = ToolCallBlock(id="call_pay", name="pay_later", input='{"amount": 4}', state="asking")
+    changed = ToolCallBlock(id="call_pay", name="pay_later", input='{"amount": 4}', state=ToolCallState.ASKING)
     script.add(
         e.UserConfirmResultEvent,
         confirm_results=[
@@ -172,7 +174,7 @@ def confirmation(script: Script) -> None:
         ],
     )
     script.result("call_pay", "pay_later", "paid")
-    script.result("call_delete", "delete", "The user said no.", state="denied")
+    script.result("call_delete", "delete", "The user said no.", state=ToolResultState.DENIED)
 
 
 def confirmed_and_finished(script: Script) -> None:
@@ -204,7 +206,7 @@ def external_waiting(script: Script) -> None:
         ToolCallBlock(id="call_2", name="camera", input="{}"),
     ]
     script.add(e.RequireExternalExecutionEvent, tool_calls=calls)
-    result = ToolResultBlock(id="call_2", name="camera", output="no camera", state="error")
+    result = ToolResultBlock(id="call_2", name="camera", output="no camera", state=ToolResultState.ERROR)
     script.add(e.ExternalExecutionResultEvent, execution_results=[result])
 
 
@@ -222,7 +224,7 @@ def barge_in(script: Script) -> None:
     script.add(e.ToolResultStartEvent, tool_call_id="call_1", tool_call_name="distance")
     script.text("spoken", "The moon is ", "three hundred and ", "eighty", text="The moon is three")
     script.add(e.TextBlockDeltaEvent, block_id="spoken", delta=" (too late)")
-    script.add(e.ToolResultEndEvent, tool_call_id="call_1", state="interrupted")
+    script.add(e.ToolResultEndEvent, tool_call_id="call_1", state=ToolResultState.INTERRUPTED)
     script.add(e.ModelCallEndEvent, input_tokens=7, output_tokens=0)
     script.end(finished_reason="interrupted")
 
@@ -273,7 +275,7 @@ def several_replies(script: Script) -> None:
     script.add(e.DataBlockDeltaEvent, block_id="lost", data=b"\x00")
     script.add(e.ToolCallDeltaEvent, tool_call_id="lost", delta="{}")
     script.add(e.ToolResultTextDeltaEvent, tool_call_id="lost", delta="nowhere")
-    script.add(e.ToolResultEndEvent, tool_call_id="lost", state="success")
+    script.add(e.ToolResultEndEvent, tool_call_id="lost", state=ToolResultState.SUCCESS)
     script.add(e.TextBlockEndEvent, block_id="text")
     script.end()
     script.reply_id = "reply_2"

@@ -14,11 +14,11 @@ import msgspec
 from realtime.agent.host import Host
 from realtime.agent.reporter import Reporter
 from realtime.agent.requests import Requests
-from realtime.agent.responses import Part, Response
+from realtime.agent.responses import Part, Response, ThinkingEvent
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides
-from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
 from realtime.model import base
 from realtime.turn import Action, Signal, Turn
 
@@ -357,6 +357,13 @@ class Answers:
                 assert_never(event)
         self._report.forward(event, response_id=response.id, item_id=part.item_id)
 
+    def think(self, event: ThinkingEvent) -> None:
+        """Thoughts are told and kept in the log; they are no part of the conversation."""
+        response = self._responses.get(event.response_id)
+        if response is not None and not response.dropped:
+            response.think(event)
+            self._report.forward(event)
+
     def done(self, event: m.ModelResponseDoneEvent) -> None:
         """A response is over."""
         response = self._responses.get(event.response_id)
@@ -481,6 +488,8 @@ class Answers:
 
     def _close_parts(self, response: Response) -> None:
         """Close every stream that the model left open, with what counts as said."""
+        for thought in response.end_thoughts():
+            self._report.forward(thought)
         for part in response.parts.values():
             where: dict[str, Any] = {
                 "response_id": part.response_id,
@@ -520,7 +529,7 @@ class Answers:
             self._report.forward(event)
             return
         if self._tools.asks(call):
-            call = msgspec.structs.replace(call, state="asking")
+            call = msgspec.structs.replace(call, state=ToolCallState.ASKING)
             self._questions[call.id] = (event.item_id, call)
         self._report.forward(msgspec.structs.replace(event, tool_use=call))
         response.calls[call.id] = call
@@ -538,7 +547,7 @@ class Answers:
         item_id, call = self._questions.get(call_id, ("", None))
         if call is None:
             return False
-        allowed = msgspec.structs.replace(call, state="allowed")
+        allowed = msgspec.structs.replace(call, state=ToolCallState.ALLOWED)
         if changed is not None:
             allowed = msgspec.structs.replace(allowed, name=changed.name, input=changed.input)
         refusal = f"{REFUSED}{f': {words}' if words else ''}"

@@ -456,6 +456,8 @@ class Conductor:
                 | m.ModelResponseTextDoneEvent()
             ):
                 self._answers.part(event)
+            case m.ModelResponseThinkingDeltaEvent() | m.ModelResponseThinkingDoneEvent():
+                self._answers.think(event)
             case m.ModelInputStartedEvent():
                 if self.turn.authority == "provider":
                     self._voice_found(event)

@@ -9,36 +9,6 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import Item
 
-AGENT_EVENTS: dict[type[Any], type[Any]] = {
-    m.ModelResponseAudioDeltaEvent: s.AgentResponseAudioDeltaEvent,
-    m.ModelResponseAudioDoneEvent: s.AgentResponseAudioDoneEvent,
-    m.ModelResponseAudioTranscriptDeltaEvent: s.AgentResponseAudioTranscriptDeltaEvent,
-    m.ModelResponseAudioTranscriptDoneEvent: s.AgentResponseAudioTranscriptDoneEvent,
-    m.ModelResponseTextDeltaEvent: s.AgentResponseTextDeltaEvent,
-    m.ModelResponseTextDoneEvent: s.AgentResponseTextDoneEvent,
-    m.ModelResponseToolUseDeltaEvent: s.AgentResponseToolUseDeltaEvent,
-    m.ModelResponseToolUseDoneEvent: s.AgentResponseToolUseDoneEvent,
-    m.ModelResponseCreatedEvent: s.AgentResponseCreatedEvent,
-    m.ModelResponseDoneEvent: s.AgentResponseDoneEvent,
-    m.ModelInputTranscriptionDeltaEvent: s.AgentInputTranscriptionDeltaEvent,
-    m.ModelInputTranscriptionDoneEvent: s.AgentInputTranscriptionDoneEvent,
-    m.ModelInputTranscriptionFailedEvent: s.AgentInputTranscriptionFailedEvent,
-    m.ModelInputStartedEvent: s.AgentInputStartedEvent,
-    m.ModelInputDoneEvent: s.AgentInputDoneEvent,
-    m.ModelInputCommittedEvent: s.AgentInputCommittedEvent,
-    m.ModelInputClearedEvent: s.AgentInputClearedEvent,
-    m.ModelItemAddedEvent: s.AgentItemAddedEvent,
-    m.ModelItemDoneEvent: s.AgentItemDoneEvent,
-    m.ModelItemDeletedEvent: s.AgentItemDeletedEvent,
-    m.ModelItemTruncatedEvent: s.AgentItemTruncatedEvent,
-    m.ModelItemRetrievedEvent: s.AgentItemRetrievedEvent,
-    m.ModelSessionUpdatedEvent: s.AgentSessionUpdatedEvent,
-    m.ModelReconnectingEvent: s.AgentReconnectingEvent,
-    m.ModelReconnectedEvent: s.AgentReconnectedEvent,
-    m.ModelErrorEvent: s.AgentErrorEvent,
-}
-"""The agent's event of each model event with the same meaning. Session created and ended become ready and ended."""
-
 
 class Reporter:
     """Emits with the agent's identity and keeps the conversation in step with what it tells."""
@@ -55,9 +25,7 @@ class Reporter:
     def forward(self, event: m.ModelEvent, **known: str) -> None:
         """The agent's event with the same meaning. `known` are ids that are equal: the log then keeps one object of an
         id, not one for each of the thousand events that name it."""
-        agent_event = AGENT_EVENTS[type(event)]
-        fields = {name: getattr(event, name) for name in event.__struct_fields__}
-        self.emit(agent_event(**fields | known, **self.who))
+        self.emit(s.from_model_event(event, **self.who, **known))
 
     def add_item(self, item: Item, previous_item_id: str | None = None, *, told: Item | None = None) -> None:
         """A new item of the conversation; `told` is what is said of it, where that is less."""

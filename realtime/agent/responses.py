@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from realtime.event import model as m
 from realtime.event.base import ResponseOverrides
 from realtime.message import ToolCallBlock
+
+ThinkingEvent = m.ModelResponseThinkingDeltaEvent | m.ModelResponseThinkingDoneEvent
 
 
 @dataclass(slots=True)
@@ -33,6 +36,8 @@ class Response:
     parts: dict[tuple[str, int], Part] = field(default_factory=dict)
     """By item and content index."""
     calls: dict[str, ToolCallBlock] = field(default_factory=dict)
+    thoughts: dict[str, list[m.ModelResponseThinkingDeltaEvent]] = field(default_factory=dict)
+    """Those that are not complete, by the id of their item."""
     unanswered: set[str] = field(default_factory=set)
     by_client: bool = False
     """The client has answered a call."""
@@ -47,6 +52,27 @@ class Response:
         if part is None:
             part = self.parts[key] = Part(self.id, item_id, output_index, content_index)
         return part
+
+    def think(self, event: ThinkingEvent) -> None:
+        """Note what has to be closed, should the response end here."""
+        if isinstance(event, m.ModelResponseThinkingDeltaEvent):
+            self.thoughts.setdefault(event.item_id, []).append(event)
+        else:
+            self.thoughts.pop(event.item_id, None)
+
+    def end_thoughts(self) -> list[m.ModelResponseThinkingDoneEvent]:
+        """The ends of all thoughts that the model left open."""
+        open_thoughts, self.thoughts = self.thoughts, {}
+        return [
+            m.ModelResponseThinkingDoneEvent(
+                response_id=self.id,
+                item_id=item_id,
+                output_index=deltas[0].output_index,
+                content_index=deltas[0].content_index,
+                thinking="".join(one.delta for one in deltas),
+            )
+            for item_id, deltas in open_thoughts.items()
+        ]
 
     @property
     def item_ids(self) -> list[str]:

@@ -12,7 +12,7 @@ import msgspec
 
 from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
-from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.tool import Toolkit
 
 DEFAULT_TOOL_TIMEOUT_S = 30.0
@@ -137,7 +137,7 @@ class ToolRunner:
         except TimeoutError:
             answer = f"the user did not answer within {self._client_timeout_s:g} s, which counts as a refusal"
         if isinstance(answer, str):
-            return ToolResultBlock(id=call.id, name=call.name, output=answer, state="denied")
+            return ToolResultBlock(id=call.id, name=call.name, output=answer, state=ToolResultState.DENIED)
         result = await self._run_ours(answer)
         # The model knows the call by the name that it gave.
         return msgspec.structs.replace(result, id=call.id, name=call.name)
@@ -148,11 +148,11 @@ class ToolRunner:
                 return await asked
         except TimeoutError:
             text = f"the client did not answer within {self._client_timeout_s:g} s"
-            return ToolResultBlock(id=call.id, name=call.name, output=text, state="error")
+            return ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState.ERROR)
 
     def _interrupted(self, call: ToolCallBlock, task: asyncio.Task[None] | None) -> None:
         text = "interrupted by the user"
-        self._tell(ToolResultBlock(id=call.id, name=call.name, output=text, state="interrupted"), task)
+        self._tell(ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState.INTERRUPTED), task)
 
     def _tell(self, result: ToolResultBlock, task: asyncio.Task[None] | None) -> None:
         """The result of the call that `task` runs, once."""

@@ -98,6 +98,18 @@ class ResponseTextDone(ResponsePart, frozen=True, kw_only=True):
     text: str = ""
 
 
+class ResponseThinkingDelta(ResponsePart, frozen=True, kw_only=True):
+    """The next piece of what the model thinks: never spoken, and in no transcript. Its `item_id` is its own."""
+
+    delta: str
+
+
+class ResponseThinkingDone(ResponsePart, frozen=True, kw_only=True):
+    """These thoughts are complete: `thinking` is all of them."""
+
+    thinking: str = ""
+
+
 class ResponseToolUseDelta(ResponsePart, frozen=True, kw_only=True):
     """Arguments of a tool call arriving: `delta` is the new fragment, `tool_use.input` all of it so far."""
 

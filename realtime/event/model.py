@@ -67,6 +67,18 @@ class ModelResponseTextDoneEvent(meaning.ResponseTextDone, frozen=True, kw_only=
     pass
 
 
+class ModelResponseThinkingDeltaEvent(
+    meaning.ResponseThinkingDelta, frozen=True, kw_only=True, tag="model_response_thinking_delta"
+):
+    pass
+
+
+class ModelResponseThinkingDoneEvent(
+    meaning.ResponseThinkingDone, frozen=True, kw_only=True, tag="model_response_thinking_done"
+):
+    pass
+
+
 class ModelResponseToolUseDeltaEvent(
     meaning.ResponseToolUseDelta, frozen=True, kw_only=True, tag="model_response_tool_use_delta"
 ):
@@ -160,6 +172,8 @@ ModelEvent = (
     | ModelResponseAudioTranscriptDoneEvent
     | ModelResponseTextDeltaEvent
     | ModelResponseTextDoneEvent
+    | ModelResponseThinkingDeltaEvent
+    | ModelResponseThinkingDoneEvent
     | ModelResponseToolUseDeltaEvent
     | ModelResponseToolUseDoneEvent
     | ModelInputTranscriptionDeltaEvent

@@ -24,7 +24,7 @@ from realtime.message import (
     ToolResultState,
     canonical_json,
 )
-from realtime.message.blocks import check_uri, lower_state, settle_bytes
+from realtime.message.blocks import check_uri, lower_state, settle_bytes, settle_state
 from realtime.runtime import unique_id, wall_clock_iso
 
 
@@ -36,12 +36,14 @@ class ReplyEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
     """Base of all reply events.
 
     `id` is unique per event: who gets an event twice drops it. `created_at` is ISO 8601 in UTC with milliseconds.
-    Where none are given (an answer written by hand), both are made.
+    Where none are given (an answer written by hand), both are made. `metadata` are JSON values by name that no message
+    needs: which response a model call was, and the labels that its request gave it.
     """
 
     id: str = msgspec.field(default_factory=unique_id)
     created_at: str = msgspec.field(default_factory=wall_clock_iso)
     reply_id: str
+    metadata: dict[str, Any] = {}
 
     @property
     def type(self) -> str:
@@ -226,6 +228,9 @@ class ToolResultEndEvent(ReplyEvent, frozen=True, kw_only=True):
 
     tool_call_id: str
     state: ToolResultState
+
+    def __post_init__(self) -> None:
+        settle_state(self, "state", ToolResultState)
 
 
 class RequireUserConfirmEvent(ReplyEvent, frozen=True, kw_only=True):

@@ -90,17 +90,14 @@ import {
 export type Base64 = string;
 """
 
-_WORDS: dict[str, Any] = {
-    "Role": Role,
-    "BlockType": BlockType,
+_WORDS: dict[str, Iterable[str]] = {
+    "Role": get_args(Role),
+    "BlockType": get_args(BlockType),
     "ToolCallState": ToolCallState,
     "ToolResultState": ToolResultState,
-    "FinishedReason": FinishedReason,
-    "PermissionBehavior": PermissionBehavior,
+    "FinishedReason": get_args(FinishedReason),
+    "PermissionBehavior": get_args(PermissionBehavior),
 }
-
-_CASELESS = (set(get_args(ToolCallState)), set(get_args(ToolResultState)))
-"""Words that are read in either case: tables in the field print them in upper case."""
 
 _URI_FIELDS = {(URLSource, "url"), (ToolResultDataDeltaEvent, "url")}
 
@@ -145,7 +142,7 @@ class _Writer(TypeWriter):
             self._input_union("AgentInput", "An event that goes to the agent, written by hand.", self._inputs),
             "/** The reply event with this `type`. */\n"
             'export type AgentEventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;\n',
-            *(f"export type {name} = {' | '.join(map(quoted, get_args(words)))};\n" for name, words in _WORDS.items()),
+            *(f"export type {name} = {' | '.join(map(quoted, words))};\n" for name, words in _WORDS.items()),
             _table(
                 "ALLOWED_BLOCKS",
                 "The block types that a message of each role may hold.",
@@ -210,8 +207,10 @@ class _Writer(TypeWriter):
             case types.DictType():
                 return self._call("recordOf", self._reader(node.value_type))
             case types.LiteralType():
-                kind = "caseless" if set(node.values) in _CASELESS else "word"
-                return self._call(kind, ", ".join(quoted(value) for value in node.values))
+                return self._call("word", ", ".join(quoted(value) for value in node.values))
+            case types.EnumType():
+                # States are read in either case: tables in the field print them in upper case.
+                return self._call("caseless", ", ".join(quoted(member.value) for member in node.cls))
             case _:
                 return self._plain(_PLAIN_READERS[type(node)])
 

@@ -232,6 +232,8 @@ class _Writer(TypeWriter):
                 return f"recordOf({self._check(node.value_type)})"
             case types.LiteralType():
                 return f"oneOf({', '.join(quoted(value) for value in node.values)})"
+            case types.EnumType():
+                return f"oneOf({', '.join(quoted(member.value) for member in node.cls)})"
             case _:
                 return _PLAIN_CHECKS[type(node)]
 

@@ -13,6 +13,7 @@ import msgspec
 
 from realtime.errors import RealtimeError
 from realtime.event import meaning
+from realtime.event import model as m
 from realtime.event.base import AudioFormat, Event
 from realtime.event.decode import classes_by_type, read_event
 from realtime.message import ToolResultBlock
@@ -268,6 +269,24 @@ class AgentResponseTextDoneEvent(meaning.ResponseTextDone, frozen=True, kw_only=
     ts_ms: int = 0
 
 
+class AgentResponseThinkingDeltaEvent(
+    meaning.ResponseThinkingDelta, frozen=True, kw_only=True, tag="agent_response_thinking_delta"
+):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
+class AgentResponseThinkingDoneEvent(
+    meaning.ResponseThinkingDone, frozen=True, kw_only=True, tag="agent_response_thinking_done"
+):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
 class AgentResponseToolUseDeltaEvent(
     meaning.ResponseToolUseDelta, frozen=True, kw_only=True, tag="agent_response_tool_use_delta"
 ):
@@ -432,6 +451,8 @@ ServerEvent = (
     | AgentResponseAudioTranscriptDoneEvent
     | AgentResponseTextDeltaEvent
     | AgentResponseTextDoneEvent
+    | AgentResponseThinkingDeltaEvent
+    | AgentResponseThinkingDoneEvent
     | AgentResponseToolUseDeltaEvent
     | AgentResponseToolUseDoneEvent
     | AgentInputTranscriptionDeltaEvent
@@ -459,6 +480,28 @@ def from_json(frame: dict[str, Any]) -> ServerEvent:
     """The event that a JSON object holds. Raises ValueError for anything that is not a server event."""
     event: ServerEvent = read_event(frame, _CLASSES)
     return event
+
+
+_AGENT_CLASSES = {
+    event: _CLASSES[tag.replace("model_", "agent_", 1)]
+    for tag, event in classes_by_type(m.ModelEvent).items()
+    if event not in (m.ModelSessionCreatedEvent, m.ModelSessionEndedEvent)
+}
+"""The agent's class of each model class with the same meaning: the sender in its name is another."""
+
+
+def from_model_event(event: m.ModelEvent, agent_id: str, agent_name: str, **known: str) -> ServerEvent:
+    """What a model says, as its agent tells it: created becomes ready, ended becomes ended.
+
+    `known` are fields that replace those of the event.
+    """
+    if isinstance(event, m.ModelSessionCreatedEvent):
+        return AgentReadyEvent(agent_id=agent_id, agent_name=agent_name)
+    if isinstance(event, m.ModelSessionEndedEvent):
+        return AgentEndedEvent(reason=event.reason, agent_id=agent_id, agent_name=agent_name)
+    fields = {name: getattr(event, name) for name in event.__struct_fields__}
+    told: ServerEvent = _AGENT_CLASSES[type(event)](**fields | known, agent_id=agent_id, agent_name=agent_name)
+    return told
 
 
 def error_event(error: RealtimeError, *, agent_id: str = "", agent_name: str = "") -> AgentErrorEvent:

@@ -77,6 +77,8 @@ class TypeWriter:
                 return f"Record<string, {self.type(node.value_type, sent=sent)}>"
             case types.LiteralType():
                 return " | ".join(quoted(value) for value in node.values)
+            case types.EnumType():
+                return " | ".join(quoted(member.value) for member in node.cls)
             case _:
                 return PLAIN_TYPES[type(node)]
 

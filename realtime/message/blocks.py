@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, ClassVar, Literal, get_args
 
 import msgspec
@@ -18,10 +19,34 @@ import pybase64
 
 from realtime.runtime import unique_id
 
-ToolCallState = Literal["pending", "asking", "allowed", "submitted", "finished"]
-"""`pending`: not checked yet. `asking`: waits for the user. `allowed`: waits to be run. `submitted`: an external
-executor has it. `finished`: there is a result, good or bad."""
-ToolResultState = Literal["running", "success", "error", "interrupted", "denied"]
+
+class ToolCallState(StrEnum):
+    """Where a tool call stands: each member equals its text."""
+
+    PENDING = "pending"
+    """Not checked yet."""
+    ASKING = "asking"
+    """Waits for the user's consent."""
+    ALLOWED = "allowed"
+    """Waits to be run."""
+    SUBMITTED = "submitted"
+    """An external executor has it."""
+    FINISHED = "finished"
+    """There is a result, good or bad."""
+
+
+class ToolResultState(StrEnum):
+    """How a tool call ended, or that it runs: each member equals its text."""
+
+    RUNNING = "running"
+    SUCCESS = "success"
+    ERROR = "error"
+    INTERRUPTED = "interrupted"
+    """The user interrupted the reply."""
+    DENIED = "denied"
+    """The user or a rule refused it."""
+
+
 PermissionBehavior = Literal["allow", "deny", "ask"]
 
 
@@ -68,6 +93,19 @@ def settle_bytes(holder: msgspec.Struct, field: str) -> None:
     elif isinstance(data, bytearray | memoryview):
         data = bytes(data)
     msgspec.structs.force_setattr(holder, field, data)
+
+
+def settle_state(holder: msgspec.Struct, field: str, states: type[StrEnum]) -> None:
+    """Make a member of `states` of the text that a field was constructed with.
+
+    Raises ValueError for a text that is none.
+    """
+    given: Any = getattr(holder, field)
+    try:
+        msgspec.structs.force_setattr(holder, field, states(given))
+    except ValueError:
+        words = ", ".join(states)
+        raise ValueError(f"{type(holder).__name__}.{field} is one of {words}, not {given!r}") from None
 
 
 class Base64Source(_Checked, frozen=True, kw_only=True, tag_field="type", tag="base64"):
@@ -204,7 +242,9 @@ class PermissionRule(_Checked, frozen=True, kw_only=True):
 
     def _check(self) -> None:
         super()._check()
-        _check_word(self.behavior, PermissionBehavior, "PermissionRule.behavior")
+        if self.behavior not in get_args(PermissionBehavior):
+            words = ", ".join(get_args(PermissionBehavior))
+            raise ValueError(f"PermissionRule.behavior is one of {words}, not {self.behavior!r}")
 
 
 class ToolCallBlock(_Block, frozen=True, kw_only=True, tag="tool_call"):
@@ -218,12 +258,12 @@ class ToolCallBlock(_Block, frozen=True, kw_only=True, tag="tool_call"):
     id: str
     name: str
     input: str = msgspec.field(default_factory=str)
-    state: ToolCallState = msgspec.field(default_factory=lambda: "pending")
+    state: ToolCallState = msgspec.field(default_factory=lambda: ToolCallState.PENDING)
     suggested_rules: list[PermissionRule] = []
 
     def _check(self) -> None:
         super()._check()
-        _check_word(self.state, ToolCallState, "ToolCallBlock.state")
+        settle_state(self, "state", ToolCallState)
         if not all(isinstance(rule, PermissionRule) for rule in self.suggested_rules):
             raise TypeError("ToolCallBlock.suggested_rules is a list of PermissionRule")
 
@@ -250,12 +290,12 @@ class ToolResultBlock(_Block, frozen=True, kw_only=True, tag="tool_result"):
     id: str
     name: str
     output: ToolOutput = msgspec.field(default_factory=str)
-    state: ToolResultState = msgspec.field(default_factory=lambda: "success")
+    state: ToolResultState = msgspec.field(default_factory=lambda: ToolResultState.SUCCESS)
 
     def _check(self) -> None:
         super()._check()
         _check_parts(self.output, "ToolResultBlock.output")
-        _check_word(self.state, ToolResultState, "ToolResultBlock.state")
+        settle_state(self, "state", ToolResultState)
 
     def output_text(self, *, names_media: bool = False) -> str:
         """The textual part of the output, for models that take text results only.
@@ -347,8 +387,3 @@ def AudioBlock(*, source: Base64Source | URLSource, **fields: Any) -> DataBlock:
 def VideoBlock(*, source: Base64Source | URLSource, **fields: Any) -> DataBlock:
     """A DataBlock that holds video. Raises ValueError for another media type."""
     return _media_block("video", source, fields)
-
-
-def _check_word(word: object, words: Any, where: str) -> None:
-    if word not in get_args(words):
-        raise ValueError(f"{where} is one of {', '.join(get_args(words))}, not {word!r}")

@@ -120,6 +120,20 @@ class GrowingResult:
 _Growing = GrowingText | GrowingData | GrowingResult
 
 
+class Blocks(list[Block]):
+    """The blocks of a message as a list that text can be put in front of: `"[reviewed] " + msg.content`."""
+
+    def __radd__(self, text: object) -> Blocks:
+        """New blocks with `text` before the first words; this list stays as it is."""
+        if not isinstance(text, str):
+            return NotImplemented
+        for place, block in enumerate(self):
+            if isinstance(block, TextBlock):
+                prefixed = msgspec.structs.replace(block, text=text + block.text)
+                return Blocks([*self[:place], prefixed, *self[place + 1 :]])
+        return Blocks([TextBlock(text=text), *self])
+
+
 class Content:
     """The ordered blocks of one message. A block is found by its type and id: ids are unique within a type only.
 
@@ -127,12 +141,12 @@ class Content:
     """
 
     def __init__(self, blocks: Iterable[Block] = ()) -> None:
-        self._blocks = list(blocks)
+        self._blocks = Blocks(blocks)
         self._growing: dict[tuple[str, str], _Growing] = {}
         self._places: dict[tuple[str, str], int] = {}
         self._count = -1
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> Blocks:
         """The list itself, up to date."""
         for key, growing in self._growing.items():
             place = self._place(key)

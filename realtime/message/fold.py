@@ -19,6 +19,7 @@ from realtime.message.blocks import (
     ToolCallBlock,
     ToolCallState,
     ToolResultBlock,
+    ToolResultState,
     URLSource,
 )
 from realtime.message.content import Content, GrowingData, GrowingResult, GrowingText
@@ -35,11 +36,16 @@ ALLOWED_BLOCKS: dict[str, tuple[str, ...]] = {
 
 TOOL_CALL_ARROWS: dict[ToolCallState, tuple[ToolCallState, ...]] = {
     # No event tells that a rule allowed a call: it is `pending` until it is submitted or has its result.
-    "pending": ("asking", "allowed", "submitted", "finished"),
-    "asking": ("allowed", "finished"),
-    "allowed": ("submitted", "finished"),
-    "submitted": ("finished",),
-    "finished": (),
+    ToolCallState.PENDING: (
+        ToolCallState.ASKING,
+        ToolCallState.ALLOWED,
+        ToolCallState.SUBMITTED,
+        ToolCallState.FINISHED,
+    ),
+    ToolCallState.ASKING: (ToolCallState.ALLOWED, ToolCallState.FINISHED),
+    ToolCallState.ALLOWED: (ToolCallState.SUBMITTED, ToolCallState.FINISHED),
+    ToolCallState.SUBMITTED: (ToolCallState.FINISHED,),
+    ToolCallState.FINISHED: (),
 }
 """Where the state of a call may go from each state; it never goes back."""
 
@@ -132,7 +138,9 @@ def _call_start(msg: Target, event: Any) -> str | None:
 def _result_start(msg: Target, event: Any) -> str | None:
     return _add(
         msg,
-        ToolResultBlock(id=event.tool_call_id, name=event.tool_call_name, state="running", created_at=event.created_at),
+        ToolResultBlock(
+            id=event.tool_call_id, name=event.tool_call_name, state=ToolResultState.RUNNING, created_at=event.created_at
+        ),
     )
 
 
@@ -213,7 +221,7 @@ def _call_end(msg: Target, event: Any) -> str | None:
 
 
 def _result_end(msg: Target, event: Any) -> str | None:
-    _move(msg, event.tool_call_id, "finished")
+    _move(msg, event.tool_call_id, ToolCallState.FINISHED)
     return _end(msg, "tool_result", event.tool_call_id, finished_at=event.created_at, state=event.state)
 
 
@@ -236,16 +244,19 @@ def _complaints(each: list[str | None]) -> str | None:
 
 def _ask(msg: Target, event: Any) -> str | None:
     return _complaints(
-        [_move(msg, call.id, "asking", suggested_rules=list(call.suggested_rules)) for call in event.tool_calls]
+        [
+            _move(msg, call.id, ToolCallState.ASKING, suggested_rules=list(call.suggested_rules))
+            for call in event.tool_calls
+        ]
     )
 
 
 def _answer(msg: Target, event: Any) -> str | None:
     return _complaints(
         [
-            _move(msg, call.id, "allowed", name=call.name, input=call.input)
+            _move(msg, call.id, ToolCallState.ALLOWED, name=call.name, input=call.input)
             if result.confirmed
-            else _move(msg, call.id, "finished")
+            else _move(msg, call.id, ToolCallState.FINISHED)
             for result in event.confirm_results
             for call in (result.tool_call,)
         ]
@@ -253,13 +264,13 @@ def _answer(msg: Target, event: Any) -> str | None:
 
 
 def _submit(msg: Target, event: Any) -> str | None:
-    return _complaints([_move(msg, call.id, "submitted") for call in event.tool_calls])
+    return _complaints([_move(msg, call.id, ToolCallState.SUBMITTED) for call in event.tool_calls])
 
 
 def _external_results(msg: Target, event: Any) -> str | None:
     complaints = []
     for result in event.execution_results:
-        complaint = _move(msg, result.id, "finished")
+        complaint = _move(msg, result.id, ToolCallState.FINISHED)
         complaints.append(complaint or _add(msg, result))
     return _complaints(complaints)
 

@@ -21,7 +21,7 @@ from realtime.message.blocks import (
     read_block,
 )
 from realtime.message.canonical import canonical_json
-from realtime.message.content import Content
+from realtime.message.content import Blocks, Content
 from realtime.message.outcome import FinishedReason, Usage
 from realtime.runtime import unique_id, wall_clock_iso
 
@@ -131,8 +131,11 @@ class Msg:
         return self._content
 
     @property
-    def content(self) -> list[Block]:
-        """The blocks in order. Of a frozen message it is a copy, of others the list itself."""
+    def content(self) -> Blocks:
+        """The blocks in order. Of a frozen message it is a copy, of others the list itself.
+
+        Text can be put before the words (`"[reviewed] " + msg.content`), and text can be assigned.
+        """
         blocks = self._content.blocks()
         return copy.deepcopy(blocks) if self._frozen else blocks
 

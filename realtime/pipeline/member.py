@@ -22,7 +22,7 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.floor import Said
-from realtime.message import ToolResultBlock
+from realtime.message import ToolResultBlock, ToolResultState
 from realtime.message.formatter import SPEAKS, spoken_by
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
@@ -462,7 +462,10 @@ class Member:
         calls, self._calls = self._calls, {}
         for call_id, name in calls.items():
             result = ToolResultBlock(
-                id=self._prefix + call_id, name=name, output=f"{self.name} is not there any more", state="interrupted"
+                id=self._prefix + call_id,
+                name=name,
+                output=f"{self.name} is not there any more",
+                state=ToolResultState.INTERRUPTED,
             )
             self._hub.tell(
                 s.AgentResponseToolResultEvent(

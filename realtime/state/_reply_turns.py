@@ -12,7 +12,16 @@ from typing import Any
 
 from realtime.event import reply as r
 from realtime.event import server as s
-from realtime.message import Base64Source, ConfirmResult, FinishedReason, TextBlock, ToolCallBlock, ToolResultBlock
+from realtime.message import (
+    Base64Source,
+    ConfirmResult,
+    FinishedReason,
+    TextBlock,
+    ToolCallBlock,
+    ToolCallState,
+    ToolResultBlock,
+    ToolResultState,
+)
 
 HASTY_MS = 1_500
 """So long after the end of a turn the user may still go on with the same one (`realtime.turn`: 800 ms, and at most
@@ -202,11 +211,15 @@ class AgentReply:
     speaks: bool = False
     is_followed: bool = False
     texts: dict[str, Text] = field(default_factory=dict)
+    _thoughts: set[str] = field(default_factory=set)
+    """The thinking blocks that have begun and not ended."""
     errors: list[s.AgentErrorEvent] = field(default_factory=list)
     """Of the model, while its response runs: if that fails, they say why."""
     _calls: dict[str, _Call] = field(default_factory=dict)
     _audio: dict[tuple[str, int], str] = field(default_factory=dict)
     _audio_ids: set[str] = field(default_factory=set)
+    _metadata: dict[str, Any] = field(default_factory=dict)
+    """Of the model call that runs."""
     _interrupted: bool = False
     _error: str | None = None
     _over_ms: int = 0
@@ -227,10 +240,13 @@ class AgentReply:
         """Whether the next response continues it."""
         return self.response_id is None and self.waits is not None and all(c.answered for c in self._calls.values())
 
-    def begin_response(self, response_id: str, model_name: str) -> None:
-        """The model is asked."""
+    def begin_response(self, response_id: str, model_name: str, labels: dict[str, Any] | None = None) -> None:
+        """The model is asked; `labels` are the metadata of the request."""
         self.response_id, self.waits, self._error = response_id, None, None
-        self._emit(r.ModelCallStartEvent, model_name=model_name)
+        self._metadata = {"response_id": response_id}
+        if labels:
+            self._metadata["response_metadata"] = labels
+        self._emit(r.ModelCallStartEvent, model_name=model_name, metadata=self._metadata)
 
     # -- words and sound -------------------------------------------------------------------------------------------
 
@@ -241,6 +257,19 @@ class AgentReply:
     def settle_words(self, item_id: str, whole: str) -> None:
         """All words of an item."""
         self._text(item_id).settle(whole, may_grow=self.response_id is not None)
+
+    def think(self, item_id: str, delta: str) -> None:
+        """More of what the model thinks, as a thinking block."""
+        if item_id not in self._thoughts:
+            self._thoughts.add(item_id)
+            self._emit(r.ThinkingBlockStartEvent, block_id=item_id)
+        self._emit(r.ThinkingBlockDeltaEvent, block_id=item_id, delta=delta)
+
+    def end_thought(self, item_id: str) -> None:
+        """These thoughts are complete."""
+        if item_id in self._thoughts:
+            self._thoughts.remove(item_id)
+            self._emit(r.ThinkingBlockEndEvent, block_id=item_id)
 
     def complete_item(self, item_id: str, text: str) -> None:
         """The item as it is kept, without the blanks around its words."""
@@ -299,7 +328,7 @@ class AgentReply:
             self._end_input(known)
             if call.state == "asking":
                 known.asks = True
-                block = ToolCallBlock(id=known.block_id, name=known.name, input=known.input, state="asking")
+                block = ToolCallBlock(id=known.block_id, name=known.name, input=known.input, state=ToolCallState.ASKING)
                 self._emit(r.RequireUserConfirmEvent, tool_calls=[block])
 
     def allow(self, call: ToolCallBlock) -> None:
@@ -388,7 +417,7 @@ class AgentReply:
         self._end_input(call)
         self._start_result(call)
         call.answered = True
-        self._emit(r.ToolResultEndEvent, tool_call_id=call.block_id, state="interrupted")
+        self._emit(r.ToolResultEndEvent, tool_call_id=call.block_id, state=ToolResultState.INTERRUPTED)
 
     def _stop_calls(self) -> None:
         for call in self._calls.values():
@@ -433,9 +462,11 @@ class AgentReply:
         self.response_id = None
         for item_id, content_index in [*self._audio]:
             self.end_audio(item_id, content_index)
+        for item_id in sorted(self._thoughts):
+            self.end_thought(item_id)
         for call in self._calls.values():
             self._end_input(call)
-        self._emit(r.ModelCallEndEvent, input_tokens=input_tokens, output_tokens=output_tokens)
+        self._emit(r.ModelCallEndEvent, input_tokens=input_tokens, output_tokens=output_tokens, metadata=self._metadata)
 
     def end(self) -> None:
         """Close it: with the words that were heard, at the time when it was over."""

@@ -14,7 +14,9 @@ from realtime.message import (
     Msg,
     TextBlock,
     ToolCallBlock,
+    ToolCallState,
     ToolResultBlock,
+    ToolResultState,
 )
 from realtime.message.formatter import NO_RESULT, spoken_by
 
@@ -58,8 +60,12 @@ def _own_turn(message: Msg) -> list[Item]:
             case ToolCallBlock():
                 result = results.get(block.id)
                 if result is None or (result.state == "interrupted" and not result.output):
-                    result = ToolResultBlock(id=block.id, name=block.name, output=NO_RESULT, state="interrupted")
-                call = ToolCallBlock(id=block.id, name=block.name, input=block.input or "{}", state="finished")
+                    result = ToolResultBlock(
+                        id=block.id, name=block.name, output=NO_RESULT, state=ToolResultState.INTERRUPTED
+                    )
+                call = ToolCallBlock(
+                    id=block.id, name=block.name, input=block.input or "{}", state=ToolCallState.FINISHED
+                )
                 items.append(Item(id=f"{block.id}_call", type="tool_call", tool_call=call))
                 items.append(Item(id=f"{block.id}_result", type="tool_result", tool_result=result))
             case _:

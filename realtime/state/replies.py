@@ -6,6 +6,7 @@
 | an item with words or pictures that somebody adds | a whole reply of its role |
 | `agent_response_created` | REPLY_START, MODEL_CALL_START; the latter alone after tools or a lost link |
 | words of an answer, spoken or written | a text block per item |
+| what the model thinks | a thinking block per item |
 | its audio, where `keeps_audio` | a data block per item: all that was said, whatever was heard of it |
 | tool use | TOOL_CALL_*, and as soon as the model has finished TOOL_RESULT_START, or REQUIRE_EXTERNAL_EXECUTION |
 | a call that is `asking` | REQUIRE_USER_CONFIRM; the user's answer USER_CONFIRM_RESULT |
@@ -37,7 +38,7 @@ import msgspec
 from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.base import Item
-from realtime.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock, fold_messages
+from realtime.message import Msg, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, fold_messages
 from realtime.state._reply_turns import HASTY_MS, AgentReply, Outlet, UserReply
 from realtime.state.log import AudioRun, Entry
 
@@ -184,6 +185,10 @@ class ReplyProjection:
             case s.AgentResponseAudioDoneEvent():
                 reply.speaks = True
                 reply.end_audio(event.item_id, event.content_index)
+            case s.AgentResponseThinkingDeltaEvent():
+                reply.think(event.item_id, event.delta)
+            case s.AgentResponseThinkingDoneEvent():
+                reply.end_thought(event.item_id)
             case s.AgentResponseToolUseDeltaEvent() | s.AgentResponseToolUseDoneEvent():
                 call, complete = event.tool_use, isinstance(event, s.AgentResponseToolUseDoneEvent)
                 delta = event.delta if isinstance(event, s.AgentResponseToolUseDeltaEvent) else ""
@@ -212,7 +217,7 @@ class ReplyProjection:
             reply = AgentReply(self._out, reply_id, event.agent_id, event.agent_name)
             self._agents.append(reply)
         self._running[event.agent_id, event.response_id] = reply
-        reply.begin_response(event.response_id, self._model_names.get(event.agent_id, ""))
+        reply.begin_response(event.response_id, self._model_names.get(event.agent_id, ""), event.metadata)
 
     def _tool_result(self, event: s.AgentResponseToolResultEvent) -> None:
         if any(reply.take_result(event.tool_result) for reply in reversed(self._agents)):
@@ -457,8 +462,11 @@ def _correct(message: Msg, block_id: str, text: str, created_at: str) -> None:
 
 
 def _came_to_nothing(message: Msg) -> bool:
-    """Withdrawn, deleted, or a noise that was taken for a voice."""
-    if any(not isinstance(block, TextBlock) or block.text for block in message.content):
-        return False
-    empty: list[str | None] = ["interrupted", "completed"] if message.role == "assistant" else ["interrupted"]
-    return message.finished_reason in empty
+    """Withdrawn, deleted, or a noise that was taken for a voice. The thoughts of a withdrawn answer go with it."""
+    interrupted = message.finished_reason == "interrupted"
+    for block in message.content:
+        if isinstance(block, TextBlock) and not block.text:
+            continue
+        if not (interrupted and isinstance(block, ThinkingBlock)):
+            return False
+    return interrupted or (message.finished_reason == "completed" and message.role == "assistant")

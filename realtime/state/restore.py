@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, ContentPart, Item
-from realtime.message import ToolResultBlock
+from realtime.message import ToolResultBlock, ToolResultState
 from realtime.state.conversation import Conversation
 from realtime.state.log import AudioRun, Entry, last_seq_of
 
@@ -253,7 +253,10 @@ class ConversationReader:
             if call is None or call.id in answered:
                 continue
             result = ToolResultBlock(
-                id=call.id, name=call.name, output="the server stopped before there was a result", state="interrupted"
+                id=call.id,
+                name=call.name,
+                output="the server stopped before there was a result",
+                state=ToolResultState.INTERRUPTED,
             )
             item_id = f"{item.id}_result"
             self._conversation.add_tool_result(item_id, result)

@@ -18,7 +18,7 @@ import msgspec
 
 from realtime.errors import ToolError, UsageError
 from realtime.event import ToolDeclaration
-from realtime.message import DataBlock, TextBlock, ToolCallBlock, ToolOutput, ToolResultBlock
+from realtime.message import DataBlock, TextBlock, ToolCallBlock, ToolOutput, ToolResultBlock, ToolResultState
 from realtime.tool.arguments import Arguments, write_foreign
 from realtime.tool.docstring import parse_docstring
 from realtime.tool.threads import TOOL_THREADS
@@ -203,7 +203,7 @@ def _output(returned: Any) -> ToolOutput:
 
 
 def _failed(call: ToolCallBlock, text: str) -> ToolResultBlock:
-    return ToolResultBlock(id=call.id, name=call.name, output=_printable(text), state="error")
+    return ToolResultBlock(id=call.id, name=call.name, output=_printable(text), state=ToolResultState.ERROR)
 
 
 def _printable(text: str) -> str:

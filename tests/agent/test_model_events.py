@@ -29,6 +29,8 @@ DIRECT: list[m.ModelEvent] = [
     m.ModelResponseAudioTranscriptDoneEvent(transcript="Hello", **PART),
     m.ModelResponseTextDeltaEvent(response_id="r1", item_id="t1", delta="Hi"),
     m.ModelResponseTextDoneEvent(response_id="r1", item_id="t1", text="Hi"),
+    m.ModelResponseThinkingDeltaEvent(response_id="r1", item_id="h1", delta="They greet."),
+    m.ModelResponseThinkingDoneEvent(response_id="r1", item_id="h1", thinking="They greet."),
     m.ModelResponseToolUseDeltaEvent(response_id="r1", item_id="c1", tool_use=USE, delta="{"),
     m.ModelResponseToolUseDoneEvent(response_id="r1", item_id="c1", tool_use=USE),
     m.ModelResponseDoneEvent(

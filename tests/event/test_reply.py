@@ -27,7 +27,7 @@ from realtime.message import (
 
 CLASSES: tuple[type[e.ReplyEvent], ...] = get_args(e.AgentEvent)
 CALL = ToolCallBlock(id="c1", name="f", input="{}")
-BASE = ["id", "created_at", "reply_id"]
+BASE = ["id", "created_at", "reply_id", "metadata"]
 SAMPLES: list[e.AgentEvent] = [
     e.ReplyStartEvent(reply_id="r1", session_id="s1", name="Friday"),
     e.ReplyEndEvent(reply_id="r1", session_id="s1", finished_reason="error", error="gone"),
@@ -113,7 +113,7 @@ def test_every_event_names_its_reply() -> None:
     """EVT-04: schema test over all classes."""
     for event in CLASSES:
         kinds = {field.name: field for field in msgspec.structs.fields(event)}
-        assert [kinds[name].type for name in BASE] == [str, str, str]
+        assert [kinds[name].type for name in BASE] == [str, str, str, dict[str, Any]]
         assert kinds["reply_id"].required == (event is not e.CustomEvent)
     assert e.CustomEvent(name="x").reply_id == ""
 

@@ -2,7 +2,9 @@
 
 import base64
 import inspect
+import json
 import re
+from pathlib import Path
 from types import ModuleType
 
 import msgspec
@@ -20,6 +22,7 @@ from realtime.event import (
 )
 from realtime.event.schema import event_classes, event_type
 
+ROOT = Path(__file__).resolve().parents[2]
 CLIENT, MODEL, SERVER = (event_classes(union) for union in (ClientEvent, ModelEvent, ServerEvent))
 SPEAKER_AND_PLACE = ("agent_id", "agent_name", "seq", "ts_ms")
 
@@ -69,7 +72,7 @@ def test_every_model_event_but_those_of_the_connection_has_its_agent_event() -> 
 def test_every_agent_event_says_who_spoke() -> None:
     """RTA-14: agent_id and agent_name on each agent event."""
     agent_events = [event for event in SERVER if event_type(event).startswith("agent_")]
-    assert len(agent_events) == 29
+    assert len(agent_events) == 31
     for event in agent_events:
         assert {"agent_id", "agent_name"} <= set(event.__struct_fields__)
 
@@ -207,3 +210,28 @@ def test_an_outgoing_format_carries_all_four_keys() -> None:
 def test_an_audio_format_that_cannot_be_is_refused(audio_format: AudioFormat, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         audio_format.rate_hz(default_hz=16_000)
+
+
+@pytest.mark.parametrize("meaning", DIRECT)
+def test_a_model_event_is_told_under_the_name_of_its_agent(meaning: str) -> None:
+    """SEV-20: `ServerEvents.from_model_event(event, agent_id, agent_name)`."""
+    golden = {event_type(type(event)): event for event in golden_model_events()}
+    event = golden[event_type(getattr(ModelEvents, f"Model{meaning}Event"))]
+    told = ServerEvents.from_model_event(event, "agent_1", "Friday")
+    expected = event.model_dump() | {"type": event.type.replace("model_", "agent_", 1)}
+    assert told.model_dump() == expected | {"agent_id": "agent_1", "agent_name": "Friday", "seq": 0, "ts_ms": 0}
+
+
+def test_the_beginning_and_the_end_of_a_models_session_are_those_of_its_agent() -> None:
+    """RTA-15: mapping test."""
+    created = ModelEvents.ModelSessionCreatedEvent(session_id="sess_1")
+    ended = ModelEvents.ModelSessionEndedEvent(session_id="sess_1", reason="lost")
+    ready = ServerEvents.from_model_event(created, "agent_1", "Friday")
+    gone = ServerEvents.from_model_event(ended, agent_id="agent_1", agent_name="Friday")
+    assert ready == ServerEvents.AgentReadyEvent(agent_id="agent_1", agent_name="Friday")
+    assert gone == ServerEvents.AgentEndedEvent(reason="lost", agent_id="agent_1", agent_name="Friday")
+
+
+def golden_model_events() -> list[ModelEvent]:
+    frames = json.loads((ROOT / "fixtures/protocol/model.json").read_text(encoding="utf-8"))
+    return [ModelEvents.from_json(frame) for frame in frames]

@@ -5,7 +5,7 @@ import copy
 import json
 import pickle
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import pytest
@@ -282,10 +282,10 @@ def test_the_input_of_a_call_is_a_json_string() -> None:
 
 def test_a_call_has_five_states_and_begins_pending() -> None:
     """MSG-59: membership. MSG-60: a new block has `pending`."""
-    assert get_args(ToolCallState) == ("pending", "asking", "allowed", "submitted", "finished")
+    assert tuple(ToolCallState) == ("pending", "asking", "allowed", "submitted", "finished")
     assert ToolCallBlock(id="c1", name="f").state == "pending"
-    for state in get_args(ToolCallState):
-        assert ToolCallBlock(id="c1", name="f", state=state).state == state
+    for state in ToolCallState:
+        assert ToolCallBlock(id="c1", name="f", state=state).state is state
     with pytest.raises(ValueError, match="is one of pending"):
         ToolCallBlock(id="c1", name="f", state="running")  # type: ignore[arg-type]
 
@@ -309,11 +309,23 @@ def test_a_call_holds_permission_rules() -> None:
 
 def test_a_result_has_five_states() -> None:
     """MSG-70: membership."""
-    assert get_args(ToolResultState) == ("running", "success", "error", "interrupted", "denied")
-    for state in get_args(ToolResultState):
-        assert ToolResultBlock(id="c1", name="f", state=state).state == state
+    assert tuple(ToolResultState) == ("running", "success", "error", "interrupted", "denied")
+    for state in ToolResultState:
+        assert ToolResultBlock(id="c1", name="f", state=state).state is state
     with pytest.raises(ValueError, match="is one of running"):
         ToolResultBlock(id="c1", name="f", state="finished")  # type: ignore[arg-type]
+
+
+def test_a_state_is_a_word_and_a_member_however_it_was_given() -> None:
+    """MSG-59, MSG-70: text, member, JSON and a replayed event give the same member, which equals and prints as its
+    text."""
+    from_text = ToolCallBlock(id="c1", name="f", state="asking")  # type: ignore[arg-type]
+    read = read_block({"type": "tool_call", "id": "c1", "name": "f", "state": "asking"})
+    assert isinstance(read, ToolCallBlock)
+    assert from_text.state is read.state is ToolCallState.ASKING
+    assert (f"{read.state}", read.state == "asking", read.model_dump()["state"]) == ("asking", True, "asking")
+    assert "allowed" in [*ToolCallState]
+    assert ToolResultBlock(id="c1", name="f").state is ToolResultState.SUCCESS
 
 
 def test_states_are_read_in_either_case() -> None:

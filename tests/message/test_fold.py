@@ -5,7 +5,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Iterable
 from types import SimpleNamespace
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -269,7 +269,7 @@ def test_text_and_data_of_a_tool_keep_their_order() -> None:
     ]
 
 
-@pytest.mark.parametrize("state", get_args(ToolResultState))
+@pytest.mark.parametrize("state", ToolResultState)
 def test_the_end_of_a_result_has_its_state_and_finishes_the_call(state: ToolResultState) -> None:
     """REC-17, EVT-42: five states. MSG-64: `finished` after ToolResultEndEvent in every outcome. AMB-29: `running`
     is allowed."""

@@ -370,3 +370,28 @@ def test_broken_json_is_refused_in_a_sentence() -> None:
 
 def test_the_repr_tells_no_words() -> None:
     assert repr(UserMsg("Ann", "secret", id="m1")) == "Msg(id='m1', name='Ann', role='user', content=[text])"
+
+
+def test_text_can_be_put_before_the_content_as_the_hook_sample_does() -> None:
+    """AMB-35: `"[reviewed] " + msg.content` prefixes the first words, and an assigned text becomes a block."""
+    image = DataBlock(source=Base64Source(data=b"x", media_type="image/png"), id="d1")
+    msg = Msg("user", [image, TextBlock(text="Hello", id="t1"), TextBlock(text="you", id="t2")], "user")
+    msg.content = "[reviewed] " + msg.content
+    assert msg.content == [image, TextBlock(text="[reviewed] Hello", id="t1"), TextBlock(text="you", id="t2")]
+    msg.content = "[pre] " + msg.content
+    assert msg.get_text_content() == "[pre] [reviewed] Hello\nyou"
+    msg.content = "anew"
+    assert [block.type for block in msg.content] == ["text"]
+
+
+def test_text_before_content_without_words_becomes_a_block_and_the_content_itself_stays() -> None:
+    """AMB-35."""
+    msg = Msg("user", "Hello", "user").frozen()
+    prefixed = "[reviewed] " + msg.content
+    assert msg.get_text_content() == "Hello"
+    assert Msg("user", prefixed, "user").get_text_content() == "[reviewed] Hello"
+    empty = Msg("user", None, "user")
+    empty.content = "[note] " + empty.content
+    assert empty.get_text_content() == "[note] "
+    with pytest.raises(TypeError):
+        5 + msg.content  # type: ignore[operator]

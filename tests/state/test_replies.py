@@ -571,3 +571,22 @@ async def test_who_enters_and_leaves_a_room_is_a_signal() -> None:
         ("team_updated", True),
         ("team_updated", False),
     ]
+
+
+async def test_each_model_call_names_its_response_and_the_labels_of_its_request() -> None:
+    """AMB-45: the reply has the id of its first response; the one after the tool joins it and is named in metadata."""
+    async with call(toolkit=TOOLS) as made:
+        made.link.hear_start("u1")
+        made.link.hear_end("u1", text="What time is it?")
+        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
+        await asyncio.sleep(3)
+        made.link.say(m.ModelResponseCreatedEvent(response_id="resp_2", metadata={"topic": "time"}))
+        made.link.speak("resp_2", 500, "noon")
+        made.link.finish("resp_2", "noon")
+        await asyncio.sleep(5)
+    events = project(made.log)
+    calls = [event for event in events if event.type in ("MODEL_CALL_START", "MODEL_CALL_END")]
+    assert len({event.reply_id for event in calls}) == 1
+    first, second = {"response_id": "resp_1"}, {"response_id": "resp_2", "response_metadata": {"topic": "time"}}
+    assert [event.metadata for event in calls] == [first, first, second, second]
+    assert all(event.model_dump()["metadata"] == {} for event in events if event not in calls)

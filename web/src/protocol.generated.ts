@@ -57,7 +57,7 @@ export interface ToolResultBlock {
   id: string;
   name: string;
   output: string | (TextBlock | DataBlock)[];
-  state: "denied" | "error" | "interrupted" | "running" | "success";
+  state: "running" | "success" | "error" | "interrupted" | "denied";
 }
 
 /** Tokens by kind. A count the provider does not report is null. */
@@ -91,7 +91,7 @@ export interface ToolCallBlock {
   id: string;
   name: string;
   input: string;
-  state: "allowed" | "asking" | "finished" | "pending" | "submitted";
+  state: "pending" | "asking" | "allowed" | "submitted" | "finished";
   suggested_rules?: PermissionRule[];
 }
 
@@ -218,7 +218,7 @@ export interface ToolCallBlockInput {
   id: string;
   name: string;
   input?: string;
-  state?: "allowed" | "asking" | "finished" | "pending" | "submitted";
+  state?: "pending" | "asking" | "allowed" | "submitted" | "finished";
   suggested_rules?: PermissionRuleInput[];
 }
 
@@ -249,7 +249,7 @@ export interface ToolResultBlockInput {
   id: string;
   name: string;
   output?: string | (TextBlockInput | DataBlockInput)[];
-  state?: "denied" | "error" | "interrupted" | "running" | "success";
+  state?: "running" | "success" | "error" | "interrupted" | "denied";
 }
 
 /** One entry of the conversation: a message, a tool call or its result. `name` is who said it, where known. */
@@ -771,6 +771,34 @@ export interface AgentResponseTextDoneEvent {
   ts_ms: number;
 }
 
+/** The next piece of what the model thinks: never spoken, and in no transcript. Its `item_id` is its own. */
+export interface AgentResponseThinkingDeltaEvent {
+  type: "agent_response_thinking_delta";
+  response_id: string;
+  item_id: string;
+  output_index: number;
+  content_index: number;
+  delta: string;
+  agent_id: string;
+  agent_name: string;
+  seq?: number;
+  ts_ms: number;
+}
+
+/** These thoughts are complete: `thinking` is all of them. */
+export interface AgentResponseThinkingDoneEvent {
+  type: "agent_response_thinking_done";
+  response_id: string;
+  item_id: string;
+  output_index: number;
+  content_index: number;
+  thinking: string;
+  agent_id: string;
+  agent_name: string;
+  seq?: number;
+  ts_ms: number;
+}
+
 /** Arguments of a tool call arriving: `delta` is the new fragment, `tool_use.input` all of it so far. */
 export interface AgentResponseToolUseDeltaEvent {
   type: "agent_response_tool_use_delta";
@@ -1041,6 +1069,8 @@ export type ServerEvent =
   | AgentResponseAudioTranscriptDoneEvent
   | AgentResponseTextDeltaEvent
   | AgentResponseTextDoneEvent
+  | AgentResponseThinkingDeltaEvent
+  | AgentResponseThinkingDoneEvent
   | AgentResponseToolUseDeltaEvent
   | AgentResponseToolUseDoneEvent
   | AgentInputTranscriptionDeltaEvent
@@ -1108,6 +1138,8 @@ export const SERVER_EVENT_TYPES = [
   "agent_response_audio_transcript_done",
   "agent_response_text_delta",
   "agent_response_text_done",
+  "agent_response_thinking_delta",
+  "agent_response_thinking_done",
   "agent_response_tool_use_delta",
   "agent_response_tool_use_done",
   "agent_input_transcription_delta",
@@ -1153,10 +1185,10 @@ const isTextBlock: Check = struct({ type: oneOf("text"), text: isString, id: isS
 const isBase64Source: Check = struct({ type: oneOf("base64"), data: isString, media_type: isString });
 const isURLSource: Check = struct({ type: oneOf("url"), url: isString, media_type: isString });
 const isDataBlock: Check = struct({ type: oneOf("data"), source: either(isBase64Source, isURLSource), id: isString, name: either(isString, isNull) }, { created_at: either(isString, isNull), finished_at: either(isString, isNull) });
-const isToolResultBlock: Check = struct({ type: oneOf("tool_result"), id: isString, name: isString, output: either(isString, listOf(either(isTextBlock, isDataBlock))), state: oneOf("denied", "error", "interrupted", "running", "success") }, { created_at: either(isString, isNull), finished_at: either(isString, isNull) });
+const isToolResultBlock: Check = struct({ type: oneOf("tool_result"), id: isString, name: isString, output: either(isString, listOf(either(isTextBlock, isDataBlock))), state: oneOf("running", "success", "error", "interrupted", "denied") }, { created_at: either(isString, isNull), finished_at: either(isString, isNull) });
 const isUsageDetail: Check = struct({ input_text_tokens: either(isInteger, isNull), input_audio_tokens: either(isInteger, isNull), input_image_tokens: either(isInteger, isNull), input_cached_tokens: either(isInteger, isNull), output_text_tokens: either(isInteger, isNull), output_audio_tokens: either(isInteger, isNull), output_reasoning_tokens: either(isInteger, isNull) });
 const isPermissionRule: Check = struct({ tool_name: isString, rule_content: either(isString, isNull), behavior: oneOf("allow", "ask", "deny"), source: isString });
-const isToolCallBlock: Check = struct({ type: oneOf("tool_call"), id: isString, name: isString, input: isString, state: oneOf("allowed", "asking", "finished", "pending", "submitted") }, { created_at: either(isString, isNull), finished_at: either(isString, isNull), suggested_rules: listOf(isPermissionRule) });
+const isToolCallBlock: Check = struct({ type: oneOf("tool_call"), id: isString, name: isString, input: isString, state: oneOf("pending", "asking", "allowed", "submitted", "finished") }, { created_at: either(isString, isNull), finished_at: either(isString, isNull), suggested_rules: listOf(isPermissionRule) });
 const isContentPart: Check = struct({ type: oneOf("audio", "image", "text") }, { text: either(isString, isNull), transcript: either(isString, isNull), image: either(isString, isNull), media_type: either(isString, isNull) });
 const isItem: Check = struct({ id: isString, type: oneOf("message", "tool_call", "tool_result"), role: either(oneOf("assistant", "system", "user"), isNull), name: either(isString, isNull), status: oneOf("completed", "in_progress", "incomplete"), content: listOf(isContentPart), tool_call: either(isToolCallBlock, isNull), tool_result: either(isToolResultBlock, isNull) });
 
@@ -1185,6 +1217,8 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["agent_response_audio_transcript_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, transcript: isString, language: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_text_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_text_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, text: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_thinking_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_response_thinking_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, thinking: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_tool_use_delta", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, tool_use: isToolCallBlock, delta: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_response_tool_use_done", struct({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, tool_use: isToolCallBlock, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_input_transcription_delta", struct({ item_id: isString, delta: isString, content_index: isInteger, interim: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],

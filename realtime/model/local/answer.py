@@ -18,7 +18,7 @@ from realtime.model.local.context import Context
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.passages import Passage, PassageSplitter
 from realtime.model.local.recognizer import Transcript
-from realtime.model.local.responder import Prompt, ReplyText, ReplyToolCall, ReplyUsage, Responder
+from realtime.model.local.responder import Prompt, ReplyText, ReplyThought, ReplyToolCall, ReplyUsage, Responder
 from realtime.model.local.voice import SAMPLE_RATE_HZ, Voice
 from realtime.runtime import Runtime
 
@@ -70,6 +70,9 @@ class Answer:
         self._modalities: tuple[Modality, ...] = ("text",) if voice is None else ("audio",)
         self._item_id: str | None = None
         self._text = ""
+        self._thought_id = ""
+        self._thoughts: list[str] = []
+        """The pieces of what is being thought."""
         self._outputs = 0
         self._spoken_bytes = 0
         self._first_audio_s: float | None = None
@@ -137,12 +140,16 @@ class Answer:
         )
         async with aclosing(self._responder.respond(prompt)) as replies:
             async for reply in replies:
+                if not isinstance(reply, ReplyThought):
+                    self._close_thought()
                 match reply:
                     case ReplyToolCall():
                         await self._speak(passages.finish())
                         self._call_tool(reply)
                     case ReplyUsage():
                         self._usage = reply
+                    case ReplyThought(text=text):
+                        self._think(text)
                     case ReplyText() if self._voice is None:
                         self._write(reply)
                     case ReplyText(text=text):
@@ -150,6 +157,31 @@ class Answer:
                     case _:
                         assert_never(reply)
         await self._speak(passages.finish())
+
+    def _think(self, text: str) -> None:
+        text = text if self._thoughts else text.lstrip()
+        if self.done or not text:
+            return
+        if not self._thoughts:
+            self._thought_id = self._runtime.new_id("item")
+        self._thoughts.append(text)
+        self._on_event(
+            m.ModelResponseThinkingDeltaEvent(
+                response_id=self.id, item_id=self._thought_id, output_index=self._outputs, delta=text
+            )
+        )
+
+    def _close_thought(self) -> None:
+        thoughts, self._thoughts = self._thoughts, []
+        if thoughts:
+            self._on_event(
+                m.ModelResponseThinkingDoneEvent(
+                    response_id=self.id,
+                    item_id=self._thought_id,
+                    output_index=self._outputs,
+                    thinking="".join(thoughts),
+                )
+            )
 
     def _write(self, reply: ReplyText) -> None:
         item_id = self._open("text")
@@ -233,6 +265,7 @@ class Answer:
         return self._item_id
 
     def _close_item(self, status: ResponseStatus) -> None:
+        self._close_thought()
         if self._item_id is None:
             return
         item_id, output_index, text = self._item_id, self._outputs, self._text

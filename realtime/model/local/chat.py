@@ -15,10 +15,11 @@ from urllib.parse import urlsplit
 
 from realtime.errors import ProviderError, UsageError
 from realtime.event.base import UsageDetail
+from realtime.message.think import Piece, ThinkParser
 from realtime.model._openai_family import without_keys
 from realtime.model.local.chat_messages import HistoryLimits, Json, write_messages, write_tool, write_tool_choice
-from realtime.model.local.chat_pieces import CallPieces, ThoughtFilter
-from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyUsage
+from realtime.model.local.chat_pieces import CallPieces
+from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyThought, ReplyUsage
 from realtime.model.local.weights import INSTALL_LOCAL
 
 if TYPE_CHECKING:
@@ -129,9 +130,8 @@ class ChatResponder:
             answer.begun = True
             async with stream:
                 async for chunk in stream:
-                    words = answer.read(chunk)
-                    if words:
-                        yield ReplyText(words)
+                    for reply in answer.read(chunk):
+                        yield reply
         except (openai.OpenAIError, *self._lost, ValueError, RecursionError) as error:
             # What fails behind the end of the answer (a server that forgets to hang up) takes nothing from it.
             if not answer.complete:
@@ -218,32 +218,41 @@ class _Answer:
         self.begun = False
         self.complete = False
         self._address = address
-        self._thoughts = ThoughtFilter()
+        self._parser = ThinkParser()
         self._calls = CallPieces()
         self._usage: ReplyUsage | None = None
         self._chars = 0
         self._refused = False
         self._spoke = False
 
-    def read(self, chunk: object) -> str:
-        """The words of a chunk; "" where it has none. Raises ProviderError where the answer has no end."""
+    def read(self, chunk: object) -> list[Reply]:
+        """The thoughts and words of a chunk. Raises ProviderError where the answer has no end."""
         self._usage = _usage_of(getattr(chunk, "usage", None)) or self._usage
         choices = getattr(chunk, "choices", None)
         if not isinstance(choices, list) or not choices:
             # Usage comes in a chunk of its own.
-            return ""
+            return []
         delta = getattr(choices[0], "delta", None)
         for piece in _list(getattr(delta, "tool_calls", None)):
             self._read_call(piece)
         text = _text(getattr(delta, "content", None)) or _text(getattr(delta, "refusal", None))
-        self._count(len(text))
-        words = self._thoughts.push(text)
+        # Servers that tell thoughts and words apart name the field either way; others leave the tags in the words.
+        thought = _text(getattr(delta, "reasoning_content", None)) or _text(getattr(delta, "reasoning", None))
+        self._count(len(text) + len(thought))
+        pieces = [Piece("thinking", thought), *self._parser.push(text)]
         if reason := getattr(choices[0], "finish_reason", None):
             self.complete = True
             self._refused = reason == "content_filter"
-            words += self._thoughts.finish()
-        self._spoke = self._spoke or bool(words.strip())
-        return words
+            pieces += self._parser.finish()
+        return [reply for piece in pieces if (reply := self._reply(piece)) is not None]
+
+    def _reply(self, piece: Piece) -> Reply | None:
+        """What is thought, or said without the blanks before it; None where that is nothing."""
+        if piece.kind == "thinking":
+            return ReplyThought(piece.text) if piece.text else None
+        words = piece.text if self._spoke else piece.text.lstrip()
+        self._spoke = self._spoke or bool(words)
+        return ReplyText(words) if words else None
 
     def finish(self) -> list[Reply]:
         """What follows the words. Raises ProviderError where there was no answer, or only a part of one."""

@@ -1,4 +1,4 @@
-"""What a streamed chat answer is put together from: words without thoughts, and tool calls. No I/O."""
+"""Streamed tool calls, put together. No I/O."""
 
 from __future__ import annotations
 
@@ -7,45 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from realtime.model.local.responder import ReplyToolCall
-
-_OPEN, _CLOSE = "<think>", "</think>"
-
-
-class ThoughtFilter:
-    """Leaves out the `<think>` blocks that an answer begins with: thoughts are not spoken.
-
-    Any division of a text into pieces gives the same words. Later blocks are words like any others.
-    """
-
-    def __init__(self) -> None:
-        self._held = ""
-        self._thinking = False
-        self._speaking = False
-
-    def push(self, piece: str) -> str:
-        """Take more text; the words that are now sure to be words."""
-        self._held += piece
-        while not self._speaking:
-            if self._thinking:
-                end = self._held.find(_CLOSE)
-                if end < 0:
-                    self._held = self._held[1 - len(_CLOSE) :]
-                    return ""
-                self._held, self._thinking = self._held[end + len(_CLOSE) :], False
-            self._held = self._held.lstrip()
-            if self._held.startswith(_OPEN):
-                self._held, self._thinking = self._held[len(_OPEN) :], True
-            elif _OPEN.startswith(self._held):
-                return ""
-            else:
-                self._speaking = True
-        words, self._held = self._held, ""
-        return words
-
-    def finish(self) -> str:
-        """The text has ended: what only looked like a beginning of thoughts is words after all."""
-        words, self._held = "" if self._thinking else self._held, ""
-        return words
 
 
 @dataclass(slots=True)

@@ -41,6 +41,13 @@ class ReplyText:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyThought:
+    """The next piece of what the mind thinks: kept for whoever looks into the call, never spoken."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyToolCall:
     """Call a tool; `arguments` is a JSON object as text. The responder is asked again once the results are known."""
 
@@ -57,7 +64,7 @@ class ReplyUsage:
     detail: UsageDetail
 
 
-Reply = ReplyText | ReplyToolCall | ReplyUsage
+Reply = ReplyText | ReplyThought | ReplyToolCall | ReplyUsage
 
 
 class Responder(Protocol):

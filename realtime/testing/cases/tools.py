@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from realtime.event.config import ToolDeclaration
-from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.testing.cases.case import Returned
 from realtime.testing.errors import CaseError
 from realtime.tool import Toolkit
@@ -80,12 +80,14 @@ class TestToolkit(Toolkit):
         else:
             return await self._real.run(call, timeout_s=timeout_s)
         if returned is None:
-            return ToolResultBlock(id=call.id, name=call.name, output=str(self.failures[-1]), state="error")
+            return ToolResultBlock(
+                id=call.id, name=call.name, output=str(self.failures[-1]), state=ToolResultState.ERROR
+            )
         if returned.after_ms:
             await asyncio.sleep(returned.after_ms / 1000)
         output = returned.output
         text = output if isinstance(output, str) else msgspec.json.encode(output).decode()
-        return ToolResultBlock(id=call.id, name=call.name, output=text, state=returned.state)
+        return ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState(returned.state))
 
     def _take(self, call: ToolCallBlock) -> Returned | None:
         results = self._recorded[call.name]

@@ -19,7 +19,7 @@ from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
 from realtime.model.local.chat import ChatResponder, _Answer, responder_from_environment
 from realtime.model.local.chat_messages import LISTENING, HistoryLimits
-from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyToolCall, ReplyUsage
+from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyThought, ReplyToolCall, ReplyUsage
 from tests.model.local.chat_endpoint import (
     DONE,
     KEY,
@@ -160,16 +160,34 @@ async def test_closing_an_answer_closes_the_request(endpoint: ChatEndpoint) -> N
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-async def test_thoughts_in_a_field_of_their_own_are_not_words(endpoint: ChatEndpoint, field: str) -> None:
-    """vLLM, llama.cpp and DeepSeek send `reasoning_content`, Ollama and OpenRouter `reasoning`."""
+async def test_thoughts_in_a_field_of_their_own_are_thoughts_and_no_words(endpoint: ChatEndpoint, field: str) -> None:
+    """FMT-10. vLLM, llama.cpp and DeepSeek send `reasoning_content`, Ollama and OpenRouter `reasoning`."""
     thoughts = [chunk({"role": "assistant", "content": None, field: text}) for text in ("The user", " greets.")]
     given = await answer(endpoint, *thoughts, *words("Hi."), DONE)
-    assert given == [ReplyText("Hi.")]
+    assert given == [ReplyThought("The user"), ReplyThought(" greets."), ReplyText("Hi.")]
 
 
-async def test_thoughts_at_the_start_of_the_words_are_not_spoken(endpoint: ChatEndpoint) -> None:
-    given = await answer(endpoint, *words("<th", "ink>The user greets", ".</thi", "nk>\n\n", "Hi", "."), DONE)
-    assert given == [ReplyText("Hi"), ReplyText(".")]
+@pytest.mark.parametrize(
+    ("pieces", "said", "thought"),
+    [
+        (["<th", "ink>The user greets", ".</thi", "nk>\n\n", "Hi", "."], "Hi.", "The user greets."),
+        (["\n<think>\nOne.\n</think>\n<think>Two.</think> Hello."], "Hello.", "\nOne.\nTwo."),
+        (["<think></think>Hello."], "Hello.", ""),
+        (["<think>I never stop thin"], "", "I never stop thin"),
+        (["<think>a<think>b</think>c</think>d"], "d", "a<think>b</think>c"),
+        (["Hm. <think>Or ", "not?</think>Yes."], "Hm. Yes.", "Or not?"),
+        (["<thi"], "<thi", ""),
+        (["<thinking> is what I do."], "<thinking> is what I do.", ""),
+        ([" \n5 < 6"], "5 < 6", ""),
+    ],
+)
+async def test_thoughts_among_the_words_are_told_apart_from_them(
+    endpoint: ChatEndpoint, pieces: list[str], said: str, thought: str
+) -> None:
+    """FMT-10: a tag split across chunks, an unclosed tag, nested tags, thoughts in the middle."""
+    given = await answer(endpoint, *words(*pieces), DONE)
+    assert text_of(given) == said
+    assert "".join(reply.text for reply in given if isinstance(reply, ReplyThought)) == thought
 
 
 # -- tool calls --------------------------------------------------------------------------------------------------------
@@ -397,8 +415,8 @@ def test_no_chunk_of_whatever_shape_does_harm(chunks: list[Any]) -> None:
 
     reading = _Answer("http://x/v1")
     for shape in chunks:
-        assert isinstance(reading.read(construct_type(type_=ChatCompletionChunk, value=shape)), str)
-    assert isinstance(reading.read(construct_type(type_=ChatCompletionChunk, value=chunk({}, "stop"))), str)
+        assert isinstance(reading.read(construct_type(type_=ChatCompletionChunk, value=shape)), list)
+    assert isinstance(reading.read(construct_type(type_=ChatCompletionChunk, value=chunk({}, "stop"))), list)
     assert isinstance(reading.finish(), list)
 
 

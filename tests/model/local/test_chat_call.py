@@ -146,11 +146,18 @@ async def test_closing_the_call_closes_the_request(endpoint: ChatEndpoint, call:
     await asked.left.wait()
 
 
-async def test_thoughts_are_neither_spoken_nor_remembered(endpoint: ChatEndpoint, call: Call[ChatResponder]) -> None:
+async def test_thoughts_are_told_but_neither_spoken_nor_sent_back(
+    endpoint: ChatEndpoint, call: Call[ChatResponder]
+) -> None:
+    """FMT-11: told as thoughts; the payload of the next request has none."""
     endpoint.will(*words("<think>", "A greeting. I greet.", "</think>", "Hello."), DONE)
     call.send(typed("Hello."), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent)
     assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[0].transcript == "Hello."
+    assert [one.delta for one in call.all(m.ModelResponseThinkingDeltaEvent)] == ["A greeting. I greet."]
+    (thought,) = call.all(m.ModelResponseThinkingDoneEvent)
+    assert thought.thinking == "A greeting. I greet."
+    assert thought.item_id not in {one.item_id for one in call.all(m.ModelResponseAudioDeltaEvent)}
     endpoint.will(*words("Yes?"), DONE)
     call.send(typed("Are you there?", "next"), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent, 2)

@@ -1,54 +1,15 @@
 """What a streamed chat answer is put together from."""
 
-from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.model.local.chat_pieces import CallPieces, ThoughtFilter
+from realtime.model.local.chat_pieces import CallPieces
 from realtime.model.local.responder import ReplyToolCall
 
 Piece = tuple[int | None, str, str, Any]
-
-
-def without_thoughts(*pieces: str) -> str:
-    thoughts = ThoughtFilter()
-    return "".join([*(thoughts.push(piece) for piece in pieces), thoughts.finish()])
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("Hello.", "Hello."),
-        ("<think>The user greets.</think>\n\nHello.", "Hello."),
-        ("\n<think>\nOne.\n</think>\n<think>Two.</think> Hello.", "Hello."),
-        ("<think></think>Hello.", "Hello."),
-        ("<think>I never stop thin", ""),
-        ("<thi", "<thi"),
-        ("<thinking> is what I do.", "<thinking> is what I do."),
-        ("I <think> so.", "I <think> so."),
-        ("5 < 6", "5 < 6"),
-        ("", ""),
-        ("<think>a</thin</think>b", "b"),
-    ],
-)
-def test_thoughts_before_the_words_are_left_out(text: str, words: str) -> None:
-    assert without_thoughts(text) == words
-
-
-@given(st.text(alphabet="<>/think a\n", max_size=60), st.lists(st.integers(0, 60), max_size=8))
-def test_streamed_equals_whole(text: str, cuts: list[int]) -> None:
-    for whole in (text, f"<think>{text}</think>{text}"):
-        bounds = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
-        assert without_thoughts(*(whole[start:end] for start, end in pairwise(bounds))) == without_thoughts(whole)
-
-
-@given(st.lists(st.text(max_size=20), max_size=5))
-def test_an_answer_without_thoughts_loses_nothing_but_space_at_its_start(pieces: list[str]) -> None:
-    text = "So. " + "".join(pieces)
-    assert without_thoughts(" \n", *text) == text
 
 
 def put_together(*pieces: Piece) -> list[tuple[str, str]]:

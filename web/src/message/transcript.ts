@@ -114,8 +114,13 @@ interface Correction {
 }
 
 function cameToNothing(msg: Msg): boolean {
-  if (msg.content.some((block) => block.type !== "text" || block.text !== "")) return false;
-  return msg.finished_reason === "interrupted" || (msg.finished_reason === "completed" && msg.role === "assistant");
+  const interrupted = msg.finished_reason === "interrupted";
+  for (const block of msg.content) {
+    if (block.type === "text" && block.text === "") continue;
+    // The thoughts of a withdrawn answer go with it.
+    if (!(interrupted && block.type === "thinking")) return false;
+  }
+  return interrupted || (msg.finished_reason === "completed" && msg.role === "assistant");
 }
 
 /** The messages of all replies whose start is among `events`, in the order of their starts. */

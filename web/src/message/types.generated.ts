@@ -107,7 +107,7 @@ export interface ToolCallBlock {
   id: string;
   name: string;
   input: string;
-  state: "allowed" | "asking" | "finished" | "pending" | "submitted";
+  state: "pending" | "asking" | "allowed" | "submitted" | "finished";
   suggested_rules?: PermissionRule[];
 }
 
@@ -119,7 +119,7 @@ export interface ToolResultBlock {
   id: string;
   name: string;
   output: string | (TextBlock | DataBlock)[];
-  state: "denied" | "error" | "interrupted" | "running" | "success";
+  state: "running" | "success" | "error" | "interrupted" | "denied";
 }
 
 /** Tokens of all model calls of one reply. */
@@ -151,6 +151,7 @@ export interface ReplyStartEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   session_id: string;
   name: string;
   role: "assistant" | "system" | "user";
@@ -162,6 +163,7 @@ export interface ReplyEndEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   session_id: string;
   finished_reason: "completed" | "error" | "exceed_max_iters" | "interrupted";
   error: string | null;
@@ -173,6 +175,7 @@ export interface ExceedMaxItersEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   name: string;
 }
 
@@ -182,6 +185,7 @@ export interface RequestStopEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   source: string;
   reason: string;
 }
@@ -192,6 +196,7 @@ export interface ModelCallStartEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   model_name: string;
 }
 
@@ -201,6 +206,7 @@ export interface ModelCallEndEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   input_tokens: number;
   output_tokens: number;
 }
@@ -211,6 +217,7 @@ export interface TextBlockStartEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   block_id: string;
 }
 
@@ -220,6 +227,7 @@ export interface TextBlockDeltaEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   block_id: string;
   delta: string;
 }
@@ -230,6 +238,7 @@ export interface TextBlockEndEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   block_id: string;
   text: string | null;
 }
@@ -240,6 +249,7 @@ export interface ThinkingBlockStartEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   block_id: string;
 }
 
@@ -249,6 +259,7 @@ export interface ThinkingBlockDeltaEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   block_id: string;
   delta: string;
 }
@@ -259,6 +270,7 @@ export interface ThinkingBlockEndEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   block_id: string;
 }
 
@@ -268,6 +280,7 @@ export interface DataBlockStartEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   block_id: string;
   media_type: string;
 }
@@ -278,6 +291,7 @@ export interface DataBlockDeltaEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   block_id: string;
   data: Base64;
   media_type: string | null;
@@ -289,6 +303,7 @@ export interface DataBlockEndEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   block_id: string;
 }
 
@@ -298,6 +313,7 @@ export interface HintBlockEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   block_id: string;
   hint: string | (TextBlock | DataBlock)[];
   source: string | null;
@@ -309,6 +325,7 @@ export interface ToolCallStartEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   tool_call_id: string;
   tool_call_name: string;
 }
@@ -319,6 +336,7 @@ export interface ToolCallDeltaEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   tool_call_id: string;
   delta: string;
 }
@@ -329,6 +347,7 @@ export interface ToolCallEndEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   tool_call_id: string;
 }
 
@@ -338,6 +357,7 @@ export interface ToolResultStartEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   tool_call_id: string;
   tool_call_name: string;
 }
@@ -348,6 +368,7 @@ export interface ToolResultTextDeltaEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   tool_call_id: string;
   delta: string;
 }
@@ -362,6 +383,7 @@ export interface ToolResultDataDeltaEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   tool_call_id: string;
   block_id: string;
   media_type: string;
@@ -375,8 +397,9 @@ export interface ToolResultEndEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   tool_call_id: string;
-  state: "denied" | "error" | "interrupted" | "running" | "success";
+  state: "running" | "success" | "error" | "interrupted" | "denied";
 }
 
 /** The reply waits for the user's answer to each of `tool_calls`. */
@@ -385,6 +408,7 @@ export interface RequireUserConfirmEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   tool_calls: ToolCallBlock[];
 }
 
@@ -405,6 +429,7 @@ export interface UserConfirmResultEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   confirm_results: ConfirmResult[];
 }
 
@@ -414,6 +439,7 @@ export interface RequireExternalExecutionEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   tool_calls: ToolCallBlock[];
 }
 
@@ -423,6 +449,7 @@ export interface ExternalExecutionResultEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   execution_results: ToolResultBlock[];
 }
 
@@ -432,6 +459,7 @@ export interface UserInterruptEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
 }
 
 /**
@@ -444,6 +472,7 @@ export interface CustomEvent {
   id: string;
   created_at: string;
   reply_id: string;
+  metadata: Record<string, unknown>;
   name: string;
   value: Record<string, unknown>;
 }
@@ -515,7 +544,7 @@ export interface ToolCallBlockInput {
   id: string;
   name: string;
   input?: string;
-  state?: "allowed" | "asking" | "finished" | "pending" | "submitted";
+  state?: "pending" | "asking" | "allowed" | "submitted" | "finished";
   suggested_rules?: PermissionRuleInput[];
 }
 
@@ -527,7 +556,7 @@ export interface ToolResultBlockInput {
   id: string;
   name: string;
   output?: string | (TextBlockInput | DataBlockInput)[];
-  state?: "denied" | "error" | "interrupted" | "running" | "success";
+  state?: "running" | "success" | "error" | "interrupted" | "denied";
 }
 
 /**
@@ -547,6 +576,7 @@ export interface UserConfirmResultEventInput {
   id?: string;
   created_at?: string;
   reply_id: string;
+  metadata?: Record<string, unknown>;
   confirm_results: ConfirmResultInput[];
 }
 
@@ -556,6 +586,7 @@ export interface ExternalExecutionResultEventInput {
   id?: string;
   created_at?: string;
   reply_id: string;
+  metadata?: Record<string, unknown>;
   execution_results: ToolResultBlockInput[];
 }
 
@@ -565,6 +596,7 @@ export interface UserInterruptEventInput {
   id?: string;
   created_at?: string;
   reply_id: string;
+  metadata?: Record<string, unknown>;
 }
 
 /** A part of a message. */
@@ -746,7 +778,7 @@ export const readToolCallBlock: Reader<ToolCallBlock> = struct("ToolCallBlock", 
   id: string,
   name: string,
   input: made(string, () => ""),
-  state: made(caseless("allowed", "asking", "finished", "pending", "submitted"), () => "pending"),
+  state: made(caseless("pending", "asking", "allowed", "submitted", "finished"), () => "pending"),
   suggested_rules: omitted(listOf(readPermissionRule)),
 });
 
@@ -757,7 +789,7 @@ export const readToolResultBlock: Reader<ToolResultBlock> = struct("ToolResultBl
   id: string,
   name: string,
   output: made(textOr(listOf(byType({ text: readTextBlock, data: readDataBlock }))), () => ""),
-  state: made(caseless("denied", "error", "interrupted", "running", "success"), () => "success"),
+  state: made(caseless("running", "success", "error", "interrupted", "denied"), () => "success"),
 });
 
 export const readUsage: Reader<Usage> = struct("Usage", {
@@ -786,6 +818,7 @@ export const readReplyStartEvent: Reader<ReplyStartEvent> = struct("ReplyStartEv
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   session_id: string,
   name: string,
   role: made(word("assistant", "system", "user"), () => "assistant"),
@@ -796,6 +829,7 @@ export const readReplyEndEvent: Reader<ReplyEndEvent> = struct("ReplyEndEvent", 
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   session_id: string,
   finished_reason: made(word("completed", "error", "exceed_max_iters", "interrupted"), () => "completed"),
   error: made(nullable(string), () => null),
@@ -806,6 +840,7 @@ export const readExceedMaxItersEvent: Reader<ExceedMaxItersEvent> = struct("Exce
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   name: string,
 });
 
@@ -814,6 +849,7 @@ export const readRequestStopEvent: Reader<RequestStopEvent> = struct("RequestSto
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   source: made(string, () => ""),
   reason: made(string, () => ""),
 });
@@ -823,6 +859,7 @@ export const readModelCallStartEvent: Reader<ModelCallStartEvent> = struct("Mode
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   model_name: string,
 });
 
@@ -831,6 +868,7 @@ export const readModelCallEndEvent: Reader<ModelCallEndEvent> = struct("ModelCal
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   input_tokens: integer,
   output_tokens: integer,
 });
@@ -840,6 +878,7 @@ export const readTextBlockStartEvent: Reader<TextBlockStartEvent> = struct("Text
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   block_id: string,
 });
 
@@ -848,6 +887,7 @@ export const readTextBlockDeltaEvent: Reader<TextBlockDeltaEvent> = struct("Text
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   block_id: string,
   delta: string,
 });
@@ -857,6 +897,7 @@ export const readTextBlockEndEvent: Reader<TextBlockEndEvent> = struct("TextBloc
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   block_id: string,
   text: made(nullable(string), () => null),
 });
@@ -866,6 +907,7 @@ export const readThinkingBlockStartEvent: Reader<ThinkingBlockStartEvent> = stru
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   block_id: string,
 });
 
@@ -874,6 +916,7 @@ export const readThinkingBlockDeltaEvent: Reader<ThinkingBlockDeltaEvent> = stru
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   block_id: string,
   delta: string,
 });
@@ -883,6 +926,7 @@ export const readThinkingBlockEndEvent: Reader<ThinkingBlockEndEvent> = struct("
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   block_id: string,
 });
 
@@ -891,6 +935,7 @@ export const readDataBlockStartEvent: Reader<DataBlockStartEvent> = struct("Data
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   block_id: string,
   media_type: string,
 });
@@ -900,6 +945,7 @@ export const readDataBlockDeltaEvent: Reader<DataBlockDeltaEvent> = struct("Data
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   block_id: string,
   data: base64,
   media_type: made(nullable(string), () => null),
@@ -910,6 +956,7 @@ export const readDataBlockEndEvent: Reader<DataBlockEndEvent> = struct("DataBloc
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   block_id: string,
 });
 
@@ -918,6 +965,7 @@ export const readHintBlockEvent: Reader<HintBlockEvent> = struct("HintBlockEvent
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   block_id: string,
   hint: textOr(listOf(byType({ text: readTextBlock, data: readDataBlock }))),
   source: made(nullable(string), () => null),
@@ -928,6 +976,7 @@ export const readToolCallStartEvent: Reader<ToolCallStartEvent> = struct("ToolCa
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   tool_call_id: string,
   tool_call_name: string,
 });
@@ -937,6 +986,7 @@ export const readToolCallDeltaEvent: Reader<ToolCallDeltaEvent> = struct("ToolCa
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   tool_call_id: string,
   delta: string,
 });
@@ -946,6 +996,7 @@ export const readToolCallEndEvent: Reader<ToolCallEndEvent> = struct("ToolCallEn
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   tool_call_id: string,
 });
 
@@ -954,6 +1005,7 @@ export const readToolResultStartEvent: Reader<ToolResultStartEvent> = struct("To
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   tool_call_id: string,
   tool_call_name: string,
 });
@@ -963,6 +1015,7 @@ export const readToolResultTextDeltaEvent: Reader<ToolResultTextDeltaEvent> = st
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   tool_call_id: string,
   delta: string,
 });
@@ -972,6 +1025,7 @@ export const readToolResultDataDeltaEvent: Reader<ToolResultDataDeltaEvent> = st
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   tool_call_id: string,
   block_id: string,
   media_type: string,
@@ -984,8 +1038,9 @@ export const readToolResultEndEvent: Reader<ToolResultEndEvent> = struct("ToolRe
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   tool_call_id: string,
-  state: caseless("denied", "error", "interrupted", "running", "success"),
+  state: caseless("running", "success", "error", "interrupted", "denied"),
 });
 
 export const readRequireUserConfirmEvent: Reader<RequireUserConfirmEvent> = struct("RequireUserConfirmEvent", {
@@ -993,6 +1048,7 @@ export const readRequireUserConfirmEvent: Reader<RequireUserConfirmEvent> = stru
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   tool_calls: listOf(readToolCallBlock),
 });
 
@@ -1007,6 +1063,7 @@ export const readUserConfirmResultEvent: Reader<UserConfirmResultEvent> = struct
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   confirm_results: listOf(readConfirmResult),
 });
 
@@ -1015,6 +1072,7 @@ export const readRequireExternalExecutionEvent: Reader<RequireExternalExecutionE
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   tool_calls: listOf(readToolCallBlock),
 });
 
@@ -1023,6 +1081,7 @@ export const readExternalExecutionResultEvent: Reader<ExternalExecutionResultEve
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
   execution_results: listOf(readToolResultBlock),
 });
 
@@ -1031,6 +1090,7 @@ export const readUserInterruptEvent: Reader<UserInterruptEvent> = struct("UserIn
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: string,
+  metadata: made(recordOf(json), () => ({})),
 });
 
 export const readCustomEvent: Reader<CustomEvent> = struct("CustomEvent", {
@@ -1038,6 +1098,7 @@ export const readCustomEvent: Reader<CustomEvent> = struct("CustomEvent", {
   id: made(string, newId),
   created_at: made(string, now),
   reply_id: made(string, () => ""),
+  metadata: made(recordOf(json), () => ({})),
   name: string,
   value: made(recordOf(json), () => ({})),
 });
