@@ -128,7 +128,7 @@ class ToolRunner:
             return await self._toolkit.run(call, timeout_s=self._timeout_s)
         except ToolError as error:
             self._on_error(error)
-            return ToolResultBlock(id=call.id, name=call.name, output=error.message, state="error")
+            return ToolResultBlock(id=call.id, name=call.name, output=error.message, state=ToolResultState.ERROR)
 
     async def _ask_user(self, call: ToolCallBlock, question: asyncio.Future[ToolCallBlock | str]) -> ToolResultBlock:
         try:

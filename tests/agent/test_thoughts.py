@@ -122,7 +122,7 @@ RUNTIME = Runtime.deterministic(lambda: 0.0)
         AgentScope1Dialect(),
         OpenAIDialect("gpt-realtime", RUNTIME),
         DashScopeDialect("qwen-omni", RUNTIME),
-        GeminiDialect(RUNTIME),
+        GeminiDialect(RUNTIME, life_s=600.0, drain_s=0.0),
     ],
     ids=lambda dialect: type(dialect).__name__,
 )

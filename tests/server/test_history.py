@@ -11,10 +11,11 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from realtime.agent import RealtimeAgent
+from realtime.event import model as m
 from realtime.event.reply import ReplyStartEvent, read_reply_event
 from realtime.message import Msg, fold_messages
 from realtime.model.base import ModelInput, ResponseCreate
-from realtime.model.script import CallTools, Speak, Step
+from realtime.model.script import CallTools, Emit, Speak, Step
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
@@ -125,6 +126,32 @@ async def test_the_messages_of_a_call_are_its_transcript(tmp_path: Path) -> None
             ("assistant", "Friday", "I heard you."),
         ]
         assert told["gaps"] == []
+
+
+async def test_the_thoughts_of_a_call_are_stored_and_in_no_transcript(tmp_path: Path) -> None:
+    """FMT-11: read back from the store, the message has them beside what was said."""
+    where: dict[str, Any] = {"response_id": "r1", "item_id": "t1"}
+
+    def react(message: ModelInput) -> list[Step]:
+        if not isinstance(message, ResponseCreate):
+            return []
+        return [
+            Emit(m.ModelResponseCreatedEvent(response_id="r1")),
+            Emit(m.ModelResponseThinkingDeltaEvent(delta="They greet.", **where)),
+            Emit(m.ModelResponseThinkingDoneEvent(thinking="They greet.", **where)),
+            Emit(m.ModelResponseTextDeltaEvent(response_id="r1", item_id="i1", delta="Hello.")),
+            Emit(m.ModelResponseTextDoneEvent(response_id="r1", item_id="i1", text="Hello.")),
+            Emit(m.ModelResponseDoneEvent(response_id="r1")),
+        ]
+
+    settings = ServerSettings(drain_s=0, store=f"sqlite:{tmp_path / 'calls.sqlite'}")
+    async with serving(lambda: RealtimeAgent("Friday", "", ScriptedModel(react, profile=PROFILE)), settings) as place:
+        call_id = await one_call(place)
+        told = (await place.get(f"/api/calls/{call_id}/messages?user=user1")).json()["messages"]
+    message = Msg.model_validate(told[-1])
+    assert [block.type for block in message.content] == ["thinking", "text"]
+    assert message.get_content_blocks("thinking")[0].thinking == "They greet."
+    assert message.get_text_content() == "Hello."
 
 
 async def test_calls_are_listed_for_their_owner_the_newest_first(tmp_path: Path) -> None:
