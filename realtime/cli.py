@@ -282,10 +282,12 @@ def export(
     ] = None,
 ) -> None:
     """Make a test case of a call that happened."""
+    from realtime.testing.cases.case import read_case
     from realtime.testing.cases.export import export_call
 
     with _kit_errors(), _calls_of(store) as calls:
         export_call(calls, call_id, folder, recordings=_recorded(recordings, call_id))
+    typer.echo(read_case(folder).about)
     typer.echo(f"{folder}: read case.json, correct what is expected there, and write the test:")
     name = re.sub(r"\W", "_", folder.name)
     typer.echo(

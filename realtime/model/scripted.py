@@ -166,8 +166,12 @@ class ScriptedModel(RealtimeModel):
     def assert_finished(self) -> None:
         """Raises AssertionError unless each connection's script came to its end and met nothing unexpected."""
         assert self.connections, "nobody connected"
-        for connection in self.connections:
-            connection.assert_finished()
+        for sentence in self.unfinished():
+            raise AssertionError(sentence)
+
+    def unfinished(self) -> list[str]:
+        """What was left over of each connection's script, or came when it was used up, a sentence each."""
+        return [sentence for connection in self.connections for sentence in connection.unfinished()]
 
 
 class ScriptedConnection:
@@ -239,12 +243,19 @@ class ScriptedConnection:
         """See `Connection.close`."""
         self._end("closed")
 
-    def assert_finished(self) -> None:
-        """Raises AssertionError where something was not expected or is left over."""
+    def unfinished(self) -> list[str]:
+        """What was not expected and what is left over, a sentence each."""
+        sentences = []
         unexpected = [*self._unexpected, *(self._inbox if self._strict else ())]
-        assert not unexpected, f"the script did not expect {', '.join(_brief(message) for message in unexpected)}"
-        assert not self._todo, f"the script stopped before {self._todo[0]}, {len(self._todo)} steps from its end"
-        assert self._voice is None, "the script's last response is still being spoken"
+        if unexpected:
+            told = ", ".join(_brief(message) for message in unexpected)
+            used_up = "" if self._todo else "was used up when more was asked of it, and "
+            sentences.append(f"the script {used_up}did not expect {told}")
+        if self._todo:
+            sentences.append(f"the script stopped before {self._todo[0]}, {len(self._todo)} steps from its end")
+        if self._voice is not None:
+            sentences.append("the script's last response is still being spoken")
+        return sentences
 
     # The pump: runs steps until one has to wait.
 

@@ -53,6 +53,11 @@ class AudioRun(msgspec.Struct, gc=False, tag_field="type", tag="audio_run"):
     offset_bytes: int
     n_bytes: int
 
+    @property
+    def type(self) -> str:
+        """As in its JSON; every entry of a log has one."""
+        return "audio_run"
+
 
 Entry = ServerEvent | AudioRun
 

@@ -29,7 +29,9 @@ from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent, make_agent_of
 from realtime.session import Limits, Session
 from realtime.testing.cases.case import CASE_FILE, Case, Person, check_case, load_case
+from realtime.testing.cases.stand_in import StandInModel
 from realtime.testing.cases.tools import TestToolkit, Tools
+from realtime.testing.cases.used_up import notes_on
 from realtime.testing.cassettes.format import FILE_NAME as CASSETTE_FILE
 from realtime.testing.cassettes.format import Scrubber, audio_places, dump, is_deep
 from realtime.testing.cassettes.record import RecordingModel, TappedModel, both, keys_of_environment
@@ -164,6 +166,7 @@ async def _play(stage: _Stage, runtime: Runtime, config: dict[str, Any], setting
             wall_s=time.perf_counter() - began_s,
             folder=where,
             expected=case.expect,
+            notes=notes_on(stage.stand_ins, stage.logs[0].entries, page.ms),
         )
     try:
         stage.raise_failures()
@@ -172,8 +175,7 @@ async def _play(stage: _Stage, runtime: Runtime, config: dict[str, Any], setting
         raise
     if failure is not None or record is None:
         failure = failure or ScriptFailure("the server made no call")
-        failure.record = record
-        raise failure from stage.cause
+        raise failure.with_record(record) from stage.cause
     return record
 
 
@@ -233,6 +235,7 @@ class _Stage:
         self._toolkits: list[TestToolkit] = []
         self._replays: list[RecordedModel] = []
         self._recordings: list[RecordingModel] = []
+        self.stand_ins: list[StandInModel] = []
         self.model_frames: list[Passed] = []
         """What passed between agents and their providers: (loop time, direction, agent, frame)."""
         self.on_model: Callable[[RealtimeModel], None] = lambda _: None
@@ -263,6 +266,8 @@ class _Stage:
             self._check_tools(made)
             made.model = self._model_for(made.name, made.model)
         self.on_model(made.model)
+        if isinstance(made.model, StandInModel) and made.model not in self.stand_ins:
+            self.stand_ins.append(made.model)
         if isinstance(made.model, RecordedModel) and made.model not in self._replays:
             self._replays.append(made.model)
         if isinstance(made.model, RecordingModel) and made.model not in self._recordings:

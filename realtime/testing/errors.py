@@ -35,3 +35,9 @@ class RunFailure(AssertionError):
 
 class ScriptFailure(RunFailure):
     """A step of a scripted user waited for something that did not happen in its time."""
+
+    def with_record(self, record: CallRecord | None) -> ScriptFailure:
+        """The same with what came of the call, and what is to be named of it."""
+        failure = ScriptFailure("\n".join((str(self), *(record.notes if record is not None else ()))))
+        failure.record = record
+        return failure

@@ -22,8 +22,8 @@ import itertools
 import pickle
 import shutil
 import tempfile
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
@@ -188,12 +188,27 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     except BaseException as error:
         if guard is not None and guard.refused and guard.refused[0] not in str(error):
             error.add_note(guard.refused[0])
+        for model in item.stash.get(_MODELS, []):
+            for sentence in model.unfinished():
+                error.add_note(sentence)
         raise
     if guard is not None and guard.refused:  # and the program has survived it
         pytest.fail(guard.summary(), pytrace=False)
     for model in item.stash.get(_MODELS, []):
         model.assert_finished()
     return result
+
+
+@contextmanager
+def _noting_failed(records: list[CallRecord]) -> Iterator[None]:
+    """Keep what came of a call or a room that fails in the block, for the report."""
+    try:
+        yield
+    except Exception as error:
+        record = getattr(error, "record", None)
+        if record is not None:
+            records.append(record)
+        raise
 
 
 class VoiceCall:
@@ -217,17 +232,12 @@ class VoiceCall:
         if self._request.config.getoption("--voice-record"):
             options = _recording(source, options)
         call = partial(voice_call, source, **options)
-        try:
+        with _noting_failed(self._records):
             if time == "real" and isinstance(asyncio.get_running_loop(), VirtualLoop):
                 async with real_work(name="the call by the wall clock", limit_s=REALTIME_LIMIT_S):
                     run = await asyncio.to_thread(_run, call)
             else:
                 run = await call()
-        except Exception as error:
-            record = getattr(error, "record", None)
-            if record is not None:
-                self._records.append(record)
-            raise
         self._records.append(run.record)
         return run
 
@@ -315,7 +325,8 @@ def voice_room(request: pytest.FixtureRequest) -> Callable[..., Coroutine[Any, A
     records = request.node.stash.setdefault(_RECORDS, [])
 
     async def play(users: Users, *, folder: str | Path | None = None, **options: Any) -> RoomRun:
-        run = await voice_room(users, folder=_find(request, folder), **options)
+        with _noting_failed(records):
+            run = await voice_room(users, folder=_find(request, folder), **options)
         records.append(run.record)
         return run
 

@@ -105,6 +105,8 @@ class CallRecord:
     """The case it ran, or where it was recorded."""
     expected: Expected | None = field(default=None, repr=False)
     """What the case that was run expects; None where none was."""
+    notes: tuple[str, ...] = ()
+    """What a failure has to name: answers of the case that were used up."""
 
     @property
     def duration_ms(self) -> int:

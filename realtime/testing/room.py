@@ -38,15 +38,16 @@ from realtime.state.log import Entry
 from realtime.testing.call import naming_apart, serving
 from realtime.testing.cases.case import CASE_FILE, Case, Person
 from realtime.testing.cases.hearing import HearingModel, LoudnessDetector, Overheard, Vocabulary
-from realtime.testing.cases.stand_in import StandIn
+from realtime.testing.cases.stand_in import StandIn, StandInModel
 from realtime.testing.cases.tools import TestToolkit
+from realtime.testing.cases.used_up import notes_on
 from realtime.testing.check.floor import Heard, RoomRun
 from realtime.testing.client.page import Page
 from realtime.testing.client.sound import load
 from realtime.testing.client.steps import BargeIn, Speak, Step
 from realtime.testing.client.user import User
 from realtime.testing.clock import VirtualLoop
-from realtime.testing.errors import CaseError, ScriptFailure
+from realtime.testing.errors import CaseError, RunFailure, ScriptFailure
 from realtime.testing.record import CallRecord, Lane, WholeLog
 
 Users = Mapping[str, Sequence[Step]] | Case
@@ -69,7 +70,7 @@ async def voice_room(
     floor: Policy = addressed,
     max_agent_turns: int = MAX_AGENT_TURNS,
     folder: str | Path | None = None,
-    silero: bool = False,
+    by_loudness: bool = False,
     joins_after_ms: Mapping[str, int] | None = None,
     meanwhile: Meanwhile | None = None,
     config: dict[str, Any] | None = None,
@@ -80,8 +81,9 @@ async def voice_room(
     `joins_after_ms` comes so much later than the others, and begins then.
 
     `room` is the room as it is; else one is made of `agents` (without them: of the case's `models`), `floor` and
-    `max_agent_turns`. In a room that is made here voices are found by their loudness, which is exact for clean
-    recordings and costs nothing, or with `silero` by the server's own detector. `folder` is where audio files are.
+    `max_agent_turns`. In a room that is made here voices are found by the server's own detector, or with `by_loudness`
+    by their loudness, which is exact for clean recordings and for sounds that are no voices, and needs no extra.
+    `folder` is where audio files are.
     `meanwhile` is what happens to the room besides, begun with the steps: who is muted, renamed, brought in. What is
     left of it when all have done their steps is cancelled.
 
@@ -99,7 +101,7 @@ async def voice_room(
             stage.agents(agents if agents is not None else case.models),
             floor=floor,
             max_agent_turns=max_agent_turns,
-            make_detector=None if silero else _by_loudness,
+            make_detector=_by_loudness if by_loudness else None,
         )
     began_s = time.perf_counter()
     runtime = naming_apart(Runtime.deterministic(loop.time, seed=case.seed))
@@ -127,6 +129,7 @@ async def voice_room(
             stack.push_async_callback(page.close)
             user = User(person.name, page, person.steps, where, seed=case.seed)
             stage.humans.append(_Human(page, user, number * JOIN_APART_MS / 1000))
+        failure: ScriptFailure | None = None
         try:
             async with asyncio.timeout(case.limit_s):
                 for one in stage.humans:
@@ -137,11 +140,20 @@ async def voice_room(
                 for one in stage.humans:
                     await one.page.leave()
         except TimeoutError:
-            raise ScriptFailure(f"the room was not over within {case.limit_s:g} s") from None
-    for toolkit in stage.toolkits:
-        if toolkit.failures:
-            raise toolkit.failures[0]
-    return RoomRun(stage.record(time.perf_counter() - began_s), stage.heard, stage.said)
+            failure = ScriptFailure(f"the room was not over within {case.limit_s:g} s")
+        except ScriptFailure as error:
+            failure = error
+    record = stage.record(time.perf_counter() - began_s)
+    failures: list[CaseError | RunFailure] = [
+        *(one for toolkit in stage.toolkits for one in toolkit.failures),
+        *filter(None, [failure]),
+    ]
+    for first in failures:
+        if isinstance(first, ScriptFailure):
+            raise first.with_record(record)
+        first.record = record
+        raise first
+    return RoomRun(record, stage.heard, stage.said)
 
 
 async def _all_at_once(humans: Sequence[_Human], meanwhile: Coroutine[Any, Any, None] | None) -> None:
@@ -201,6 +213,7 @@ class _Stage:
     said: dict[str, dict[str, bytearray]] = field(default_factory=dict)
     """The sound of each item by agent."""
     toolkits: list[TestToolkit] = field(default_factory=list)
+    stand_ins: list[StandInModel] = field(default_factory=list)
     _room: ChatRoom | None = None
     _began_s: float = 0.0
     _log: WholeLog = field(default_factory=WholeLog)
@@ -226,9 +239,11 @@ class _Stage:
             self._check_stand_in(name, stand_in)
             if stand_in.hears:
                 model = stand_in.model(self.folder)
+                self.stand_ins.append(model)
                 made.append(RealtimeAgent(name, "", model))
                 continue
             plain = msgspec.structs.replace(stand_in, turns="none").model(self.folder)
+            self.stand_ins.append(plain)
             made.append(RealtimeAgent(name, "", HearingModel(name, plain, vocabulary)))
         return made
 
@@ -313,6 +328,7 @@ class _Stage:
             wall_s=wall_s,
             folder=self.folder,
             expected=self.case.expect,
+            notes=notes_on(self.stand_ins, self._log.entries, lambda at_s: (at_s - self._began_s) * 1000),
         )
 
     def _lanes(self, names: Mapping[str, str], late_ms: Mapping[str, float]) -> list[Lane]:

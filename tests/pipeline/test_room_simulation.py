@@ -49,6 +49,7 @@ async def test_nobody_talks_over_anybody_and_no_word_is_lost(
     folder = fixtures_dir / "audio"
     run = await voice_room(
         talk(folder, minutes=minutes, seed=3),
+        by_loudness=True,
         agents=agents(3),
         floor=POLICIES[policy],
         max_agent_turns=LIMIT,
@@ -72,6 +73,7 @@ async def test_the_same_holds_for_real_recordings(voice_room: VoiceRoom, recordi
     folder = recordings_dir / "audio"
     run = await voice_room(
         talk(folder, minutes=MINUTES, seed=5),
+        by_loudness=True,
         agents=agents(5),
         floor=POLICIES["addressed"],
         max_agent_turns=LIMIT,
@@ -93,6 +95,7 @@ async def test_speech_goes_from_a_browser_through_the_room_to_a_model_and_back(
             "Anna": [Speak("what_time.wav", text="Bob, what time is it?"), WaitUntilHeard()],
             "Ben": [Silence(12_000)],
         },
+        by_loudness=True,
         agents={"Alice": StandIn(otherwise=Say("Yes.")), "Bob": StandIn(otherwise=Say("It is seven in the morning."))},
         folder=fixtures_dir / "audio",
     )
@@ -115,6 +118,7 @@ async def test_a_bad_line_and_a_lost_socket_trouble_nobody_else(voice_room: Voic
             "Ben": [Silence(4_500), Drop(away_ms=20_000, noticed=False), Silence(10_000)],
             "Carla": [Silence(13_000), Type("Bob, are you there?"), Silence(3_000), Leave()],
         },
+        by_loudness=True,
         agents={"Alice": StandIn(otherwise=Say(answer)), "Bob": StandIn(otherwise=Say("I am here."))},
         folder=fixtures_dir / "audio",
     )
@@ -142,6 +146,7 @@ async def test_a_model_that_dies_takes_nobody_with_it(voice_room: VoiceRoom, fix
             ],
             "Ben": [Silence(11_000)],
         },
+        by_loudness=True,
         agents={
             "Alice": StandIn(answers=(HangUp(),), otherwise=Say("Here I am again.")),
             "Bob": StandIn(otherwise=Say("Hello to you.")),
@@ -162,7 +167,7 @@ async def simulated(voice_room: VoiceRoom, folder: Path, seed: int, **options: A
     """Five humans and four agents for a while."""
     users = options.pop("users", None) or talk(folder, minutes=MINUTES, seed=seed)
     options = {"agents": agents(seed), "floor": POLICIES["addressed"], "max_agent_turns": LIMIT} | options
-    return await voice_room(users, folder=folder, seed=seed, **options)
+    return await voice_room(users, folder=folder, seed=seed, by_loudness=True, **options)
 
 
 async def test_a_moderator_by_chance_disturbs_nobody(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
@@ -212,6 +217,7 @@ async def test_who_is_muted_is_not_there_until_the_mute_ends(voice_room: VoiceRo
                 Type("Bob, are you there?"),
             ],
         },
+        by_loudness=True,
         agents={"Alice": StandIn(otherwise=Say("Yes.")), "Bob": StandIn(otherwise=Say("It is seven."))},
         folder=fixtures_dir / "audio",
         meanwhile=mute,
@@ -255,6 +261,7 @@ async def test_who_comes_late_may_interrupt_like_anybody_and_nobody_loses_what_t
             "Ben": [Silence(20_000)],
             "Carla": [Silence(1_500), Speak("hello_anna.wav", text="Hello there."), Silence(8_000)],
         },
+        by_loudness=True,
         agents={"Alice": StandIn(answers=(Say(answer),), otherwise=Say("Yes.")), "Bob": StandIn(otherwise=Say("No."))},
         folder=fixtures_dir / "audio",
         joins_after_ms={"Carla": 3_000},

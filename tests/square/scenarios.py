@@ -181,7 +181,7 @@ async def close(chain: Chain) -> None:
 def assert_answered(chain: Chain) -> None:
     """The script behind came to its end. A connection before the last was given up before anything was said."""
     if chain.scripted is not None:
-        chain.scripted.connections[-1].assert_finished()
+        assert not chain.scripted.connections[-1].unfinished()
 
 
 # -- what cannot be ----------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The log of a call: its order, its bound, its readers, and audio kept as runs."""
 
+import json
 import logging
 import tracemalloc
 import zlib
@@ -22,6 +23,7 @@ from realtime.event.server import (
     ServerSessionUpdatedEvent,
 )
 from realtime.state.log import DEFAULT_MAX_ENTRIES, KEPT_UNPACKED, AudioRun, Entry, Log, last_seq_of
+from realtime.state.store import encode_entry
 
 PCM = AudioFormat.pcm16(24_000)
 
@@ -101,6 +103,11 @@ def test_seq_rises_by_one_and_ts_ms_never_falls(course: list[tuple[str | None, i
 
 
 # -- audio -------------------------------------------------------------------------------------------------------------
+
+
+def test_every_entry_of_a_log_has_a_type_sound_included() -> None:
+    run = AudioRun(1, 3, 0, 1000, "item", 0, 300)
+    assert run.type == "audio_run" == json.loads(encode_entry(run))["type"]
 
 
 @given(appends)

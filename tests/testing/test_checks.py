@@ -69,6 +69,18 @@ def test_a_run_and_its_parts_are_no_truth_values() -> None:
             bool(one)
 
 
+def test_what_the_agent_said_is_expected_in_its_order() -> None:
+    run = support_call().run()
+    phrases = [one.text for one in run.speeches if one.text]
+    assert len(phrases) > 1
+    run.agent_said(*phrases)
+    check_expectations(run, Expected(agent_said=tuple(phrases)))
+    with pytest.raises(CheckFailed, match=r"did not say .* behind "):
+        run.agent_said(*reversed(phrases))
+    with pytest.raises(CheckFailed, match=r"did not say .* behind "):
+        check_expectations(run, Expected(agent_said=tuple(reversed(phrases))))
+
+
 class TestWords:
     def test_the_word_error_rate_names_the_words_that_differ(self) -> None:
         call = Hand()

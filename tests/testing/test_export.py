@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from realtime.agent import RealtimeAgent
@@ -97,6 +98,21 @@ def same_again(record: CallRecord, folder: Path, *, silence_ms: int | None = Non
     assert words(again) == words(record)
     assert places(again) == pytest.approx(places(record), abs=60)
     return Run(again).meets_expectations()
+
+
+def test_an_exported_case_says_that_its_turns_are_pinned_and_how_to_unpin_them(tmp_path: Path) -> None:
+    record = happened(*TWICE, hears=("What time is it?", "And now?"), answers=(Say("Nine."), Say("Ten.")))
+    case = read_case(export_case(record, tmp_path / "case"))
+    assert "Its turns are pinned" in case.about
+    assert 'set "turns" to "detector"' in case.about
+    unpinned = msgspec.structs.replace(case.models["*"], turns="detector")
+    model = unpinned.model(tmp_path / "case")
+    Run(played(tmp_path / "case", model=model)).turns(2).agent_said("Nine.", "Ten.")
+
+
+def test_a_case_without_spoken_turns_does_not_call_them_pinned(tmp_path: Path) -> None:
+    record = happened(Type("Hello."), WaitUntilHeard(), answers=(Say("Nine."),))
+    assert "pinned" not in read_case(export_case(record, tmp_path / "case")).about
 
 
 # -- what comes of it again --------------------------------------------------------------------------------------------
@@ -438,7 +454,7 @@ def test_a_call_of_a_store_is_exported_with_its_settings(tmp_path: Path) -> None
     info = CallInfo(call_id="call_1", agent_name="Robin", config={"user_name": "Ann", "recording": True})
     store.write([Change("call_1", info, record.entries)])
     folder = export_call(store, "call_1", tmp_path / "calls" / "hello")
-    assert json.loads((folder / "case.json").read_text())["about"] == "exported from the call call_1"
+    assert json.loads((folder / "case.json").read_text())["about"].startswith("Exported from the call call_1.")
     assert read_case(folder).config == {"user_name": "Ann"}
     assert words(played(folder)) == words(record)
 

@@ -315,6 +315,23 @@ def test_a_script_that_is_not_followed_to_its_end_fails_the_test(suite: pytest.P
     result.stdout.fnmatch_lines(["*the script stopped before*", "*nobody connected*"])
 
 
+def test_a_call_that_fails_names_the_script_that_was_used_up(suite: pytest.Pytester) -> None:
+    write(
+        suite,
+        """
+        from realtime.model.script import Expect, Speak
+        from realtime.model.base import ItemCreate, ResponseCreate
+
+        async def test_it(voice_call, scripted_model):
+            model = scripted_model([Expect(ItemCreate), Expect(ResponseCreate), Speak("Nine.")])
+            await voice_call([*STEPS, *STEPS], agent=lambda: RealtimeAgent("Friday", "", model))
+    """,
+    )
+    result = suite.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*the script was used up when more was asked of it*ResponseCreate*"])
+
+
 LIVE = AGENT + dedent("""
     from realtime.errors import UsageError
 
@@ -479,6 +496,23 @@ def test_a_report_without_calls_is_not_written(suite: pytest.Pytester) -> None:
     result = suite.runpytest("--voice-report")
     result.stdout.fnmatch_lines(["no test has played a call: no report is written"])
     assert not (suite.path / plugin.REPORT).exists()
+
+
+def test_the_report_lists_a_room_that_failed(suite: pytest.Pytester) -> None:
+    write(
+        suite,
+        """
+        async def test_room(voice_room):
+            agents = [RealtimeAgent("Bob", "", ScriptedModel(echo_bot()))]
+            await voice_room({"Anna": [Silence(100), WaitUntilHeard(timeout_ms=1_000)]}, agents=agents)
+    """,
+    )
+    result = suite.runpytest("--voice-report")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["1 calls are shown in *"])
+    page = (suite.path / plugin.REPORT).read_text(encoding="utf-8")
+    assert "test_it.py::test_room" in page
+    assert "step 2 of Anna" in page
 
 
 def test_a_test_is_not_taken_for_the_path_of_the_report(suite: pytest.Pytester) -> None:

@@ -82,6 +82,15 @@ async def test_the_detector_finds_the_turns_and_the_case_has_the_words(fixtures_
     assert session.said == ["Noon."]
 
 
+async def test_the_detector_waits_as_long_as_the_call_s_settings_say(fixtures_dir: Path) -> None:
+    what = StandIn(hears=(Hear("What time is it?"),), answers=(Say(text="Noon."),))
+    detection = TurnDetection(type="server_vad", silence_duration_ms=1_200)
+    session = await Session.open(what, turn_detection=detection)
+    await session.hear(read_pcm16(fixtures_dir / "audio" / "what_time.wav", RATE_HZ) + bytes(RATE_HZ * 4))
+    (done,) = session.of(m.ModelInputDoneEvent)
+    assert session.at(m.ModelInputDoneEvent) * 1000 - done.audio_end_ms >= 1_200
+
+
 async def test_positions_say_when_a_turn_is_noticed_and_when_it_ends() -> None:
     hear = Hear("Hello.", from_ms=500, to_ms=1_500, noticed_ms=620, ended_ms=2_000)
     session = await Session.open(StandIn(turns="positions", hears=(hear,), answers=(Say(text="Yes?", after_ms=250),)))

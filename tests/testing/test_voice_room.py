@@ -145,8 +145,8 @@ async def test_tools_of_a_room_s_agents_are_answered_by_the_case(voice_room: Voi
         await voice_room(misspelt, room=ChatRoom([other]))
 
 
-async def test_the_servers_own_detector_finds_the_turns_where_it_is_asked_for(voice_room: VoiceRoom) -> None:
-    run = await voice_room({"Anna": [TIME, WaitUntilHeard()]}, agents=AGENTS, folder=AUDIO, silero=True)
+async def test_voices_are_found_by_the_servers_own_detector(voice_room: VoiceRoom) -> None:
+    run = await voice_room({"Anna": [TIME, WaitUntilHeard()]}, agents=AGENTS, folder=AUDIO)
     run.every_word_once().floor_went_to("Alice")
 
 

@@ -59,7 +59,7 @@ class Expected(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     user_said: tuple[str, ...] = ()
     """The user turns in order, as the call knows them; small differences of writing do not count."""
     agent_said: tuple[str, ...] = ()
-    """Phrases that the user heard."""
+    """Phrases that the user heard, in this order."""
     tools: tuple[ToolUse, ...] = ()
     """All calls of tools in order; arguments not named may be anything."""
     turns: int | None = None

@@ -43,6 +43,14 @@ OPEN_MS = 60_000
 """How much later than the call that ends which was not over when the call ended: a turn, a tool."""
 WITHDRAWN_MS = 100
 """How much later than it was withdrawn an answer comes that nobody heard: a replay may be a frame or two late."""
+PINNED = (
+    'Its turns are pinned ("turns": "positions" in models): they begin and end where they did in the call. Where the '
+    'agent has turns by the server (authority "server"), they are found anew in any case.'
+)
+UNPIN = 'To let the voice detector find them in the sound, set "turns" to "detector".'
+UNPIN_HUM = (
+    "A hum stands for the voice, in which no detector finds turns: to unpin them, put the sound in its place first."
+)
 _NOT_FOR_A_CASE = (
     *("recording", "model", "model_provider", "instructions"),
     *("extra", "token_hash", "token_expires_at"),
@@ -360,6 +368,8 @@ def export_case(
     if agent is not None and agent.pcm:
         write_flac(folder / OUTPUT_FILE, agent.pcm, agent.rate_hz)
     server_decides = any(hear.ended_ms is None for hear in hears)
+    is_recorded = human is not None and bool(human.pcm)
+    pinned = [] if server_decides or not hears else [PINNED, UNPIN if is_recorded else f"{UNPIN_HUM} {UNPIN}"]
     stand_in = StandIn(
         turns="none" if server_decides else "positions",
         hears=tuple(Hear(hear.text) for hear in hears) if server_decides else tuple(hears),
@@ -368,7 +378,7 @@ def export_case(
     case = Case(
         users=(Person((*steps, Leave())),),
         name=folder.name,
-        about=f"exported from the call {record.name}",
+        about=" ".join((f"Exported from the call {record.name}.", *pinned)),
         config=_for_a_case(config),
         models={"*": stand_in},
         tools={name: tuple(results) for name, results in tape.returned.items()},

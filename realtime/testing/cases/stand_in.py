@@ -18,10 +18,11 @@ from typing import Annotated, Any, Literal, assert_never
 
 import msgspec
 
-from realtime.audio.endpoint import Endpoint, SpeechStarted, TurnEnded
+from realtime.agent.audio_input import Detector
+from realtime.agent.realtime import silero_detector
+from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.audio.files import read_pcm16
 from realtime.audio.pcm import bytes_of, ms_of
-from realtime.audio.vad import shared_silero
 from realtime.event.base import ResponseStatus
 from realtime.event.config import TurnDetection
 from realtime.model.base import (
@@ -130,9 +131,9 @@ Answer = Say | Call | WriteText | HangUp | Nothing
 class StandIn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a model hears and answers in a case.
 
-    `turns`: who finds the turns. `detector`: the model, by the detector that the embedded model uses (it needs the
-    `local` extra). `positions`: the model, at the positions that stand in `hears`. `none`: it has no detector, like a
-    provider without one: the server or the client decides.
+    `turns`: who finds the turns. `detector`: the model, by the server's own detector with the settings of the call (it
+    needs the `local` extra). `positions`: the model, at the positions that stand in `hears`. `none`: it has no
+    detector, like a provider without one: the server or the client decides.
     """
 
     turns: Literal["detector", "positions", "none"] = "detector"
@@ -162,6 +163,9 @@ class StandInModel(RealtimeModel):
         self._began_s: float | None = None
         self._sounds = {said: _sound(said, self._profile, folder) for said in _sayings(what)}
         self._answers = iter(what.answers)
+        self._now: Callable[[], float] = lambda: 0.0
+        self.asked_s: list[float] = []
+        """When it was asked for an answer, by the clock of its call."""
         if what.turns == "positions":
             for number, hear in enumerate(what.hears, 1):
                 if None in (hear.from_ms, hear.to_ms, hear.noticed_ms, hear.ended_ms):
@@ -179,12 +183,23 @@ class StandInModel(RealtimeModel):
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`."""
+        self._now = runtime.now
         if self._began_s is None:
             self._began_s = runtime.now()
         began_s = self._began_s
         ear = _Ear(self, settings, lambda: (runtime.now() - began_s) * 1000)
         ear.line = line = _Line(ear.react, self._profile, "scripted_1", settings, on_event, history(), strict=True)
         return line
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """Those that the case has."""
+        return self._what.answers
+
+    @property
+    def otherwise(self) -> Answer | None:
+        """See `StandIn`."""
+        return self._what.otherwise
 
     def next_words(self) -> str:
         """What was said in the turn that ended just now."""
@@ -204,14 +219,15 @@ class StandInModel(RealtimeModel):
         """The next turn by its positions."""
         return self._heard.popleft() if self._heard and self._what.turns == "positions" else None
 
-    def detector(self, turn_detection: TurnDetection | str | None) -> Endpoint | None:
-        """The detector of a connection; None where it has none, or somebody else decides."""
+    def detector(self, turn_detection: TurnDetection | str | None) -> Detector | None:
+        """The detector of a connection, with its settings; None where it has none, or somebody else decides."""
         if self._what.turns != "detector" or turn_detection == "none":
             return None
-        return Endpoint(shared_silero().stream())
+        return silero_detector(turn_detection if isinstance(turn_detection, TurnDetection) else TurnDetection())
 
     def next_answer(self) -> Iterator[Step]:
         """The steps of the next answer."""
+        self.asked_s.append(self._now())
         yield from self._steps(next(self._answers, self._what.otherwise))
 
     def _steps(self, answer: Answer | None) -> Iterator[Step]:

@@ -42,8 +42,7 @@ def check_expectations(run: Run, expected: Expected) -> None:
         _check_user_turns(run, expected.user_said)
     if expected.wer_below is not None:
         run.heard_by_agent.wer_below(expected.wer_below)
-    for phrase in expected.agent_said:
-        run.agent_said(phrase)
+    run.agent_said(*expected.agent_said)
     if expected.tools:
         _check_tools(run, expected.tools)
     if expected.barge_ins is not None:

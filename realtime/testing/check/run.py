@@ -32,7 +32,7 @@ from realtime.testing.check.parts import (
 from realtime.testing.check.reading import BY_VOICE, Reading
 from realtime.testing.check.timeline import Timeline
 from realtime.testing.check.turns import BargeIn, Response, Speech, UserTurn
-from realtime.testing.check.words import normalised, says, shortened, shown
+from realtime.testing.check.words import first_missing, normalised, says, shortened, shown
 from realtime.testing.record import CallRecord
 
 __all__ = ["BargeInCheck", "CheckFailed", "HeardByAgent", "Latency", "Run", "ToolCalls"]
@@ -118,6 +118,7 @@ class Run(Fluent):
 
     def fail(self, finding: str, *places_ms: float, details: str = "") -> NoReturn:
         """Fail with this sentence and the timeline around the places (ms of the call)."""
+        details = "\n".join(filter(None, (details, *self.record.notes)))
         raise CheckFailed(finding, self.timeline.around(*places_ms), places_ms, details)
 
     # -- words -----------------------------------------------------------------------------------------------------
@@ -127,18 +128,23 @@ class Run(Fluent):
         """How well the agent understood what was said to it."""
         return HeardByAgent(self)
 
-    def agent_said(self, phrase: str | re.Pattern[str], *, within_turn: int | None = None) -> Run:
-        """The agent said or wrote this, as far as it was heard.
+    def agent_said(self, *phrases: str | re.Pattern[str], within_turn: int | None = None) -> Run:
+        """The agent said or wrote these in this order, as far as they were heard; other words may come between.
 
         Case, spacing and punctuation do not count; a pattern is searched in each item as it is. `within_turn`: in the
         answer to that turn, from 1; 0 before anybody spoke."""
         said = self._said(within_turn)
-        if not any(says(one.text, phrase) for one in said):
-            unheard = [one for one in said if one.text != one.words.text and says(one.words.text, phrase)]
+        missing = first_missing([one.text for one in said], phrases)
+        if missing is not None:
+            phrase, before = phrases[missing], phrases[:missing]
+            unheard = [one for one in said if says(one.words.text, phrase) and not says(one.text, phrase)]
+            if any(says(one.text, phrase) for one in said):
+                unheard = []
             told = " or ".join(f'"{shortened(one.text)}"' for one in said if one.text) or "nothing"
             place = [one.first_audio_ms for one in (unheard or said) if one.first_audio_ms is not None]
             why = "was interrupted before it had said" if unheard else "did not say"
-            self.fail(f"The agent {why} {shown(phrase)}{_in_turn(within_turn)}; it said {told}.", *place[:1])
+            behind = f" behind {shown(before[-1])}" if before else ""
+            self.fail(f"The agent {why} {shown(phrase)}{behind}{_in_turn(within_turn)}; it said {told}.", *place[:1])
         return self
 
     def agent_did_not_say(self, phrase: str | re.Pattern[str], *, within_turn: int | None = None) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Kana and Han, written without spaces: each character is taken as a word."""
@@ -43,18 +44,43 @@ def says(text: str, phrase: str | re.Pattern[str]) -> bool:
     `1 234`, nor `5` in `-5` or `1.5`. A pattern is searched in the text as it is. Raises ValueError for a phrase
     without words.
     """
+    return end_of(text, phrase) is not None
+
+
+def end_of(text: str, phrase: str | re.Pattern[str], start: int = 0) -> int | None:
+    """Where the phrase ends in the text, for `start` of the next phrase of its kind; None where it is not said (`says`)
+    behind `start`."""
     if isinstance(phrase, re.Pattern):
-        return phrase.search(text) is not None
+        found = phrase.search(text, start)
+        return None if found is None else found.end()
     wanted, _ = _joined(words_of(phrase))
     if not wanted:
         raise ValueError(f"the phrase {phrase!r} has no words")
     joined, edges = _joined(words_of(text))
-    at = joined.find(wanted)
+    at = joined.find(wanted, start)
     while at >= 0:
         if at in edges and at + len(wanted) in edges:
-            return True
+            return at + len(wanted)
         at = joined.find(wanted, at + 1)
-    return False
+    return None
+
+
+def first_missing(texts: Sequence[str], phrases: Sequence[str | re.Pattern[str]]) -> int | None:
+    """Which of the phrases, from 0, is not said behind the ones before it; None where all are said in this order.
+
+    In one text, a phrase and a pattern may stand in any order.
+    """
+    at, start = 0, 0
+    for number, phrase in enumerate(phrases):
+        if number and type(phrase) is not type(phrases[number - 1]):
+            start = 0
+        end: int | None = None
+        while at < len(texts) and (end := end_of(texts[at], phrase, start)) is None:
+            at, start = at + 1, 0
+        if end is None:
+            return number
+        start = end
+    return None
 
 
 def _joined(words: list[str]) -> tuple[str, set[int]]:
