@@ -102,7 +102,7 @@ async def measure_burst(runs: int = RUNS) -> Section:
         listener = await loop.create_server(Provider, "127.0.0.1", 0)
         stack.callback(listener.close)
         port = free_port()
-        argv, env = server_command(NATIVE, port, listener.sockets[0].getsockname()[1])
+        argv, env = server_command(NATIVE, port, listener.sockets[0].getsockname()[1], folder)
         server = await stack.enter_async_context(running(argv, core=SERVER_CORE, env=env, log=folder / "server"))
         await listening(server, port)
         for subject in (NATIVE, BINARY_FRAMES):

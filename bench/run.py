@@ -10,9 +10,9 @@ from dataclasses import asdict
 
 from bench.process import ROOT
 from bench.report import Check, Section, median
-from bench.window import BINARY, FLOOR, JSON1, NATIVE, OPENAI, SERVER_VAD, Subject, Window, measure
+from bench.window import BINARY, FLOOR, JSON1, NATIVE, OPENAI, SERVER_VAD, UNKEPT, Subject, Window, measure
 
-SUBJECTS = (FLOOR, NATIVE, BINARY, JSON1, OPENAI)
+SUBJECTS = (FLOOR, UNKEPT, NATIVE, BINARY, JSON1, OPENAI)
 """The order within one round; every ratio is to the floor of its own round."""
 DETECTOR_SESSIONS = 50
 """As many as one core can detect speech for, and some air."""
@@ -24,6 +24,8 @@ RATIO_LIMITS = {
     (OPENAI.name, 100): 1.5,
     (OPENAI.name, 200): 1.5,
 }
+STORE_LIMIT = 1.05
+"""CPU with the default store, beside none."""
 P99_LIMIT_MS = 10.0
 FULL_PERCENT = 80.0
 """Of the server's core: with more, a delay is the length of a queue, which grows with every percent."""
@@ -40,7 +42,8 @@ HOW = (
     "front 24 kHz, since that protocol has no other pcm), down 24 kHz in 40 ms deltas with 5 transcript deltas a "
     "second, whole turns with 400 ms between them, playback acknowledged every 100 ms. The provider is emulated on a "
     "real loopback WebSocket (OpenAI's GA frames with its own turn detection, base64 in JSON); audio is resampled to "
-    "24 kHz, the log and the playback clock are on. The server runs alone on one core. Floor: a Starlette relay under "
+    "24 kHz, the log and the playback clock are on, and calls are kept in a SQLite file, as `realtime serve` does, "
+    "but for those of `--store none`. The server runs alone on one core. Floor: a Starlette relay under "
     "uvicorn and uvloop that forwards frames unparsed over the same provider leg, deflate off. Each round runs the "
     "floor and then every server in fresh processes; ratios are to the floor of the same round, the table gives the "
     "median round. Delay is from the provider's write to the client's read, in the quarters of a second in which, and "
@@ -100,10 +103,10 @@ HEADER = (
 )
 
 
-def ratios(windows: Windows, name: str, sessions: int) -> list[float]:
-    """CPU of each round's window divided by that of the same round's floor."""
-    floors = windows[FLOOR.name, sessions]
-    return [one.cost / floor.cost for one, floor in zip(windows[name, sessions], floors, strict=True)]
+def ratios(windows: Windows, name: str, sessions: int, base: str = FLOOR.name) -> list[float]:
+    """CPU of each round's window divided by that of the same round's window of `base`, the floor."""
+    bases = windows[base, sessions]
+    return [one.cost / other.cost for one, other in zip(windows[name, sessions], bases, strict=True)]
 
 
 def _rows(windows: Windows) -> list[Sequence[str]]:
@@ -138,6 +141,9 @@ def checks_of(windows: Windows) -> list[Check]:
         if (name, sessions) in windows:
             ratio = median(ratios(windows, name, sessions))
             checks.append(Check(f"CPU of the floor, {name}, {sessions} sessions", ratio, limit))
+    for n in sorted({n for name, n in windows if name == UNKEPT.name and (NATIVE.name, n) in windows}):
+        added = median(ratios(windows, NATIVE.name, n, UNKEPT.name))
+        checks.append(Check(f"CPU of the default store over none, {n} sessions", added, STORE_LIMIT))
     ours = {key: found for key, found in windows.items() if key[0] != FLOOR.name}
     for name in dict.fromkeys(name for name, _ in ours):
         sessions = _most_below_full({n: found for (one, n), found in ours.items() if one == name})

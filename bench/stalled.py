@@ -43,7 +43,7 @@ async def measure_stalled(seconds: float = SECONDS) -> Section:
         provider = await stack.enter_async_context(running(["-m", "bench.provider"], core=LOAD_CORE))
         provider_port = (await provider.line())["port"]
         port = free_port()
-        argv, env = server_command(NATIVE, port, provider_port)
+        argv, env = server_command(NATIVE, port, provider_port, folder)
         server = await stack.enter_async_context(running(argv, core=SERVER_CORE, env=env, log=folder / "server"))
         await listening(server, port)
         loop = asyncio.get_running_loop()

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 
 from bench.clients import TYPED_EVERY_MS
 from bench.report import Check, Section, median
-from bench.window import BINARY, WARM_S, Subject, Window, measure
+from bench.window import BINARY, DEFAULT_STORE, WARM_S, Subject, Window, measure
 
-STORES = {"memory": "memory:", "sqlite": "sqlite:{folder}/calls.sqlite"}
+STORES = {"memory": "memory:", "sqlite": DEFAULT_STORE}
 P99_LIMIT_MS = 5.0
 """What the file may add to the delay."""
 
@@ -40,7 +40,6 @@ HEADER = (
     "p50 ms",
     "p99 ms",
     "max ms",
-    "rows/s",
     "file kB/call-minute",
     "lost, wrong",
 )
@@ -51,7 +50,7 @@ HOW = (
     f"{TYPED_EVERY_MS // 1000} s, all of them evenly spread, and is answered by 8 words of text, 5 a second. CPU is of "
     "the whole server, divided by all calls. The delay is that of the talking sessions' audio from the provider's "
     "write to the client's read; what the file adds to it is the difference of the two windows of a pair, median of "
-    "the pairs. Rows are new ones in the file during the window; a run of audio is one, written again while it grows. "
+    "the pairs. "
     "After each window all calls are ended and the server is stopped; then the file has to hold each call from its "
     "first event to the last one that its client got, and its size is divided by the length of all calls."
 )
@@ -100,7 +99,6 @@ def _row(work: Work, store: str, found: Sequence[Window]) -> Sequence[str]:
         f"{median([one.p50_ms for one in found]):.2f}",
         f"{median([one.p99_ms for one in found]):.2f}",
         f"{max(one.max_ms for one in found):.1f}",
-        f"{median([one.rows_per_s for one in kept]):.0f}" if kept else "",
         f"{median([one.bytes_per_minute for one in kept]) / 1000:.1f}" if kept else "",
         f"{sum(one.lost for one in found)}, {sum(one.wrong for one in found)}",
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import sqlite3
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,20 +28,26 @@ MAX_LATE_MS = 30.0
 MAX_REPEATS = 4
 
 
+DEFAULT_STORE = "sqlite:{folder}/calls.sqlite"
+TELL_THEIR_END = ("native", "binary")
+"""Modes whose clients learn the `seq` of their call's last event."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """What is measured: a server and how its clients talk.
 
     `args` are added to the server's command. `store` is where it keeps the calls, `{folder}` in it a new folder for
-    each window. `writers`: so many calls beside the talking ones type and are answered in text. `alone`: the server has
-    one core to itself; else all cores, with provider and clients on one of them.
+    each window; by default in a file, as `realtime serve` does. `writers`: so many calls beside the talking ones type
+    and are answered in text. `alone`: the server has one core to itself; else all cores, with provider and clients on
+    one of them.
     """
 
     name: str
     mode: str
     authority: str | None = None
     args: tuple[str, ...] = ()
-    store: str = "none"
+    store: str = DEFAULT_STORE
     writers: int = 0
     alone: bool = True
 
@@ -50,9 +55,19 @@ class Subject:
     def is_floor(self) -> bool:
         return self.mode == "floor"
 
+    def file(self, folder: Path) -> Path | None:
+        """The SQLite file that can be held against what the clients saw; None where there is none."""
+        is_kept = self.store.startswith("sqlite:") and self.mode in TELL_THEIR_END
+        return Path(self.store_in(folder).removeprefix("sqlite:")) if is_kept else None
+
+    def store_in(self, folder: Path) -> str:
+        """The store's URL in a window that has this folder."""
+        return self.store.format(folder=folder)
+
 
 FLOOR = Subject("floor", "floor")
 NATIVE = Subject("native JSON", "native")
+UNKEPT = Subject("native JSON, --store none", "native", store="none")
 BINARY = Subject("native binary", "binary")
 JSON1 = Subject("AgentScope 1.x JSON", "json")
 OPENAI = Subject("OpenAI front", "openai")
@@ -64,8 +79,6 @@ class Kept:
     """What a SQLite store held of a window's calls once all of them had ended."""
 
     calls: int
-    rows_per_s: float
-    """New ones during the window; a run of audio is one row, written again while it grows."""
     file_bytes: int
     call_minutes: float
     """The length of all calls together."""
@@ -148,14 +161,14 @@ class Window:
         return self.lost + self.reordered + self.crossed + self.up_out_of_order + len(self.errors) + self.not_kept
 
 
-def server_command(subject: Subject, port: int, provider_port: int) -> tuple[list[str], dict[str, str]]:
-    """The arguments after `python` and the environment of the server under test."""
+def server_command(subject: Subject, port: int, provider_port: int, folder: Path) -> tuple[list[str], dict[str, str]]:
+    """The arguments after `python` and the environment of the server under test, which keeps its calls in `folder`."""
     if subject.is_floor:
         url = f"ws://127.0.0.1:{provider_port}/v1/realtime?model=gpt-realtime"
         return ["-m", "bench.relay", "--port", str(port), "--provider", url], {}
     command = ["-m", "realtime", "serve", "--host", "127.0.0.1", "--port", str(port), "--strict-port"]
     command += ["--model", "openai:gpt-realtime", "--log-level", "warning"]
-    command += ["--max-calls-per-address", "2000", "--max-calls", "2000", "--store", subject.store]
+    command += ["--max-calls-per-address", "2000", "--max-calls", "2000", "--store", subject.store_in(folder)]
     env = {"OPENAI_BASE_URL": f"http://127.0.0.1:{provider_port}/v1", "OPENAI_API_KEY": "bench"}
     return [*command, *subject.args], env
 
@@ -175,15 +188,11 @@ async def measure(subject: Subject, sessions: int, seconds: float, warm_s: float
 async def _measure_once(subject: Subject, sessions: int, seconds: float, warm_s: float) -> Window:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        subject = dataclasses.replace(subject, store=subject.store.format(folder=folder))
-        file = Path(subject.store.removeprefix("sqlite:")) if subject.store.startswith("sqlite:") else None
+        file = subject.file(folder)
         async with contextlib.AsyncExitStack() as stack:
             children = await _start(stack, subject, sessions, folder)
             await asyncio.sleep(warm_s)
-            before, start = count_rows(file) if file else 0, asyncio.get_running_loop().time()
             window = await _window(subject, sessions, seconds, children)
-            rows = count_rows(file) - before if file else 0
-            rows_per_s = rows / (asyncio.get_running_loop().time() - start)
             last_seqs: dict[str, int] = {}
             for clients in (children.talkers, children.writers) if file else ():
                 if clients is not None:
@@ -191,18 +200,11 @@ async def _measure_once(subject: Subject, sessions: int, seconds: float, warm_s:
         # The server is gone now, and the file is all that is left of its calls.
         if file is None:
             return window
-        kept = inspect_file(file, last_seqs, sessions + subject.writers, rows_per_s)
+        kept = inspect_file(file, last_seqs, sessions + subject.writers)
         return dataclasses.replace(window, kept=kept)
 
 
-def count_rows(file: Path) -> int:
-    """Entries in a SQLite store that may be in use."""
-    with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-        count: int = connection.execute("SELECT count(*) FROM entries").fetchone()[0]
-        return count
-
-
-def inspect_file(file: Path, last_seqs: dict[str, int], calls: int, rows_per_s: float) -> Kept:
+def inspect_file(file: Path, last_seqs: dict[str, int], calls: int) -> Kept:
     """Read every call of the file: whether it has all of them, from the first `seq` to the last that a client saw."""
     file_bytes = sum(one.stat().st_size for one in file.parent.glob(f"{file.name}*"))
     store = SqliteStore(file)
@@ -225,7 +227,7 @@ def inspect_file(file: Path, last_seqs: dict[str, int], calls: int, rows_per_s: 
             known_seq = last_seq_of(entry)
         call_ms += entries[-1].ts_ms
     store.close()
-    return Kept(len(last_seqs), rows_per_s, file_bytes, call_ms / 60_000, missing, tuple(examples[:5]))
+    return Kept(len(last_seqs), file_bytes, call_ms / 60_000, missing, tuple(examples[:5]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +256,7 @@ async def _start(stack: contextlib.AsyncExitStack, subject: Subject, sessions: i
     )
     provider_port = (await provider.line())["port"]
     port = free_port()
-    argv, env = server_command(subject, port, provider_port)
+    argv, env = server_command(subject, port, provider_port, folder)
     core = SERVER_CORE if subject.alone else None
     server = await stack.enter_async_context(running(argv, core=core, env=env, log=folder / "server"))
     await listening(server, port)

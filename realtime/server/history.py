@@ -273,12 +273,10 @@ class _Follower:
         past, self._past = self._past, []
         if self._live is not None:
             past += self._live.log.read(self._seen)
-            self._unsubscribe = self._live.log.subscribe(self._note)
+            self._unsubscribe = self._live.log.subscribe(self._note, audio=False)
         return past
 
     def _note(self, event: s.ServerEvent) -> None:
-        if isinstance(event, s.AgentResponseAudioDeltaEvent):
-            return
         if self._queue.qsize() < MAX_WAITING:
             self._queue.put_nowait(event)
         else:

@@ -21,15 +21,16 @@ from typing import Any, Protocol
 import msgspec
 
 from realtime.errors import ClientError
-from realtime.state.log import Entry, last_seq_of
+from realtime.state.log import Entry
 from realtime.state.store import (
     CallInfo,
     Change,
     StoreError,
     decode_entry,
-    encode_entries,
+    encode_lines,
     error_of,
     is_call_id,
+    merged,
 )
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class JsonFileStore:
             replace_file(folder / "call.json", msgspec.json.encode(change.info))
         elif change.call_id not in self._logs and not (folder / "call.json").exists():
             return
-        lines = b"".join([line + b"\n" for _, line in encode_entries(change)])
+        lines = encode_lines(change)
         if lines:
             self._append(change.call_id, folder / "events.jsonl", lines)
 
@@ -144,22 +145,17 @@ class JsonFileStore:
         if not is_call_id(call_id):
             return []
         data = _read_file(self._folder / call_id / "events.jsonl") or b""
-        entries: dict[int, Entry] = {}
+        entries: list[Entry] = []
         damaged = 0
         for line in data.split(b"\n")[:-1]:  # what stands behind the last line's end was cut
             try:
-                if _end_of(line) <= after_seq:
-                    continue
-                entry = decode_entry(line)
+                if _end_of(line) > after_seq:
+                    entries.append(decode_entry(line))
             except StoreError:
                 damaged += 1
-                continue
-            known = entries.get(entry.seq)
-            if known is None or last_seq_of(known) <= last_seq_of(entry):
-                entries[entry.seq] = entry
         if damaged:
             logger.warning("call %s: %d damaged lines of its log were left out", call_id, damaged)
-        return [entries[seq] for seq in sorted(entries)][:limit]
+        return merged(entries)[:limit]
 
     def delete(self, call_id: str) -> bool:
         """See `Store.delete`."""

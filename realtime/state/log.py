@@ -155,6 +155,12 @@ class _Entries:
 
     def after(self, seq: int) -> list[Entry]:
         """Those that end later, in order."""
+        latest = self._latest
+        at = len(latest)
+        while at and last_seq_of(latest[at - 1]) > seq:
+            at -= 1
+        if at:
+            return latest[at:]
         entries: list[Entry] = []
         for entry in self._backwards(seq):
             if last_seq_of(entry) <= seq:
@@ -183,6 +189,7 @@ class Log:
     """
 
     __slots__ = (
+        "_audio_readers",
         "_delivering",
         "_entries",
         "_item_bytes",
@@ -208,6 +215,8 @@ class Log:
         self._start_ms = start_ms
         self._entries = _Entries(max_entries)
         self._readers: tuple[Reader, ...] = ()
+        self._audio_readers: tuple[Reader, ...] = ()
+        """Those of them that are called with audio, too."""
         self._run: AudioRun | None = None
         """The last entry, where it is a run."""
         self._item_bytes: dict[str, int] = {}
@@ -246,20 +255,22 @@ class Log:
         _stamp(event, "seq", seq)
         _stamp(event, "ts_ms", ts_ms)
         if type(event) is AgentResponseAudioDeltaEvent:
+            readers = self._audio_readers
             run = self._run
             if run is None or run.item_id != event.item_id:
                 run = self._begin_run(seq, ts_ms, event.item_id)
             run.last_seq, run.last_ts_ms = seq, ts_ms
             run.n_bytes += len(event.delta)
         else:
+            readers = self._readers
             self._end_run()
             self._entries.append(event)
         if self._delivering:
-            self._undelivered.append((event, self._readers))
+            self._undelivered.append((event, readers))
             return
         self._delivering = True
         try:
-            self._deliver(event, self._readers)
+            self._deliver(event, readers)
             while self._undelivered:
                 self._deliver(*self._undelivered.pop(0))
         finally:
@@ -267,8 +278,8 @@ class Log:
 
     def _deliver(self, event: ServerEvent, readers: tuple[Reader, ...]) -> None:
         for reader in readers:
-            if readers is not self._readers and reader not in self._readers:
-                continue
+            if readers is not self._readers and readers is not self._audio_readers and reader not in self._readers:
+                continue  # it has unsubscribed meanwhile
             try:
                 reader(event)
             except Exception:
@@ -287,24 +298,33 @@ class Log:
             if len(self._item_bytes) > _AUDIO_ITEMS_AT_ONCE:
                 del self._item_bytes[next(iter(self._item_bytes))]
 
-    def read(self, after_seq: int = 0) -> list[Entry]:
+    def read(self, after_seq: int = 0, *, growing: bool = True) -> list[Entry]:
         """Every kept entry with something later than `after_seq`; the time it takes grows with their number only.
 
         A reader that is too far behind sees the first kept entry's `seq` beyond `after_seq + 1` and knows what it
-        missed. A run that began before and grew is read again whole.
+        missed. A run that began before and grew is read again whole. Without `growing` the run that still grows is left
+        out.
         """
         entries = self._entries.after(after_seq)
         if entries and entries[-1] is self._run:
-            # It still grows; what was read does not change.
-            entries[-1] = copy.copy(self._run)
+            if growing:
+                entries[-1] = copy.copy(self._run)  # what was read does not change
+            else:
+                del entries[-1]
         return entries
 
-    def subscribe(self, reader: Reader) -> Callable[[], None]:
-        """Have `reader` called with each event from now on; the returned function ends that at once."""
+    def subscribe(self, reader: Reader, *, audio: bool = True) -> Callable[[], None]:
+        """Have `reader` called with each event from now on; the returned function ends that at once.
+
+        Without `audio` it is not called with audio deltas, which then cost it nothing.
+        """
         self._readers = (*self._readers, reader)
+        if audio:
+            self._audio_readers = (*self._audio_readers, reader)
 
         def unsubscribe() -> None:
             self._readers = tuple(one for one in self._readers if one is not reader)
+            self._audio_readers = tuple(one for one in self._audio_readers if one is not reader)
 
         return unsubscribe
 

@@ -12,7 +12,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -28,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 EVERY_S = 0.05
 """The time between two writings; with the writing itself less than the 100 ms that a killed process may lose."""
+AUDIO_EVERY_S = 0.5
+"""A run of audio that grows is written with what follows on it, or after this time, whichever comes first. Twice that
+is what a killed process may not know of sound that was sent; words and turns are known within `EVERY_S`."""
 SLOW_AFTER_S = 1.0
 """A writing that takes longer than this is told of as trouble."""
 RETRY_S = (0.25, 5.0)
@@ -46,10 +48,23 @@ Recovered = Callable[[str | None], None]
 class _Call:
     """One call as far as the store is concerned.
 
-    `queued`: it waits to be written. `known`: the store has it. `gone`: nothing more of it is written.
+    `queued`: it waits to be written. `known`: the store has it. `parted`: the call is over. `gone`: nothing more of it
+    is written. `audio_due`: a run of audio is to be written though it grows.
     """
 
-    __slots__ = ("gone", "info", "info_due", "known", "log", "queued", "unsubscribe", "written_seq")
+    __slots__ = (
+        "audio_due",
+        "gone",
+        "info",
+        "info_due",
+        "known",
+        "log",
+        "parted",
+        "queued",
+        "swept_seq",
+        "unsubscribe",
+        "written_seq",
+    )
 
     def __init__(self, info: CallInfo, log: Log) -> None:
         self.info = info
@@ -58,13 +73,18 @@ class _Call:
         self.written_seq = info.last_seq
         self.queued = False
         self.known = False
+        self.parted = False
         self.gone = False
+        self.audio_due = False
+        self.swept_seq = info.last_seq
+        """What was written when the last sweep for audio passed."""
         self.unsubscribe: Callable[[], None] = lambda: None
 
     def take(self) -> Change:
         """What is new. What the log dropped before it could be written is noted."""
-        entries = self.log.read(self.written_seq)
-        first_seq = entries[0].seq if entries else self.log.last_seq + 1
+        entries = self.log.read(self.written_seq, growing=self.audio_due or self.parted)
+        self.audio_due = False
+        first_seq = self.log.first_seq
         if first_seq > self.written_seq + 1:
             start = self.written_seq + 1
             # A gap that could not be written either has grown.
@@ -108,6 +128,7 @@ class Spill:
         self._at_work = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._next_s = 0.0
+        self._sweep_at_s: float | None = None
         self._retry_at_s = 0.0
         self._retry_s = RETRY_S[0]
         self._closed = False
@@ -131,7 +152,7 @@ class Spill:
             if not call.queued:
                 self._enqueue(call)
 
-        call.unsubscribe = log.subscribe(note)
+        call.unsubscribe = log.subscribe(note, audio=False)
         self._enqueue(call)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run(), name="spill")
@@ -159,6 +180,7 @@ class Spill:
         if call is None:
             return
         call.unsubscribe()
+        call.parted = True
         if call.log.last_seq == call.written_seq and not call.info_due:
             self._well(call_id)
             return
@@ -239,10 +261,30 @@ class Spill:
                 await self._due()
                 self._next_s = asyncio.get_running_loop().time() + self._every_s
                 waiters, self._flushes = self._flushes, []
+                self._sweep(whole=bool(waiters))
                 error = await self._write_all(hurry=bool(waiters))
                 _release(waiters, error)
         finally:
             _release([*waiters, *self._flushes], StoreError("the spill was closed", code="store_closed"))
+
+    def _sweep(self, *, whole: bool) -> None:
+        """Queue the calls in which nothing but sound came for a while; all that lack anything where `whole`.
+
+        No event of a log wakes the spill for sound: a writing is followed by sweeps until there is none that lacks any.
+        """
+        has_come = self._sweep_at_s is not None and _has_come(self._sweep_at_s)
+        lacking = bool(self._queue)
+        if whole or has_come:
+            self._sweep_at_s = None
+            for call in self._live.values():
+                if call.log.last_seq > call.written_seq:
+                    lacking = True
+                    if whole or call.swept_seq == call.written_seq:
+                        call.audio_due = True
+                        self._enqueue(call)
+                call.swept_seq = call.written_seq
+        if lacking and self._sweep_at_s is None:
+            self._sweep_at_s = asyncio.get_running_loop().time() + AUDIO_EVERY_S
 
     async def _due(self) -> None:
         """Wait until there is something to write and the time for it has come, or somebody waits for it."""
@@ -252,13 +294,19 @@ class Spill:
                 times.append(max(self._next_s, self._retry_at_s) if None in self._troubles else self._next_s)
             if self._failed:
                 times.append(self._retry_at_s)
+            if self._sweep_at_s is not None:
+                times.append(self._sweep_at_s)
             at_s = min(times, default=None)
             if at_s is not None and _has_come(at_s):
                 return
             self._wake.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(at_s):
-                    await self._wake.wait()
+            # A timeout would raise and catch two exceptions, twenty times a second.
+            timer = asyncio.get_running_loop().call_at(at_s, self._wake.set) if at_s is not None else None
+            try:
+                await self._wake.wait()
+            finally:
+                if timer is not None:
+                    timer.cancel()
 
     async def _write_all(self, *, hurry: bool) -> StoreError | None:
         """Write what waits now, and what failed where its time has come. Returns what went wrong."""
@@ -273,6 +321,8 @@ class Spill:
                 continue
             call.queued = False
             change = call.take()
+            if change.info is None and not change.entries:
+                continue
             batch.append((call, change))
             n_entries += len(change.entries)
             if n_entries >= ENTRIES_AT_ONCE:

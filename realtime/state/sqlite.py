@@ -2,76 +2,104 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from realtime.errors import StoreError
 from realtime.state.log import Entry, last_seq_of
-from realtime.state.store import CallInfo, Change, decode_entry, encode_entries, error_of
+from realtime.state.store import CallInfo, Change, decode_entry, encode_lines, error_of, merged
 
 T = TypeVar("T")
 
-VERSION = 1
-"""Of the tables; a file with another one is not touched."""
+logger = logging.getLogger(__name__)
+
+VERSION = 2
+"""Of the tables; a file with another one is not touched, but for version 1, which had no journal."""
 BUSY_S = 5.0
 """How long to wait for another process that writes."""
+JOURNAL_BYTES = 1_000_000
+"""So much may wait in the journal: some seconds of a hundred calls, or many minutes of one."""
+SEGMENT_BYTES = 250_000
+"""Of a row of `entries` before it is packed: whoever reads a page of a long log unpacks a row or two too many."""
+PACKED_FROM_BYTES = 500
 
-_TABLES = f"""
-PRAGMA journal_mode = WAL;
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS calls (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    call_id TEXT NOT NULL UNIQUE,
-    owner TEXT NOT NULL,
-    created_at TEXT NOT NULL,
-    info BLOB NOT NULL
-);
-CREATE INDEX IF NOT EXISTS calls_of_owner ON calls (owner, created_at, call_id);
-CREATE TABLE IF NOT EXISTS entries (
-    call INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
-    last_seq INTEGER NOT NULL,
-    body BLOB NOT NULL,
-    PRIMARY KEY (call, seq)
-) WITHOUT ROWID;
-PRAGMA user_version = {VERSION};
-COMMIT;
-"""
+_JOURNAL = "CREATE TABLE journal (id INTEGER PRIMARY KEY, places BLOB NOT NULL, body BLOB NOT NULL)"
+_TABLES = (
+    """CREATE TABLE calls (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        call_id TEXT NOT NULL UNIQUE,
+        owner TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        info BLOB NOT NULL,
+        last_seq INTEGER NOT NULL DEFAULT 0
+    )""",
+    "CREATE INDEX calls_of_owner ON calls (owner, created_at, call_id)",
+    """CREATE TABLE entries (
+        call INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        last_seq INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (call, seq)
+    ) WITHOUT ROWID""",
+    _JOURNAL,
+)
+_FROM_VERSION_1 = (
+    "ALTER TABLE calls ADD COLUMN last_seq INTEGER NOT NULL DEFAULT 0",
+    "UPDATE calls SET last_seq = coalesce("
+    "(SELECT last_seq FROM entries WHERE call = calls.id ORDER BY seq DESC LIMIT 1), 0)",
+    _JOURNAL,
+)
+_SCRIPTS = {0: _TABLES, 1: _FROM_VERSION_1}
 _PUT_CALL = """
 INSERT INTO calls (call_id, owner, created_at, info) VALUES (?, ?, ?, ?)
 ON CONFLICT (call_id) DO UPDATE SET owner = excluded.owner, created_at = excluded.created_at, info = excluded.info
 RETURNING id
 """
-_INFO = "SELECT info, (SELECT last_seq FROM entries WHERE call = calls.id ORDER BY seq DESC LIMIT 1) FROM calls"
-_READ = """
-SELECT body FROM entries
-WHERE call = (SELECT id FROM calls WHERE call_id = :call_id) AND last_seq > :after_seq AND seq >= coalesce(
-    (SELECT max(seq) FROM entries WHERE call = (SELECT id FROM calls WHERE call_id = :call_id) AND seq <= :after_seq), 0
-)
-ORDER BY seq LIMIT :limit
+_INFO = "SELECT id, info, last_seq FROM calls"
+_PUT_SEGMENT = """
+INSERT INTO entries (call, seq, last_seq, body) VALUES (?, ?, ?, ?)
+ON CONFLICT (call, seq) DO UPDATE SET last_seq = excluded.last_seq, body = excluded.body
+WHERE excluded.last_seq >= entries.last_seq
 """
-_ROWS_AT_ONCE = (128, 16, 1)
-"""Rows of one statement. SQLite runs a statement without Python's lock, and each return to it may have to wait for the
-event loop: few long statements keep both from waiting for each other."""
+_SEGMENTS = """
+SELECT seq, body FROM entries WHERE call = :call AND last_seq > :after_seq AND seq >= coalesce(
+    (SELECT max(seq) FROM entries WHERE call = :call AND seq <= :after_seq), 0
+)
+ORDER BY seq
+"""
 
 
-def _put_entries(rows: int) -> str:
-    values = ", ".join(["(?, ?, ?, ?)"] * rows)
-    return (
-        f"INSERT INTO entries (call, seq, last_seq, body) VALUES {values} "
-        "ON CONFLICT (call, seq) DO UPDATE SET last_seq = excluded.last_seq, body = excluded.body "
-        "WHERE excluded.last_seq >= entries.last_seq"
-    )
+class _Place(NamedTuple):
+    """Where lines of a call stand in the body of a journal's row: as many bytes behind those of the place before."""
+
+    call: int
+    first_seq: int
+    last_seq: int
+    n_bytes: int
 
 
-_PUT_ENTRIES = {rows: _put_entries(rows) for rows in _ROWS_AT_ONCE}
+@dataclass(slots=True)
+class _Segment:
+    """A stretch of a call's log without a hole."""
+
+    first_seq: int
+    last_seq: int
+    lines: bytearray
+
+    def takes(self, place: _Place) -> bool:
+        """Whether it can go on with those lines."""
+        is_near = place.first_seq <= self.last_seq + 1 and place.last_seq >= self.first_seq - 1
+        return is_near and len(self.lines) < SEGMENT_BYTES
 
 
 class SqliteStore:
@@ -79,28 +107,38 @@ class SqliteStore:
 
     Write-ahead log, synchronous NORMAL: a killed process loses nothing that was written, a machine that goes down may
     lose the last moments, and neither damages the file. Other processes may read and write it, too.
+
+    A batch is one row of the journal, whatever number of calls it is about: a row for each would be a page of the file
+    for each, twenty times a second. Once the journal is long, its lines are sorted by call into `entries`, a packed row
+    for each stretch of a log. `journal_bytes` is how long that is.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, journal_bytes: int = JOURNAL_BYTES) -> None:
         self._path = Path(path)
         # One connection for whoever writes, one for whoever reads: neither waits for the other.
         self._writer = _Connection(self._path)
         self._reader = _Connection(self._path)
         self._ids: dict[str, int] = {}
+        self._max_journal_bytes = journal_bytes
+        self._journal_bytes = 0
 
     def write(self, batch: Sequence[Change]) -> None:
         """See `Store.write`. The batch is one transaction."""
 
         def act(connection: sqlite3.Connection) -> None:
             connection.execute("BEGIN IMMEDIATE")
-            rows: list[int | bytes] = []
+            places: list[_Place] = []
+            bodies: list[bytes] = []
             for change in batch:
                 call = self._id_of(connection, change)
-                if call is None:
-                    continue
-                for entry, body in encode_entries(change):
-                    rows += (call, entry.seq, last_seq_of(entry), body)
-            _insert(connection, rows)
+                if call is not None and (lines := encode_lines(change)):
+                    first, last = change.entries[0], change.entries[-1]
+                    places.append(_Place(call, first.seq, last_seq_of(last), len(lines)))
+                    bodies.append(lines)
+            if places:
+                row = (msgspec.msgpack.encode(places), b"".join(bodies))
+                connection.execute("INSERT INTO journal (places, body) VALUES (?, ?)", row)
+                self._journal_bytes += len(row[1])
             connection.execute("COMMIT")
 
         try:
@@ -108,6 +146,8 @@ class SqliteStore:
         except StoreError:
             self._ids.clear()
             raise
+        if self._journal_bytes >= self._max_journal_bytes:
+            self._sort_journal()
 
     def _id_of(self, connection: sqlite3.Connection, change: Change) -> int | None:
         """The number of the call in this file; None where it is not there."""
@@ -125,21 +165,60 @@ class SqliteStore:
             del self._ids[call_id]
         return number
 
+    def _sort_journal(self) -> None:
+        """What was written stands where it is: a failure only leaves the journal longer."""
+
+        def act(connection: sqlite3.Connection) -> None:
+            connection.execute("BEGIN IMMEDIATE")
+            _sort(connection)
+            connection.execute("COMMIT")
+
+        self._journal_bytes = 0
+        try:
+            self._writer.use(act)
+        except StoreError as error:
+            logger.warning("the journal of the calls could not be sorted: %s", error)
+
     def calls(self, owner: str) -> list[CallInfo]:
         """See `Store.calls`."""
         query = f"{_INFO} WHERE owner = ? ORDER BY created_at DESC, call_id DESC"
-        return [_told(*row) for row in self._reader.use(lambda it: it.execute(query, (owner,)).fetchall())]
+
+        def act(connection: sqlite3.Connection) -> list[CallInfo]:
+            return _told(connection, connection.execute(query, (owner,)).fetchall())
+
+        return self._reader.read(act)
 
     def call(self, call_id: str) -> CallInfo | None:
         """See `Store.call`."""
-        row = self._reader.use(lambda it: it.execute(f"{_INFO} WHERE call_id = ?", (call_id,)).fetchone())
-        return None if row is None else _told(*row)
+
+        def act(connection: sqlite3.Connection) -> list[CallInfo]:
+            return _told(connection, connection.execute(f"{_INFO} WHERE call_id = ?", (call_id,)).fetchall())
+
+        return next(iter(self._reader.read(act)), None)
 
     def read(self, call_id: str, after_seq: int = 0, limit: int | None = None) -> list[Entry]:
         """See `Store.read`."""
-        place = {"call_id": call_id, "after_seq": after_seq, "limit": -1 if limit is None else limit}
-        rows = self._reader.use(lambda it: it.execute(_READ, place).fetchall())
-        return [decode_entry(body) for (body,) in rows]
+
+        def act(connection: sqlite3.Connection) -> list[Entry]:
+            row = connection.execute("SELECT id FROM calls WHERE call_id = ?", (call_id,)).fetchone()
+            if row is None or limit == 0:
+                return []
+            found: list[Entry] = []
+            rows = connection.execute(_SEGMENTS, {"call": row[0], "after_seq": after_seq})
+            for first_seq, body in rows:
+                if (
+                    limit is not None
+                    and len(found) >= limit
+                    and len(final := merged(found)) >= limit
+                    and last_seq_of(final[limit - 1]) < first_seq  # nothing that stands later begins before it
+                ):
+                    return final[:limit]
+                found += _entries_of(body, after_seq)
+            for body in _lines_in_journal(connection, row[0], after_seq):
+                found += _entries_of(body, after_seq)
+            return merged(found)[:limit]
+
+        return self._reader.read(act)
 
     def delete(self, call_id: str) -> bool:
         """See `Store.delete`."""
@@ -147,12 +226,15 @@ class SqliteStore:
         def act(connection: sqlite3.Connection) -> bool:
             connection.execute("BEGIN IMMEDIATE")
             self._ids.pop(call_id, None)
-            connection.execute("DELETE FROM entries WHERE call = (SELECT id FROM calls WHERE call_id = ?)", (call_id,))
-            deleted = connection.execute("DELETE FROM calls WHERE call_id = ?", (call_id,)).rowcount
+            row = connection.execute("SELECT id FROM calls WHERE call_id = ?", (call_id,)).fetchone()
+            if row is not None:
+                connection.execute("DELETE FROM calls WHERE id = ?", row)
+                connection.execute("DELETE FROM entries WHERE call = ?", row)
+                _sort(connection)  # which leaves out the lines of a call that is not there
             connection.execute("COMMIT")
-            # Until then the words stand in the journal.
+            # Until then the words stand in the write-ahead log.
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return deleted > 0
+            return row is not None
 
         return self._writer.use(act)
 
@@ -182,6 +264,17 @@ class _Connection:
                 self._drop()
                 raise
 
+    def read(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        """What `act` returns, to which nothing is written meanwhile."""
+
+        def at_one_moment(connection: sqlite3.Connection) -> T:
+            connection.execute("BEGIN")
+            found = act(connection)
+            connection.execute("COMMIT")
+            return found
+
+        return self.use(at_one_moment)
+
     def close(self) -> None:
         with self._lock:
             self._drop()
@@ -203,8 +296,8 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA secure_delete = ON")  # what somebody deletes is not to be found in the file
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0:
-            connection.executescript(_TABLES)
+        if version in _SCRIPTS:
+            _make(connection, version)
         elif version != VERSION:
             raise StoreError(
                 f"{path} was written by another version of this package (tables {version}, not {VERSION})",
@@ -217,21 +310,85 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _insert(connection: sqlite3.Connection, values: list[int | bytes]) -> None:
-    """Put rows of four values, as many at once as there are statements for."""
-    at = 0
-    for rows in _ROWS_AT_ONCE:
-        while len(values) - at >= 4 * rows:
-            connection.execute(_PUT_ENTRIES[rows], values[at : at + 4 * rows])
-            at += 4 * rows
+def _make(connection: sqlite3.Connection, version: int) -> None:
+    """Bring the tables to `VERSION`, unless another process does so at the same moment."""
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute("PRAGMA user_version").fetchone()[0] == version:
+        for statement in _SCRIPTS[version]:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("COMMIT")
 
 
-def _told(info: bytes, last_seq: int | None) -> CallInfo:
+# -- what stands in the rows -------------------------------------------------------------------------------------------
+
+_decode_places = msgspec.msgpack.Decoder(list[_Place]).decode
+
+
+def _journal(connection: sqlite3.Connection) -> Iterator[tuple[_Place, bytes]]:
+    """All lines of the journal, in the order in which they were written."""
+    for places, body in connection.execute("SELECT places, body FROM journal ORDER BY id"):
+        at = 0
+        for place in _decode_places(places):
+            yield place, body[at : at + place.n_bytes]
+            at += place.n_bytes
+
+
+def _lines_in_journal(connection: sqlite3.Connection, call: int, after_seq: int) -> Iterator[bytes]:
+    for place, lines in _journal(connection):
+        if place.call == call and place.last_seq > after_seq:
+            yield lines
+
+
+def _sort(connection: sqlite3.Connection) -> None:
+    """Move the lines of the journal to the calls they are about, within a transaction."""
+    segments: dict[int, list[_Segment]] = {}
+    for place, lines in _journal(connection):
+        of_call = segments.setdefault(place.call, [])
+        if not of_call or not of_call[-1].takes(place):
+            of_call.append(_Segment(place.first_seq, place.last_seq, bytearray()))
+        segment = of_call[-1]
+        segment.first_seq = min(segment.first_seq, place.first_seq)
+        segment.last_seq = max(segment.last_seq, place.last_seq)
+        segment.lines += lines
+    for call, of_call in segments.items():
+        last_seq = max(one.last_seq for one in of_call)
+        known = connection.execute("UPDATE calls SET last_seq = max(last_seq, ?) WHERE id = ?", (last_seq, call))
+        if known.rowcount:
+            rows = [(call, one.first_seq, one.last_seq, _pack(bytes(one.lines))) for one in of_call]
+            connection.executemany(_PUT_SEGMENT, rows)
+    connection.execute("DELETE FROM journal")
+
+
+def _pack(lines: bytes) -> bytes:
+    """A body: lines of JSON, which begin with a brace, or what zlib makes of them, which does not."""
+    return lines if len(lines) < PACKED_FROM_BYTES else zlib.compress(lines, 1)
+
+
+def _entries_of(body: bytes, after_seq: int) -> list[Entry]:
+    """The entries of a body that end later."""
     try:
-        told = msgspec.json.decode(info, type=CallInfo)
+        lines = body if body.startswith(b"{") else zlib.decompress(body)
+    except zlib.error as error:
+        raise StoreError("a part of a log is damaged", code="store_corrupt", retryable=False) from error
+    entries = (decode_entry(line) for line in lines.splitlines())
+    return [entry for entry in entries if last_seq_of(entry) > after_seq]
+
+
+def _told(connection: sqlite3.Connection, rows: Sequence[tuple[int, bytes, int]]) -> list[CallInfo]:
+    """What is known of calls."""
+    last_seqs = {call: last_seq for call, _, last_seq in rows}
+    if rows:
+        for (places,) in connection.execute("SELECT places FROM journal"):
+            for place in _decode_places(places):
+                if place.last_seq > last_seqs.get(place.call, place.last_seq):
+                    last_seqs[place.call] = place.last_seq
+    try:
+        infos = [(call, msgspec.json.decode(info, type=CallInfo)) for call, info, _ in rows]
     except msgspec.MsgspecError as error:
         raise StoreError("what is known of a call is damaged", code="store_corrupt", retryable=False) from error
-    return msgspec.structs.replace(told, last_seq=last_seq or 0)
+    return [msgspec.structs.replace(info, last_seq=last_seqs[call]) for call, info in infos]
 
 
 _CODES = {

@@ -10,7 +10,7 @@ import errno
 import json
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ import msgspec
 
 from realtime.errors import StoreError
 from realtime.event.server import ServerEvent
-from realtime.state.log import AudioRun, Entry
+from realtime.state.log import AudioRun, Entry, last_seq_of
 
 __all__ = [
     "CallInfo",
@@ -26,10 +26,11 @@ __all__ = [
     "Store",
     "StoreError",
     "decode_entry",
-    "encode_entries",
     "encode_entry",
+    "encode_lines",
     "error_of",
     "is_call_id",
+    "merged",
 ]
 
 logger = logging.getLogger(__name__)
@@ -150,14 +151,34 @@ def decode_entry(line: bytes | str) -> Entry:
         raise StoreError("what was stored is not an entry of a log", code="store_corrupt", retryable=False) from error
 
 
-def encode_entries(change: Change) -> Iterator[tuple[Entry, bytes]]:
-    """Each entry of the change with its JSON. One that JSON cannot hold is left out, and the log of the server says so:
-    it would keep the whole call from being stored."""
+def encode_lines(change: Change) -> bytes:
+    """The entries of the change, one line of JSON each.
+
+    One that JSON cannot hold is left out, and the log of the server says so: it would keep the whole call from being
+    stored.
+    """
+    try:
+        return _encoder.encode_lines(change.entries)
+    except (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError):
+        return b"".join(_lines_one_by_one(change))
+
+
+def _lines_one_by_one(change: Change) -> Iterator[bytes]:
     for entry in change.entries:
         try:
-            yield entry, encode_entry(entry)
+            yield encode_entry(entry) + b"\n"
         except StoreError as error:
             logger.error("call %s: %s", change.call_id, error)
+
+
+def merged(entries: Iterable[Entry]) -> list[Entry]:
+    """What was written, in the order of a log: of a run that was written again as it grew, the longest stays."""
+    by_seq: dict[int, Entry] = {}
+    for entry in entries:
+        known = by_seq.get(entry.seq)
+        if known is None or last_seq_of(known) <= last_seq_of(entry):
+            by_seq[entry.seq] = entry
+    return [by_seq[seq] for seq in sorted(by_seq)]
 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

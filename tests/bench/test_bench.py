@@ -7,7 +7,7 @@ from bench.burst import measure_burst
 from bench.delays import Delays
 from bench.report import Check, Section, median, share, write_into_page
 from bench.run import checks_of, measure_talk
-from bench.window import BINARY, FLOOR, JSON1, NATIVE, OPENAI, Subject, Window, measure
+from bench.window import BINARY, FLOOR, JSON1, NATIVE, OPENAI, UNKEPT, Subject, Window, measure
 
 CLIENTS = 2
 SECONDS = 2.0
@@ -66,12 +66,13 @@ async def test_calls_talk_and_nothing_is_lost(subject: Subject) -> None:
 @pytest.mark.usefixtures("measured_once")
 async def test_a_round_gives_a_table_with_the_ratio_to_its_floor() -> None:
     told: list[str] = []
-    section = await measure_talk([20], 1, 1.5, told.append, (FLOOR, NATIVE), detector_sessions=0)
-    assert [row[0] for row in section.rows] == [FLOOR.name, NATIVE.name]
+    section = await measure_talk([20], 1, 1.5, told.append, (FLOOR, UNKEPT, NATIVE), detector_sessions=0)
+    assert [row[0] for row in section.rows] == [FLOOR.name, UNKEPT.name, NATIVE.name]
     assert section.rows[0][3] == "1.00"
-    assert len(told) == 2
+    assert len(told) == 3
     checked = [check.what for check in section.checks]
     assert "import realtime" in checked
+    assert "CPU of the default store over none, 20 sessions" in checked
     assert any(what.startswith("p99 delay, native JSON, 20 sessions, ") for what in checked)
 
 

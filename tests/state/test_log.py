@@ -349,6 +349,28 @@ def test_a_reader_that_fails_hurts_nobody_else_and_is_logged(
     ]
 
 
+def test_a_reader_that_wants_no_audio_is_not_called_with_it() -> None:
+    log, seen, every = Log(Clock()), Seen(), Seen()
+    unsubscribe = log.subscribe(seen.read, audio=False)
+    log.subscribe(every.read)
+    log.append(other())
+    log.append(audio("item", 100))
+    log.append(other())
+    unsubscribe()
+    log.append(other())
+    assert seen.seqs == [1, 3]
+    assert every.seqs == [1, 2, 3, 4]
+
+
+def test_a_run_that_grows_is_left_out_for_whoever_wants_what_is_complete() -> None:
+    log = Log(Clock())
+    log.append(other())
+    log.append(audio("item", 100))
+    assert [entry.seq for entry in log.read(growing=False)] == [1]
+    log.append(other())
+    assert [entry.seq for entry in log.read(growing=False)] == [1, 2, 3]
+
+
 def test_a_reader_gets_what_comes_between_subscribing_and_unsubscribing() -> None:
     log, seen = Log(Clock()), Seen()
     log.append(other())

@@ -88,6 +88,10 @@ def other() -> AgentInputClearedEvent:
     return AgentInputClearedEvent()
 
 
+def other_at(seq: int, ts_ms: int) -> AgentInputClearedEvent:
+    return AgentInputClearedEvent(seq=seq, ts_ms=ts_ms)
+
+
 def audio(n_bytes: int = 960) -> AgentResponseAudioDeltaEvent:
     return AgentResponseAudioDeltaEvent(response_id="response", item_id="item", delta=bytes(n_bytes), format=PCM)
 
@@ -118,26 +122,38 @@ async def test_writings_are_fifty_milliseconds_apart_and_none_is_made_in_silence
         one.append(audio())
         two.append(other())
         await asyncio.sleep(0.01)
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(1.1)
     writings = len(world.store.wrote_at)
     assert min(later - earlier for earlier, later in itertools.pairwise(world.store.wrote_at)) > 0.05 - 1e-9
-    assert 18 <= writings <= 22
+    assert 18 <= writings <= 23
     await asyncio.sleep(3_600)
     assert len(world.store.wrote_at) == writings
 
 
-async def test_a_run_of_audio_is_stored_while_it_grows(world: World) -> None:
+async def test_sound_causes_no_writings_of_its_own_beside_words(world: World) -> None:
     log = world.call()
-    stored: list[int] = []
-    for _ in range(6):
+    for _ in range(10):
+        for _ in range(5):
+            log.append(audio(100))
+            await asyncio.sleep(0.04)
+        log.append(other())
+    await asyncio.sleep(0.051)
+    assert len(world.store.wrote_at) == 11
+    assert world.store.read("call") == log.read()
+
+
+async def test_sound_without_words_is_stored_within_a_second_while_it_grows(world: World) -> None:
+    log = world.call()
+    log.append(other())
+    for _ in range(100):
         log.append(audio(100))
-        await asyncio.sleep(0.05)
-        (run,) = world.store.read("call")
-        assert isinstance(run, AudioRun)
-        stored.append(run.n_bytes)
-    assert stored == sorted(stored)
-    await asyncio.sleep(0.05)
-    assert world.store.read("call") == log.read() == [AudioRun(1, 6, 0, 250, "item", 0, 600)]
+        await asyncio.sleep(0.04)
+        stored = world.store.read("call")
+        known_ms = stored[-1].last_ts_ms if isinstance(stored[-1], AudioRun) else 0
+        assert log.now_ms() - known_ms <= 1_050
+    await asyncio.sleep(1.1)
+    assert world.store.read("call") == log.read() == [other_at(1, 0), AudioRun(2, 101, 0, 3_960, "item", 0, 10_000)]
+    assert len(world.store.wrote_at) <= 11
 
 
 async def test_flushing_waits_for_everything_that_was_logged(world: World) -> None:

@@ -26,13 +26,15 @@ from realtime.state.sqlite import SqliteStore
 from realtime.state.store import CallInfo, Change, Store, decode_entry, encode_entry
 from realtime.testing.stores import check_store, some_entries
 
-KINDS = ("memory", "file", "sqlite")
+KINDS = ("memory", "file", "sqlite", "sqlite with a short journal")
 CALL = CallInfo(call_id="call")
 
 
 def maker(kind: str, folder: Path) -> Callable[[], Store]:
     if kind == "memory":
         return MemoryStore
+    if kind == "sqlite with a short journal":
+        return lambda: SqliteStore(folder / "calls", journal_bytes=1_000)
     return lambda: open_store(f"{kind}:{folder / 'calls'}")
 
 
@@ -329,6 +331,49 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
         store.write([Change("call", CALL)])
     assert refused.value.code == "store_corrupt"
     assert path.read_bytes() == b"Dear diary, " * 100
+
+
+def test_calls_of_a_database_without_a_journal_are_kept_and_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "calls.db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(
+            """
+            CREATE TABLE calls (
+                id INTEGER PRIMARY KEY AUTOINCREMENT, call_id TEXT NOT NULL UNIQUE, owner TEXT NOT NULL,
+                created_at TEXT NOT NULL, info BLOB NOT NULL
+            );
+            CREATE TABLE entries (
+                call INTEGER NOT NULL, seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, body BLOB NOT NULL,
+                PRIMARY KEY (call, seq)
+            ) WITHOUT ROWID;
+            PRAGMA user_version = 1;
+            """
+        )
+        connection.execute("INSERT INTO calls VALUES (1, 'call', '', '', ?)", (msgspec.json.encode(CALL),))
+        for seq in (1, 2):
+            connection.execute("INSERT INTO entries VALUES (1, ?, ?, ?)", (seq, seq, encode_entry(event(seq))))
+    connection.close()
+    store = SqliteStore(path)
+    assert store.read("call") == [event(1), event(2)]
+    assert store.call("call") == msgspec.structs.replace(CALL, last_seq=2)
+    store.write([Change("call", None, [event(3)])])
+    assert store.read("call") == [event(1), event(2), event(3)]
+    store.close()
+
+
+def test_a_long_call_takes_few_rows_and_little_room(tmp_path: Path) -> None:
+    entries = some_entries(Random(1), 3_000)
+    store = SqliteStore(tmp_path / "calls.db", journal_bytes=100_000)
+    store.write([Change("call", CALL)])
+    for at in range(0, len(entries), 3):
+        store.write([Change("call", None, entries[at : at + 3])])
+    assert store.read("call") == entries
+    store.close()
+    with sqlite3.connect(tmp_path / "calls.db") as connection:
+        rows, packed = connection.execute("SELECT count(*), sum(length(body)) FROM entries").fetchone()
+    connection.close()
+    assert rows < 100
+    assert packed < sum(len(encode_entry(entry)) for entry in entries) / 4
 
 
 def test_two_processes_can_share_a_database(tmp_path: Path) -> None:
