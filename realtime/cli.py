@@ -108,12 +108,23 @@ def serve(
             "token, else none.",
         ),
     ] = None,
-    token: Annotated[str | None, typer.Option(help="What clients have to show; `auto` makes one.")] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(help="What clients have to show; `auto` makes one. Without it, what REALTIME_TOKEN holds."),
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Holds the token, so that no list of processes shows it.")
+    ] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Let everybody in reach call.")] = False,
     tls: Annotated[str | None, typer.Option(metavar="self | CERT KEY", help="Serve https.")] = None,
     tls_key: Annotated[Path | None, typer.Option(hidden=True)] = None,
     allow_origin: Annotated[list[str] | None, typer.Option(help="A page elsewhere that may call. Repeatable.")] = None,
-    trust_proxy: Annotated[bool, typer.Option("--trust-proxy", help="Believe X-Forwarded-For.")] = False,
+    connect_origin: Annotated[
+        list[str] | None, typer.Option(help="A server elsewhere that the page may connect to. Repeatable.")
+    ] = None,
+    trust_proxy: Annotated[
+        bool, typer.Option("--trust-proxy", help="Believe X-Forwarded-For and X-Forwarded-Proto.")
+    ] = False,
     max_calls_per_address: Annotated[int, typer.Option(min=1)] = 8,
     max_calls: Annotated[int, typer.Option(min=1)] = 1_000,
     grace: Annotated[float, typer.Option(min=0, help="Seconds a call waits for a client whose socket is lost.")] = 30.0,
@@ -143,8 +154,9 @@ def serve(
 ) -> None:
     """Serve calls, and a page to make them from."""
     set_up_logging(log_level)
-    token = serving.token_for(host, token, insecure=insecure, behind_proxy=trust_proxy)
-    guarded = token is not None or (serving.is_loopback(host) and not trust_proxy)
+    given = serving.given_token(token, token_file, os.environ)
+    shown = serving.token_for(host, given, insecure=insecure, behind_proxy=trust_proxy)
+    guarded = shown.value is not None or (serving.is_loopback(host) and not trust_proxy)
     if not guarded:
         place = "your proxy" if trust_proxy else host
         typer.secho(f"Insecure: everybody who reaches {place} can talk with the agent at your cost.", fg="yellow")
@@ -154,8 +166,9 @@ def serve(
         limits=Limits(grace_s=grace, idle_s=idle, call_s=call_limit),
         max_calls_per_address=max_calls_per_address,
         max_calls=max_calls,
-        token=token,
-        allowed_origins=origins_of(allow_origin or []),
+        token=shown.value,
+        allowed_origins=origins_of(allow_origin or [], "--allow-origin"),
+        connect_origins=origins_of(connect_origin or [], "--connect-origin"),
         hosts=LOOPBACK_HOSTS if serving.is_loopback(host) else None,
         trust_forwarded=trust_proxy,
         drain_s=0 if reload else drain,
@@ -177,7 +190,7 @@ def serve(
         FACTORY if reload else app_of(plan, typer.echo, _cases), tls=files, reload_folder=folder
     )
     bound = serving.open_socket(host, port, strict=strict_port, say=typer.echo)
-    address = serving.address_of(bound, host, tls=files is not None, token=token)
+    address = serving.address_of(bound, host, tls=files is not None, token=shown.value if shown.is_made_here else None)
     with bound:
         serving.run(config, bound, say=typer.echo, on_started=lambda: announce(address, room, alone=target is None))
 
@@ -391,14 +404,12 @@ def routes_of(words: Sequence[str]) -> dict[str, str]:
     return routes
 
 
-def origins_of(words: Sequence[str]) -> tuple[str, ...]:
-    """What `--allow-origin` means. Raises UsageError for what no browser sends as an origin."""
+def origins_of(words: Sequence[str], option: str) -> tuple[str, ...]:
+    """The origins that an option names. Raises UsageError for what no browser sends as an origin."""
     for word in words:
         parts = urlsplit(word)
         if word != "*" and not (parts.scheme and parts.netloc and word == f"{parts.scheme}://{parts.netloc}"):
-            raise UsageError(
-                f"--allow-origin takes an origin, such as https://shop.example, not {word!r}", code="origin"
-            )
+            raise UsageError(f"{option} takes an origin, such as https://shop.example, not {word!r}", code="origin")
     return tuple(words)
 
 

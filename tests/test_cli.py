@@ -185,8 +185,20 @@ def test_a_token_is_made_and_is_part_of_the_one_address(run: Run) -> None:
     query = re.fullmatch(r"http://[\d.]+:\d+/(\?token=[\w-]{24,})", served.address)
     assert query is not None
     assert served.ready(query=query[1])["type"] == "agent_ready"
-    with pytest.raises(Exception, match="403"):
+    with pytest.raises(Exception, match="1008"):
         served.ready()
+
+
+def test_a_token_of_one_s_own_opens_the_server_and_is_not_printed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("a token of one's own\n")
+    served = run("--port", "0", "--token-file", "token", "--model", "scripted", "--log-level", "debug")
+    assert re.fullmatch(r"http://[\d.]+:\d+", served.address)
+    assert served.ready(query="?token=a+token+of+one%27s+own")["type"] == "agent_ready"
+    assert served.end() == 0
+    assert served.process.stdout is not None
+    told = "\n".join([*served.lines, served.process.stdout.read()])
+    assert "of one's own" not in told
+    assert "of+one" not in told
 
 
 def test_tls_self_serves_https(run: Run, tmp_path: Path) -> None:
@@ -199,6 +211,8 @@ def test_tls_self_serves_https(run: Run, tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (("serve", "--host", "0.0.0.0"), "--token auto"),
+        (("serve", "--host", "0.0.0.0", "--token", "too short"), "at least 16 characters"),
+        (("serve", "--token-file", "nothing"), "--token-file nothing cannot be read"),
         (("serve", "nothing.py:make_agent"), "there is no file"),
         (("serve", "--model", "parrot"), "there is no model 'parrot'"),
         (("serve", "--route", "gpt"), "--route takes PATTERN=NAME"),
@@ -356,10 +370,13 @@ def test_trying_a_store_leaves_nothing_in_it(tmp_path: Path, scheme: str) -> Non
 
 
 def test_an_origin_that_no_browser_sends_is_refused() -> None:
-    assert origins_of(["https://shop.example", "http://localhost:3000", "*"])[1] == "http://localhost:3000"
+    assert (
+        origins_of(["https://shop.example", "http://localhost:3000", "*"], "--allow-origin")[1]
+        == "http://localhost:3000"
+    )
     for word in ("foo", "shop.example", "https://shop.example/", "https://shop.example/talk"):
         with pytest.raises(UsageError, match="--allow-origin takes an origin"):
-            origins_of([word])
+            origins_of([word], "--allow-origin")
 
 
 @pytest.mark.parametrize(

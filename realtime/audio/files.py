@@ -27,7 +27,10 @@ def read_pcm16(path: str | os.PathLike[str], rate_hz: int) -> bytes:
 
 
 def write_wav(path: str | os.PathLike[str], pcm: bytes, rate_hz: int) -> None:
-    """Write *pcm* as 16-bit mono WAV, replacing the file. Raises OSError where it cannot be written."""
+    """Write *pcm* as 16-bit mono WAV, replacing the file. Raises OSError where it cannot be written.
+
+    A new file is its owner's alone: it holds somebody's voice.
+    """
     _write(path, pcm, rate_hz, "WAV")
 
 
@@ -38,5 +41,7 @@ def write_flac(path: str | os.PathLike[str], pcm: bytes, rate_hz: int) -> None:
 
 def _write(path: str | os.PathLike[str], pcm: bytes, rate_hz: int, kind: str) -> None:
     samples = np.frombuffer(pcm, "<i2")
-    with open(path, "wb") as file:
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600), "wb"
+    ) as file:
         soundfile.write(file, samples, rate_hz, subtype="PCM_16", format=kind)

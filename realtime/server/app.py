@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 import realtime
@@ -23,15 +24,18 @@ from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent
 
 SECURITY_HEADERS = {
-    "content-security-policy": (
-        "default-src 'self'; connect-src 'self' ws: wss:; object-src 'none'; base-uri 'none'; form-action 'self'; "
-        "frame-ancestors 'none'"
-    ),
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "microphone=(self)",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
+
+CONTENT_POLICY = (
+    "default-src 'self'; connect-src {connect}; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+TLS_ONLY = "max-age=15552000"
+"""For half a year a browser that came by TLS comes by nothing else. It obeys only where it trusts the certificate."""
 
 NO_PAGE = (
     "The page is not in this installation: run `make serve` in a clone of the project, or build it there with\n"
@@ -85,7 +89,9 @@ def create_app(
     """
     settings = settings or ServerSettings()
     gate = Gate(settings)
-    router = voice_router(make_agent, settings=settings, page_providers=page_providers, cases=cases, rooms=rooms)
+    router = voice_router(
+        make_agent, settings=settings, gate=gate, page_providers=page_providers, cases=cases, rooms=rooms
+    )
     calls = router.calls
     app = FastAPI(
         title="realtime",
@@ -98,9 +104,9 @@ def create_app(
     app.state.calls = calls
     app.state.settings = settings
     app.include_router(router)
-    for front in front_routers(make_agent, calls=calls, settings=settings):
+    for front in front_routers(make_agent, calls=calls, settings=settings, gate=gate):
         app.include_router(front)
-    app.add_middleware(SecurityHeaders)
+    app.add_middleware(SecurityHeaders, gate=gate, connect_origins=settings.connect_origins)
 
     @app.api_route("/healthz", methods=["GET", "HEAD"])
     async def healthz() -> Response:
@@ -113,17 +119,15 @@ def create_app(
 
     @app.get("/api/info")
     async def api_info(request: Request) -> Response:
-        refusal = gate.refusal(request)
-        if refusal is not None:
-            return JSONResponse({"error": refusal}, 401)
+        if (refusal := gate.http_refusal(request)) is not None:
+            return refusal
         known = await info() if info is not None else ServerInfo(model=calls.model)
         return JSONResponse({"model": known.model, "notices": known.notices, "version": realtime.__version__})
 
     @app.get("/api/models")
     async def api_models(request: Request) -> Response:
-        refusal = gate.refusal(request)
-        if refusal is not None:
-            return JSONResponse({"error": refusal}, 401)
+        if (refusal := gate.http_refusal(request)) is not None:
+            return refusal
         offered = await offer() if offer is not None else ModelOffer()
         return JSONResponse({"default": offered.default, "models": [*offered.models]})
 
@@ -134,10 +138,8 @@ def create_app(
         if folder is None:
             return PlainTextResponse(NO_PAGE, 503)
         response = FileResponse(folder / "index.html")
-        token = request.query_params.get("token")
-        if token and settings.token is not None and gate.shows_token(request):
-            secure = request.url.scheme == "https"
-            response.set_cookie(COOKIE, settings.token, httponly=True, samesite="strict", secure=secure)
+        if request.query_params.get("token") and (session := gate.page_session(request)) is not None:
+            response.set_cookie(COOKIE, session, httponly=True, samesite="strict", secure=gate.is_secure(request))
         return response
 
     if folder is not None:
@@ -146,10 +148,14 @@ def create_app(
 
 
 class SecurityHeaders:
-    """Adds `SECURITY_HEADERS` to every HTTP answer; sockets pass untouched."""
+    """Adds `SECURITY_HEADERS`, what the page may connect to and, where TLS is spoken, that it stays so, to every HTTP
+    answer; sockets pass untouched."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, connect_origins: Sequence[str] = ()) -> None:
         self._app = app
+        self._gate = gate
+        policy = CONTENT_POLICY.format(connect=" ".join(["'self'", *connect_origins]))
+        self._headers = {"content-security-policy": policy, **SECURITY_HEADERS}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -162,8 +168,9 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 # Names of the page's files are fixed: a browser asks each time whether its copy still holds.
                 headers.setdefault("cache-control", "no-cache")
-                for name, value in SECURITY_HEADERS.items():
-                    headers[name] = value
+                headers.update(self._headers)
+                if self._gate.is_secure(HTTPConnection(scope)):
+                    headers["strict-transport-security"] = TLS_ONLY
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

@@ -266,4 +266,7 @@ class Archive:
 
 
 def _cannot_tell(error: StoreError) -> ClientError:
-    return ClientError(f"the calls cannot be read at the moment: {error.message}", code="store_failed", retryable=True)
+    """What the store says of itself names files of this machine: that is for the server's log."""
+    logger.error("the store cannot be read: %s", error)
+    text = "the calls cannot be read at the moment: the server's log says why"
+    return ClientError(text, code="store_failed", retryable=True)

@@ -13,6 +13,7 @@ from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
+from realtime.server.turn_away import turn_away
 
 logger = logging.getLogger(__name__)
 
@@ -21,20 +22,22 @@ DENIAL = "websocket.http.response"
 """The ASGI extension with which a handshake is answered by a status of one's own; without it, by 403."""
 
 
-def dashscope_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings) -> APIRouter:
+def dashscope_door(
+    make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings, gate: Gate | None = None
+) -> APIRouter:
     """A router with the WebSocket `/api-ws/v1/realtime?model=...`; its calls are counted among `calls`.
 
     The token, where the server has one, is the API key: `Authorization: Bearer`. A wrong one is answered by HTTP 401, a
     missing model by HTTP 400. `make_agent` finds the name of the model in `config.model`.
     """
-    gate = Gate(settings)
+    gate = gate or Gate(settings)
     router = APIRouter()
 
     @router.websocket(PATH)
     async def dashscope_realtime(websocket: WebSocket) -> None:
         refusal = gate.wrong_origin(websocket)
         if refusal is not None:
-            await _deny(websocket, 403, refusal)
+            await turn_away(websocket, refusal)
             return
         if not gate.shows_token(websocket):
             await _deny(websocket, 401, "InvalidApiKey: this server's token is the key to give")

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from realtime.errors import UsageError
 from realtime.server.calls import Calls
 from realtime.server.dashscope_door import dashscope_door
+from realtime.server.gate import Gate
 from realtime.server.gemini_door import gemini_door
 from realtime.server.openai_door import openai_door
 from realtime.server.settings import ServerSettings
@@ -38,10 +39,16 @@ def fronts_for(named: str | None, *, guarded: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
-def front_routers(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings) -> list[APIRouter]:
-    """The doors of `settings.fronts`; their calls are counted among `calls`. Raises UsageError as `fronts_for`."""
+def front_routers(
+    make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings, gate: Gate | None = None
+) -> list[APIRouter]:
+    """The doors of `settings.fronts`; their calls are counted among `calls`, and `gate` is the server's.
+
+    Raises UsageError as `fronts_for`.
+    """
     wanted = FRONTS if settings.fronts is None else settings.fronts
-    return [_door(name)(make_agent, calls=calls, settings=settings) for name in wanted]
+    gate = gate or Gate(settings)
+    return [_door(name)(make_agent, calls=calls, settings=settings, gate=gate) for name in wanted]
 
 
 def _door(name: str) -> Callable[..., APIRouter]:

@@ -2,59 +2,118 @@
 
 from __future__ import annotations
 
+import math
 import secrets
+from collections.abc import Sequence
 from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse
 
+from realtime.runtime import Runtime
+from realtime.server.entrance import PageSessions, WrongTokens
 from realtime.server.settings import ServerSettings
 
-COOKIE = "realtime_token"
+COOKIE = "realtime_session"
 KEY_SUBPROTOCOL = "openai-insecure-api-key."
 """A page cannot set headers: it puts its key behind this, among the subprotocols that it offers."""
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+MAX_NAMED_CHARS = 50
+"""So much of what a client calls itself or us is told back: a close frame takes 123 bytes."""
+
+
+class _Refusal(NamedTuple):
+    """Why somebody may not come in, and as an HTTP answer."""
+
+    why: str
+    status: int = 401
+    retry_after_s: int | None = None
 
 
 class Gate:
-    """Decides over requests. Holds no state but the settings."""
+    """Decides over requests. One gate serves all endpoints of a server: it remembers wrong tokens and page sessions.
 
-    def __init__(self, settings: ServerSettings) -> None:
+    `runtime` gives its time and the ids of sessions; None: the machine's.
+    """
+
+    def __init__(self, settings: ServerSettings, runtime: Runtime | None = None) -> None:
+        runtime = runtime or Runtime()
         self._token = settings.token.encode() if settings.token is not None else None
         self._origins = {origin.rstrip("/").lower() for origin in settings.allowed_origins}
         self._hosts = settings.hosts
         self._trust_forwarded = settings.trust_forwarded
+        self._now = runtime.now
+        self._wrong_tokens = WrongTokens()
+        self._sessions = PageSessions(runtime.new_id)
 
     def refusal(self, request: HTTPConnection) -> str | None:
         """Why this client may not come in, as a sentence for the log and the close frame; None where it may."""
-        return self.wrong_origin(request) or self._wrong_token(request)
+        refusal = self._refusal(request)
+        return refusal.why if refusal is not None else None
 
-    def shows_token(self, request: HTTPConnection) -> bool:
-        """Whether the request shows the right token, or none is asked for."""
-        return self._wrong_token(request) is None
+    def http_refusal(self, request: HTTPConnection) -> JSONResponse | None:
+        """The answer to a request that may not come in; None where it may."""
+        refusal = self._refusal(request)
+        if refusal is None:
+            return None
+        headers = {} if refusal.retry_after_s is None else {"retry-after": str(refusal.retry_after_s)}
+        return JSONResponse({"error": refusal.why}, refusal.status, headers)
+
+    def shows_token(self, request: HTTPConnection, also: Sequence[str] = ()) -> bool:
+        """Whether the request shows the right token or a page's session, or none is asked for. `also` are tokens that
+        it shows where only its own protocol does."""
+        return self._wrong_token(request, also) is None
+
+    def page_session(self, request: HTTPConnection) -> str | None:
+        """The cookie for a page that is opened with the right token; None where it has one or needs none."""
+        if self._token is None or self._has_session(request) or not self.shows_token(request):
+            return None
+        return self._sessions.open(self._now())
 
     def address(self, request: HTTPConnection) -> str:
         """Where the client is, for counting: the socket's peer, or what a trusted proxy says."""
-        # A proxy may add a line of its own below those that the client made up.
-        if self._trust_forwarded and (forwarded := request.headers.getlist("x-forwarded-for")):
-            return _counted(forwarded[-1].rpartition(",")[2].strip())
+        forwarded = self._forwarded(request, "x-forwarded-for")
+        if forwarded is not None:
+            return _counted(forwarded)
         return _counted(request.client.host) if request.client is not None else "local"
 
-    def _wrong_token(self, request: HTTPConnection) -> str | None:
-        if self._token is None:
+    def is_secure(self, request: HTTPConnection) -> bool:
+        """Whether the client speaks TLS, to this server or to a trusted proxy before it."""
+        scheme = self._forwarded(request, "x-forwarded-proto") or request.url.scheme
+        return scheme.lower() in ("https", "wss")
+
+    def _forwarded(self, request: HTTPConnection, header: str) -> str | None:
+        if self._trust_forwarded and (forwarded := request.headers.getlist(header)):
+            # A proxy may add a line of its own below those that the client made up.
+            return forwarded[-1].rpartition(",")[2].strip()
+        return None
+
+    def _refusal(self, request: HTTPConnection) -> _Refusal | None:
+        wrong_origin = self.wrong_origin(request)
+        return _Refusal(wrong_origin) if wrong_origin is not None else self._wrong_token(request)
+
+    def _has_session(self, request: HTTPConnection) -> bool:
+        cookie = request.cookies.get(COOKIE)
+        return cookie is not None and self._sessions.is_open(cookie, self._now())
+
+    def _wrong_token(self, request: HTTPConnection, also: Sequence[str] = ()) -> _Refusal | None:
+        # A session is too long to be guessed, so a page that has one is not slowed by others at its address.
+        if self._token is None or self._has_session(request):
             return None
-        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-        shown = [request.query_params.get("token"), request.cookies.get(COOKIE)]
-        if scheme.lower() == "bearer":
-            shown.append(bearer.strip())
-        # As Google's clients show a key: in a header, or in the address.
-        shown += [request.headers.get("x-goog-api-key"), request.query_params.get("key")]
-        offered = [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]
-        shown += [one.removeprefix(KEY_SUBPROTOCOL) for one in offered if one.startswith(KEY_SUBPROTOCOL)]
-        given = [token for token in shown if token]
+        given = [token for token in (*_tokens_shown(request), *also) if token]
+        if not given:
+            return _Refusal("no token was given: show that of --token, as ?token=... or Authorization: Bearer ...")
+        address, now = self.address(request), self._now()
+        wait_s = math.ceil(self._wrong_tokens.wait_s(address, now))
+        if wait_s:
+            why = f"too many wrong tokens came from this address: show that of --token in {wait_s} s"
+            return _Refusal(why, 429, wait_s)
         if any(secrets.compare_digest(token.encode("utf-8", "surrogatepass"), self._token) for token in given):
             return None
-        return "the token is wrong" if given else "no token was given"
+        self._wrong_tokens.count(address, now)
+        return _Refusal("the token is wrong: show that of --token, --token-file or REALTIME_TOKEN")
 
     def wrong_origin(self, request: HTTPConnection) -> str | None:
         """Why the page of this request may not open calls; None where it may.
@@ -74,7 +133,7 @@ class Gate:
                 return None
         except ValueError:
             pass
-        return f"pages of {origin[:80]!r} are not allowed here"
+        return f"pages of {origin[:MAX_NAMED_CHARS]!r} may not call: --allow-origin lets them"
 
     def _wrong_host(self, host: str) -> str | None:
         """A page that fetches from its own host names no page. One whose name was bent to lead here is told by the name
@@ -86,7 +145,20 @@ class Gate:
         except ValueError:
             name = None
         known = {*self._hosts, *(urlsplit(one).hostname for one in self._origins)}
-        return None if name in known else f"this server is not known as {host[:80]!r}"
+        if name in known:
+            return None
+        return f"this server is not known as {host[:MAX_NAMED_CHARS]!r}: --allow-origin adds a name"
+
+
+def _tokens_shown(request: HTTPConnection) -> list[str | None]:
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    shown = [request.query_params.get("token")]
+    if scheme.lower() == "bearer":
+        shown.append(bearer.strip())
+    # As Google's clients show a key: in a header, or in the address.
+    shown += [request.headers.get("x-goog-api-key"), request.query_params.get("key")]
+    offered = [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]
+    return shown + [one.removeprefix(KEY_SUBPROTOCOL) for one in offered if one.startswith(KEY_SUBPROTOCOL)]
 
 
 def _port(address: SplitResult) -> int | None:

@@ -74,7 +74,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
     @router.get("")
     @_tells_trouble
     async def list_calls(request: Request, user: str) -> Response:
-        refusal = _refusal(gate, request)
+        refusal = gate.http_refusal(request)
         if refusal is not None:
             return refusal
         if not settings.lists_calls:
@@ -84,13 +84,13 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
     @router.get("/{call_id}")
     @_tells_trouble
     async def one_call(request: Request, call_id: str, user: str) -> Response:
-        found = _refusal(gate, request) or await shelf.find(call_id, user)
+        found = gate.http_refusal(request) or await shelf.find(call_id, user)
         return found if isinstance(found, Response) else JSONResponse(shelf.told(found))
 
     @router.get("/{call_id}/messages")
     @_tells_trouble
     async def messages_of(request: Request, call_id: str, user: str) -> Response:
-        found = _refusal(gate, request) or await shelf.find(call_id, user)
+        found = gate.http_refusal(request) or await shelf.find(call_id, user)
         if isinstance(found, Response):
             return found
         entries = await shelf.entries(call_id)
@@ -111,7 +111,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         after: Annotated[int, Query(ge=0, lt=10**15)] = 0,
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> Response:
-        found = _refusal(gate, request) or await shelf.find(call_id, user)
+        found = gate.http_refusal(request) or await shelf.find(call_id, user)
         if isinstance(found, Response):
             return found
         if last_event_id is not None:
@@ -144,7 +144,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
     @router.get("/{call_id}/case")
     @_tells_trouble
     async def case_of(request: Request, call_id: str, user: str, name: str | None = None) -> Response:
-        refusal = _refusal(gate, request)
+        refusal = gate.http_refusal(request)
         if refusal is not None or cases is None:
             return refusal or _no_cases()
         name = name or call_id
@@ -157,7 +157,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
     @router.post("/{call_id}/case")
     @_tells_trouble
     async def save_case(request: Request, call_id: str, user: str, name: str) -> Response:
-        refusal = _refusal(gate, request)
+        refusal = gate.http_refusal(request)
         if refusal is not None or cases is None or not cases.saves:
             return refusal or _no_cases()
         folder = await made(call_id, user, name, cases.save)
@@ -166,7 +166,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
     @router.delete("/{call_id}")
     @_tells_trouble
     async def delete_call(request: Request, call_id: str, user: str) -> Response:
-        found = _refusal(gate, request) or await shelf.find(call_id, user)
+        found = gate.http_refusal(request) or await shelf.find(call_id, user)
         if isinstance(found, Response):
             return found
         await shelf.delete(call_id)
@@ -392,11 +392,6 @@ def _tells_trouble(answer: Callable[P, Awaitable[Response]]) -> Callable[P, Awai
             return _error(503, error.code, error.message)
 
     return told
-
-
-def _refusal(gate: Gate, request: Request) -> Response | None:
-    refusal = gate.refusal(request)
-    return JSONResponse({"error": refusal}, 401) if refusal is not None else None
 
 
 def _no_cases() -> Response:

@@ -17,6 +17,7 @@ from realtime.server.client_secrets import ClientSecrets
 from realtime.server.gate import KEY_SUBPROTOCOL, Gate
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
+from realtime.server.turn_away import turn_away
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +27,9 @@ MAX_TEXT_CHARS = 16_777_216
 HTTP_STATUS = {"invalid_api_key": 401, "wrong_origin": 403, "request_too_large": 413, "rate_limit_exceeded": 429}
 
 
-def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings) -> APIRouter:
+def openai_door(
+    make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings, gate: Gate | None = None
+) -> APIRouter:
     """A router with the WebSocket `/v1/realtime?model=...`; its calls are counted among `calls`.
 
     The token, where the server has one, is the API key: `Authorization: Bearer`, or for pages the subprotocol
@@ -34,7 +37,7 @@ def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
     it (`realtime.server.client_secrets`). A wrong key is told as an error event, then the socket is closed.
     `make_agent` finds the name of the model in `config.model`.
     """
-    gate = Gate(settings)
+    gate = gate or Gate(settings)
     secrets = ClientSecrets()
     body_bytes = settings.max_text_chars
     settings = dataclasses.replace(settings, max_text_chars=max(settings.max_text_chars, MAX_TEXT_CHARS))
@@ -58,15 +61,12 @@ def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
     async def openai_realtime(websocket: WebSocket) -> None:
         refusal = gate.wrong_origin(websocket)
         if refusal is not None:
-            logger.warning("a socket was refused: %s", refusal)
-            await websocket.close(1008, refusal)
+            await turn_away(websocket, refusal)
             return
         runtime = calls.make_runtime(asyncio.get_running_loop())
         offered = websocket.scope.get("subprotocols", ())
         subprotocol = SUBPROTOCOL if SUBPROTOCOL in offered else None
         value = _client_secret(websocket)
-        if settings.token is not None and gate.shows_token(websocket):
-            value = None  # a token of one's own may begin like a secret
         secret = secrets.find(value, runtime.wall_now()) if value is not None else None
         dialect = OpenAIDialect(
             websocket.query_params.get("model") or DEFAULT_MODEL,
@@ -77,7 +77,9 @@ def openai_door(make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings
         )
         await websocket.accept(dialect.subprotocol)
         error = _impossible(websocket)
-        if secret is None and (value is not None or not gate.shows_token(websocket)):
+        # A token of one's own may begin like a secret; where none is asked for, a secret has to be good all the same.
+        is_known = secret is not None or (gate.shows_token(websocket) and (value is None or settings.token is not None))
+        if not is_known:
             error = _wrong_key()
         if error is not None:
             logger.warning("a socket was refused: %s", error.message)

@@ -24,6 +24,7 @@ from realtime.server.gate import Gate
 from realtime.server.rooms import AgentRequest, Hosted, RoomRequest, Rooms
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket
+from realtime.server.turn_away import close_reason, turn_away
 from realtime.session import public_error
 
 logger = logging.getLogger(__name__)
@@ -89,8 +90,7 @@ def rooms_router(
     async def enter(websocket: WebSocket, room_id: str, name: str = "") -> None:
         refusal = door.refusal(websocket)
         if refusal is not None:
-            logger.warning("a socket was refused: %s", refusal)
-            await websocket.close(1008, refusal)
+            await turn_away(websocket, refusal)
             return
         loop = asyncio.get_running_loop()
         subprotocol = None
@@ -107,7 +107,7 @@ def rooms_router(
             # A browser that was promised none of what it asked for would not read why.
             await websocket.accept(subprotocol)
             await websocket.send_json(error_event(error).model_dump())
-            await websocket.close(NO_SUCH_ROOM if error.code == "no_such_room" else 1008, _reason(error))
+            await websocket.close(NO_SUCH_ROOM if error.code == "no_such_room" else 1008, close_reason(error.message))
             return
         await websocket.accept(subprotocol)
 
@@ -151,8 +151,8 @@ def rooms_router(
     @router.post("/api/rooms")
     @told
     async def make_room(request: Request, user: str | None = None) -> Response:
-        if (refusal := door.refusal(request)) is not None:
-            return _refused(refusal)
+        if (refusal := door.http_refusal(request)) is not None:
+            return refusal
         asked = await _body(request, RoomRequest)
         if all_calls.draining:
             raise ClientError("the server is about to stop and makes no rooms", code="draining", retryable=True)
@@ -165,8 +165,8 @@ def rooms_router(
     @router.get("/api/rooms")
     @told
     async def list_rooms(request: Request) -> Response:
-        if (refusal := door.refusal(request)) is not None:
-            return _refused(refusal)
+        if (refusal := door.http_refusal(request)) is not None:
+            return refusal
         if not settings.lists_calls:
             raise ClientError("this server is open to everybody and lists no rooms", code="rooms_not_listed")
         there = [one.describe() for one in rooms.hosted]
@@ -176,8 +176,8 @@ def rooms_router(
     @router.get("/api/rooms/{room_id}")
     @told
     async def one_room(request: Request, room_id: str) -> Response:
-        if (refusal := door.refusal(request)) is not None:
-            return _refused(refusal)
+        if (refusal := door.http_refusal(request)) is not None:
+            return refusal
         return JSONResponse({**rooms.find(room_id).describe(), "agent_templates": rooms.agent_templates})
 
     @router.post("/api/rooms/{room_id}/participants/{participant_id}")
@@ -185,8 +185,8 @@ def rooms_router(
     async def change_participant(
         request: Request, room_id: str, participant_id: str, user: str | None = None
     ) -> Response:
-        if (refusal := door.refusal(request)) is not None:
-            return _refused(refusal)
+        if (refusal := door.http_refusal(request)) is not None:
+            return refusal
         change = await _body(request, ParticipantChange)
         hosted = owned(room_id, user)
         rooms.change(room_id, participant_id, muted=change.muted, name=change.name)
@@ -195,8 +195,8 @@ def rooms_router(
     @router.delete("/api/rooms/{room_id}/participants/{participant_id}")
     @told
     async def put_out(request: Request, room_id: str, participant_id: str, user: str | None = None) -> Response:
-        if (refusal := door.refusal(request)) is not None:
-            return _refused(refusal)
+        if (refusal := door.http_refusal(request)) is not None:
+            return refusal
         owned(room_id, user)
         await rooms.remove(room_id, participant_id)
         return Response(status_code=204)
@@ -204,8 +204,8 @@ def rooms_router(
     @router.post("/api/rooms/{room_id}/agents")
     @told
     async def add_agent(request: Request, room_id: str, user: str | None = None) -> Response:
-        if (refusal := door.refusal(request)) is not None:
-            return _refused(refusal)
+        if (refusal := door.http_refusal(request)) is not None:
+            return refusal
         asked = await _body(request, AgentRequest)
         hosted = owned(room_id, user)
         await rooms.add_agent(room_id, asked)
@@ -229,14 +229,5 @@ async def _body(request: Request, kind: type[T]) -> T:
         raise ClientError("the request is not JSON", code="malformed_json") from error
 
 
-def _reason(error: ClientError) -> str:
-    """As much of the sentence as a close frame takes."""
-    return error.message.encode()[:120].decode(errors="ignore")
-
-
 def _error(status: int, error: RealtimeError) -> Response:
     return JSONResponse({"code": error.code, "error": error.message}, status)
-
-
-def _refused(refusal: str) -> Response:
-    return JSONResponse({"error": refusal}, 401)

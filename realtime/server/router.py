@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,9 +24,8 @@ from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
+from realtime.server.turn_away import turn_away
 from realtime.state.open import open_store
-
-logger = logging.getLogger(__name__)
 
 
 class VoiceRouter(APIRouter):
@@ -41,6 +39,7 @@ def voice_router(
     prefix: str = "",
     *,
     settings: ServerSettings | None = None,
+    gate: Gate | None = None,
     dependencies: Sequence[params.Depends] | None = None,
     page_providers: Mapping[str, str] | None = None,
     cases: Cases | None = None,
@@ -51,14 +50,14 @@ def voice_router(
     `{prefix}/api/check-models` and `{prefix}/model_availability`.
 
     `make_agent` makes the agent of each call (see `MakeAgent`). `dependencies` run before the socket is accepted; one
-    that raises `WebSocketException` or `HTTPException` refuses it. `page_providers` are the providers that those pages
-    may choose and what `config.model_provider` then says; null: those whose key is set, under their own names. `cases`
-    makes test cases of calls; null: nobody does. `rooms` are the rooms at
-    `{prefix}/rooms/{room_id}/ws`; null: there are none. When the application stops, its calls are ended.
+    that raises `WebSocketException` or `HTTPException` refuses it. `gate` is the server's; None: its own.
+    `page_providers` are the providers that those pages may choose and what `config.model_provider` then says; null:
+    those whose key is set, under their own names. `cases` makes test cases of calls; null: nobody does. `rooms` are the
+    rooms at `{prefix}/rooms/{room_id}/ws`; null: there are none. When the application stops, its calls are ended.
     """
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
-    gate = Gate(settings)
+    gate = gate or Gate(settings)
     archive = Archive(open_store(settings.store), resume_s=settings.resume_s) if settings.store is not None else None
     recordings = Recordings(Path(settings.record_to)) if settings.record_to is not None else None
     calls = Calls(
@@ -84,8 +83,7 @@ def voice_router(
     async def voice(websocket: WebSocket, user_id: str, session_id: str) -> None:
         refusal = gate.refusal(websocket)
         if refusal is not None:
-            logger.warning("a socket was refused: %s", refusal)
-            await websocket.close(1008, refusal)
+            await turn_away(websocket, refusal)
             return
         try:
             dialect = choose(
@@ -115,9 +113,8 @@ def voice_router(
     @router.get("/api/check-models")
     @router.get("/model_availability")
     async def check_models(request: Request) -> Response:
-        refusal = gate.refusal(request)
-        if refusal is not None:
-            return JSONResponse({"error": refusal}, 401)
+        if (refusal := gate.http_refusal(request)) is not None:
+            return refusal
         return JSONResponse({name: name in offered for name in SERVICES})
 
     router.include_router(history_router(calls, gate, settings, cases))

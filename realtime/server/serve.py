@@ -10,9 +10,9 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from urllib.parse import quote
@@ -28,6 +28,9 @@ from realtime.server.protocol import VoiceSocketProtocol
 Say = Callable[[str], None]
 
 PORTS_TO_TRY = 20
+TOKEN_VARIABLE = "REALTIME_TOKEN"
+MIN_TOKEN_CHARS = 16
+"""Of a token that other machines can try."""
 STALLED_MS = 30_000
 """A connection whose peer takes nothing for this long is gone (Linux only; elsewhere TCP's own patience holds)."""
 GRACEFUL_S = 5
@@ -54,21 +57,55 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def token_for(host: str, token: str | None, *, insecure: bool, behind_proxy: bool = False) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What clients have to show; None: nothing."""
+
+    value: str | None = field(repr=False)
+    is_made_here: bool = False
+    """Whether it is shown where the server starts: the owner of any other knows it."""
+
+
+def given_token(option: str | None, file: Path | None, environ: Mapping[str, str]) -> str | None:
+    """The token of `--token`, else of `--token-file`, else of REALTIME_TOKEN; None where there is none.
+
+    Raises UsageError for two options at once, and for a file that cannot be read.
+    """
+    if option is not None and file is not None:
+        raise UsageError("--token and --token-file exclude each other: give one of them", code="two_tokens")
+    if file is None:
+        return option if option is not None else environ.get(TOKEN_VARIABLE)
+    try:
+        return file.read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not text"
+        raise UsageError(f"--token-file {file} cannot be read: {why}", code="no_file") from error
+
+
+def token_for(host: str, token: str | None, *, insecure: bool, behind_proxy: bool = False) -> Token:
     """The token to serve with; `auto` makes one. Raises UsageError where others can reach the server, at a host beyond
-    loopback or through a proxy, and there is none."""
+    loopback or through a proxy, and there is none or one that is guessed too easily."""
     if token == "":
         raise UsageError("the token is empty: leave it out, or give one", code="token_needed")
+    if token is not None and not (token.isascii() and token.isprintable()):
+        raise UsageError("a token is one line of ASCII letters, digits and signs", code="bad_token")
     if token == "auto":
-        return secrets.token_urlsafe(18)
-    if token is None and not insecure and (behind_proxy or not is_loopback(host)):
+        return Token(secrets.token_urlsafe(18), is_made_here=True)
+    is_reachable = behind_proxy or not is_loopback(host)
+    if token is None and not insecure and is_reachable:
         place = "a proxy makes the server" if behind_proxy else f"{host} is"
         raise UsageError(
             f"{place} reachable from other machines: whoever finds it could talk at your cost. Give --token auto "
             "(or a token of your own), or --insecure if every client in reach may call",
             code="token_needed",
         )
-    return token
+    if token is not None and is_reachable and len(token) < MIN_TOKEN_CHARS:
+        raise UsageError(
+            f"a token that other machines can try has at least {MIN_TOKEN_CHARS} characters: give a longer one, or "
+            "--token auto",
+            code="token_too_short",
+        )
+    return Token(token)
 
 
 def open_socket(host: str, port: int, *, strict: bool, say: Say) -> socket.socket:

@@ -21,13 +21,16 @@ class ServerSettings:
     max_binary_bytes: int = 262_144
     """A longer binary frame is answered by an error and not read."""
     token: str | None = field(default=None, repr=False)
-    """What a client has to show: `?token=`, `Authorization: Bearer`, or the cookie that the page's address sets."""
+    """What a client has to show: `?token=` or `Authorization: Bearer`; a page opened with it gets a session for it."""
     allowed_origins: tuple[str, ...] = ()
     """Origins of pages elsewhere that may open calls, such as `https://example.org`; `*` allows every page."""
+    connect_origins: tuple[str, ...] = ()
+    """Servers elsewhere that the page may connect to (`connect-src` of its content security policy)."""
     hosts: tuple[str, ...] | None = None
     """The names under which a browser may know this server; null: any. Guards loopback against DNS rebinding."""
     trust_forwarded: bool = False
-    """Take the client's address from the last entry of X-Forwarded-For: only behind a proxy that always sets it."""
+    """Take the client's address from the last entry of X-Forwarded-For and its scheme from that of X-Forwarded-Proto:
+    only behind a proxy that always sets both."""
     drain_s: float = 10.0
     """How long running calls may go on after the server was told to stop."""
     routes: dict[str, str] = field(default_factory=dict)
@@ -52,5 +55,7 @@ class ServerSettings:
             raise ValueError("the token is empty: leave it out, or give one")
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
             raise ValueError("a token has ASCII letters, digits and signs only: headers and cookies carry no others")
+        if any(set(one) & set(" ;,'") for one in self.connect_origins):
+            raise ValueError("connect_origins are origins, such as wss://voice.example.org, one each")
         if self.max_calls_per_address < 1 or self.max_calls < 1:
             raise ValueError("a server that takes no calls is of no use: the maxima are at least 1")

@@ -159,8 +159,7 @@ class Toolkit:
         # Where it failed, without the message: that may quote the arguments.
         place = "".join(traceback.format_tb(error.__traceback__))
         logger.warning("tool %s (call %s): %s\n%s", call.name, call.id, type(error).__name__, place)
-        said = "".join(traceback.format_exception_only(error)).strip()
-        return _failed(call, f"{call.name} failed: {said}"[:ERROR_TEXT_CHARS])
+        return _failed(call, f"{call.name} failed: {_said(error)}"[:ERROR_TEXT_CHARS])
 
     async def _call(self, tool: _Tool, arguments: dict[str, Any]) -> _Outcome:
         if tool.executor is None:
@@ -200,6 +199,15 @@ def _output(returned: Any) -> ToolOutput:
     if isinstance(returned, list | tuple) and returned and all(isinstance(b, TextBlock | DataBlock) for b in returned):
         return [*returned]
     return msgspec.json.encode(returned, enc_hook=write_foreign).decode()
+
+
+def _said(error: BaseException) -> str:
+    """The exception in words, without the files of this machine that it may name: the client is told too."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{type(error).__name__}: {error.strerror}"
+    if isinstance(error, ImportError) and error.path is not None:
+        return f"{type(error).__name__}: {error.name}"
+    return "".join(traceback.format_exception_only(error)).strip()
 
 
 def _failed(call: ToolCallBlock, text: str) -> ToolResultBlock:

@@ -38,7 +38,7 @@ async def test_every_answer_forbids_what_the_page_does_not_need() -> None:
     async with serving() as place:
         for path in ("/", "/page.js", "/healthz", "/nothing"):
             headers = (await place.get(path)).headers
-            assert "default-src 'self'; connect-src 'self' ws: wss:" in headers["content-security-policy"]
+            assert "default-src 'self'; connect-src 'self'; object-src 'none'" in headers["content-security-policy"]
             assert headers["x-content-type-options"] == "nosniff"
             assert "server" not in headers
 

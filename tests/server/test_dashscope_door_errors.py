@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from websocket import WebSocketBadStatusException
 from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from realtime.agent import RealtimeAgent
 from realtime.errors import ProviderError
@@ -146,9 +146,12 @@ async def test_a_url_without_a_model_and_a_page_of_somebody_else_are_refused() -
         with pytest.raises(InvalidStatus) as refused:
             await connect(address, compression=None)
         assert refused.value.response.status_code == 400
-        with pytest.raises(InvalidStatus) as refused:
-            await connect(f"{address}?model={FLASH}", compression=None, additional_headers={"origin": "http://evil"})
-        assert refused.value.response.status_code == 403
+        page = {"origin": "http://evil"}
+        async with connect(f"{address}?model={FLASH}", compression=None, additional_headers=page) as socket:
+            with pytest.raises(ConnectionClosed) as closed:
+                await socket.recv()
+        assert closed.value.rcvd is not None
+        assert (closed.value.rcvd.code, "--allow-origin" in closed.value.rcvd.reason) == (1008, True)
 
 
 async def test_the_name_in_the_url_reaches_whoever_makes_the_agent() -> None:

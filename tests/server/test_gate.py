@@ -2,11 +2,13 @@
 
 import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.requests import HTTPConnection
-from websockets.exceptions import InvalidStatus
 
+from realtime.runtime import Runtime
+from realtime.server.entrance import PageSessions, WrongTokens
 from realtime.server.gate import COOKIE, LOOPBACK_HOSTS, Gate
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed
@@ -25,11 +27,10 @@ def request(query: str = "", client: tuple[str, int] | None = ("10.0.0.1", 5), *
         (request("token=secret"), None),
         (request(authorization="Bearer secret"), None),
         (request(authorization="bearer  secret "), None),
-        (request(cookie=f"{COOKIE}=secret"), None),
         (request(x_goog_api_key="secret"), None),
         (request("key=secret"), None),
         (request("key=wrong"), "the token is wrong"),
-        (request("token=wrong", cookie=f"{COOKIE}=secret"), None),
+        (request(cookie=f"{COOKIE}=secret"), "no token was given"),
         (request(), "no token was given"),
         (request("token="), "no token was given"),
         (request("token=wrong"), "the token is wrong"),
@@ -38,8 +39,113 @@ def request(query: str = "", client: tuple[str, int] | None = ("10.0.0.1", 5), *
         (request("token=%ff%fe"), "the token is wrong"),
     ],
 )
-def test_the_token_is_taken_from_query_header_or_cookie(shown: HTTPConnection, refusal: str | None) -> None:
-    assert Gate(ServerSettings(token="secret")).refusal(shown) == refusal
+def test_the_token_is_taken_from_query_or_header_and_a_refusal_names_the_option(
+    shown: HTTPConnection, refusal: str | None
+) -> None:
+    told = Gate(ServerSettings(token="secret")).refusal(shown)
+    if refusal is None:
+        assert told is None
+    else:
+        assert told is not None
+        assert told.startswith(refusal)
+        assert "--token" in told
+
+
+class Clock:
+    """A gate's time, and ids that count up."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def gate(self, **settings: Any) -> Gate:
+        return Gate(ServerSettings(**settings), Runtime.deterministic(lambda: self.now))
+
+
+def test_an_address_that_guesses_tokens_is_slowed_down_and_others_are_not() -> None:
+    clock = Clock()
+    gate = clock.gate(token="right")
+    for _ in range(10):
+        assert "the token is wrong" in (gate.refusal(request("token=wrong")) or "")
+    assert gate.refusal(request("token=right")) is None, "ten tries are free"
+    gate.refusal(request("token=wrong"))
+    for wait_s in (1, 2, 4, 8, 16, 32, 60, 60):
+        assert f"in {wait_s} s" in (gate.refusal(request("token=wrong")) or ""), "what comes meanwhile is not looked at"
+        assert f"in {wait_s} s" in (gate.refusal(request("token=right")) or "")
+        assert gate.refusal(request("token=right", client=("10.0.0.2", 5))) is None
+        clock.now += wait_s
+        assert "the token is wrong" in (gate.refusal(request("token=wrong")) or "")
+    clock.now += 60
+    assert gate.refusal(request("token=right")) is None
+
+
+def test_whoever_is_slowed_down_reads_in_an_http_answer_how_long() -> None:
+    gate = Clock().gate(token="right")
+    for _ in range(11):
+        refused = gate.http_refusal(request("token=wrong"))
+        assert refused is not None
+        assert refused.status_code == 401
+    refused = gate.http_refusal(request("token=right"))
+    assert refused is not None
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+
+
+def test_a_page_that_has_its_session_is_not_slowed_by_a_guesser_at_its_address() -> None:
+    gate = Clock().gate(token="right")
+    session = gate.page_session(request("token=right"))
+    for _ in range(20):
+        gate.refusal(request("token=wrong"))
+    assert gate.refusal(request(cookie=f"{COOKIE}={session}")) is None
+    assert gate.refusal(request("token=wrong", cookie=f"{COOKIE}={session}")) is None
+
+
+def test_a_client_without_a_token_guesses_nothing() -> None:
+    gate = Clock().gate(token="right")
+    for _ in range(50):
+        assert "no token was given" in (gate.refusal(request(cookie=f"{COOKIE}=page_9")) or "")
+    assert gate.refusal(request("token=right")) is None
+
+
+def test_the_cookie_is_no_token_and_ends_a_day_after_its_last_use() -> None:
+    clock = Clock()
+    gate = clock.gate(token="right")
+    assert gate.page_session(request("token=wrong")) is None
+    session = gate.page_session(request("token=right"))
+    assert session is not None
+    assert "right" not in session
+    with_cookie = request(cookie=f"{COOKIE}={session}")
+    assert gate.page_session(with_cookie) is None, "it has one"
+    for _ in range(3):
+        clock.now += 80_000
+        assert gate.refusal(with_cookie) is None
+    clock.now += 90_000
+    assert gate.refusal(with_cookie) is not None
+    assert clock.gate().page_session(request("token=right")) is None, "nothing is asked for"
+
+
+def test_wrong_tokens_and_sessions_fill_no_memory() -> None:
+    wrong = WrongTokens(max_addresses=3)
+    sessions = PageSessions(Runtime().new_id, max_sessions=3)
+    opened = [sessions.open(0.0) for _ in range(9)]
+    for number in range(9):
+        for _ in range(12):
+            wrong.count(f"10.0.0.{number}", 0.0)
+    assert (len(wrong), len(sessions)) == (3, 3)
+    assert [wrong.wait_s(f"10.0.0.{number}", 0.0) > 0 for number in range(9)] == [False] * 6 + [True] * 3
+    assert [sessions.is_open(one, 0.0) for one in opened] == [False] * 6 + [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("trusted", "headers", "secure"),
+    [
+        (True, {"x_forwarded_proto": "https"}, True),
+        (True, {"x_forwarded_proto": "http, https"}, True),
+        (True, {"x_forwarded_proto": "https, http"}, False),
+        (True, {}, False),
+        (False, {"x_forwarded_proto": "https"}, False),
+    ],
+)
+def test_tls_may_end_at_a_trusted_proxy(trusted: bool, headers: dict[str, str], secure: bool) -> None:
+    assert Gate(ServerSettings(trust_forwarded=trusted)).is_secure(request(**headers)) is secure
 
 
 @pytest.mark.parametrize(
@@ -141,13 +247,13 @@ def test_an_empty_token_is_a_mistake_and_the_token_is_never_shown() -> None:
     assert "secret" not in repr(ServerSettings(token="secret"))
 
 
-async def test_without_the_token_the_socket_is_refused_before_it_opens(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_socket_without_the_token_is_told_why_in_its_close_frame(caplog: pytest.LogCaptureFixture) -> None:
     async with serving(settings=ServerSettings(token="secret", drain_s=0)) as place:
         for path in ("/ws/u/s", "/ws/u/s?token=wrong"):
-            with pytest.raises(InvalidStatus) as refused:
-                async with place.client(path):
-                    pass
-            assert refused.value.response.status_code == 403
+            async with place.client(path) as client:
+                code, reason = await client.closed()
+                assert (code, client.events) == (1008, [])
+                assert "--token" in reason
         assert "no token was given" in caplog.text
         assert "the token is wrong" in caplog.text
         async with place.client("/ws/u/s?token=secret") as client:
@@ -162,6 +268,7 @@ async def test_the_page_with_the_token_sets_a_cookie_that_opens_the_socket() -> 
         assert "set-cookie" not in (await place.get("/?token=wrong")).headers
         cookie = (await place.get("/?token=secret")).headers["set-cookie"]
         assert {"HttpOnly", "SameSite=strict"} <= set(cookie.split("; "))
+        assert "secret" not in cookie
         named = {"Cookie": cookie.split(";")[0], "Origin": place.url}
         async with place.client("/ws/u/s", additional_headers=named) as client:
             await client.make_call()
@@ -177,10 +284,11 @@ async def test_what_the_server_says_of_itself_needs_the_token_too(path: str) -> 
 
 async def test_a_page_elsewhere_cannot_open_a_socket(caplog: pytest.LogCaptureFixture) -> None:
     async with serving() as place:
-        with pytest.raises(InvalidStatus) as refused:
-            async with place.client(origin="http://evil.example"):
-                pass
-        assert refused.value.response.status_code == 403
+        async with place.client(origin="http://evil.example") as client:
+            code, reason = await client.closed()
+            assert (code, client.events) == (1008, [])
+            assert "'http://evil.example'" in reason
+            assert "--allow-origin" in reason
         assert "http://evil.example" in caplog.text
         async with place.client(origin=place.url) as client:
             await client.make_call()
@@ -193,3 +301,35 @@ async def test_calls_go_over_a_self_signed_certificate(tmp_path: Path) -> None:
         assert place.url.startswith("https://")
         await client.make_call()
         assert (await place.get("/healthz", trusting=trusting)).json() == {"status": "ok"}
+
+
+BEHIND_TLS = {"X_Forwarded_Proto": "https"}
+
+
+async def test_behind_a_proxy_with_tls_the_cookie_is_secure_and_browsers_stay_with_tls() -> None:
+    settings = ServerSettings(token="secret", trust_forwarded=True, drain_s=0)
+    async with serving(settings=settings) as place:
+        secure = (await place.get("/?token=secret", **BEHIND_TLS)).headers
+        assert "Secure" in secure["set-cookie"].split("; ")
+        assert secure["strict-transport-security"].startswith("max-age=")
+        plain = (await place.get("/?token=secret")).headers
+        assert "Secure" not in plain["set-cookie"].split("; ")
+        assert "strict-transport-security" not in plain
+
+
+async def test_a_proxy_that_is_not_trusted_does_not_speak_for_tls() -> None:
+    async with serving(settings=ServerSettings(drain_s=0)) as place:
+        assert "strict-transport-security" not in (await place.get("/", **BEHIND_TLS)).headers
+
+
+async def test_the_page_connects_to_its_own_server_and_to_those_that_are_named() -> None:
+    def sources(policy: str) -> str:
+        return next(one for one in policy.split("; ") if one.startswith("connect-src"))
+
+    async with serving() as place:
+        assert sources((await place.get("/")).headers["content-security-policy"]) == "connect-src 'self'"
+    async with serving(settings=ServerSettings(connect_origins=("wss://voice.example",), drain_s=0)) as place:
+        policy = (await place.get("/")).headers["content-security-policy"]
+        assert sources(policy) == "connect-src 'self' wss://voice.example"
+    with pytest.raises(ValueError, match="connect_origins"):
+        ServerSettings(connect_origins=("'unsafe-inline'; script-src *",))

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from google.genai import errors, types
 from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed
 
 from realtime.agent import RealtimeAgent
 from realtime.errors import ProviderError
 from realtime.event.model import ModelErrorEvent
 from realtime.model import base
 from realtime.model.scripted import Emit, Expect, Hangup, ScriptedModel, Speak, echo_bot
+from realtime.server.app import create_app
 from realtime.server.serve import TlsFiles
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed
@@ -128,6 +129,24 @@ async def test_a_wrong_key_is_refused_as_at_the_service(tls: TlsFiles) -> None:
             assert ear.sdk.setup_complete is not None
 
 
+async def test_nothing_is_read_from_a_client_without_a_key() -> None:
+    app = create_app(echo_agent, ServerSettings(token="right"))
+    sent: list[Any] = []
+    unread: list[Any] = [{"type": "websocket.connect"}, {"type": "websocket.receive", "text": "x" * 1_000}]
+    path = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
+    scope = {"type": "websocket", "path": path, "query_string": b"key=wrong", "headers": [], "subprotocols": []}
+
+    async def receive() -> Any:
+        return unread.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    assert [message["type"] for message in sent] == ["websocket.accept", "websocket.close"]
+    assert len(unread) == 1
+
+
 @pytest.mark.parametrize(
     ("query", "headers"),
     [
@@ -147,9 +166,12 @@ async def test_the_key_may_be_shown_in_every_way_of_the_service(tls: TlsFiles, q
 
 async def test_pages_from_elsewhere_are_not_let_in(tls: TlsFiles) -> None:
     async with serving(echo_agent, tls) as place:
-        with pytest.raises(InvalidStatus) as refused:
-            await connect(live_address(place), ssl=trusting(tls), additional_headers={"Origin": "https://evil.example"})
-        assert refused.value.response.status_code == 403
+        page = {"Origin": "https://evil.example"}
+        async with connect(live_address(place), ssl=trusting(tls), additional_headers=page) as socket:
+            with pytest.raises(ConnectionClosed) as refused:
+                await socket.recv()
+        assert refused.value.rcvd is not None
+        assert (refused.value.rcvd.code, "--allow-origin" in refused.value.rcvd.reason) == (1008, True)
 
 
 async def test_one_call_too_many_is_a_quota(tls: TlsFiles) -> None:

@@ -11,14 +11,18 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from realtime.agent import RealtimeAgent
+from realtime.errors import ClientError, StoreError
 from realtime.event import model as m
 from realtime.event.reply import ReplyStartEvent, read_reply_event
 from realtime.message import Msg, fold_messages
 from realtime.model.base import ModelInput, ResponseCreate
 from realtime.model.script import CallTools, Emit, Speak, Step
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
+from realtime.server.archive import Archive
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
+from realtime.state.memory import MemoryStore
+from realtime.state.store import CallInfo
 from realtime.tool import Toolkit
 from tests.server.harness import Json, Place, echo_agent, serving
 
@@ -353,6 +357,22 @@ async def test_a_call_that_is_over_stays_over(tmp_path: Path, way: str) -> None:
         await client.send({"type": "client_session_resume", "token": created["resume_token"], "last_seq": 0})
         assert (await client.until("agent_error"))["code"] == expected[way]
         await client.make_call()
+
+
+class UnreadableStore(MemoryStore):
+    """One whose disk fails, and that says where."""
+
+    def calls(self, owner: str) -> list[CallInfo]:
+        raise StoreError("disk I/O error (/home/ann/calls.sqlite)")
+
+
+async def test_a_reader_is_not_told_where_the_server_keeps_its_calls(caplog: pytest.LogCaptureFixture) -> None:
+    archive = Archive(UnreadableStore(), resume_s=1.0)
+    with pytest.raises(ClientError, match="the server's log says why") as told:
+        await archive.calls("ann")
+    assert "/home/ann" not in told.value.message
+    assert "/home/ann/calls.sqlite" in caplog.text
+    await archive.close()
 
 
 # -- what a run is made of ---------------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ from realtime.server.tls import self_signed
 from tests.server.harness import create, serving
 from tests.server.hosted import come_in, hosting, rooms_of
 
+TOKEN = "sixteen-letters!"
+
 
 @pytest.fixture
 def taken() -> Iterator[int]:
@@ -75,20 +77,54 @@ def test_beyond_loopback_a_token_is_needed() -> None:
     assert "at your cost" in refused.value.message
     with pytest.raises(UsageError, match="the token is empty"):
         serve.token_for("127.0.0.1", "", insecure=True)
-    assert serve.token_for("0.0.0.0", None, insecure=True) is None
-    assert serve.token_for("0.0.0.0", "mine", insecure=False) == "mine"
-    assert serve.token_for("127.0.0.1", None, insecure=False) is None
+    assert serve.token_for("0.0.0.0", None, insecure=True).value is None
+    assert serve.token_for("0.0.0.0", TOKEN, insecure=False).value == TOKEN
+    assert serve.token_for("127.0.0.1", None, insecure=False).value is None
 
 
 def test_behind_a_proxy_a_token_is_needed_on_loopback_too() -> None:
     with pytest.raises(UsageError, match="a proxy makes the server reachable from other machines"):
         serve.token_for("127.0.0.1", None, insecure=False, behind_proxy=True)
-    assert serve.token_for("127.0.0.1", None, insecure=True, behind_proxy=True) is None
-    assert serve.token_for("127.0.0.1", "mine", insecure=False, behind_proxy=True) == "mine"
+    assert serve.token_for("127.0.0.1", None, insecure=True, behind_proxy=True).value is None
+    assert serve.token_for("127.0.0.1", TOKEN, insecure=False, behind_proxy=True).value == TOKEN
+
+
+@pytest.mark.parametrize(("host", "behind_proxy"), [("0.0.0.0", False), ("127.0.0.1", True)])
+@pytest.mark.parametrize("insecure", [False, True])
+def test_a_short_token_is_refused_where_other_machines_can_try_it(
+    host: str, behind_proxy: bool, insecure: bool
+) -> None:
+    with pytest.raises(UsageError, match="at least 16 characters") as refused:
+        serve.token_for(host, TOKEN[:15], insecure=insecure, behind_proxy=behind_proxy)
+    assert TOKEN[:15] not in refused.value.message
+    assert serve.token_for("127.0.0.1", "mine", insecure=insecure).value == "mine"
+
+
+def test_a_token_comes_from_the_option_a_file_or_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("of the file\n")
+    environ = {"REALTIME_TOKEN": "of the environment"}
+    assert serve.given_token("of the option", None, environ) == "of the option"
+    assert serve.given_token(None, file, environ) == "of the file"
+    assert serve.given_token(None, None, environ) == "of the environment"
+    assert serve.given_token(None, None, {}) is None
+    with pytest.raises(UsageError, match="--token and --token-file exclude each other"):
+        serve.given_token("mine", file, {})
+    with pytest.raises(UsageError, match=r"--token-file .* cannot be read: No such file"):
+        serve.given_token(None, tmp_path / "none", environ)
+    with pytest.raises(UsageError, match="one line of ASCII"):
+        serve.token_for("127.0.0.1", "two\nlines", insecure=False)
+
+
+def test_only_a_token_that_the_server_made_is_to_be_shown() -> None:
+    assert serve.token_for("0.0.0.0", "auto", insecure=False).is_made_here
+    given = serve.token_for("0.0.0.0", TOKEN, insecure=False)
+    assert not given.is_made_here
+    assert TOKEN not in repr(given)
 
 
 def test_an_automatic_token_is_long_and_new_each_time() -> None:
-    tokens = {serve.token_for("0.0.0.0", "auto", insecure=False) for _ in range(50)}
+    tokens = {serve.token_for("0.0.0.0", "auto", insecure=False).value for _ in range(50)}
     assert len(tokens) == 50
     assert all(len(token or "") >= 24 for token in tokens)
 

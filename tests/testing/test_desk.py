@@ -3,6 +3,8 @@
 import asyncio
 import io
 import os
+import stat
+import sys
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -56,6 +58,14 @@ async def test_an_ended_call_is_given_as_a_zip_file_of_one_folder(tmp_path: Path
         unnamed = await place.get(f"/api/calls/{call_id}/case?user=ann")
         assert zipfile.ZipFile(io.BytesIO(unnamed.body)).namelist() == [f"{call_id}/case.json"]
         assert (await place.get(f"/api/calls/{call_id}?user=ann")).json()["case"] == "download"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+async def test_a_case_is_its_owner_s_alone_to_read(tmp_path: Path) -> None:
+    async with serving(CaseDesk(folder=tmp_path)) as place:
+        call_id = await one_call(place)
+        assert (await post(place, f"/api/calls/{call_id}/case?user=ann&name=refund")).status == 201
+        assert [stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "refund").iterdir()] == [0o600]
 
 
 async def test_cases_are_made_one_after_the_other() -> None:

@@ -152,3 +152,4 @@ def test_a_broken_recording_is_named_with_its_remedy(name: str, tmp_path: Path) 
 
     assert str(tmp_path / "call_1" / name) in str(caught.value)
     assert "without sound" in caught.value.remedy
+    assert str(tmp_path) not in caught.value.problem, "a client is told the problem alone"

@@ -238,6 +238,11 @@ async def test_wrong_arguments_are_an_error_and_the_function_is_not_called() -> 
         (SystemExit(2), "tool failed: SystemExit: 2"),
         (KeyError("Oslo"), "tool failed: KeyError: 'Oslo'"),
         (ValueError("half a pair: \ud83d"), "tool failed: ValueError: half a pair: ?"),
+        (
+            OSError(2, "No such file or directory", "/home/ann/orders"),
+            "tool failed: FileNotFoundError: No such file or directory",
+        ),
+        (ImportError("no x in y (/lib/y.py)", name="y", path="/lib/y.py"), "tool failed: ImportError: y"),
     ],
     ids=repr,
 )

@@ -144,6 +144,15 @@ def test_a_page_without_the_token_is_told_where_it_is(page: Page, static_page: s
     expect(page.get_by_role("alert")).to_contain_text("The server asks for its token.")
 
 
+def test_a_page_that_the_server_turns_away_says_which_option_would_let_it_in(
+    page: Page, serve: Callable[..., Any]
+) -> None:
+    page.goto(serve("--model", "scripted", "--token", "right").address)
+    page.get_by_role("button", name="Start talking").click()
+    expect(page.get_by_role("alert")).to_contain_text("The server refused this page. It said: no token was given")
+    expect(page.get_by_role("alert")).to_contain_text("--token")
+
+
 def test_the_page_s_token_goes_with_the_socket_and_the_questions(page: Page, static_page: str, scripted: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

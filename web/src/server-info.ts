@@ -34,7 +34,7 @@ export async function fetchServerInfo(page: string): Promise<ServerInfo | null> 
     const notices = Array.isArray(fields["notices"]) ? fields["notices"] : [];
     return {
       model: readModelInfo(fields["model"]),
-      refused: response.status === 401 || response.status === 403,
+      refused: [401, 403, 429].includes(response.status),
       notices: notices.filter((text) => typeof text === "string"),
     };
   } catch {

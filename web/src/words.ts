@@ -64,13 +64,15 @@ export function reconnectingWords(attempt: number): string {
   return attempt < 2 ? "Reconnecting…" : `Reconnecting… (try\u00a0${attempt})`;
 }
 
+const REFUSED_CODE = 1008;
+
 /** What the server's close codes mean. */
 const CLOSE_CODES: Record<number, string> = {
   1001: "The server is shutting down.",
   1002: "The server did not understand this page.",
   1003: "The server did not understand this page.",
   1006: "The connection broke off.",
-  1008: "The server refused this page.",
+  [REFUSED_CODE]: "The server refused this page.",
   1009: "A frame was too large for the server.",
   1011: "The server had an internal error.",
   1012: "The server restarts.",
@@ -123,6 +125,9 @@ export function closeNotice(closing: Closing, reachable: boolean): Notice | null
     };
   }
   const said = reason === "" ? "" : ` It said: ${reason}.`;
+  if (code === REFUSED_CODE && said !== "") {
+    return { what: `${CLOSE_CODES[code]}${said}`, todo: "Once that is put right, press the button to call again." };
+  }
   return {
     what: `The connection to the server is gone (code ${code}). ${CLOSE_CODES[code] ?? ""}${said}`.trim(),
     todo: reachable ? "Press the button to call again." : "The server does not answer. Start it, then press the button.",

@@ -55,6 +55,10 @@ describe("what went wrong", () => {
   });
 
   test("a reason that the server gives is told, a wanted end is not a problem", () => {
+    const refusal = "pages of 'http://a.example' may not call: --allow-origin lets them";
+    expect(closeNotice({ ...closing, code: 1008, reason: refusal }, false)?.what).toBe(
+      `The server refused this page. It said: ${refusal}.`,
+    );
     expect(closeNotice({ ...closing, code: 1013, reason: "8 calls already" }, true)?.what).toContain("8 calls already");
     expect(closeNotice({ ...closing, expected: true }, true)).toBeNull();
     expect(endNotice("anything")?.what).toContain("anything");

@@ -153,6 +153,6 @@ def _check(path: Path, expected: str) -> None:
             while block := file.read(_READ_BYTES):
                 digest.update(block)
     except OSError as error:
-        raise SpeechPartMissing(f"{path} cannot be read: {error.strerror}") from None
+        raise SpeechPartMissing(f"{path.name} cannot be read: {error.strerror}") from None
     if digest.hexdigest() != expected:
-        raise SpeechPartMissing(f"{path} is not the file this version was made for: its SHA-256 differs")
+        raise SpeechPartMissing(f"{path.name} is not the file this version was made for: its SHA-256 differs")

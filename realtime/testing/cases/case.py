@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from realtime.event.config import SessionConfig
+from realtime.state.json_files import replace_file
 from realtime.testing.cases.stand_in import StandIn, ToolUse
 from realtime.testing.client.steps import BargeIn, Ms, Speak, Step, WaitUntilHeard
 from realtime.testing.errors import CaseError
@@ -170,10 +171,10 @@ def check_case(case: Case, file: Path) -> None:
 
 
 def write_case(folder: Path, case: Case) -> Path:
-    """Write `case.json` so that a diff of it can be read. Raises OSError."""
+    """Write `case.json` so that a diff of it can be read, for its owner alone. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / CASE_FILE
-    file.write_bytes(msgspec.json.format(msgspec.json.encode(case), indent=1) + b"\n")
+    replace_file(file, msgspec.json.format(msgspec.json.encode(case), indent=1) + b"\n")
     return file
 
 

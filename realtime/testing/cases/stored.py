@@ -147,9 +147,7 @@ def _parts(recordings: Path, call_id: str) -> Iterator[tuple[Path, dict[str, Any
         try:
             about = json.loads(file.read_text("utf-8"))
         except (OSError, ValueError) as error:
-            raise CaseError(
-                file, f"this is no recording ({error})", "Remove the folder to do without sound."
-            ) from error
+            raise CaseError(file, "this is no recording", "Remove the folder to do without sound.") from error
         yield folder, about
 
 
@@ -170,5 +168,6 @@ def _lane(
             # One after the other: each part is as long as the call until then.
             pcm = mix([pcm, read_pcm16(file, rate_hz)])
         except (OSError, ValueError) as error:
-            raise CaseError(file, str(error), "Remove the folder to do without sound.") from error
+            problem = f"the recording's {file.name} cannot be read"
+            raise CaseError(file, problem, "Remove the folder to do without sound.") from error
     return Lane(speaker, kind, rate_hz, pcm)
