@@ -1,5 +1,6 @@
 """What the checks of a call accept, and how they say what they do not."""
 
+import json
 import re
 from collections.abc import Callable
 from functools import partial
@@ -405,6 +406,15 @@ class TestAcceptedLog:
     def test_without_one_the_remedy_is_named(self, tmp_path: Path) -> None:
         found = failure(lambda: support_call().run().matches_log(tmp_path))
         assert found.finding.endswith("look at the call and keep it with accept=True.")
+
+    def test_a_log_that_was_accepted_before_an_event_gained_a_field_still_matches(self, tmp_path: Path) -> None:
+        support_call().run().matches_log(tmp_path, accept=True)
+        log = tmp_path / "log.jsonl"
+        entries = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+        for entry in entries:
+            entry.pop("language", None)
+        log.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries), encoding="utf-8")
+        support_call().run().matches_log(tmp_path)
 
     def test_an_entry_that_is_new_is_the_only_difference(self, tmp_path: Path) -> None:
         call = support_call()

@@ -19,11 +19,15 @@ _PLACES = ("seq", "last_seq", "ts_ms", "last_ts_ms")
 def difference(accepted: bytes, now: bytes) -> tuple[str, float | None] | None:
     """What the logs differ in, with the time of the call in ms where that begins; None where they are the same bytes.
 
+    Fields that hold null count as missing: a log that was accepted before an event gained a field lacks it.
+
     Raises ValueError for an accepted log that is no log; its text names the line.
     """
     if accepted == now:
         return None
     before, after = _entries(accepted), _entries(now)
+    if [[*one.items()] for one in before] == [[*one.items()] for one in after]:
+        return None
     keys_before, keys_after = [_key(one) for one in before], [_key(one) for one in after]
     matcher = difflib.SequenceMatcher(None, keys_before, keys_after, autojunk=False)
     changes = [one for one in matcher.get_opcodes() if one[0] != "equal"]
@@ -74,7 +78,7 @@ def _entries(log: bytes) -> list[dict[str, Any]]:
             raise ValueError(f"line {number} is no JSON ({error}); accept the log again with accept=True") from error
         if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
             raise ValueError(f"line {number} is no entry of a log; accept the log again with accept=True")
-        entries.append(entry)
+        entries.append({name: value for name, value in entry.items() if value is not None})
     return entries
 
 

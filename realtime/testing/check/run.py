@@ -392,7 +392,8 @@ class Run(Fluent):
     def matches_log(self, path: str | Path | None = None, *, accept: bool = False) -> Run:
         """The log is byte for byte the accepted one: `log.jsonl` in the case's folder, or the file or folder given.
 
-        `accept` keeps the present log as the accepted one instead of comparing.
+        Fields that hold null count as missing: events gain some with new versions. `accept` keeps the present log as
+        the accepted one instead of comparing.
         """
         if path is None and self.record.folder is None:
             raise ValueError("this call has no folder: say where its accepted log is")
