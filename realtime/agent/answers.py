@@ -126,6 +126,9 @@ class Answers:
         self._turn_ended_at: float | None = None
         self._created_at: float | None = None
         self._last_id: str | None = None
+        self._reply_id: str | None = None
+        self._continues = False
+        """The next response goes on with the reply: after tools or a lost link."""
 
     def close(self) -> None:
         """The call is over. Parts from the conductor, which holds this object."""
@@ -142,7 +145,12 @@ class Answers:
         )
 
     def is_current(self, response_id: str) -> bool:
-        """Whether this response runs, waits for its tools, or was the last and is not heard to its end."""
+        """Whether this response runs, waits for its tools, or was the last and is not heard to its end.
+
+        The first response of a reply stands for all of them: its id is that of the reply.
+        """
+        if response_id == self._reply_id and self._last_id is not None:
+            response_id = self._last_id
         if self._active is not None:
             return self._active.id == response_id
         response = self._responses.get(response_id)
@@ -270,6 +278,9 @@ class Answers:
         if not unwanted:
             self._requests.settle_wanted()
             self._active, self._created_at, self._last_id = response, now, response.id
+            if not self._continues:
+                self._reply_id = response.id
+        self._continues = False
         self._report.forward(event)
         if unwanted:
             self._send(base.ResponseCancel(response.id))
@@ -408,6 +419,7 @@ class Answers:
                 # The words may have run ahead of the voice.
                 self._conversation.truncate(item_id, self._conversation.audio_ms(item_id))
         self._owed = self._owed or not response.calls
+        self._continues = True
         return event
 
     def _is_said(self, item_id: str) -> bool:
@@ -609,6 +621,7 @@ class Answers:
         if not response.calls or response.dropped:
             return
         if self.tool_auto_response or response.asked or not response.by_client:
+            self._continues = True
             self.create(response.overrides)
         elif not self.responding:
             self._signal(Signal.RESPONSE_DONE)

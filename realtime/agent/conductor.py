@@ -32,7 +32,7 @@ from realtime.event.base import (
     ResponseOverrides,
 )
 from realtime.event.config import TurnAuthority
-from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.model import base
 from realtime.model.voices import voice_here
 from realtime.state.conversation import without_pictures
@@ -189,9 +189,11 @@ class Conductor:
                     self._send(base.ResponseCancel(event.response_id))
             case c.ClientToolResultEvent(confirmed=bool(confirmed)):
                 words = ToolResultBlock(id=event.id, name=event.name, output=event.output).output_text()
-                self.confirm(event.id, confirmed, words=words)
+                self.confirm(event.id, confirmed, words=words, changed=event.tool_call)
             case c.ClientToolResultEvent():
-                result = ToolResultBlock(id=event.id, name=event.name, output=event.output)
+                if event.state == ToolResultState.RUNNING:
+                    raise ClientError("a tool that runs has no result yet", code="invalid_event")
+                result = ToolResultBlock(id=event.id, name=event.name, output=event.output, state=event.state)
                 if not self._tools.answer_tool(result):
                     raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
                 self._answers.answered_by_client(event.id)

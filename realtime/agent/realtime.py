@@ -11,6 +11,7 @@ from typing import Any, assert_never
 from realtime.agent.audio_input import Detector
 from realtime.agent.conductor import Conductor
 from realtime.agent.host import Host
+from realtime.agent.others import OthersWords
 from realtime.agent.replying import OwnCall, ReplyQueue
 from realtime.agent.tools import DEFAULT_CLIENT_TOOL_TIMEOUT_S, DEFAULT_TOOL_TIMEOUT_S, ToolRunner
 from realtime.audio.endpoint import SILENCE_MS
@@ -93,6 +94,7 @@ class RealtimeAgent:
         self._leave_reason: str | None = None
         self._own_session: OwnCall | None = None
         self._replies = ReplyQueue()
+        self._others = OthersWords()
         self._early: list[m.ModelEvent] | None = []
 
     def another(self) -> RealtimeAgent:
@@ -142,11 +144,23 @@ class RealtimeAgent:
         else:
             await self.leave("stopped")
 
-    async def handle_input(self, event: c.ClientEvent) -> None:
-        """Take a client event. What cannot be done is answered by an `agent_error` event, never by an exception.
+    async def handle_input(self, event: c.ClientEvent | s.ServerEvent) -> None:
+        """Take a client event, or what another agent tells. What cannot be done is answered by an `agent_error` event,
+        never by an exception.
+
+        Hand over all events of the other agent: what it said becomes a typed turn `[Name]: words` when its response is
+        done, and is answered like one. This agent's own events are ignored. Nothing keeps two agents that hear each
+        other from talking for ever: that is what a `ChatRoom` is for.
 
         Raises UsageError before `start`.
         """
+        if self._own_session is None and self._conductor is None:
+            raise _not_running()
+        if not isinstance(event, c.ClientEventBase):
+            line = self._others.take(event, me=self.agent_id)
+            if line is None:
+                return
+            event = line
         if self._own_session is not None:
             self._own_session.receive(event)
         else:
@@ -164,7 +178,7 @@ class RealtimeAgent:
         """
         call = self._own_session
         if call is None or self._conductor is None:
-            raise UsageError("the agent is not running: call start() first", code="agent_not_running")
+            raise _not_running()
         return self._replies.stream(
             msg,
             call=call,
@@ -197,7 +211,11 @@ class RealtimeAgent:
         match event:
             case ExternalExecutionResultEvent():
                 for result in event.execution_results:
-                    self.act(c.ClientToolResultEvent(id=result.id, name=result.name, output=result.output))
+                    self.act(
+                        c.ClientToolResultEvent(
+                            id=result.id, name=result.name, output=result.output, state=result.state
+                        )
+                    )
             case UserInterruptEvent():
                 self.act(c.ClientResponseCancelEvent())
             case UserConfirmResultEvent():
@@ -251,7 +269,7 @@ class RealtimeAgent:
     def receive(self, event: c.ClientEvent) -> None:
         """Take a client event at once; a ClientError becomes an `agent_error`. Raises UsageError before `join`."""
         if self._conductor is None or self._host is None:
-            raise UsageError("the agent is not running: call start() first", code="agent_not_running")
+            raise _not_running()
         try:
             self._conductor.on_client(event)
         except ClientError as error:
@@ -285,13 +303,13 @@ class RealtimeAgent:
     def act(self, event: c.ClientEvent) -> None:
         """Take a client event at once. Raises ClientError for what cannot be done, UsageError before and after."""
         if self._conductor is None:
-            raise UsageError("the agent is not running: call start() first", code="agent_not_running")
+            raise _not_running()
         self._conductor.on_client(event)
 
     def _confirm(self, answer: ConfirmResult) -> None:
         """See `send`."""
         if self._conductor is None:
-            raise UsageError("the agent is not running: call start() first", code="agent_not_running")
+            raise _not_running()
         if answer.rules:
             raise UsageError("permission rules are not kept: answer each call", code="unsupported_rules")
         self._conductor.confirm(answer.tool_call.id, answer.confirmed, changed=answer.tool_call)
@@ -535,6 +553,10 @@ class RealtimeAgent:
 
     def __repr__(self) -> str:
         return f"RealtimeAgent(name={self.name!r}, model={self.model.profile.model!r})"
+
+
+def _not_running() -> UsageError:
+    return UsageError("the agent is not running: call start() first", code="agent_not_running")
 
 
 def silence_ms_of(wanted: TurnDetection) -> int:

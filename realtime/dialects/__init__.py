@@ -20,7 +20,7 @@ def choose(
     *,
     now: Callable[[], float] | None = None,
     providers: Mapping[str, str] | None = None,
-) -> ClientDialect:
+) -> NativeDialect | AgentScope1Dialect:
     """The dialect for a socket that offers these WebSocket subprotocols and names this one (`?dialect=`).
 
     A client that asks for nothing gets the AgentScope 1.x shapes; `now` and `providers` are for these

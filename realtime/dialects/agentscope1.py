@@ -8,7 +8,7 @@ that was never stopped, a commit before there is a call, the last syllable cut o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from realtime.audio.pcm import bytes_of
 from realtime.audio.playback import AHEAD_MS, EstimatedPlayback
 from realtime.audio.voice import is_voice
 from realtime.dialects.base import AudioDeltaWriter, Frame, decode_json
+from realtime.dialects.reply_frames import ReplyFrames
 from realtime.errors import ClientError
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ, AudioFormat
@@ -84,6 +85,7 @@ class AgentScope1Dialect:
         providers: Mapping[str, str] | None = None,
     ) -> None:
         self._short = short_names
+        self._answers = ReplyFrames()
         self._delta = AudioDeltaWriter("response_audio_delta" if short_names else "agent_response_audio_delta")
         self._told: dict[str, str] = {}
         self._recorders = _Recorders(now) if now is not None else None
@@ -112,11 +114,9 @@ class AgentScope1Dialect:
             )
         try:
             event = decode_json(frame)
-        except ClientError:
+        except ClientError as error:
             renamed = _image_under_its_name(frame)
-            if renamed is None:
-                raise
-            event = decode_json(renamed)
+            event = self._answers.read(frame, error) if renamed is None else decode_json(renamed)
         self._committing = type(event) is ClientAudioCommitEvent
         match event:
             case ClientAudioAppendEvent() if self._recorders is not None and not self._recorders.keeps(event):
@@ -135,6 +135,10 @@ class AgentScope1Dialect:
             case _:
                 pass
         return event
+
+    def more(self) -> Sequence[ClientEvent]:
+        """What the frame that was decoded last says beyond its first event (`ReplyFrames.more`)."""
+        return self._answers.more()
 
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """See `ClientDialect`."""

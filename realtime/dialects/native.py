@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from realtime.audio.playback import KEPT_ITEMS, AcknowledgedPlayback
 from realtime.audio.unheard import Chunk
 from realtime.dialects import frames
@@ -11,6 +13,7 @@ from realtime.dialects.base import (
     decode_json,
     encode_json,
 )
+from realtime.dialects.reply_frames import ReplyFrames
 from realtime.errors import ClientError
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ, AudioFormat
@@ -41,6 +44,7 @@ class NativeDialect:
 
     def __init__(self, subprotocol: str | None = SUBPROTOCOL) -> None:
         self._subprotocol = subprotocol
+        self._answers = ReplyFrames()
         self._binary = False
         self._input_format = AudioFormat.pcm16(DEFAULT_INPUT_RATE_HZ)
         self._delta = AudioDeltaWriter()
@@ -60,7 +64,10 @@ class NativeDialect:
     def decode(self, frame: Frame) -> ClientEvent:
         """See `ClientDialect`. A binary frame is speech."""
         if isinstance(frame, str):
-            return decode_json(frame)
+            try:
+                return decode_json(frame)
+            except ClientError as error:
+                return self._answers.read(frame, error)
         try:
             kind, item_index, played_ms, offset_samples, pcm = frames.unpack_client(frame)
         except ValueError as error:
@@ -77,6 +84,10 @@ class NativeDialect:
             played_item_id=item_id,
             played_ms=played_ms,
         )
+
+    def more(self) -> Sequence[ClientEvent]:
+        """What the frame that was decoded last says beyond its first event (`ReplyFrames.more`)."""
+        return self._answers.more()
 
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """See `ClientDialect`."""

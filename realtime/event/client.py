@@ -12,7 +12,7 @@ import msgspec
 
 from realtime.event.base import AudioFormat, Event, ImageFormat, Item, ResponseOverrides
 from realtime.event.decode import classes_by_type, decode_base64, read_event
-from realtime.message import ToolOutput
+from realtime.message import ToolCallBlock, ToolOutput, ToolResultState
 
 Position = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A place in a stream: never negative, and exact in every client's numbers."""
@@ -107,12 +107,18 @@ class ClientImageAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="cl
 
 class ClientToolResultEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_tool_result"):
     """The result of a tool that runs in the client; or, with `confirmed`, the user's answer to a call of the server's
-    that is `asking`. The `output` of a refusal is told to the model as its reason, that of a consent to nobody."""
+    that is `asking`. The `output` of a refusal is told to the model as its reason, that of a consent to nobody.
+
+    `state` says how a tool of the client ended. With a consent, `tool_call` is the call as it shall run: its name and
+    input may be changed.
+    """
 
     id: str
     name: str
     output: ToolOutput
     confirmed: bool | None = None
+    state: ToolResultState = ToolResultState.SUCCESS
+    tool_call: ToolCallBlock | None = None
 
 
 class ClientPlaybackAckEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_playback_ack"):

@@ -341,6 +341,13 @@ def _completed(frame: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("tool_calls", "execution_results"):
         if isinstance(blocks := frame.get(name), list):
             completed[name] = [_completed_block(block, event_id, place) for place, block in enumerate(blocks)]
+    if isinstance(answers := frame.get("confirm_results"), list):
+        completed["confirm_results"] = [
+            {**answer, "tool_call": _completed_block(answer.get("tool_call"), event_id, place)}
+            if isinstance(answer, Mapping)
+            else answer
+            for place, answer in enumerate(answers)
+        ]
     return completed
 
 

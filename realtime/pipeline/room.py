@@ -113,7 +113,7 @@ class ChatRoom(Talk):
             await call.end("stopped")
         await self.close("stopped")
 
-    async def handle_input(self, event: c.ClientEvent | s.ServerEvent) -> None:
+    async def handle_input(self, event: c.ClientEvent) -> None:
         """Take a client event of the human that `start` made. Raises UsageError before `start`."""
         if self._own_call is None:
             raise UsageError("the room is not running: call start() first", code="agent_not_running")

@@ -117,6 +117,7 @@ def rooms_router(
         socket = ClientSocket(
             websocket,
             dialect=dialect,
+            more=dialect.more,
             user=settled_name(name),
             session_id=room_id,
             address=door.address(websocket),

@@ -101,6 +101,7 @@ def voice_router(
         socket = ClientSocket(
             websocket,
             dialect=dialect,
+            more=dialect.more,
             user=user_id,
             session_id=session_id,
             address=gate.address(websocket),

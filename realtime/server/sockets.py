@@ -173,6 +173,7 @@ class ClientSocket:
                     self._answer(event)
                     continue
                 if session is None:
+                    self._more()  # Refused, or of no use, together with it.
                     await self._without_call(event)
                     continue
                 self._hand_over(event, session)

@@ -72,3 +72,64 @@ async def test_question_and_answer_go_over_the_socket_of_the_call(
     (message,) = [one for one in fold_messages(events) if one.role == "assistant"]
     assert [block.state for block in message.get_content_blocks("tool_result")] == [state]
     assert message.get_text_content() == "All right."
+
+
+@pytest.mark.parametrize("path", ["/ws/user1/session1", "/ws/user1/session1?dialect=native"])
+async def test_a_page_answers_in_the_words_of_the_reply_events(path: str) -> None:
+    """HITL-03, HITL-17, HITL-25, AMB-57: the frame that the reply vocabulary prints, with a changed input, which is
+    what runs; an answer to a call that does not ask is an error that names the frame."""
+    PAID.clear()
+    async with serving(paying_agent, ServerSettings(drain_s=0)) as place, place.client(path) as client:
+        await client.make_call()
+        await client.send(TEXT)
+        asked = await client.until("agent_response_tool_use_done")
+        call = {"type": "tool_call", "id": asked["tool_use"]["id"], "name": "pay", "input": '{"amount": 3}'}
+        answer = {
+            "type": "USER_CONFIRM_RESULT",
+            "id": "answer_1",
+            "reply_id": asked["response_id"],
+            "confirm_results": [{"confirmed": True, "tool_call": call}],
+        }
+        await client.send(answer)
+        told = await client.until("agent_response_tool_result")
+        assert (told["tool_result"]["output"], PAID) == ("paid 3", [3])
+        await client.until("agent_response_audio_transcript_done")
+        await client.send(answer | {"id": "answer_2"})
+        error = await client.until("agent_error")
+        assert (error["code"], error["client_event_id"]) == ("unknown_tool_call", "answer_2")
+
+
+async def test_a_page_interrupts_the_reply_that_waits_for_it_and_no_other() -> None:
+    """HITL-21, AMB-57: the reply's own id ends it while its call asks; the id of another reply does nothing."""
+    PAID.clear()
+    async with serving(paying_agent, ServerSettings(drain_s=0)) as place, place.client() as client:
+        await client.make_call()
+        await client.send(TEXT)
+        asked = await client.until("agent_response_tool_use_done")
+        await client.until("agent_response_done")
+        await client.send({"type": "USER_INTERRUPT", "reply_id": "another"})
+        await client.send({"type": "client_item_retrieve", "item_id": "none"})
+        while (event := await client.next())["type"] != "agent_error":
+            assert event["type"] != "agent_response_tool_result"
+        await client.send({"type": "USER_INTERRUPT", "reply_id": asked["response_id"]})
+        told = await client.until("agent_response_tool_result")
+        assert (told["tool_result"]["state"], PAID) == ("interrupted", [])
+
+
+async def test_a_page_tells_that_its_tool_failed() -> None:
+    """HITL-05, HITL-13, AMB-56: EXTERNAL_EXECUTION_RESULT answers a tool of the page, with its state."""
+    tool = {"name": "pay", "description": "", "parameters": {"type": "object"}}
+
+    def agent(**_: Any) -> RealtimeAgent:
+        made = paying_agent()
+        return RealtimeAgent("Friday", "", made.model)
+
+    async with serving(agent, ServerSettings(drain_s=0)) as place, place.client() as client:
+        await client.make_call(tools=[tool])
+        await client.send(TEXT)
+        called = await client.until("agent_response_tool_use_done")
+        result = {"type": "tool_result", "id": called["tool_use"]["id"], "name": "pay", "output": "no money"}
+        frame = {"type": "EXTERNAL_EXECUTION_RESULT", "reply_id": called["response_id"]}
+        await client.send({**frame, "execution_results": [{**result, "state": "error"}]})
+        told = await client.until("agent_response_tool_result")
+        assert (told["tool_result"]["state"], told["tool_result"]["output"]) == ("error", "no money")

@@ -394,6 +394,9 @@ export interface ClientImageAppendEvent {
 /**
  * The result of a tool that runs in the client; or, with `confirmed`, the user's answer to a call of the server's
  * that is `asking`. The `output` of a refusal is told to the model as its reason, that of a consent to nobody.
+ *
+ * `state` says how a tool of the client ended. With a consent, `tool_call` is the call as it shall run: its name and
+ * input may be changed.
  */
 export interface ClientToolResultEvent {
   type: "client_tool_result";
@@ -403,6 +406,8 @@ export interface ClientToolResultEvent {
   name: string;
   output: string | (TextBlockInput | DataBlockInput)[];
   confirmed?: boolean | null;
+  state?: "running" | "success" | "error" | "interrupted" | "denied";
+  tool_call?: ToolCallBlockInput | null;
 }
 
 /**
