@@ -48,6 +48,8 @@ RETRY_AFTER_MS = 1_000
 """When a client that the server takes leave of may try again: a restart takes longer than one attempt."""
 RECENT_EVENTS = 256
 """Events with an `event_id` that are known when a client that came back says them again."""
+KEPT_EVENT_IDS = 64
+"""The latest of them that a store keeps: a client says as many again (docs/protocol.md, "Coming back")."""
 MAX_EVENT_ID_CHARS = 512
 """As in OpenAI's protocol."""
 MAX_GIVEN_BYTES = 64_000_000
@@ -81,8 +83,8 @@ class Session:
     nothing about itself.
 
     `owner` is whose call it is (the user id). `record` makes the recorder of a call whose client consents
-    (`config.recording`). `log`, `conversation` and `ticket`, where given, are those of a call that goes on after its
-    process or its grace time (`realtime.state.restore`).
+    (`config.recording`). `log`, `conversation`, `ticket` and `recent_ids`, where given, are those of a call that goes
+    on after its process or its grace time (`realtime.state.restore`).
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class Session:
         log: Log | None = None,
         conversation: Conversation | None = None,
         ticket: Ticket | None = None,
+        recent_ids: Sequence[str] = (),
     ) -> None:
         self.agent = agent
         self.runtime = runtime
@@ -126,8 +129,11 @@ class Session:
         self._ear: Listener | None = None
         self._given_bytes = 0
         self._complaint_bytes = 0
-        self._recent_ids: deque[str] = deque(maxlen=RECENT_EVENTS)
+        self._began_after = self.log.last_seq
+        self._recent_ids: deque[str] = deque(recent_ids, maxlen=RECENT_EVENTS)
         self._repeated: set[str] = set()
+        self.on_taken: Callable[[Sequence[str]], None] | None = None
+        """Called with the latest event ids whenever a client that may come back has said something with one."""
         self._active_at = runtime.now()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._ending: asyncio.Task[None] | None = None
@@ -227,6 +233,14 @@ class Session:
     def _waits_for(self, listener: Listener) -> bool:
         return self._may_return(listener) and not (listener.closed or self._said_goodbye or self.is_ending)
 
+    def known_seq(self, token: str, last_seq: int) -> int:
+        """Up to where what a client has seen, `last_seq` at most, is this call.
+
+        A server that is killed has told a little more than it has stored. Who comes back with a token of before then
+        does not know what this process has told in its place.
+        """
+        return min(last_seq, self._began_after if self.ticket.is_inherited(token) else self.log.last_seq)
+
     def resume(
         self,
         listener: Listener,
@@ -237,7 +251,8 @@ class Session:
         gap: bool = False,
         received_samples: int | None = None,
     ) -> None:
-        """Let the client of a lost socket go on at `listener`, with everything after `last_seq` in its order.
+        """Let the client of a lost socket go on at `listener`, with everything after `last_seq` in its order, or after
+        what it can know (`known_seq`).
 
         `earlier` is what the log does not hold any more of that; `gap` says that some of it is lost. `received_samples`
         is how much of the client's audio the model understood, where that is not what has arrived here. A socket that
@@ -245,15 +260,17 @@ class Session:
         """
         before = next((one for one in self.listeners if one.resumable), None)
         was_away = before is not None and before.away
+        known_seq = self.known_seq(token, last_seq)
         ts_ms = self.log.now_ms()
         listener.deliver(
             s.ServerSessionResumedEvent(
                 session_id=self.session_id,
                 call_id=self.call_id,
-                last_seq=last_seq,
+                last_seq=known_seq,
                 token=self.ticket.renew(token),
                 from_store=before is None,
                 gap=gap,
+                rewound_to_seq=known_seq if known_seq < last_seq else None,
                 ts_ms=ts_ms,
             )
         )
@@ -262,8 +279,8 @@ class Session:
         if received_samples is not None:
             listener.told_received = received_samples
             listener.deliver(s.ServerAudioReceivedEvent(offset=received_samples, ts_ms=ts_ms))
-        known = max(last_seq, earlier[-1].seq if earlier else 0)
-        missed = [*earlier, *(one for one in self.log.read(known) if not isinstance(one, AudioRun))]
+        told_seq = max(known_seq, earlier[-1].seq if earlier else 0)
+        missed = [*earlier, *(one for one in self.log.read(told_seq) if not isinstance(one, AudioRun))]
         listener.take_over(before, missed)
         if before is None:
             self.listeners.append(listener)
@@ -279,7 +296,7 @@ class Session:
         self._repeated = set(self._recent_ids) if last_seq else set()
         self._cancel("grace")
         self._tell_presence()
-        logger.info("call %s goes on after seq %d", self.call_id, last_seq)
+        logger.info("call %s goes on after seq %d", self.call_id, known_seq)
 
     def let_hear(self, voice: Voice) -> None:
         """See `realtime.agent.host.Host.voice`."""
@@ -309,6 +326,9 @@ class Session:
                 return
             if self._is_repeated(event.event_id):
                 return
+            may_say_again = listener is not None and listener.resumable
+            if self.on_taken is not None and may_say_again and not isinstance(event, _UNCOUNTED):
+                self.on_taken([*self._recent_ids][-KEPT_EVENT_IDS:])
         try:
             if not isinstance(event, _UNCOUNTED):
                 self._count(event)

@@ -22,12 +22,12 @@ class Ticket:
     may be lost as well.
     """
 
-    __slots__ = ("_call_id", "_hashes", "_new_id", "on_change")
+    __slots__ = ("_call_id", "_hashes", "_inherited", "_new_id", "on_change")
 
     def __init__(self, call_id: str, new_id: Callable[[str], str], kept: str = "") -> None:
         self._call_id = call_id
         self._new_id = new_id
-        self._hashes = kept.split()
+        self._hashes = self._inherited = kept.split()
         self.on_change: Callable[[str], None] = _keep_nothing
         """Told what a store may keep, whenever that changes."""
 
@@ -50,14 +50,22 @@ class Ticket:
 
     def is_good(self, token: str) -> bool:
         """Whether the token opens the call."""
-        shown = _hash_of(token)
-        return any(hmac.compare_digest(shown, one) for one in self._hashes)
+        return _is_one_of(token, self._hashes)
+
+    def is_inherited(self, token: str) -> bool:
+        """Whether the token was given before the call went on here: its holder has not heard of that yet."""
+        return _is_one_of(token, self._inherited)
 
     def confirm(self) -> None:
         """The newest token has arrived: no other is good any more."""
         if len(self._hashes) > 1:
             self._hashes = self._hashes[-1:]
             self.on_change(self.kept)
+
+
+def _is_one_of(token: str, hashes: list[str]) -> bool:
+    shown = _hash_of(token)
+    return any(hmac.compare_digest(shown, one) for one in hashes)
 
 
 def _hash_of(token: str) -> str:

@@ -58,6 +58,8 @@ class ServerSessionResumedEvent(Event, frozen=True, kw_only=True, tag="server_se
     `token` is good for the next resume; the one used now is worth nothing as soon as the client says anything on this
     socket. Told to this client alone. `from_store`: the call had ended without it, or its server; it goes on with the
     words that were heard, in a new session of the model. `gap`: some of what was missed is no longer known.
+    `rewound_to_seq`: the server stopped before it had kept all that it told; what the client has seen beyond this `seq`
+    is not part of the call, and the numbers are given anew. `last_seq` is then the same number.
     """
 
     session_id: str
@@ -66,6 +68,7 @@ class ServerSessionResumedEvent(Event, frozen=True, kw_only=True, tag="server_se
     token: str | None = None
     from_store: bool = False
     gap: bool = False
+    rewound_to_seq: int | None = None
     seq: int = 0
     ts_ms: int = 0
 

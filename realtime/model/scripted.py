@@ -469,9 +469,12 @@ class ScriptedConnection:
         self._finish(response_id, "completed", None, len(calls))
 
     def _new_id(self, kind: str) -> str:
-        # A conversation that goes on has names already.
-        self._counts[kind] = self._counts.get(kind, len(self.history)) + 1
-        return f"{kind}_{self._counts[kind]}"
+        # A conversation that goes on has names already, of some items that were deleted since too.
+        count = self._counts.get(kind, len(self.history)) + 1
+        while f"{kind}_{count}" in self._items:
+            count += 1
+        self._counts[kind] = count
+        return f"{kind}_{count}"
 
     def _emit(self, event: ModelEvent) -> None:
         if not self._ended or isinstance(event, ModelSessionEndedEvent):

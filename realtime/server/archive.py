@@ -27,8 +27,6 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-BEFORE_VOICE_MS = 300
-"""A detector needs a moment of what came before a voice."""
 RESUMABLE_ENDS = (None, "listener_gone", "shutdown", "agent_failed")
 """Why a call was over that can go on all the same: its client was lost, or its server, or its model could not be had
 at that moment."""
@@ -57,12 +55,12 @@ class Found:
         return SessionConfig.from_dict(self.info.config | self.restored.config)
 
     def received_samples(self, config: SessionConfig) -> int | None:
-        """Where in the client's audio a turn begins that the model did not get whole; None where there is none."""
+        """Up to where in the client's audio all was understood; None where the log does not tell."""
         since_ms = self.restored.unheard_since_ms
         if since_ms is None:
             return None
         rate_hz = (config.input_audio_format or AudioFormat()).rate_hz(DEFAULT_INPUT_RATE_HZ)
-        return max(0, since_ms - BEFORE_VOICE_MS) * rate_hz // 1000
+        return since_ms * rate_hz // 1000
 
     def session(self, **parts: Any) -> Session:
         """The call, ready to start. `parts` as `Session` takes them."""
@@ -78,6 +76,7 @@ class Found:
             log=log,
             conversation=restored.conversation,
             ticket=ticket,
+            recent_ids=self.info.event_ids,
             **parts,
         )
         session.agent.agent_id = session.agent.agent_id or restored.agent_id
@@ -140,7 +139,12 @@ class Archive:
                 session.call_id, token_hash=kept, token_expires_at=iso(runtime.wall_now() + self._resume_s)
             )
 
+        def note_taken(event_ids: Sequence[str]) -> None:
+            # Written together with what the event caused: after a kill the store has both or neither.
+            self._spill.update(session.call_id, event_ids=tuple(event_ids))
+
         def note_end(_: Session) -> None:
+            session.on_taken = None
             self._live.pop(session.call_id, None)
             now = runtime.wall_now()
             changes: dict[str, Any] = {"ended_at": iso(now), "ended_reason": session.end_reason}
@@ -153,6 +157,7 @@ class Archive:
         session.ticket.on_change = note_ticket
         if session.ticket.kept:
             note_ticket(session.ticket.kept)
+        session.on_taken = note_taken
         session.on_ended.append(note_end)
 
     async def find(self, token: str, call_id: str, *, user: str, session_id: str, wall_now: float) -> CallInfo:

@@ -41,7 +41,7 @@ AT_ONCE = 200
 """Events of a log that are projected before others may speak: some 5 ms."""
 CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """What a test case may be called: a folder of that name is made of it."""
-_HIDDEN = ("token_hash", "token_expires_at", "config")
+_HIDDEN = ("token_hash", "token_expires_at", "config", "event_ids")
 _encode = msgspec.json.Encoder().encode
 
 

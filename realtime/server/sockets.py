@@ -378,12 +378,12 @@ class ClientSocket:
             await self._revive(event, call_id)
             return
         self._check_right(session, event.token)
-        _check_position(event, session.log.last_seq)
         listener = self._returning_listener(session.config)
         earlier: list[s.ServerEvent] = []
-        gap = not session.log.holds(event.last_seq)
+        known_seq = session.known_seq(event.token, event.last_seq)
+        gap = not session.log.holds(known_seq)
         if gap and self._calls.archive is not None:
-            earlier, gap = await self._calls.archive.missed(call_id, event.last_seq)
+            earlier, gap = await self._calls.archive.missed(call_id, known_seq)
             if session.is_ending:
                 raise ClientError("the call ended just now", code="resume_under_way", retryable=True)
             self._check_right(session, event.token)
@@ -394,7 +394,7 @@ class ClientSocket:
 
     async def _revive(self, event: c.ClientSessionResumeEvent, call_id: str) -> None:
         """Go on with a call that is over here, or was another process's."""
-        archive, last_seq = self._calls.archive, event.last_seq
+        archive = self._calls.archive
         if archive is None:
             raise no_such_token()
         info = await archive.find(
@@ -403,7 +403,7 @@ class ClientSocket:
         heard = Heard(event.played_item_id, event.played_ms or 0) if event.played_item_id is not None else None
         with self._calls.reviving(call_id):
             found = await archive.read_back(info, heard)
-            _check_position(event, found.restored.last_seq)
+            known_seq = min(event.last_seq, found.restored.last_seq)
             config = found.config
             listener = self._returning_listener(config)
             received_samples = found.received_samples(config)
@@ -418,9 +418,9 @@ class ClientSocket:
                 session.resume(
                     listener,
                     event.token,
-                    last_seq,
-                    earlier=found.missed(last_seq),
-                    gap=info.has_gap_after(last_seq),
+                    event.last_seq,
+                    earlier=found.missed(known_seq),
+                    gap=info.has_gap_after(known_seq),
                     received_samples=received_samples,
                 )
 
@@ -551,11 +551,6 @@ class ClientSocket:
         if self._deadline is not None and not self._deadline.expired():
             now = asyncio.get_running_loop().time()
             self._deadline.reschedule(None if delay_s is None else now + delay_s)
-
-
-def _check_position(event: c.ClientSessionResumeEvent, last_seq: int) -> None:
-    if event.last_seq > last_seq:
-        raise ClientError(f"the call has {last_seq} events so far, not {event.last_seq}", code="invalid_last_seq")
 
 
 def _note(what: str, error: Exception) -> None:

@@ -18,6 +18,8 @@ from realtime.state.log import AudioRun, Entry, last_seq_of
 
 BROKEN_OFF = "call_interrupted"
 """Why a response that the end of its process broke off is over, and why words of the user are not known."""
+BEFORE_VOICE_MS = 300
+"""A detector needs a moment of what came before a voice."""
 _BYTES_PER_MS = DEFAULT_OUTPUT_RATE_HZ * 2 / 1000
 
 
@@ -41,7 +43,8 @@ class Restored:
     agent_id: str | None = None
     """Of the agent that spoke last."""
     unheard_since_ms: int | None = None
-    """Where in the client's audio a turn began that the model did not get whole; null where there is none."""
+    """Up to where in the client's audio all was understood: what follows is to be said again. None where the log does
+    not tell, as in push-to-talk."""
 
 
 def restore(entries: Iterable[Entry], heard: Heard | None = None) -> Restored:
@@ -81,6 +84,13 @@ class ConversationReader:
         self._cut: set[str] = set()
         self._voices: dict[str, int] = {}
         """User items whose voice has not ended or whose words are not known, and where they began."""
+        self._voice_ends: dict[str, int] = {}
+        self._own_voices: set[str] = set()
+        """Those of the user: the others of a room count the audio of other clients."""
+        self._own_id = ""
+        """Of the user among those in the room; empty where there is none."""
+        self._tells_places = True
+        """Whether the log says of each turn where in the client's audio it is."""
         self._present: dict[str, str] = {}
         """Names of those who are in the room, by id; their room ends with the server."""
         self._has_floor = False
@@ -155,6 +165,12 @@ class ConversationReader:
         match event:
             case s.AgentInputStartedEvent(item_id=item_id, audio_start_ms=start_ms):
                 self._voices.setdefault(item_id, start_ms)
+                if event.agent_id == self._own_id or not self._own_id:
+                    self._own_voices.add(item_id)
+            case s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=end_ms):
+                self._voice_ends[item_id] = end_ms
+            case s.AgentInputCommittedEvent(item_id=item_id):
+                self._tells_places = self._tells_places and item_id in self._voice_ends
             case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
                 self._voices.pop(item_id, None)
                 if item_id in self._conversation:
@@ -172,6 +188,9 @@ class ConversationReader:
                 s.ServerRoomJoinedEvent(participant_id=who, name=name)
                 | s.ServerRoomChangedEvent(participant_id=who, name=name)
             ):
+                if not self._present:
+                    # Who enters is told of themselves first.
+                    self._own_id = who
                 self._present[who] = name
             case s.ServerRoomLeftEvent(participant_id=who, reason=reason) if reason not in ("away", "renamed"):
                 self._present.pop(who, None)
@@ -200,6 +219,7 @@ class ConversationReader:
             self._close(response, heard)
         if heard is not None:
             self._cut_unheard(heard)
+        self._hear_again()
         self._answer_tools()
         self._empty_room()
         for item in self._conversation.items():
@@ -207,15 +227,35 @@ class ConversationReader:
                 # Nothing of it had come yet, or its response was over before it was.
                 done = self._conversation.complete(item.id, "incomplete")
                 self._made.closing.append(s.AgentItemDoneEvent(item=done))
-        for item_id, start_ms in self._voices.items():
-            if item_id not in self._conversation:
-                self._made.unheard_since_ms = start_ms
+        for item_id in self._voices:
             self._made.closing.append(
                 s.AgentInputTranscriptionFailedEvent(
                     item_id=item_id, code=BROKEN_OFF, message="the server stopped before the words were known"
                 )
             )
         return self._made
+
+    def _hear_again(self) -> None:
+        """What the user has said since the last turn that was understood is to be said again.
+
+        A turn that ended, and of which neither words nor an answer came, is not understood either. Of one that was
+        taken up again, the words that are known stay.
+        """
+        if not self._tells_places:
+            return
+        items = self._conversation.items()
+        last_id = items[-1].id if items else ""
+        own = {item_id: start for item_id, start in self._voices.items() if item_id in self._own_voices}
+        again = {item_id: start for item_id, start in own.items() if item_id not in self._conversation}
+        if last_id in own:
+            again[last_id] = self._voices.pop(last_id)
+            if not items[-1].text:
+                self._conversation.delete(last_id)
+                self._made.closing.append(s.AgentItemDeletedEvent(item_id=last_id))
+        ends = (self._voice_ends.get(item_id, 0) for item_id in self._own_voices if item_id not in again)
+        settled_ms = max(ends, default=0)
+        starts = [start - BEFORE_VOICE_MS for start in again.values() if start >= settled_ms]
+        self._made.unheard_since_ms = max(settled_ms, min(starts, default=settled_ms))
 
     def _empty_room(self) -> None:
         """Who comes back to a room is told of everybody anew, under new ids: the old ones are gone."""

@@ -63,6 +63,8 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Stretches of the log, from `seq` to `seq`, that are lost: the store failed for longer than memory could hold."""
     config: dict[str, Any] = msgspec.field(default_factory=dict)
     """The settings of the call, JSON-safe."""
+    event_ids: tuple[str, ...] = ()
+    """The latest client events that were taken, by `event_id`: said again after a kill, they count once."""
 
     def __post_init__(self) -> None:
         if not is_call_id(self.call_id):

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,9 +16,12 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.client import connect
 
+from bench.process import free_port
 from realtime.state.log import last_seq_of
 from realtime.state.sqlite import SqliteStore
 from tests.server.harness import NATIVE, Client, settled
+from tests.server.survivor import PATIENCE_S, Survivor
+from tests.volumes import NIGHTLY, volume
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
 
@@ -27,15 +33,26 @@ from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 def make_agent():
     return RealtimeAgent("Friday", "", ScriptedModel(echo_bot({SENTENCE!r}, seconds=10, pace=2.0), profile=PROFILE))
 """
+ROOT = Path(__file__).resolve().parents[2]
+HEARING_APP = """
+from realtime import RealtimeAgent
+from tests.server.survivor import hearing_model
+
+def make_agent():
+    return RealtimeAgent("Friday", "", hearing_model())
+"""
+KILLS = volume(3, 40)
+CALLERS = volume(8, 25)
+SEED = 6
 TEXT = {"type": "client_text_append", "text": "Count, please."}
 
 
 @asynccontextmanager
-async def served(folder: Path, port: int) -> AsyncIterator[tuple[subprocess.Popen[str], str]]:
+async def served(folder: Path, port: int, app: str = APP) -> AsyncIterator[tuple[subprocess.Popen[str], str]]:
     """`realtime serve` with its calls in a file of this folder: the process, and its address."""
-    (folder / "app.py").write_text(APP)
+    (folder / "app.py").write_text(app)
     command = [sys.executable, "-u", "-m", "realtime", "serve", "app.py:make_agent", "--port", str(port)]
-    command += ["--store", f"sqlite:{folder / 'calls.sqlite'}"]
+    command += ["--store", f"sqlite:{folder / 'calls.sqlite'}", "--max-calls-per-address", str(2 * CALLERS)]
     process = await asyncio.to_thread(_start, command, folder)
     try:
         assert process.stdout is not None
@@ -50,7 +67,8 @@ async def served(folder: Path, port: int) -> AsyncIterator[tuple[subprocess.Pope
 
 
 def _start(command: list[str], folder: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 @asynccontextmanager
@@ -107,3 +125,46 @@ async def test_a_call_survives_the_kill_of_its_server(tmp_path: Path) -> None:
         await client.send(TEXT | {"text": "Again."})
         await client.until("agent_response_created")
     store.close()
+
+
+async def test_whoever_kills_the_server_again_and_again_costs_nobody_a_word(tmp_path: Path) -> None:
+    """Killed at any moment, the server lets everybody back in at once, and has each sentence of theirs once.
+
+    What is typed overtakes what is said again: the sentences are compared without their order. The sleep is the time
+    of the kill, not a wait for anything.
+    """
+    chance = random.Random(SEED)
+    callers = [Survivor(f"user{number}") for number in range(CALLERS)]
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    talks: list[asyncio.Task[None]] = []
+    for kill in range(KILLS + 1):
+        for caller in callers:
+            caller.resumed.clear()
+        async with served(tmp_path, port, HEARING_APP) as (process, _):
+            talks = talks or [asyncio.create_task(caller.talk(address)) for caller in callers]
+            async with asyncio.timeout(PATIENCE_S):
+                await asyncio.gather(*(caller.resumed.wait() for caller in callers))
+            if kill < KILLS:
+                await asyncio.sleep(chance.uniform(0.4, 1.6))
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                continue
+            for caller in callers:
+                caller.hang_up()
+            await asyncio.wait(talks, timeout=PATIENCE_S)
+            for caller in callers:
+                assert await asyncio.to_thread(said_by, caller, address) == sorted(caller.said)
+    assert [caller.refusals for caller in callers] == [[] for _ in callers]
+    assert all(caller.seen == sorted(set(caller.seen)) for caller in callers)
+    if NIGHTLY:
+        assert sum(caller.rewound for caller in callers), "nobody was ahead of the store: the kills have proven nothing"
+
+
+def said_by(caller: Survivor, address: str) -> list[str]:
+    """The sentences of the user that the call holds."""
+    path = f"{address}/api/calls/{caller.call_id}/messages?user={caller.name}"
+    with urllib.request.urlopen(path) as answer:
+        messages = json.load(answer)["messages"]
+    words = " ".join(part["text"] for one in messages if one["role"] == "user" for part in one["content"])
+    return sorted(re.findall(r"Sentence \d+\.", words))

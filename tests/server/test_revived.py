@@ -161,6 +161,7 @@ async def test_only_words_that_were_asked_for_are_told_to_be_lost(written_down: 
     async with place_with_call({"input_audio_transcription": written_down}) as (place, client, created):
         place.model.link.hear_start("i1")
         place.model.link.hear_end("i1", 500)
+        place.model.link.reply(500, WORDS)
         await client.read_on()
     async with back(place.restart(), created) as again:
         failed = [event for event in again.sent if event["type"] == "agent_input_transcription_failed"]
@@ -349,3 +350,85 @@ async def test_it_is_closed_once_however_often_it_is_asked_to() -> None:
     await archive.close()
     await archive.close()
     assert store.closed == 1
+
+
+# -- a server that was killed before it had kept all that it told ------------------------------------------------------
+
+
+async def killed(place: Place, created: Json, last_seq: int) -> Place:
+    """Another process, where the kill left the log up to `last_seq`."""
+    assert place.calls.archive is not None
+    entries = await place.calls.archive.entries(created["call_id"])
+    info = place.store.call(created["call_id"])
+    assert info is not None
+    left = Store()
+    left.write([Change(info.call_id, info, [one for one in entries if one.seq <= last_seq])])
+    return Place(left)
+
+
+async def test_a_client_that_has_seen_more_than_was_kept_is_let_in_at_once() -> None:
+    async with place_with_call() as (place, client, created):
+        client.say(TEXT)
+        await client.read_on()
+        kept_seq = client.sent[-1]["seq"]
+        place.model.link.reply(500, WORDS)
+        await client.read_on()
+        seen_seq = client.sent[-1]["seq"]
+        later = await killed(place, created, kept_seq)
+    assert kept_seq < seen_seq
+    async with back(later, created, seen_seq) as again:
+        resumed, *rest = again.sent
+        assert (resumed["rewound_to_seq"], resumed["last_seq"]) == (kept_seq, kept_seq)
+        assert "agent_error" not in again.types
+        assert min(event["seq"] for event in rest if "seq" in event) == kept_seq + 1
+
+
+async def test_a_client_whose_first_socket_was_lost_again_is_told_what_was_told_in_place_of_the_lost() -> None:
+    async with place_with_call() as (place, client, created):
+        client.say(TEXT)
+        await client.read_on()
+        kept_seq = client.sent[-1]["seq"]
+        later = await killed(place, created, kept_seq)
+    seen_seq = kept_seq + 1
+    async with later.socket() as first:
+        first.say(resume(created, seen_seq))
+        await first.until("agent_ready")
+        first.lose()
+        assert first.serving is not None
+        await first.serving
+    (session,) = later.calls.sessions.values()
+    assert session.log.last_seq >= seen_seq
+    async with later.socket() as second:
+        second.say(resume(created, seen_seq))
+        resumed = await second.until("server_session_resumed")
+        assert (resumed["from_store"], resumed["rewound_to_seq"]) == (False, kept_seq)
+        await second.until("agent_ready")
+        third_token = resumed["token"]
+        second.lose()
+        assert second.serving is not None
+        await second.serving
+    async with later.socket() as third:
+        third.say(resume({"resume_token": third_token}, seen_seq))
+        assert (await third.until("server_session_resumed"))["rewound_to_seq"] is None
+    await later.stop()
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_what_was_typed_right_before_the_kill_counts_once(kept: bool) -> None:
+    """The client says it again in either case: it cannot know whether the server had kept it."""
+    said = TEXT | {"event_id": "e7"}
+    async with place_with_call() as (place, client, created):
+        before_seq = client.sent[-1]["seq"]
+        if not kept:
+            later = await killed(place, created, before_seq)
+        client.say(said)
+        await client.read_on()
+        if kept:
+            later = await killed(place, created, client.sent[-1]["seq"])
+    async with later.socket() as again:
+        again.say(resume(created, before_seq), said)
+        await again.until("agent_ready")
+        await asyncio.sleep(1)
+        (session,) = later.calls.sessions.values()
+        assert [item.text for item in session.conversation.items() if item.role == "user"] == ["Hello"]
+    await later.stop()

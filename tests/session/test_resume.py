@@ -167,15 +167,17 @@ async def test_a_token_is_worth_nothing_at_another_address() -> None:
     await place.calls.drain(0)
 
 
-async def test_a_position_in_the_future_is_an_error_and_leaves_the_token_good() -> None:
+async def test_a_client_that_claims_to_have_seen_more_is_told_what_there_is() -> None:
     place = Place()
     token, last_seq = await place.lost_call()
     async with place.socket() as client:
         client.say(resume(token, last_seq + 1))
-        await client.until("agent_error")
-        assert client.codes == ["invalid_last_seq"]
+        resumed = await client.until("server_session_resumed")
+        assert (resumed["last_seq"], resumed["rewound_to_seq"]) == (last_seq, last_seq)
+    token, last_seq = await place.lost_call()
+    async with place.socket() as client:
         client.say(resume(token, last_seq))
-        await client.until("server_session_resumed")
+        assert (await client.until("server_session_resumed"))["rewound_to_seq"] is None
 
 
 async def test_a_call_waits_for_its_client_as_long_as_it_said() -> None:

@@ -8,7 +8,7 @@ from bench.resume import one_call
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.state.log import AudioRun, Entry, Log
-from realtime.state.restore import Heard, ends_of_grace, restore
+from realtime.state.restore import BEFORE_VOICE_MS, Heard, ends_of_grace, restore
 from realtime.testing.clock import run
 from tests.agent.fakes import told
 
@@ -27,7 +27,8 @@ def test_the_whole_log_is_the_conversation(whole: tuple[list[Entry], list[tuple[
     restored = restore(entries)
     assert told(restored.conversation) == conversation
     assert restored.closing == []
-    assert restored.unheard_since_ms is None
+    last_end = max(one.audio_end_ms for one in entries if isinstance(one, s.AgentInputDoneEvent))
+    assert restored.unheard_since_ms == last_end
     assert restored.last_seq == max(one.last_seq if isinstance(one, AudioRun) else one.seq for one in entries)
 
 
@@ -91,20 +92,74 @@ def test_words_that_were_not_known_are_told_to_be_lost_or_are_asked_for_again() 
     assert failed.item_id == "i1"
     voice = Log(lambda: 0.0)
     voice.append(s.AgentInputStartedEvent(item_id="i9", audio_start_ms=7_500))
-    assert restore(voice.read()).unheard_since_ms == 7_500
+    assert restore(voice.read()).unheard_since_ms == 7_500 - BEFORE_VOICE_MS
 
 
 def test_a_voice_that_was_none_after_all_is_neither_lost_nor_asked_for_again() -> None:
     for cleared in (s.AgentInputClearedEvent(), s.AgentInputClearedEvent(item_id="i9")):
         log = Log(lambda: 0.0)
         log.append(s.AgentInputStartedEvent(item_id="i1", audio_start_ms=500))
+        log.append(s.AgentInputDoneEvent(item_id="i1", audio_end_ms=900))
         log.append(s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=(ContentPart(type="audio"),))))
+        log.append(s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Count."))
         log.append(s.AgentInputStartedEvent(item_id="i9", audio_start_ms=7_500))
         log.append(cleared)
         restored = restore(log.read())
-        assert restored.unheard_since_ms is None
-        failed = [one.item_id for one in restored.closing if isinstance(one, s.AgentInputTranscriptionFailedEvent)]
-        assert failed == ["i1"]
+        assert restored.unheard_since_ms == 900
+        assert restored.closing == []
+
+
+def test_a_turn_of_which_neither_words_nor_an_answer_came_is_heard_again() -> None:
+    log = Log(lambda: 0.0)
+    for item_id, start_ms, before in (("i1", 500, None), ("i2", 5_000, "i1")):
+        log.append(s.AgentInputStartedEvent(item_id=item_id, audio_start_ms=start_ms))
+        log.append(s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=start_ms + 400))
+        voice = Item(id=item_id, role="user", content=(ContentPart(type="audio"),))
+        log.append(s.AgentItemAddedEvent(item=voice, previous_item_id=before))
+        log.append(s.AgentInputCommittedEvent(item_id=item_id))
+        if item_id == "i1":
+            log.append(s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript="Count."))
+    restored = restore(log.read())
+    assert restored.unheard_since_ms == 5_000 - BEFORE_VOICE_MS
+    assert [item.id for item in restored.conversation.items()] == ["i1"]
+    assert restored.closing == [s.AgentItemDeletedEvent(item_id="i2")]
+
+
+def test_the_words_of_a_turn_that_was_taken_up_again_stay() -> None:
+    log = Log(lambda: 0.0)
+    log.append(s.AgentInputStartedEvent(item_id="i1", audio_start_ms=500))
+    log.append(s.AgentInputDoneEvent(item_id="i1", audio_end_ms=900))
+    log.append(s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=(ContentPart(type="audio"),))))
+    log.append(s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Count."))
+    log.append(s.AgentInputStartedEvent(item_id="i1", audio_start_ms=1_500))
+    restored = restore(log.read())
+    assert [item.text for item in restored.conversation.items()] == ["Count."]
+    assert (restored.unheard_since_ms, restored.closing) == (1_500 - BEFORE_VOICE_MS, [])
+
+
+def test_a_turn_that_was_answered_is_not_heard_again_though_its_words_are_not_known() -> None:
+    restored = restore(broken_off(transcribed=False))
+    assert "i1" in restored.conversation
+    assert restored.unheard_since_ms == 0
+
+
+def test_speech_without_a_place_in_the_log_is_not_heard_again() -> None:
+    """Push-to-talk: a commit says nothing of where in the audio it is, and nothing may be heard twice."""
+    log = Log(lambda: 0.0)
+    log.append(s.AgentInputCommittedEvent(item_id="i1"))
+    assert restore(log.read()).unheard_since_ms is None
+
+
+def test_what_others_in_a_room_say_has_no_place_in_the_audio_of_the_user() -> None:
+    log = Log(lambda: 0.0)
+    log.append(s.ServerRoomJoinedEvent(participant_id="p1", name="Ann", kind="human"))
+    log.append(s.ServerRoomJoinedEvent(participant_id="p2", name="Ben", kind="human"))
+    log.append(s.AgentInputStartedEvent(item_id="i1", audio_start_ms=500, agent_id="p1"))
+    log.append(s.AgentInputDoneEvent(item_id="i1", audio_end_ms=900, agent_id="p1"))
+    log.append(s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Hello.", agent_id="p1"))
+    log.append(s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=(ContentPart(type="audio"),))))
+    log.append(s.AgentInputStartedEvent(item_id="i2", audio_start_ms=70_000, agent_id="p2"))
+    assert restore(log.read()).unheard_since_ms == 900
 
 
 def test_whoever_was_in_the_room_has_left_it_with_the_server() -> None:

@@ -6,6 +6,7 @@ import { Emitter } from "./emitter.ts";
 import type { KeptCall } from "./kept-call.ts";
 import { Microphone } from "./microphone.ts";
 import type { ServerEvent } from "./protocol.generated.ts";
+import { Rewind } from "./rewind.ts";
 import { Speaker } from "./speaker.ts";
 import { type Activity, type CallState, INITIAL_ACTIVITY, type LocalSignal, callState, foldActivity } from "./state.ts";
 import { OUTPUT_RATE_HZ, type VoiceOutput, attachVoice, openOutput } from "./voice-output.ts";
@@ -22,6 +23,13 @@ export interface CallEvents {
   ticket: Ticket | null;
   closed: Closing;
 }
+
+interface Shown {
+  readonly captions: Captions;
+  readonly activity: Activity;
+}
+
+const NOTHING: Shown = { captions: NO_CAPTIONS, activity: INITIAL_ACTIVITY };
 
 interface Worklets {
   capture: string;
@@ -46,6 +54,7 @@ export class Call extends Emitter<CallEvents> {
   readonly #captureUrl: string;
   #activity: Activity = INITIAL_ACTIVITY;
   #captions: Captions = NO_CAPTIONS;
+  readonly #shown = new Rewind<Shown>(NOTHING);
   #attempt = 0;
   /** Silent until a click: a page that was reloaded may not sound. */
   #hushed = false;
@@ -206,18 +215,25 @@ export class Call extends Emitter<CallEvents> {
   }
 
   #receive(event: ServerEvent): void {
-    if (event.type === "server_session_resumed" && event.last_seq === 0 && !event.gap) {
-      // Everything follows from the beginning; what plays goes on.
-      const { away, playing, voiceWaits } = this.#activity;
-      this.#activity = { ...INITIAL_ACTIVITY, away, playing, voiceWaits };
-      this.#captions = NO_CAPTIONS;
+    if (event.type === "server_session_resumed") {
+      // From the beginning everything follows.
+      if (event.last_seq === 0 && !event.gap) this.#goBack(NOTHING);
+      else if (event.rewound_to_seq !== null) this.#goBack(this.#shown.to(event.rewound_to_seq));
     }
     this.#captions = foldCaptions(this.#captions, event);
     this.#signal(event);
+    if (event.seq !== undefined) this.#shown.note(event.seq, { captions: this.#captions, activity: this.#activity });
     if (event.type === "server_session_created" || event.type === "server_session_resumed") this.#created = true;
     if (event.type === "agent_ready") for (const text of this.#unsent.splice(0)) this.sendText(text);
     // An error before the session is one that kept it from being made. One call per socket: it closes with the call.
     if (event.type === "server_session_ended" || (event.type === "agent_error" && !this.#created)) this.client.close();
+  }
+
+  /** Shows what was shown earlier; what plays goes on. */
+  #goBack({ captions, activity }: Shown): void {
+    const { away, playing, voiceWaits } = this.#activity;
+    this.#activity = { ...activity, away, playing, voiceWaits };
+    this.#captions = captions;
   }
 
   #signal(signal: ServerEvent | LocalSignal): void {

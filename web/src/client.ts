@@ -376,6 +376,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
         return true;
       case "server_session_resumed":
         this.#isBack(event.token, event.from_store);
+        this.#lastSeq = event.rewound_to_seq ?? this.#lastSeq;
         return true;
       case "server_audio_received":
         if (this.#comingBack === "placing") this.#sayAgain(event.offset);
@@ -429,17 +430,12 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#comingBack = null;
     if (received !== null) this.#said.goOnAt(received);
     this.#openedAtMs = performance.now();
-    for (const said of this.#said.again(received, this.#fromStore)) this.#transmit(said, true);
+    for (const said of this.#said.again(received)) this.#transmit(said, true);
     this.#setState("open");
   }
 
-  #notLetIn({ code, retryable }: AgentErrorEvent): void {
+  #notLetIn({ retryable }: AgentErrorEvent): void {
     if (retryable) return this.#tryAgain();
-    if (code === "invalid_last_seq" && this.#lastSeq > 0 && this.#line && this.#ticket) {
-      // The server was killed before it had stored the last of what it told us: what it knows counts, from the beginning.
-      this.#lastSeq = 0;
-      return this.#askBack(this.#line, this.#ticket);
-    }
     this.#line?.abandon();
     this.#end({ code: REFUSED, reason: "", expected: false, instead: "refused" });
   }

@@ -499,6 +499,8 @@ export interface ServerSessionEndedEvent {
  * `token` is good for the next resume; the one used now is worth nothing as soon as the client says anything on this
  * socket. Told to this client alone. `from_store`: the call had ended without it, or its server; it goes on with the
  * words that were heard, in a new session of the model. `gap`: some of what was missed is no longer known.
+ * `rewound_to_seq`: the server stopped before it had kept all that it told; what the client has seen beyond this `seq`
+ * is not part of the call, and the numbers are given anew. `last_seq` is then the same number.
  */
 export interface ServerSessionResumedEvent {
   type: "server_session_resumed";
@@ -508,6 +510,7 @@ export interface ServerSessionResumedEvent {
   token: string | null;
   from_store: boolean;
   gap: boolean;
+  rewound_to_seq: number | null;
   seq?: number;
   ts_ms: number;
 }
@@ -1201,7 +1204,7 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["server_session_created", struct({ session_id: isString, call_id: isString, resume_token: either(isString, isNull), resume_within_ms: either(isInteger, isNull), ts_ms: isInteger }, { seq: isInteger })],
   ["server_session_updated", struct({ session_id: isString, config: either(recordOf(isAnything), isNull), ts_ms: isInteger }, { seq: isInteger })],
   ["server_session_ended", struct({ session_id: isString, reason: isString, ts_ms: isInteger }, { seq: isInteger })],
-  ["server_session_resumed", struct({ session_id: isString, call_id: isString, last_seq: isInteger, token: either(isString, isNull), from_store: isBoolean, gap: isBoolean, ts_ms: isInteger }, { seq: isInteger })],
+  ["server_session_resumed", struct({ session_id: isString, call_id: isString, last_seq: isInteger, token: either(isString, isNull), from_store: isBoolean, gap: isBoolean, rewound_to_seq: either(isInteger, isNull), ts_ms: isInteger }, { seq: isInteger })],
   ["server_audio_flush", struct({ item_id: either(isString, isNull), reason: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["server_audio_item", struct({ item_index: isInteger, response_id: isString, item_id: isString, format: isAudioFormat, output_index: isInteger, content_index: isInteger, offset_samples: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["server_audio_received", struct({ offset: isInteger, ts_ms: isInteger }, { seq: isInteger })],

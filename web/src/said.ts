@@ -87,10 +87,14 @@ export class SaidLog {
     return control;
   }
 
-  /** The server has all speech before `offset`, and so the events that were said before the end of that. */
+  /**
+   * The server has all speech before `offset`, and so the events that were said before the end of that. They are kept as
+   * long as speech is: a server that is killed has not stored all that it has.
+   */
   acknowledge(offset: number): void {
     this.#received = Math.max(this.#received, offset);
-    this.#entries = this.#entries.filter((said) => said.kind === "speech" || !said.sent || said.place >= this.#received);
+    const settled = this.#received - this.#keepSamples;
+    this.#entries = this.#entries.filter((said) => said.kind === "speech" || !said.sent || said.place >= settled);
     this.#events = this.#entries.filter(isControl).length;
   }
 
@@ -100,14 +104,13 @@ export class SaidLog {
   }
 
   /**
-   * What to say on a new socket, in the order in which it was said: the speech from sample `received` on and all events
-   * that may not have arrived. `fromStore`: no event twice. `received` null: no speech twice either.
+   * What to say on a new socket, in the order in which it was said: the speech from sample `received` on, and all events
+   * that may not have arrived, of which the server takes each once. `received` null: no speech twice.
    */
-  again(received: number | null, fromStore: boolean): Said[] {
-    return this.#entries.filter((said) => {
-      if (!said.sent) return true;
-      return said.kind === "speech" ? received !== null && endOf(said) > received : !fromStore;
-    });
+  again(received: number | null): Said[] {
+    return this.#entries.filter(
+      (said) => said.kind === "control" || !said.sent || (received !== null && endOf(said) > received),
+    );
   }
 }
 

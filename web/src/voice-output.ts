@@ -65,6 +65,9 @@ export async function openOutput(workletUrl: string): Promise<VoiceOutput> {
   }
 }
 
+/** Items whose beginning is known: those that the server can take back are the latest. */
+const KEPT_ITEMS = 64;
+
 interface Part {
   readonly itemId: string;
   readonly responseId: string;
@@ -89,6 +92,26 @@ export function attachVoice(
   const received = new Map<string, number>();
   let spokenSamples = 0;
   const itemsOfResponse = new Map<string, Set<string>>();
+  let lastSeq = 0;
+  /** The event of the call behind which the sound of each of the latest items began. */
+  const begunAt = new Map<string, number>();
+
+  const begins = (itemId: string): void => {
+    if (begunAt.has(itemId)) return;
+    begunAt.set(itemId, lastSeq);
+    const [oldest] = begunAt.keys();
+    if (begunAt.size > KEPT_ITEMS && oldest !== undefined) begunAt.delete(oldest);
+  };
+
+  /** Items whose sound began later are none of the call's, or end here. */
+  const rewind = (seq: number): void => {
+    lastSeq = seq;
+    for (const [itemId, begun] of begunAt) {
+      if (begun <= seq) continue;
+      begunAt.delete(itemId);
+      output.flush(itemId);
+    }
+  };
 
   const belongs = (responseId: string, itemId: string): void => {
     const items = itemsOfResponse.get(responseId) ?? new Set();
@@ -96,17 +119,20 @@ export function attachVoice(
   };
 
   const onEvent = (event: ServerEvent): void => {
+    lastSeq = Math.max(lastSeq, event.seq ?? 0);
     switch (event.type) {
       case "server_audio_item": {
         const { item_id: itemId, response_id: responseId } = event;
         parts.delete(event.item_index);
         if (isElsewhere(itemId)) return;
+        begins(itemId);
         const key = `${event.content_index} ${itemId}`;
         parts.set(event.item_index, { itemId, responseId, rateHz: rateOf(event.format), key });
         return belongs(responseId, itemId);
       }
       case "agent_response_audio_delta":
         if (isElsewhere(event.item_id)) return;
+        begins(event.item_id);
         belongs(event.response_id, event.item_id);
         return output.play(event.item_id, pcmFromBase64(event.delta), rateOf(event.format));
       case "agent_response_audio_done":
@@ -119,6 +145,8 @@ export function attachVoice(
         return;
       case "server_audio_flush":
         return output.flush(event.item_id);
+      case "server_session_resumed":
+        return event.rewound_to_seq === null ? undefined : rewind(event.rewound_to_seq);
       case "agent_item_truncated":
         // Cut without a flush: in a call that was read from a store, its speech will not go on.
         return output.flush(event.item_id);

@@ -42,7 +42,7 @@ function called(): { client: RealtimeClient; told: Told } {
 function letIn(token: string, offset: number | null, fromStore = false): FakeSocket {
   const socket = FakeSocket.last;
   socket.open();
-  socket.say(event("server_session_resumed", { token, from_store: fromStore, last_seq: 1 }));
+  socket.say(event("server_session_resumed", { token, from_store: fromStore, rewound_to_seq: null, last_seq: 1 }));
   if (offset !== null) socket.say(event("server_audio_received", { offset, seq: 1 }));
   return socket;
 }
@@ -72,6 +72,24 @@ describe("coming back", () => {
     expect(told.states).toEqual(["open", "reconnecting", "open"]);
     expect(told.tickets.map((ticket) => ticket?.token)).toEqual(["call.1", "call.2"]);
     expect(told.closings).toEqual([]);
+  });
+
+  test("of a server that was killed is not refused: what it takes back is asked for no more", () => {
+    const { client, told } = called();
+    FakeSocket.last.say(event("agent_ready", { seq: 41 }));
+    FakeSocket.last.lose();
+    vi.advanceTimersByTime(0);
+    const socket = FakeSocket.last;
+    socket.open();
+    const rewound = { from_store: true, last_seq: 38, rewound_to_seq: 38 };
+    socket.say(event("server_session_resumed", { token: "call.2", ...rewound }));
+    socket.say(event("server_audio_received", { offset: 0 }));
+    expect([client.state, told.closings]).toEqual(["open", []]);
+    socket.say(event("agent_ready", { seq: 39 }));
+    socket.lose();
+    vi.advanceTimersByTime(1000);
+    FakeSocket.last.open();
+    expect(FakeSocket.last.events[0]).toMatchObject({ type: "client_session_resume", last_seq: 39 });
   });
 
   test("is tried again and again, later each time, until the server will not wait any more", () => {
@@ -224,7 +242,7 @@ describe("saying again", () => {
     const socket = FakeSocket.last;
     socket.open();
     expect(socket.sent.length).toBe(1);
-    socket.say(event("server_session_resumed", { token: "call.2", from_store: false }));
+    socket.say(event("server_session_resumed", { token: "call.2", from_store: false, rewound_to_seq: null }));
     expect(socket.sent.length).toBe(1);
     socket.say(event("server_audio_received", { offset: 320 }));
     client.sendAudio(new Int16Array(320));
@@ -266,7 +284,7 @@ describe("saying again", () => {
     expect(socket.offsets).toEqual(Array.from({ length: 550 }, (_, i) => (200 + i) * 320));
   });
 
-  test("of a call that was read from a store only what is new, where no place is told", () => {
+  test("of a call that was read from a store no speech twice, where no place is told", () => {
     const { client } = called();
     client.sendAudio(new Int16Array(320));
     client.send({ type: "client_text_append", text: "old" });
@@ -278,7 +296,7 @@ describe("saying again", () => {
     expect([client.state, socket.sent.length]).toEqual(["reconnecting", 1]);
     socket.say(event("agent_ready"));
     expect([client.state, socket.offsets]).toEqual(["open", [320]]);
-    expect(socket.events.slice(1)).toMatchObject([{ text: "new" }]);
+    expect(socket.events.slice(1)).toMatchObject([{ text: "old" }, { text: "new" }]);
   });
 
   test("the same where nothing at all follows, and speech again where a place is told", () => {
@@ -295,7 +313,7 @@ describe("saying again", () => {
     FakeSocket.last.lose();
     vi.advanceTimersByTime(0);
     const socket = letIn("call.3", 0, true);
-    expect([socket.offsets, socket.events.length]).toEqual([[0], 1]);
+    expect([socket.offsets, socket.events.length]).toEqual([[0], 2]);
   });
 });
 
@@ -346,21 +364,6 @@ describe("staying away", () => {
     FakeSocket.last.say(event("agent_error", { code: "invalid_resume_token", retryable: false }));
     expect(told.closings[0]).toMatchObject({ instead: "refused", expected: false });
     expect(told.events).not.toContain("agent_error");
-  });
-
-  test("but not where it is only the place that the server does not know: then everything is told anew", () => {
-    const { client } = called();
-    FakeSocket.last.say(event("agent_ready", { seq: 41 }));
-    FakeSocket.last.lose();
-    vi.advanceTimersByTime(0);
-    FakeSocket.last.open();
-    FakeSocket.last.say(event("agent_error", { code: "invalid_last_seq", retryable: false }));
-    expect(FakeSocket.last.events.map((sent) => [sent["token"], sent["last_seq"]])).toEqual([
-      ["call.1", 41],
-      ["call.1", 0],
-    ]);
-    FakeSocket.last.say(event("agent_error", { code: "invalid_last_seq", retryable: false }));
-    expect(client.state).toBe("closed");
   });
 
   test("but not where the server says that it may be tried again", () => {

@@ -17,12 +17,12 @@ function names(said: Said[]): (string | number)[] {
 }
 
 function all(log: SaidLog): (string | number)[] {
-  return names(log.again(0, false));
+  return names(log.again(0));
 }
 
 /** Everything said so far went into a socket. */
 function sent(log: SaidLog): void {
-  for (const said of log.again(null, true)) said.sent = true;
+  for (const said of log.again(null)) said.sent = true;
 }
 
 test("each frame gets its place in the stream", () => {
@@ -55,25 +55,27 @@ test("what is said again has its order, and begins at the first frame that holds
     log.event(typed(`after ${i}`));
   }
   sent(log);
-  expect(names(log.again(640, false))).toEqual(["a", "after 0", "after 1", 640, "after 2", 960, "after 3"]);
-  expect(names(log.again(641, false)).filter(Number.isInteger)).toEqual([640, 960]);
-  expect(names(log.again(1280, false)).filter(Number.isInteger)).toEqual([]);
+  expect(names(log.again(640))).toEqual(["a", "after 0", "after 1", 640, "after 2", 960, "after 3"]);
+  expect(names(log.again(641)).filter(Number.isInteger)).toEqual([640, 960]);
+  expect(names(log.again(1280)).filter(Number.isInteger)).toEqual([]);
 });
 
-test("events that came before speech which the server has need not be said again", () => {
-  const log = new SaidLog(16_000, 8);
+test("events are kept for as long as speech is behind the speech that the server has", () => {
+  const log = new SaidLog(640, 8);
   log.event(typed("a"));
   log.speech(frame(), null);
   log.event(typed("b"));
   log.speech(frame(), null);
   sent(log);
-  log.acknowledge(320);
-  expect(all(log)).toEqual([0, "b", 320]);
   log.acknowledge(640);
-  expect(names(log.again(640, false))).toEqual([]);
+  expect(all(log)).toEqual(["a", 0, "b", 320]);
+  log.acknowledge(641);
+  expect(names(log.again(640))).toEqual(["b"]);
+  log.acknowledge(961);
+  expect(names(log.again(640))).toEqual([]);
 });
 
-test("of a call that was read from a store no event is said twice, and speech from the told place only", () => {
+test("speech goes on from the told place, or not at all, and every event is said again", () => {
   const log = new SaidLog(16_000, 8);
   log.speech(frame(), null);
   log.event(typed("sent"));
@@ -81,8 +83,8 @@ test("of a call that was read from a store no event is said twice, and speech fr
   sent(log);
   log.speech(frame(), null);
   log.event(typed("new"));
-  expect(names(log.again(null, true))).toEqual([640, "new"]);
-  expect(names(log.again(320, true))).toEqual([320, 640, "new"]);
+  expect(names(log.again(null))).toEqual(["sent", 640, "new"]);
+  expect(names(log.again(320))).toEqual(["sent", 320, 640, "new"]);
 });
 
 test("positions of one item in a row are one, those of others and the last word on a flush are not", () => {
@@ -91,7 +93,7 @@ test("positions of one item in a row are one, those of others and the last word 
   log.event(position("a", 450, true));
   log.event(position("a", 450));
   log.event(position("b", 20));
-  const kept = log.again(0, false).map((said) => said.kind === "control" && "played_ms" in said.event && said.event.played_ms);
+  const kept = log.again(0).map((said) => said.kind === "control" && "played_ms" in said.event && said.event.played_ms);
   expect(kept).toEqual([450, 450, 20]);
 });
 

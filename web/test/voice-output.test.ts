@@ -210,3 +210,15 @@ test("without a speaker everything counts as heard when it comes", () => {
     [40, true],
   ]);
 });
+
+test("speech that a server which was killed takes back is not played on", () => {
+  const { client, output } = attached();
+  client.emit("event", event("agent_ready", { seq: 30 }));
+  client.emit("event", announce(1, "item_a"));
+  client.emit("event", event("agent_ready", { seq: 41 }));
+  client.emit("event", announce(2, "item_b"));
+  client.emit("event", event("server_session_resumed", { last_seq: 38, rewound_to_seq: 38 }));
+  expect(output.done).toEqual(["flush item_b"]);
+  client.emit("event", event("server_session_resumed", { last_seq: 39, rewound_to_seq: null }));
+  expect(output.done).toEqual(["flush item_b"]);
+});

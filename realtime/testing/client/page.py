@@ -320,6 +320,8 @@ class Page:
             case "server_session_resumed":
                 self._token = event["token"] or self._token
                 self._from_store = event["from_store"]
+                if event["rewound_to_seq"] is not None:
+                    self._rewind(event["rewound_to_seq"], now)
             case "server_audio_received" if self._line == "asking":
                 self._loop.call_soon(self._say_again, event["offset"])
             case "server_audio_item":
@@ -357,6 +359,14 @@ class Page:
                 self._refusal = f"{event['code']}: {event['message']}"
                 self._have_settled()
         self.received.append(Received(self.ms(now), event))
+
+    def _rewind(self, seq: int, now: float) -> None:
+        """The server was killed before it had kept what it told after `seq`: it is none of the call's."""
+        self._last_seq = seq
+        first = next((at for at, one in enumerate(self.received) if one.event.get("seq", 0) > seq), len(self.received))
+        gone, self.received = self.received[first:], self.received[:first]
+        for item_id in {one.event["item_id"] for one in gone if one.event["type"] == "server_audio_item"}:
+            self._flush(item_id, now)
 
     def _of_item(self, event: Event) -> Speech:
         item_id = event["item_id"]
@@ -571,11 +581,11 @@ class Page:
 
     def _say_again(self, received: int | None) -> None:
         """Say what the server lacks: the speech from sample `received` on, and in its place among it every event. None:
-        the server has begun anew and wants nothing of it."""
+        the server does not know what it has of the speech."""
         if self._line != "asking":
             return
         self._line = "open"
-        said = deque(() if self._from_store else self._said)
+        said = deque(self._said)
         for offset, pcm, item_id, played_ms in [*self._kept]:
             while said and said[0][0] <= offset:
                 self._put(said.popleft()[1], is_audio=False)

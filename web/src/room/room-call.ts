@@ -5,6 +5,7 @@ import { Emitter } from "../emitter.ts";
 import type { KeptCall } from "../kept-call.ts";
 import { Microphone } from "../microphone.ts";
 import type { ServerEvent } from "../protocol.generated.ts";
+import { Rewind } from "../rewind.ts";
 import { Speaker } from "../speaker.ts";
 import { OUTPUT_RATE_HZ, type VoiceOutput, attachVoice, openOutput } from "../voice-output.ts";
 import { LiveVoices, type VoicesOutput, attachVoices } from "./live-voices.ts";
@@ -41,14 +42,22 @@ export interface RoomOptions {
   kept: KeptCall | null;
 }
 
+interface Shown {
+  readonly people: People;
+  readonly talk: Talk;
+}
+
+const EMPTY: Shown = { people: NOBODY, talk: NO_TALK };
+
 export class RoomCall extends Emitter<RoomEvents> {
   readonly client: RealtimeClient;
   readonly output: VoiceOutput;
   /** Null where the browser has no audio worklets. */
   readonly voices: VoicesOutput | null;
   readonly #captureUrl: string;
-  #people: People = NOBODY;
-  #talk: Talk = NO_TALK;
+  #people: People = EMPTY.people;
+  #talk: Talk = EMPTY.talk;
+  readonly #shown = new Rewind<Shown>(EMPTY);
   #attempt = 0;
   #left = false;
   readonly #settled: Promise<void>;
@@ -185,13 +194,14 @@ export class RoomCall extends Emitter<RoomEvents> {
   }
 
   #receive(event: ServerEvent): void {
-    if (event.type === "server_session_resumed" && event.last_seq === 0 && !event.gap) {
-      // Everything follows from the beginning.
-      this.#people = NOBODY;
-      this.#talk = NO_TALK;
+    if (event.type === "server_session_resumed") {
+      // From the beginning everything follows.
+      if (event.last_seq === 0 && !event.gap) ({ people: this.#people, talk: this.#talk } = EMPTY);
+      else if (event.rewound_to_seq !== null) ({ people: this.#people, talk: this.#talk } = this.#shown.to(event.rewound_to_seq));
     }
     this.#people = foldPeople(this.#people, event);
     this.#talk = foldTalk(this.#talk, event);
+    if (event.seq !== undefined) this.#shown.note(event.seq, { people: this.#people, talk: this.#talk });
     if (this.#people.me !== null) this.#settle();
     if (event.type === "agent_error") this.emit("trouble", event.message);
     // A room that puts us out ends our call for that reason.
