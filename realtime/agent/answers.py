@@ -112,6 +112,8 @@ class Answers:
         self._responses: dict[str, Response] = {}
         self._questions: dict[str, tuple[str, ToolCallBlock]] = {}
         """The calls that wait for the user's consent, by their id: where they stand in the conversation."""
+        self._result_ids: dict[str, str] = {}
+        """What clients call the items of their results, by call."""
         self._active: Response | None = None
         self._requests = Requests()
         # After a lost link: an answer is still owed; and so many will come unasked, to turns that were said again.
@@ -204,7 +206,7 @@ class Answers:
 
     def create(self, overrides: ResponseOverrides | None = None) -> None:
         """Have the model answer."""
-        self._requests.ask(self._runtime.now())
+        self._requests.ask(self._runtime.now(), overrides.metadata if overrides is not None else None)
         self._doubted_s = None
         self._overrides = overrides
         self._send(base.ResponseCreate(overrides))
@@ -263,25 +265,28 @@ class Answers:
 
     def created(self, event: m.ModelResponseCreatedEvent) -> None:
         """A response begins."""
-        response = Response(event.response_id, out_of_band=event.conversation == "none")
+        response = Response(event.response_id, out_of_band=event.conversation == "none", metadata=event.metadata)
         self._responses[response.id] = response
         if response.out_of_band:
             self._report.forward(event)
             return
         now = self._runtime.now()
-        unwanted = self._requests.settle_unwanted(now) or (self._n_coming > 0 and not self._owed)
+        request = self._requests.settle_unwanted(now)
+        unwanted = request is not None or (self._n_coming > 0 and not self._owed)
         # Of several turns, of which one is still to be answered, a model may make one: its first answer counts.
         self._n_coming = 0 if self._owed else max(0, self._n_coming - 1)
         self._owed = False
         self._doubted_s = None
         response.dropped = unwanted
         if not unwanted:
-            self._requests.settle_wanted()
+            request = self._requests.settle_wanted()
             self._active, self._created_at, self._last_id = response, now, response.id
             if not self._continues:
                 self._reply_id = response.id
         self._continues = False
-        self._report.forward(event)
+        if response.metadata is None and request is not None:
+            response.metadata = request.metadata  # not every model repeats it
+        self._report.forward(msgspec.structs.replace(event, metadata=response.metadata))
         if unwanted:
             self._send(base.ResponseCancel(response.id))
         elif not response.dropped:
@@ -393,7 +398,7 @@ class Answers:
                     self._report.item_done(
                         self._conversation.complete(item_id, "completed" if finished else "incomplete")
                     )
-        self._report.forward(event)
+        self._report.forward(msgspec.structs.replace(event, metadata=event.metadata or response.metadata))
         if self._active is response:
             self._active = None
         self._go_on_after_tools(response)
@@ -573,8 +578,10 @@ class Answers:
             self._report.item_done(item)
         return True
 
-    def answered_by_client(self, call_id: str) -> None:
-        """The client has delivered a result, which `tool_done` will be called with."""
+    def answered_by_client(self, call_id: str, item_id: str | None = None) -> None:
+        """The client has delivered a result, which `tool_done` will be called with; `item_id` is its name for it."""
+        if item_id is not None:
+            self._result_ids[call_id] = item_id
         for response in self._responses.values():
             response.by_client = response.by_client or call_id in response.unanswered
 
@@ -598,7 +605,7 @@ class Answers:
         """A tool has returned, failed or was cancelled: tell everybody; after the last one the model goes on."""
         response = next((one for one in self._responses.values() if result.id in one.unanswered), None)
         self._questions.pop(result.id, None)
-        item_id = self._runtime.new_id("item")
+        item_id = self._result_ids.pop(result.id, None) or self._runtime.new_id("item")
         self._conversation.add_tool_result(item_id, result)
         self._emit(
             s.AgentResponseToolResultEvent(

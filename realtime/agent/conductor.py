@@ -194,9 +194,13 @@ class Conductor:
                 if event.state == ToolResultState.RUNNING:
                     raise ClientError("a tool that runs has no result yet", code="invalid_event")
                 result = ToolResultBlock(id=event.id, name=event.name, output=event.output, state=event.state)
+                if event.item_id is not None:
+                    self._check_id(event.item_id)
+                    if event.item_id in self._conversation:
+                        raise ClientError(f"there is an item {event.item_id!r} already", code="invalid_item")
                 if not self._tools.answer_tool(result):
                     raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
-                self._answers.answered_by_client(event.id)
+                self._answers.answered_by_client(event.id, event.item_id)
             case c.ClientItemCreateEvent():
                 self._create_item(event.item, event.previous_item_id)
             case c.ClientItemDeleteEvent():
@@ -297,10 +301,14 @@ class Conductor:
         self._report.item_done(without_pictures(item))
 
     def _check_room(self, item: Item) -> None:
-        if len(item.id) > MAX_ITEM_ID_CHARS:
-            raise ClientError(f"an item's id has at most {MAX_ITEM_ID_CHARS} characters", code="invalid_item")
+        self._check_id(item.id)
         if len(self._conversation) >= MAX_ITEMS:
             raise ClientError(f"the conversation has {MAX_ITEMS} items: delete some", code="conversation_full")
+
+    @staticmethod
+    def _check_id(item_id: str) -> None:
+        if len(item_id) > MAX_ITEM_ID_CHARS:
+            raise ClientError(f"an item's id has at most {MAX_ITEM_ID_CHARS} characters", code="invalid_item")
 
     def _check_item(self, item: Item) -> None:
         self._refuse(base.ItemCreate(item))

@@ -9,6 +9,7 @@ begins when nothing else is awaited.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 UNANSWERED_S = 60.0
 """A model that has not begun to answer by then is taken to have lost the request, once it was asked again: what it
@@ -21,8 +22,11 @@ FORGOTTEN_S = 2 * UNANSWERED_S
 
 
 @dataclass(slots=True)
-class _Request:
+class Request:
+    """One that the model has not begun to answer. `metadata` is what the client gave with it."""
+
     asked_at: float
+    metadata: dict[str, Any] | None = None
     wanted: bool = True
     lost: bool = False
     """Passed over while another one waits. Never wanted."""
@@ -37,11 +41,11 @@ class Requests:
     __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._waiting: list[_Request] = []
+        self._waiting: list[Request] = []
 
-    def ask(self, now: float) -> None:
+    def ask(self, now: float, metadata: dict[str, Any] | None = None) -> None:
         """The model was asked for a response."""
-        self._waiting.append(_Request(now))
+        self._waiting.append(Request(now, metadata))
 
     @property
     def is_wanted(self) -> bool:
@@ -68,8 +72,8 @@ class Requests:
         """None of them will be answered."""
         self._waiting.clear()
 
-    def settle_unwanted(self, now: float) -> bool:
-        """A response begins or is refused: whether it belongs to a request that is not wanted any more, which is
+    def settle_unwanted(self, now: float) -> Request | None:
+        """A response begins or is refused: the request that it belongs to, if that is not wanted any more. It is
         settled by that."""
         for request in self._waiting[:-1]:
             if now - request.asked_at >= UNANSWERED_S:
@@ -77,12 +81,10 @@ class Requests:
         self._waiting = [one for one in self._waiting if not (one.lost and now - one.asked_at >= FORGOTTEN_S)]
         place = next((place for place, one in enumerate(self._waiting) if not one.lost), 0)
         if not self._waiting or self._waiting[place].wanted:
-            return False
-        del self._waiting[place]
-        return True
+            return None
+        return self._waiting.pop(place)
 
-    def settle_wanted(self) -> None:
-        """A response begins that counts, or a wanted one is refused: it is the one that is awaited, if one is."""
+    def settle_wanted(self) -> Request | None:
+        """A response begins that counts, or a wanted one is refused: the one that is awaited, if one is."""
         place = next((place for place, one in enumerate(self._waiting) if one.wanted), None)
-        if place is not None:
-            del self._waiting[place]
+        return None if place is None else self._waiting.pop(place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from realtime.event import model as m
 from realtime.event.base import ResponseOverrides
@@ -30,6 +31,8 @@ class Response:
 
     id: str
     out_of_band: bool = False
+    metadata: dict[str, Any] | None = None
+    """What the client gave with its request."""
     dropped: bool = False
     """Interrupted: what still arrives is not said any more."""
     done: bool = False

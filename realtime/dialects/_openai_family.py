@@ -12,6 +12,7 @@ from realtime.dialects._openai_server import Running, refuses_response
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import MAX_ITEM_ID_CHARS, Item, ResponseStatus
+from realtime.message import ToolResultBlock
 from realtime.runtime import Runtime
 
 Json = dict[str, Any]
@@ -122,6 +123,32 @@ class FamilyDialect(ABC, Generic[F, R, L]):
         if self._listener is not None:
             self._listener.settle(self._voiced)
         self._voiced.clear()
+
+    def _result(
+        self, call_id: str, output: str, item_id: str | None, label: str | None
+    ) -> c.ClientEvent | s.ServerEvent | None:
+        """The client's result of a call, as the item that it names; None where no call waits for it or has."""
+        if call_id in self._open_calls:
+            name = self._open_calls.pop(call_id)
+            self._settled_calls[call_id] = name
+            self._asked.add(("result", call_id))
+            return c.ClientToolResultEvent(id=call_id, name=name, output=output, item_id=item_id, event_id=label)
+        if call_id in self._lapsed:
+            # The model went on without it.
+            self._lapsed.discard(call_id)
+            self._asked.add(("result", call_id))
+            late = ToolResultBlock(id=call_id, name=self._settled_calls[call_id], output=output)
+            return s.AgentResponseToolResultEvent(tool_result=late, item_id=item_id or self._new_id("item"))
+        return None
+
+    def _returned(self, event: s.AgentResponseToolResultEvent) -> None:
+        call_id = event.tool_result.id
+        name = self._open_calls.pop(call_id, None)
+        if name is not None:
+            self._settled_calls[call_id] = name
+            self._lapsed.add(call_id)
+        if call_id in self._settled_calls and event.item_id is not None:
+            self._items[event.item_id] = Item(id=event.item_id, type="tool_result", tool_result=event.tool_result)
 
     # -- following the call ----------------------------------------------------------------------------------------
 

@@ -147,8 +147,6 @@ class Replies:
         self.last_item_id: str | None = None
         """The item that was told last."""
         self.conversation_id = ""
-        self.metadata: dict[str, dict[str, str] | None] = {}
-        """What the client gave with its request, by response, until the response is told."""
 
     def announced(self, event: s.AgentItemAddedEvent) -> str | None:
         """An item has its place; it is told at once, with its commit, or with its first content. Returns which one the
@@ -157,9 +155,9 @@ class Replies:
         before = self._before[event.item.id] = self._stands_for.get(before, before) if before is not None else None
         return before
 
-    def hide(self, item_id: str, instead: str | None = None) -> None:
-        """The client is not told of this item, or as `instead`: in its place it sees the latest one it knows."""
-        self._stands_for[item_id] = instead or self.last_item_id
+    def hide(self, item_id: str) -> None:
+        """The client is not told of this item: in its place it sees the latest one it knows."""
+        self._stands_for[item_id] = self.last_item_id
 
     def place_of(self, item_id: str) -> str | None:
         """The item before the one that was announced."""
@@ -168,14 +166,13 @@ class Replies:
     def created(self, event: s.AgentResponseCreatedEvent, session: Json) -> list[str]:
         """A response begins, or the one that waited for a tool of ours goes on."""
         in_band = event.conversation != "none"
-        asked_with = self.metadata.pop(event.response_id, None)
         if in_band and self._held is not None:
             self._replies[event.response_id], self._held = self._held, None
             return []
         modalities = [*(event.output_modalities or session["output_modalities"])]
         # Where a model says both, the words are those of the voice.
         modalities = ["audio"] if "audio" in modalities else ["text"]
-        reply = _Reply(event.response_id, in_band, session, modalities, event.metadata or asked_with)
+        reply = _Reply(event.response_id, in_band, session, modalities, event.metadata)
         self._replies[event.response_id] = reply
         return [self._frame("response.created", response=self._response(reply, "in_progress", None, None))]
 

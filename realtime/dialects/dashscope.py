@@ -20,7 +20,6 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat, ImageFormat, Item
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener, Sink
-from realtime.message import ToolResultBlock
 from realtime.model._openai_family import json_frame
 from realtime.runtime import Runtime
 
@@ -73,7 +72,6 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         self._speaking = False
         self._words: dict[str, str] = {}
         self._early_words: dict[str, str | None] = {}
-        self._given: dict[str, str] = {}
 
     def _make_replies(self) -> Replies:
         return Replies(self._frame, self._new_event_id)
@@ -175,33 +173,20 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         return c.ClientAudioCommitEvent(event_id=label)
 
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
-        if wire.type == "function_call_output":
-            return self._result(wire, label)
         self._check_id(wire.id)
         if wire.id is not None and wire.id in self._items:
             raise w.invalid(f"An item with id '{wire.id}' already exists.", "item.id")
+        if wire.type == "function_call_output":
+            call_id = wire.call_id or ""
+            told = self._result(call_id, wire.output or "", wire.id, label)
+            if told is None:
+                raise Refusal(f"Unknown function call id: {call_id[:64]}", code="unknown_tool_call")
+            return told
         if previous is not None and previous != "root" and previous not in self._items:
             raise w.invalid(f"The previous item with id '{previous}' does not exist.", "previous_item_id")
         item = w.message_of(wire, wire.id or self._new_id("item"))
         self._asked.add(("create", item.id))
         return c.ClientItemCreateEvent(item=item, previous_item_id=previous, event_id=label)
-
-    def _result(self, wire: w.WireItem, label: str | None) -> c.ClientEvent | s.ServerEvent:
-        call_id, output = wire.call_id or "", wire.output or ""
-        if call_id in self._open_calls:
-            name = self._open_calls.pop(call_id)
-            self._settled_calls[call_id] = name
-            self._asked.add(("result", call_id))
-            if wire.id is not None:
-                self._given[call_id] = wire.id
-            return c.ClientToolResultEvent(id=call_id, name=name, output=output, event_id=label)
-        if call_id in self._lapsed:
-            # The model went on without it.
-            self._lapsed.discard(call_id)
-            self._asked.add(("result", call_id))
-            late = ToolResultBlock(id=call_id, name=self._settled_calls[call_id], output=output)
-            return s.AgentResponseToolResultEvent(tool_result=late, item_id=wire.id or self._new_id("item"))
-        raise Refusal(f"Unknown function call id: {call_id[:64]}", code="unknown_tool_call")
 
     def _retrieve(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
         if item_id in self._ghosts:
@@ -305,16 +290,6 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
     def _is_client_tool(self, name: str) -> bool:
         return any(tool["function"]["name"] == name for tool in self._session["tools"])
 
-    def _returned(self, event: s.AgentResponseToolResultEvent) -> None:
-        call_id = event.tool_result.id
-        name = self._open_calls.pop(call_id, None)
-        if name is not None:
-            self._settled_calls[call_id] = name
-            self._lapsed.add(call_id)
-        if call_id in self._settled_calls and event.item_id is not None:
-            item_id = self._given.get(call_id, event.item_id)
-            self._items[item_id] = Item(id=item_id, type="tool_result", tool_result=event.tool_result)
-
     # -- to the client ---------------------------------------------------------------------------------------------
 
     def encode(self, event: s.ServerEvent) -> list[Frame]:
@@ -406,8 +381,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         if asked not in self._asked or event.item_id is None:
             return []  # of a tool of ours, or of a call that was given up
         self._asked.discard(asked)
-        item_id = self._given.get(event.tool_result.id, event.item_id)
-        item = Item(id=item_id, type="tool_result", tool_result=event.tool_result)
+        item = Item(id=event.item_id, type="tool_result", tool_result=event.tool_result)
         return [self._frame("conversation.item.created", item=wire_item(item))]
 
     def _error(self, event: s.AgentErrorEvent) -> list[str]:

@@ -21,7 +21,6 @@ from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener, Sink
-from realtime.message import ToolResultBlock
 from realtime.runtime import Runtime
 
 SUBPROTOCOL = "realtime"
@@ -59,10 +58,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         self._session_s = session_s
         self._input = Input(self._frame, self._replies)
         self._encoder: tuple[str, g711.Encoder] | None = None
-        self._alias: dict[str, str] = {}
         self._beside: set[str] = set()
         """Responses outside the conversation that run."""
-        self._wanted_metadata: dict[str, str] | None = None
         self._offered: set[str] = set()
         """Tools that the client declared with a request."""
 
@@ -159,28 +156,23 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
         self._check_id(wire.id)
         call_id = wire.call_id or ""
-        if wire.type == "function_call_output" and call_id in self._open_calls:
-            if wire.id is not None:
-                self._alias[f"{call_id} output"] = wire.id
-            name = self._open_calls.pop(call_id)
-            self._settled_calls[call_id] = name
-            self._asked.add(("result", call_id))
-            return c.ClientToolResultEvent(id=call_id, name=name, output=wire.output or "", event_id=label)
-        if wire.type == "function_call_output" and call_id in self._lapsed:
-            # The model went on without it.
-            self._lapsed.discard(call_id)
-            self._asked.add(("result", call_id))
-            late = ToolResultBlock(id=call_id, name=self._settled_calls[call_id], output=wire.output or "")
-            return s.AgentResponseToolResultEvent(tool_result=late, item_id=wire.id or self._new_id("item"))
         if wire.id is not None and wire.id in self._items:
             raise w.Refusal(
                 f"Error adding item: an item with id '{wire.id}' already exists.",
                 code="item_create_duplicate_item_id",
                 param="item.id",
             )
+        if wire.type == "function_call_output" and call_id:
+            if (told := self._result(call_id, wire.output or "", wire.id, label)) is not None:
+                return told
+            if call_id not in self._settled_calls:
+                raise w.Refusal(
+                    f"Tool call ID '{call_id[:64]}' not found in conversation.",
+                    code="invalid_tool_call_id",
+                )
         if previous in self._ghosts:
             previous = None  # withdrawn since: it stood at the end
-        if previous is not None and previous != "root" and self._ours(previous) not in self._items:
+        if previous is not None and previous != "root" and previous not in self._items:
             raise w.Refusal(
                 f"Error adding item: the previous item with id '{previous}' does not exist.",
                 code="invalid_value",
@@ -189,9 +181,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         item = w.item_of(wire, wire.id or self._new_id("item"), self._settled_calls.get(call_id, ""))
         if item.tool_call is not None:
             self._settled_calls[item.tool_call.id] = item.tool_call.name
-        before = None if previous is None else self._ours(previous)
         self._asked.add(("create", item.id))
-        return c.ClientItemCreateEvent(item=item, previous_item_id=before, event_id=label)
+        return c.ClientItemCreateEvent(item=item, previous_item_id=previous, event_id=label)
 
     def _retrieve(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
         if item_id in self._ghosts:
@@ -259,7 +250,6 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
             if running is None:
                 self._settle()
             self._awaiting = True
-            self._wanted_metadata = wanted.metadata if wanted is not None else None
         return c.ClientResponseCreateEvent(response=overrides, event_id=label)
 
     def _cancel(self, response_id: str | None, label: str | None) -> c.ClientEvent:
@@ -274,11 +264,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
             )
         return c.ClientResponseCancelEvent(event_id=label)
 
-    def _ours(self, item_id: str) -> str:
-        return self._alias.get(item_id, item_id)
-
     def _known(self, item_id: str, verb: str, code: str) -> Item:
-        item = self._items.get(self._ours(item_id))
+        item = self._items.get(item_id)
         if item is None:
             raise w.Refusal(
                 f"Error {verb}ing item: the item with id '{item_id}' does not exist.", code=code, param="item_id"
@@ -309,10 +296,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
                     if len(self._ghosts) > KEPT_GHOSTS:
                         del self._ghosts[next(iter(self._ghosts))]
             case s.AgentResponseCreatedEvent() if event.conversation != "none":
-                if self._awaiting:
-                    # Not every model repeats it, and clients find their own request by it.
-                    self._replies.metadata[event.response_id] = self._wanted_metadata
-                self._awaiting, self._wanted_metadata = False, None
+                self._awaiting = False
                 if self._running is None:
                     self._running = Running(event.response_id)
                 self._running.goes_on(event.response_id)
@@ -335,18 +319,6 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
 
     def _is_client_tool(self, name: str) -> bool:
         return name in self._offered or any(tool["name"] == name for tool in self._session["tools"])
-
-    def _returned(self, event: s.AgentResponseToolResultEvent) -> None:
-        call_id = event.tool_result.id
-        name = self._open_calls.pop(call_id, None)
-        if name is not None:
-            self._settled_calls[call_id] = name
-            self._lapsed.add(call_id)
-        if call_id in self._settled_calls and event.item_id is not None:
-            self._items[event.item_id] = Item(id=event.item_id, type="tool_result", tool_result=event.tool_result)
-            given = self._alias.pop(f"{call_id} output", None)
-            if given is not None:
-                self._alias[given] = event.item_id
 
     # -- to the client ---------------------------------------------------------------------------------------------
 
@@ -425,10 +397,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
             self._replies.hide(event.item_id)
             return []  # of a tool of ours, or of a call that was given up
         self._asked.discard(result)
-        given = next((wire for wire, ours in self._alias.items() if ours == event.item_id), event.item_id)
-        self._replies.hide(event.item_id, given)
-        item = wire_item(Item(id=given, type="tool_result", tool_result=event.tool_result))
-        before, self._replies.last_item_id = self._replies.last_item_id, given
+        item = wire_item(Item(id=event.item_id, type="tool_result", tool_result=event.tool_result))
+        before, self._replies.last_item_id = self._replies.last_item_id, event.item_id
         return [
             self._frame("conversation.item.added", previous_item_id=before, item=item),
             self._frame("conversation.item.done", previous_item_id=before, item=item),

@@ -111,6 +111,8 @@ class ClientToolResultEvent(ClientEventBase, frozen=True, kw_only=True, tag="cli
 
     `state` says how a tool of the client ended. With a consent, `tool_call` is the call as it shall run: its name and
     input may be changed.
+
+    `item_id` names the item that the result becomes; null leaves that to the server.
     """
 
     id: str
@@ -119,6 +121,7 @@ class ClientToolResultEvent(ClientEventBase, frozen=True, kw_only=True, tag="cli
     confirmed: bool | None = None
     state: ToolResultState = ToolResultState.SUCCESS
     tool_call: ToolCallBlock | None = None
+    item_id: str | None = None
 
 
 class ClientPlaybackAckEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_playback_ack"):

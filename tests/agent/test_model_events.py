@@ -34,7 +34,11 @@ DIRECT: list[m.ModelEvent] = [
     m.ModelResponseToolUseDeltaEvent(response_id="r1", item_id="c1", tool_use=USE, delta="{"),
     m.ModelResponseToolUseDoneEvent(response_id="r1", item_id="c1", tool_use=USE),
     m.ModelResponseDoneEvent(
-        response_id="r1", input_tokens=3, output_tokens=4, usage_detail=UsageDetail(input_text_tokens=3)
+        response_id="r1",
+        input_tokens=3,
+        output_tokens=4,
+        metadata={"k": "v"},
+        usage_detail=UsageDetail(input_text_tokens=3),
     ),
     m.ModelInputStartedEvent(item_id="u1", audio_start_ms=120),
     m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="Good"),

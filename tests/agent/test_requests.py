@@ -58,7 +58,7 @@ def test_an_answer_that_was_passed_over_and_comes_late_costs_one_and_not_all(lat
     assert not requests.settle_unwanted(UNANSWERED_S + 0.1), "taken for the answer to the second"
     requests.settle_wanted()
     assert not requests.is_wanted
-    assert requests.settle_unwanted(late_s) is not counts, "the answer to the second, unless much later"
+    assert (requests.settle_unwanted(late_s) is None) is counts, "the answer to the second, unless much later"
     requests.ask(FORGOTTEN_S + 1)
     assert not requests.settle_unwanted(FORGOTTEN_S + 2)
 

@@ -405,13 +405,16 @@ def test_a_result_is_acknowledged_under_the_name_that_the_client_gave_it() -> No
     ]
     output = {"type": "function_call_output", "id": "item_mine", "call_id": "call_1", "output": "a fox"}
     result = call.say("conversation.item.create", item=output)
-    assert result == c.ClientToolResultEvent(id="call_1", name="look", output="a fox", event_id="mine")
+    assert result == c.ClientToolResultEvent(
+        id="call_1", name="look", output="a fox", item_id="item_mine", event_id="mine"
+    )
     block = ToolResultBlock(id="call_1", name="look", output="a fox")
-    call.tell(s.AgentResponseToolResultEvent(tool_result=block, item_id="item_7"))
+    call.tell(s.AgentResponseToolResultEvent(tool_result=block, item_id="item_mine"))
     assert (call.frames[-1]["type"], call.frames[-1]["item"]["id"]) == ("conversation.item.created", "item_mine")
     call.say("conversation.item.retrieve", item_id="item_mine")
     assert call.frames[-1]["item"]["output"] == "a fox"
-    assert refused(call, "conversation.item.create", item=output).message == "Unknown function call id: call_1"
+    again = {name: value for name, value in output.items() if name != "id"}
+    assert refused(call, "conversation.item.create", item=again).message == "Unknown function call id: call_1"
 
 
 def test_an_answer_withdrawn_unheard_can_still_be_named_by_the_client() -> None:

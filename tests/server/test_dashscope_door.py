@@ -284,6 +284,10 @@ async def test_a_tool_round_gives_one_response_after_the_clients_request(style: 
             await ear.do("item", output | {"id": f"item_mine_{place}"})
             acknowledged = (await ear.until("conversation.item.created"))["item"]
             assert (acknowledged["id"], acknowledged["status"]) == (f"item_mine_{place}", "completed")
+            named = {"type": f"conversation.item.{'delete' if place else 'retrieve'}", "item_id": f"item_mine_{place}"}
+            await ear.do("raw", json.dumps(named))
+            told = await ear.until(f"conversation.item.{'deleted' if place else 'retrieved'}")
+            assert (told["item_id"] if place else told["item"]["id"]) == f"item_mine_{place}"
         await ear.do("respond")
         done = (await ear.until("response.done"))["response"]
         assert done["output"][0]["content"][0]["transcript"] == "Rain and sun."

@@ -13,6 +13,7 @@ import yaml
 from realtime.agent import RealtimeAgent
 from realtime.audio.resample import Resampler
 from realtime.event import model as m
+from realtime.message import ToolCallBlock
 from realtime.model import base
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.scripted import (
@@ -25,11 +26,14 @@ from realtime.model.scripted import (
     SpeechEnd,
     SpeechStart,
     Step,
+    Wait,
     Write,
 )
 from realtime.tool import Toolkit
 from tests.server.harness import Json, serving
 from tests.server.openai_sdk import SESSION_KEYS, SILENCE_100_MS, TOOL, asked, sdk, talking
+
+FUNCTION_OUTPUT = "function_call_output"
 
 AUDIO_TURN = [
     "response.created",
@@ -190,6 +194,28 @@ async def test_the_metadata_of_a_request_comes_back_with_its_response() -> None:
             created = await ear.until("response.created")
             done = await ear.until("response.done")
             assert created["response"]["metadata"] == done["response"]["metadata"] == metadata
+
+
+async def test_two_requests_within_one_round_trip_have_their_own_metadata() -> None:
+    """The second one overtakes the first, which is told all the same."""
+    script = (asked(), asked(), Speak("One.", 0.4), Speak("Two.", 0.4))
+    async with talking(*script) as (ear, _):
+        for number in ("1", "2"):
+            await ear.say(f"Question {number}")
+            await ear.sdk.response.create(response={"metadata": {"mine": number}})
+        told = [await ear.until("response.created") for _ in range(2)]
+        assert [one["response"]["metadata"] for one in told] == [{"mine": "1"}, {"mine": "2"}]
+        done = [one["response"] for one in ear.frames if one["type"] == "response.done"]
+        while len(done) < 2:
+            done.append((await ear.until("response.done"))["response"])
+        assert [one["metadata"] for one in done] == [{"mine": "1"}, {"mine": "2"}]
+
+
+async def test_a_request_while_one_is_on_its_way_leaves_that_one_its_metadata() -> None:
+    async with talking(asked(), Wait(200), Speak("One.", 0.4)) as (ear, _):
+        for number in ("1", "2"):
+            await ear.sdk.response.create(response={"metadata": {"mine": number}})
+        assert (await ear.until("response.created"))["response"]["metadata"] == {"mine": "1"}
 
 
 async def test_a_second_turn_right_after_a_spoken_one_cuts_nothing() -> None:
@@ -356,7 +382,12 @@ async def test_a_tool_round_gives_one_response_after_the_clients_request() -> No
         assert received.count(base.ToolResult) == 2
         assert received.count(base.ResponseCreate) == 2
         await ear.sdk.conversation.item.retrieve(item_id="item_mine_0")
-        assert (await ear.until("conversation.item.retrieved"))["item"]["output"] == '{"sky": "grey"}'
+        retrieved = (await ear.until("conversation.item.retrieved"))["item"]
+        assert (retrieved["id"], retrieved["output"]) == ("item_mine_0", '{"sky": "grey"}')
+        await ear.sdk.conversation.item.delete(item_id="item_mine_1")
+        assert (await ear.until("conversation.item.deleted"))["item_id"] == "item_mine_1"
+        (told,) = (one for one in model.connections[0].received if isinstance(one, base.ItemDelete))
+        assert told.item_id == "item_mine_1"
 
 
 async def test_without_a_request_the_model_does_not_go_on_after_a_tool() -> None:
@@ -458,10 +489,24 @@ async def test_every_frame_of_our_own_client_session_is_accepted(fixtures_dir: P
 
 
 async def _accepts(sent: list[Json]) -> None:
-    """Send the frames, each response request once the response before is over; none may be answered by an error."""
+    """Send the frames, each response request once the response before is over; none may be answered by an error. The
+    model makes the calls that the frames answer."""
+    tools = [tool["name"] for frame in sent for tool in frame.get("session", {}).get("tools", ())]
+    ours = {frame["item"]["call_id"] for frame in sent if frame.get("item", {}).get("type") == "function_call"}
+    answered = [frame["item"]["call_id"] for frame in sent if frame.get("item", {}).get("type") == FUNCTION_OUTPUT]
+    to_call = [call_id for call_id in answered if call_id not in ours]
 
     def react(message: base.ModelInput) -> list[Step]:
-        return [Speak("Yes.", 0.4)] if isinstance(message, base.ResponseCreate) else []
+        if not isinstance(message, base.ResponseCreate):
+            return []
+        if not to_call:
+            return [Speak("Yes.", 0.4)]
+        call = ToolCallBlock(id=to_call.pop(0), name=tools[0], input="{}")
+        return [
+            Emit(m.ModelResponseCreatedEvent(response_id="resp_call")),
+            Emit(m.ModelResponseToolUseDoneEvent(response_id="resp_call", item_id="item_call", tool_use=call)),
+            Emit(m.ModelResponseDoneEvent(response_id="resp_call")),
+        ]
 
     model = ScriptedModel(react)
     async with serving(lambda: RealtimeAgent("Friday", "Be Friday.", model)) as place, sdk(place) as ear:

@@ -123,6 +123,18 @@ async def test_a_response_beside_the_conversation_is_refused_where_the_model_has
         assert (await ear.until("response.done"))["response"]["status"] == "completed"
 
 
+async def test_the_result_of_an_unknown_call_is_refused_before_the_model_hears_of_it() -> None:
+    async with talking(asked(), Speak("Still here.", 0.4)) as (ear, model):
+        output: Any = {"type": "function_call_output", "call_id": "call_gone", "output": "rain"}
+        await ear.sdk.conversation.item.create(item=output, event_id="late")
+        error = (await ear.until("error"))["error"]
+        assert (error["type"], error["code"]) == ("invalid_request_error", "invalid_tool_call_id")
+        assert (error["event_id"], "call_gone" in error["message"]) == ("late", True)
+        await ear.sdk.response.create()
+        assert (await ear.until("response.done"))["response"]["status"] == "completed"
+        assert not [one for one in model.connections[0].received if isinstance(one, base.ItemCreate | base.ToolResult)]
+
+
 async def test_an_item_is_created_once() -> None:
     item: Any = {
         "type": "message",

@@ -397,6 +397,8 @@ export interface ClientImageAppendEvent {
  *
  * `state` says how a tool of the client ended. With a consent, `tool_call` is the call as it shall run: its name and
  * input may be changed.
+ *
+ * `item_id` names the item that the result becomes; null leaves that to the server.
  */
 export interface ClientToolResultEvent {
   type: "client_tool_result";
@@ -408,6 +410,7 @@ export interface ClientToolResultEvent {
   confirmed?: boolean | null;
   state?: "running" | "success" | "error" | "interrupted" | "denied";
   tool_call?: ToolCallBlockInput | null;
+  item_id?: string | null;
 }
 
 /**
