@@ -27,11 +27,10 @@ from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 from realtime.errors import UsageError
-from realtime.model import dashscope, gemini, openai
 from realtime.model.choose import SERVICES
 from realtime.runtime import Runtime, iso
-from realtime.testing.cassettes.format import VERSION, Direction, Header, Provider, Rates
-from realtime.testing.cassettes.record import CassetteRecorder
+from realtime.testing.cassettes.format import Direction, Header, Provider
+from realtime.testing.cassettes.record import CassetteRecorder, header_for
 
 logger = logging.getLogger(__name__)
 # websockets logs headers (the key) and frames (speech) at DEBUG.
@@ -43,7 +42,6 @@ _HOSTS = {
     "gemini": "wss://generativelanguage.googleapis.com",
     "dashscope": "wss://dashscope.aliyuncs.com",
 }
-_PROFILES = {"openai": openai.profile_of, "gemini": gemini.profile_of, "dashscope": dashscope.profile_of}
 _LOCAL_PAGE = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?")
 _KEYS = {"authorization", "x-goog-api-key", "api-key", "cookie", "proxy-authorization"}
 _OWN = {"host", "connection", "upgrade", "origin", "user-agent", "content-length", "accept-encoding"}
@@ -188,14 +186,7 @@ class _Proxy:
 
     def _header(self, request: Request, first: str | bytes | None) -> Header:
         model = _model_of_setup(first) if first is not None else _model_of_query(request.path)
-        profile = _PROFILES[self._provider](model)
-        return Header(
-            version=VERSION,
-            provider=self._provider,
-            model=model,
-            rates_hz=Rates(sent=profile.input_rate_hz, received=profile.output_rate_hz),
-            recorded_at=iso(self._runtime.wall_now()),
-        )
+        return header_for(self._provider, model, recorded_at=iso(self._runtime.wall_now()))
 
     def _next_folder(self) -> Path:
         number = 1

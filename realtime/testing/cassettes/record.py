@@ -23,6 +23,7 @@ import pybase64
 
 from realtime.audio.files import write_flac
 from realtime.errors import ProviderError, UsageError
+from realtime.model import dashscope, gemini, openai
 from realtime.model.base import Address, Connection, Frame, History, OnEvent, Profile, RealtimeModel, Settings
 from realtime.model.choose import SERVICES
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits
@@ -36,6 +37,7 @@ from realtime.testing.cassettes.format import (
     Header,
     Line,
     LinkLine,
+    Provider,
     Rates,
     Scrubber,
     audio_places,
@@ -46,6 +48,7 @@ from realtime.testing.cassettes.format import (
 
 OPTIONS = ("voice", "enable_input_audio_transcription", "transcription_model")
 """What shapes the frames of a model and stands in its constructor."""
+_PROFILES = {"openai": openai.profile_of, "gemini": gemini.profile_of, "dashscope": dashscope.profile_of}
 _SECRET_NAMES = ("auth", "key", "token", "secret", "cookie")
 _NO_STATUS, _LOST = 1005, 1006
 
@@ -423,6 +426,18 @@ def header_of(model: RealtimeModel, *, recorded_at: str | None = None) -> Header
         model=profile.model,
         rates_hz=Rates(sent=profile.input_rate_hz, received=profile.output_rate_hz),
         options={name: getattr(model, name) for name in OPTIONS if hasattr(model, name)},
+        recorded_at=recorded_at,
+    )
+
+
+def header_for(provider: Provider, model: str, *, recorded_at: str | None = None) -> Header:
+    """The header of a cassette of a program that is not ours."""
+    profile = _PROFILES[provider](model)
+    return Header(
+        version=VERSION,
+        provider=provider,
+        model=model,
+        rates_hz=Rates(sent=profile.input_rate_hz, received=profile.output_rate_hz),
         recorded_at=recorded_at,
     )
 
