@@ -100,6 +100,17 @@ def test_export_makes_a_case_and_prints_its_test(folder: Path) -> None:
     assert says("replay", "cases/the-call", cwd=folder)[0] == 0
 
 
+def test_a_recording_of_another_program_becomes_a_cassette_and_its_test_is_printed(tmp_path: Path) -> None:
+    frames = [{"setup": {"model": "models/gemini-live"}}, {"setupComplete": {}}]
+    (tmp_path / "session.jsonl").write_text("\n".join(map(json.dumps, frames)))
+    code, printed, _ = says("import-cassette", "session.jsonl", "cassettes/the-call", cwd=tmp_path)
+    assert code == 0
+    assert "async def test_the_call(voice_call, recorded_model):" in printed
+    assert (tmp_path / "cassettes" / "the-call" / "cassette.jsonl").is_file()
+    code, _, told = says("import-cassette", "session.jsonl", "cassettes/the-call", cwd=tmp_path)
+    assert (code, told) == (1, "cassettes/the-call: there is a cassette already. Name a new folder.\n")
+
+
 @pytest.mark.parametrize("source", [("call_1", "--store", "sqlite:calls.sqlite"), ("hello",)], ids=["call", "case"])
 def test_report_draws_a_kept_call_and_a_case(folder: Path, source: tuple[str, ...]) -> None:
     code, printed, _ = says("report", *source, "--to", "out.html", cwd=folder)

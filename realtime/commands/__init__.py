@@ -1,0 +1,1 @@
+"""The commands of `realtime` but `serve` and `doctor`, a module for each kind."""

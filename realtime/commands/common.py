@@ -1,0 +1,40 @@
+"""What several commands need: the store, and failures as one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from realtime.errors import UsageError
+from realtime.server.folders import data_folder
+from realtime.state.open import open_store
+from realtime.state.store import Store
+
+
+def own_store() -> str:
+    """The store that is used where none is named."""
+    return f"sqlite:{data_folder() / 'calls.sqlite'}"
+
+
+@contextmanager
+def kit_errors() -> Iterator[None]:
+    """What is wrong in files of a test case, and what the machine refuses, as one sentence and exit code 1."""
+    from realtime.testing.errors import CaseError, RunFailure
+
+    try:
+        yield
+    except (CaseError, RunFailure) as error:
+        raise UsageError(str(error), code="case") from error
+    except OSError as error:
+        told = error.strerror or str(error)
+        raise UsageError(f"{error.filename}: {told}" if error.filename else told, code="os") from error
+
+
+@contextmanager
+def calls_of(url: str | None) -> Iterator[Store]:
+    """The store, closed at the end. Raises UsageError where there is none."""
+    store = open_store(url or own_store(), new=False)
+    try:
+        yield store
+    finally:
+        store.close()

@@ -1,0 +1,178 @@
+"""The commands of the test kit: replay | record | export | report | import-cassette."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from realtime.commands.common import calls_of, kit_errors
+from realtime.errors import UsageError
+from realtime.server.plan import load_make_agent
+from realtime.state.store import is_call_id
+
+
+def replay(
+    source: Annotated[str, typer.Argument(metavar="FILE | FOLDER", help="A recording to speak, or a test case.")],
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            metavar="app.py:make_agent",
+            help="Your agent; without it, that of `realtime serve` where --model names a model, else a plain one.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME | CASSETTE",
+            help="local, scripted, a provider's, or the folder of a cassette; without it, the case's own, else the "
+            "agent's.",
+        ),
+    ] = None,
+    real_time: Annotated[
+        bool, typer.Option("--real-time", help="By the wall clock: needed where a provider is really called.")
+    ] = False,
+) -> None:
+    """Play a recording or a test case into an agent; the events of the call as JSON lines."""
+    from realtime.testing.replay import replay as play
+
+    make_agent = load_make_agent(agent) if agent is not None else None
+    if make_agent is None and model is None and not Path(source).is_dir():
+        model = "local"
+    with kit_errors():
+        record = play(source, agent=make_agent, model=model, real_time=real_time)
+    sys.stdout.buffer.write(record.log_bytes())
+    sys.stdout.flush()
+
+
+def record_provider(
+    provider: Annotated[Literal["openai", "gemini", "dashscope"], typer.Option(help="Whose protocol passes.")],
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the cassettes go, one folder per session.")],
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 9000,
+    url: Annotated[str | None, typer.Option(help="Where the provider is; without it, its own address.")] = None,
+) -> None:
+    """Stand between your program and a provider, and keep what passes as cassettes. Keys are not kept."""
+    from realtime.testing.cassettes.proxy import record_proxy
+
+    def tell(bound: int) -> None:
+        typer.echo("Let your program call this address in place of the provider's:")
+        typer.secho(f"ws://127.0.0.1:{bound}", bold=True)
+        typer.secho("Ctrl+C ends it.", dim=True)
+
+    with kit_errors():
+        asyncio.run(record_proxy(provider, to, port=port, url=url, on_ready=tell))
+
+
+def export(
+    call_id: Annotated[str, typer.Argument(metavar="CALL")],
+    folder: Annotated[Path, typer.Argument(help="A new folder for the case, such as fixtures/calls/refund.")],
+    store: Annotated[str | None, typer.Option(metavar="URL", help="Where calls are kept (as for serve).")] = None,
+    recordings: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where the sound of calls is kept (--record of serve).")
+    ] = None,
+) -> None:
+    """Make a test case of a call that happened."""
+    from realtime.testing.cases.case import read_case
+    from realtime.testing.cases.export import export_call
+
+    with kit_errors(), calls_of(store) as calls:
+        export_call(calls, call_id, folder, recordings=_recorded(recordings, call_id))
+    typer.echo(read_case(folder).about)
+    typer.echo(f"{folder}: read case.json, correct what is expected there, and write the test:")
+    name = re.sub(r"\W", "_", folder.name)
+    typer.echo(
+        f'''
+async def test_{name}(voice_call):
+    run = await voice_call("{folder}", agent=make_agent)
+    run.meets_expectations()
+'''
+    )
+
+
+def report(
+    source: Annotated[str, typer.Argument(metavar="CALL | FOLDER", help="A call that is kept, or a test case.")],
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The page to write.")] = Path("report.html"),
+    agent: Annotated[
+        str | None, typer.Option(metavar="app.py:make_agent", help="Your agent, where a case is run.")
+    ] = None,
+    store: Annotated[str | None, typer.Option(metavar="URL", help="Where calls are kept (as for serve).")] = None,
+    recordings: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where the sound of calls is kept (--record of serve).")
+    ] = None,
+) -> None:
+    """Draw a call: who spoke when, what was heard, how long everything took. One file that opens offline."""
+    from realtime.testing.cases.stored import record_of
+    from realtime.testing.replay import judged_replay
+    from realtime.testing.report import RunOutcome, write_report
+
+    failure: str | None = None
+    with kit_errors():
+        if _is_played(Path(source)):
+            record, failure = judged_replay(source, agent=load_make_agent(agent) if agent is not None else None)
+        elif Path(source).is_dir():
+            record = record_of(source, recordings=recordings)
+        elif not is_call_id(source):
+            raise UsageError(f"there is no folder {source}, and it is not the id of a call either", code="no_folder")
+        else:
+            with calls_of(store) as calls:
+                record = record_of(calls, source, recordings=_recorded(recordings, source))
+        write_report([record if failure is None else RunOutcome(record, failure)], to)
+    typer.echo(str(to))
+    if failure is not None:
+        raise UsageError(failure, code="case")
+
+
+def _is_played(path: Path) -> bool:
+    """Whether it is a case or an audio file; else the folder of a call, or no file at all."""
+    from realtime.testing.cases.case import CASE_FILE
+    from realtime.testing.cases.stored import LOG_FILES, RECORDING_FILE
+
+    if not path.is_dir():
+        return path.exists()
+    return (path / CASE_FILE).is_file() or not any((path / name).is_file() for name in (*LOG_FILES, RECORDING_FILE))
+
+
+def _recorded(recordings: Path | None, call_id: str) -> Path | None:
+    """The folder of recordings. Raises UsageError where one is named that has no sound of this call."""
+    from realtime.testing.cases.stored import is_recorded
+
+    if recordings is not None and not is_recorded(recordings, call_id):
+        raise UsageError(
+            f"there is no recording of the call {call_id[:140]!r} in {recordings}: name the folder that "
+            "`serve --record` wrote, or leave --recordings out to do without sound",
+            code="no_recording",
+        )
+    return recordings
+
+
+def import_cassette(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="Frames as lines of JSON, or pydantic-ai's recording (.yaml)."),
+    ],
+    folder: Annotated[Path, typer.Argument(help="A new folder for the cassette, such as fixtures/cassettes/refund.")],
+    provider: Annotated[
+        Literal["openai", "gemini", "dashscope"] | None,
+        typer.Option(help="Whose frames these are; without it, openai or gemini as the frames show."),
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="The model; without it, the one that the frames name.")] = None,
+) -> None:
+    """Make a cassette of frames that another program recorded. Keys are not kept."""
+    from realtime.testing.cassettes.imported import import_cassette as read
+
+    with kit_errors():
+        made = read(source, folder, provider=provider, model=model)
+    steps = ", ".join(f"Type({text!r}), WaitUntilHeard()" for text in made.typed) or "WaitUntilHeard()"
+    name = re.sub(r"\W", "_", folder.name)
+    typer.echo(f"{folder}: {made.frames} frames. The test:")
+    typer.echo(
+        f'''
+async def test_{name}(voice_call, recorded_model):
+    model = recorded_model("{folder}", strict=False)
+    run = await voice_call([{steps}], agent=make_agent, model=model)
+'''
+    )

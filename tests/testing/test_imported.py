@@ -1,0 +1,140 @@
+"""Recordings of other programs: they become cassettes, which the kit replays."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.testing import CaseError, Run, Type, VirtualLoop, WaitUntilHeard, recorded_model, voice_call
+from realtime.testing.cassettes.format import FrameLine, read_cassette
+from realtime.testing.cassettes.imported import import_cassette
+from realtime.tool import Toolkit
+
+NAMED = os.environ.get("REALTIME_RECORDINGS")
+THERE = sorted((Path(NAMED) / "recordings").glob("*.yaml")) if NAMED else []
+ANSWERS = {
+    "gemini-message_history_seeding": "Your name is Alice, and your favorite color is teal.",
+    "gemini-text_in_audio_out_turn": "Hello there.",
+    "gemini-tool_call_round": 'I have recorded a reading of 5 with the note "steady."',
+    "openai-message_history_seeding": "Your name is Alice, and your favorite color is teal!",
+    "openai-text_in_audio_out_turn": "Hi there!",
+    "openai-tool_call_round": "It is foggy and 12 degrees in London.",
+}
+UPDATE = {"type": "session.update", "session": {"type": "realtime", "model": "gpt-realtime"}}
+ITEM = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi!"}]}
+OPENAI = [
+    {"type": "session.created", "session": {"type": "realtime", "model": "gpt-realtime"}},
+    UPDATE,
+    {"type": "session.updated", "session": UPDATE["session"]},
+    {"type": "conversation.item.create", "item": ITEM},
+    {"type": "response.create"},
+    {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "conversation_id": "conv_1"}},
+    {
+        "type": "response.output_audio_transcript.delta",
+        "response_id": "resp_1",
+        "item_id": "item_1",
+        "output_index": 0,
+        "content_index": 0,
+        "delta": "Good day.",
+    },
+    {"type": "response.done", "response": {"id": "resp_1", "status": "completed", "conversation_id": "conv_1"}},
+]
+GEMINI = [
+    {"setup": {"model": "models/gemini-2.5-flash-native-audio-preview-09-2025"}},
+    {"setupComplete": {}},
+    {"client_content": {"turns": [{"role": "user", "parts": [{"text": "Hi!"}]}], "turnComplete": True}},
+    {"serverContent": {"outputTranscription": {"text": "Good day."}}},
+    {"serverContent": {"turnComplete": True}},
+]
+
+
+def replayed(cassette: Path, *typed: str) -> Run:
+    def get_weather(city: str) -> str:
+        """Tell the weather."""
+        raise AssertionError("the recorded result answers")
+
+    def record_reading(zqx_measurement: int, qbf_note: str = "") -> str:
+        """Keep a reading."""
+        raise AssertionError("the recorded result answers")
+
+    steps = [step for text in typed for step in (Type(text), WaitUntilHeard())]
+    model = recorded_model(cassette, strict=False)
+    tools = Toolkit([get_weather, record_reading])
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(voice_call(steps, agent=lambda: RealtimeAgent("Robin", "", model, toolkit=tools)))
+
+
+def lines(path: Path, *entries: object) -> Path:
+    path.write_text("\n".join(map(json.dumps, entries)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("source", THERE or [None], ids=lambda path: path.stem if path else "none")
+def test_a_recording_of_a_real_provider_is_imported_and_replayed(
+    source: Path | None, recordings_dir: Path, tmp_path: Path
+) -> None:
+    assert source is not None
+    made = import_cassette(source, tmp_path / "cassette")
+    assert len(made.typed) == 1
+    replayed(made.folder, *made.typed).agent_said(ANSWERS[source.stem]).tools_answered()
+
+
+@pytest.mark.parametrize("frames", [OPENAI, GEMINI], ids=["openai", "gemini"])
+@pytest.mark.parametrize("form", ["bare", "told", "text"])
+def test_frames_as_json_lines_are_imported_and_replayed(frames: list[object], form: str, tmp_path: Path) -> None:
+    sent = ({"session.update", "conversation.item.create", "response.create"}, {"setup", "client_content"})
+    entries: list[object] = []
+    for number, frame in enumerate(frames):
+        assert isinstance(frame, dict)
+        direction = "sent" if frame.get("type", next(iter(frame))) in sent[0] | sent[1] else "received"
+        data = json.dumps(frame) if form == "text" else frame
+        entries.append(frame if form == "bare" else {"direction": direction, "data": data, "at_ms": 500 + 40 * number})
+    made = import_cassette(lines(tmp_path / "session.jsonl", *entries), tmp_path / "cassette")
+    assert (made.frames, made.typed) == (len(frames), ("Hi!",))
+    replayed(made.folder, *made.typed).agent_said("Good day.")
+    last = [line.at_ms for line in read_cassette(made.folder).lines if isinstance(line, FrameLine)][-1]
+    assert last == (20 if form == "bare" else 40) * (len(frames) - 1)
+
+
+def test_an_imported_cassette_holds_no_key(tmp_path: Path) -> None:
+    secret = {
+        "type": "session.update",
+        "session": {"model": "gpt-realtime", "client_secret": {"value": "ek_0123456789abc"}},
+    }
+    made = import_cassette(lines(tmp_path / "session.jsonl", secret), tmp_path / "cassette")
+    assert "ek_0123456789abc" not in (made.folder / "cassette.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.jsonl", "", "there is no frame in it. Give one frame per line"),
+        ("a.jsonl", '{"type": "x"}\n{', "a.jsonl, line 2: this is not JSON"),
+        ("a.jsonl", "[1]", "line 1: this is no object"),
+        ("a.jsonl", '{"direction": "up", "data": {}}', "line 1: there is no direction 'up'. Use `sent` or `received`"),
+        ("a.jsonl", '{"direction": "sent", "data": "x"}', "line 1: its frame is not JSON"),
+        ("a.jsonl", '{"direction": "sent", "data": {"type": "x"}, "timestamp": "soon"}', "timestamp is no time"),
+        ("a.jsonl", '{"type": "response.create"}', "no frame names the model. Name it: --model"),
+        ("a.yaml", "a: [", "this is not YAML"),
+        ("a.yaml", "a: 1", "there are no `interactions` in it"),
+        ("no/such.jsonl", None, "cannot be read"),
+    ],
+)
+def test_what_is_no_recording_is_named_with_its_place_and_remedy(
+    name: str, text: str | None, told: str, tmp_path: Path
+) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(CaseError) as refused:
+        import_cassette(tmp_path / name, tmp_path / "cassette")
+    assert told in str(refused.value)
+
+
+def test_a_cassette_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+    source = lines(tmp_path / "session.jsonl", *OPENAI)
+    import_cassette(source, tmp_path / "cassette")
+    with pytest.raises(CaseError, match="there is a cassette already"):
+        import_cassette(source, tmp_path / "cassette")
