@@ -1,7 +1,7 @@
 """`python -m bench [WHAT ...]`: measure, print a table and the limits, and write both where asked.
 
 WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`, `resume`,
-`testkit`, `rooms`; without it, all of them but `resume`, which takes half an hour.
+`testkit`, `rooms`, `overload`; without it, all of them but `resume`, which takes half an hour.
 """
 
 from __future__ import annotations
@@ -123,6 +123,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_rooms(2.0, 6) if quick else measure_rooms()
 
+    def overload() -> Awaitable[Section]:
+        from bench.overload import measure_overload
+
+        return measure_overload(5.0) if quick else measure_overload()
+
     return {
         "talk": talk,
         "stalled": stalled,
@@ -137,11 +142,12 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "resume": resume,
         "rooms": rooms,
         "testkit": testkit,
+        "overload": overload,
     }
 
 
 async def _run(measurement: Callable[[], Awaitable[Section]]) -> Section:
-    if measurement.__name__ in ("talk", "stalled", "burst", "stores", "rooms"):
+    if measurement.__name__ in ("talk", "stalled", "burst", "stores", "rooms", "overload"):
         # Whoever reads the clocks must not be kept waiting by what else the machine does.
         prefer(os.getpid())
     start, stolen = time.monotonic(), stolen_s()

@@ -24,6 +24,7 @@ from realtime.server.doctor import examine, try_keys
 from realtime.server.fronts import FRONTS, fronts_for
 from realtime.server.gate import LOOPBACK_HOSTS
 from realtime.server.history import Cases
+from realtime.server.load import DEFAULT_MAX_BUSY
 from realtime.server.plan import Plan, app_of, reload_folder, set_up_logging
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
@@ -126,6 +127,9 @@ def serve(
     ] = False,
     max_calls_per_address: Annotated[int, typer.Option(min=1)] = 8,
     max_calls: Annotated[int, typer.Option(min=1)] = 1_000,
+    max_busy: Annotated[
+        float, typer.Option(min=0.01, help="The share of a core that calls may use; others are refused.")
+    ] = DEFAULT_MAX_BUSY,
     grace: Annotated[float, typer.Option(min=0, help="Seconds a call waits for a client whose socket is lost.")] = 30.0,
     store: Annotated[
         str | None,
@@ -168,6 +172,7 @@ def serve(
         token=shown.value,
         allowed_origins=origins_of(allow_origin or [], "--allow-origin"),
         connect_origins=origins_of(connect_origin or [], "--connect-origin"),
+        max_busy=max_busy,
         hosts=LOOPBACK_HOSTS if serving.is_loopback(host) else None,
         trust_forwarded=trust_proxy,
         drain_s=0 if reload else drain,

@@ -3,6 +3,7 @@
 RealtimeError
     UsageError      our caller's program is wrong: a bad argument, a method called at the wrong time
     ClientError     the other side of the client socket sent something that cannot be done
+      Overloaded    it asked for a call, and the server has no room for one
     ProviderError   the model behind refused, failed or went away
     ToolError       a tool cannot run now
     Overflow        a bounded buffer is full
@@ -54,6 +55,17 @@ class ClientError(RealtimeError):
     def __init__(self, message: str, *, code: str, client_event_id: str | None = None, retryable: bool = False) -> None:
         super().__init__(message, code=code, retryable=retryable)
         self.client_event_id = client_event_id
+
+
+class Overloaded(ClientError):
+    """No call may begin now: those that run need all there is. The client may try again after `retry_after_ms`."""
+
+    fault = "server"
+
+    def __init__(self, retry_after_ms: int) -> None:
+        message = f"the server has no room for one more call: try again after {retry_after_ms} ms"
+        super().__init__(message, code="overloaded", retryable=True)
+        self.retry_after_ms = retry_after_ms
 
 
 class ProviderError(RealtimeError):

@@ -26,6 +26,11 @@ def iso(wall_s: float) -> str:
     return datetime.fromtimestamp(wall_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def thread_cpu_s() -> float:
+    """The processor time that the calling thread has used, in seconds."""
+    return time.thread_time()
+
+
 _CHANCE = Random()
 
 

@@ -38,6 +38,7 @@ GATEWAY_CODES = {
     "rate_limit_exceeded": "Throttling.RateQuota",
     "too_many_calls": "Throttling",
     "server_full": "Throttling",
+    "overloaded": "Throttling",
     "insufficient_quota": "Arrearage",
     "internal": "InternalError",
     "server_error": "InternalError",
@@ -399,7 +400,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         param = None
         if self._params is not None and self._params[0] == event.message:
             param, self._params = self._params[1], None
-        error = {
+        error: dict[str, Any] = {
             "type": kind,
             "code": self._wire_code(event.code),
             "message": w.SENTENCES.get(event.code, event.message),
@@ -407,6 +408,8 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         }
         if event.client_event_id is not None:
             error["event_id"] = event.client_event_id
+        if event.retry_after_ms is not None:
+            error["retry_after_ms"] = event.retry_after_ms
         return self._frame("error", error=error)
 
     def _wire_code(self, code: str) -> str:

@@ -44,7 +44,7 @@ _ENDING = {
 }
 """Errors of the client that end the session."""
 _QUOTA = ("too_many_calls", "rate_limit_exceeded", "insufficient_quota")
-_UNAVAILABLE = ("draining", "server_full", "provider_unavailable")
+_UNAVAILABLE = ("draining", "overloaded", "server_full", "provider_unavailable")
 
 
 class GeminiDialect:

@@ -411,13 +411,15 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
             param, self._params = self._params[1], None
         close_code = 4000 if event.code == BETA_REFUSED else 3000
         self._goodbye = (close_code, f"{kind}.{event.code}"[:120])
-        error = {
+        error: dict[str, Any] = {
             "type": kind,
             "code": event.code,
             "message": event.message,
             "param": param,
             "event_id": event.client_event_id,
         }
+        if event.retry_after_ms is not None:
+            error["retry_after_ms"] = event.retry_after_ms
         return [self._frame("error", error=error)]
 
     def _ended(self, reason: str) -> list[str]:

@@ -241,6 +241,7 @@ class Error(Event, frozen=True, kw_only=True):
 
     `error_type` is whose fault it is (`client_error`, `provider_error`, `server_error`, `tool_error`), `code` a stable
     word for programs, `message` a sentence for people. `client_event_id` is the `event_id` of the frame it answers.
+    `retry_after_ms`: when the same request may work, where that is known.
     """
 
     error_type: str
@@ -248,3 +249,4 @@ class Error(Event, frozen=True, kw_only=True):
     message: str
     retryable: bool = False
     client_event_id: str | None = None
+    retry_after_ms: int | None = None

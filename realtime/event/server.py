@@ -515,6 +515,7 @@ def error_event(error: RealtimeError, *, agent_id: str = "", agent_name: str = "
         message=error.message,
         retryable=error.retryable,
         client_event_id=getattr(error, "client_event_id", None),
+        retry_after_ms=getattr(error, "retry_after_ms", None),
         agent_id=agent_id,
         agent_name=agent_name,
     )

@@ -114,7 +114,12 @@ def create_app(
 
     @app.get("/readyz")
     async def readyz() -> Response:
-        status = "draining" if calls.draining else "ok" if is_ready() else "starting"
+        if calls.draining:
+            status = "draining"
+        elif calls.admission.load.overloaded:
+            status = "overloaded"
+        else:
+            status = "ok" if is_ready() else "starting"
         return JSONResponse({"status": status, "calls": calls.running}, 200 if status == "ok" else 503)
 
     @app.get("/api/info")

@@ -12,6 +12,7 @@ from typing import Any
 from realtime.errors import ClientError
 from realtime.runtime import Runtime
 from realtime.server.archive import Archive
+from realtime.server.load import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS, Admission, Load
 from realtime.server.recordings import Recordings
 from realtime.session import Session
 
@@ -44,6 +45,7 @@ class Place:
         self._left = True
         if self._session is not None:
             self._calls.sessions.pop(self._session.call_id, None)
+        self._calls.admission.leave(self)
         self._calls.give_back(self._address)
 
 
@@ -55,6 +57,8 @@ class Calls:
         *,
         max_per_address: int,
         max_total: int,
+        max_lag_ms: float = DEFAULT_MAX_LAG_MS,
+        max_busy: float = DEFAULT_MAX_BUSY,
         archive: Archive | None = None,
         recordings: Recordings | None = None,
     ) -> None:
@@ -73,6 +77,8 @@ class Calls:
         """Calls since the server began."""
         self.model: dict[str, Any] | None = None
         """What the agent of the latest call says of its model."""
+        self.admission = Admission(Load(max_lag_ms, max_busy), lambda: self.running)
+        """Lets calls begin while the event loop has time for them; lets all of them in until it is started."""
         self._max_per_address = max_per_address
         self._max_total = max_total
         self._reviving: set[str] = set()

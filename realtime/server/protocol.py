@@ -5,6 +5,7 @@ Only for a server that we run ourselves: the routers speak plain ASGI and work u
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ EXTENSION = "realtime.direct"
 """Under this name the ASGI scope's extensions hold the protocol itself (see `realtime.server.sink.DirectSocket`)."""
 MAX_UNREAD_MESSAGES = 16
 """More messages that the application has not taken pause the socket."""
+LAST_LOOK_S = 1.0
+"""A client that seems dead has so long for a sign of life to be read."""
 _OPEN = State.OPEN
 _HEAD_END = b"\r\n\r\n"
 
@@ -40,6 +43,8 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         """Asked first with each message; False puts it on the application's queue."""
         self._full = False
         """What the base's `writable` tells, without a call for each message."""
+        self._heard = False
+        """Whether anything was read since the last ping."""
 
     def handle_connect(self, event: Request) -> None:
         """See the base."""
@@ -49,6 +54,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
+        self._heard = True
         cutter = self._cutter
         if cutter is None:
             super().data_received(data)
@@ -76,6 +82,27 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         """See `asyncio.BaseProtocol`."""
         super().resume_writing()
         self._full = False
+
+    def send_keepalive_ping(self) -> None:
+        """See the base."""
+        self._heard = False
+        super().send_keepalive_ping()
+
+    def keepalive_timeout(self) -> None:
+        """See the base, which closes the socket. A pong waits behind the speech that came before it: a busy server that
+        has not read so far yet must not take a talking client for a dead one."""
+        # Timers may run before what the socket holds is read.
+        self._wait_on_or(lambda: self.loop.call_later(LAST_LOOK_S, self._give_up))
+
+    def _give_up(self) -> None:
+        self._wait_on_or(super().keepalive_timeout)
+
+    def _wait_on_or(self, end: Callable[[], asyncio.TimerHandle | None]) -> None:
+        if self._heard or self.read_paused:
+            self.pong_timer = self.pending_ping_payload = None
+            self.schedule_ping()
+        else:
+            self.pong_timer = end()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`. Parts from the scope, so that both are freed at once and not by the collector."""

@@ -63,13 +63,17 @@ def voice_router(
     calls = Calls(
         max_per_address=settings.max_calls_per_address,
         max_total=settings.max_calls,
+        max_lag_ms=settings.max_lag_ms,
+        max_busy=settings.max_busy,
         archive=archive,
         recordings=recordings,
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        calls.admission.start()
         yield
+        calls.admission.stop()
         await calls.drain(settings.drain_s)
         if archive is not None:
             await archive.close()

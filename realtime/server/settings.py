@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from realtime.server.load import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS
 from realtime.session import Limits
 
 
@@ -15,6 +16,10 @@ class ServerSettings:
     """How long a call may last."""
     max_calls_per_address: int = 8
     max_calls: int = 1_000
+    max_lag_ms: float = DEFAULT_MAX_LAG_MS
+    """While the event loop is later than this (the median of 2 s), new calls are refused."""
+    max_busy: float = DEFAULT_MAX_BUSY
+    """The share of one core that calls may use; new ones that would need more are refused. 1 or more: any."""
     max_rooms: int = 100
     max_text_chars: int = 1_048_576
     """A longer text frame is answered by an error and not read."""
@@ -59,3 +64,5 @@ class ServerSettings:
             raise ValueError("connect_origins are origins, such as wss://voice.example.org, one each")
         if self.max_calls_per_address < 1 or self.max_calls < 1:
             raise ValueError("a server that takes no calls is of no use: the maxima are at least 1")
+        if self.max_lag_ms <= 0 or self.max_busy <= 0:
+            raise ValueError("a server that is always overloaded is of no use: lag and busy share are more than 0")

@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket
 from realtime.agent import RealtimeAgent
 from realtime.dialects import ClientDialect
 from realtime.dialects.agentscope1 import AgentScope1Dialect
-from realtime.errors import ClientError, RealtimeError
+from realtime.errors import ClientError, Overloaded, RealtimeError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
@@ -48,6 +48,8 @@ MAX_EARLY_SIZE = 1_000_000
 """Characters and bytes that may wait while a call is being made; then the socket is not read until it is."""
 NORMAL_CLOSURE = 1000
 """The close code of a client that has what it wanted (RFC 6455). One that is left says 1001, a lost socket nothing."""
+TRY_AGAIN_LATER = 1013
+"""The close code for a client that comes at a bad time (IANA's registry of RFC 6455)."""
 CLOSE_WAIT_S = 2.0
 """How long a client that does not read is waited for once it was told to go."""
 
@@ -262,6 +264,8 @@ class ClientSocket:
         except ClientError as error:
             error.client_event_id = error.client_event_id or event.event_id
             await self._complain(error)
+            if isinstance(error, Overloaded) and self._only_call is None:
+                self._send_away(TRY_AGAIN_LATER, f"overloaded: try again after {error.retry_after_ms} ms")
         self._close_without_call()
 
     async def _create(self, event: c.ClientSessionCreateEvent) -> None:
@@ -304,6 +308,8 @@ class ClientSocket:
         Returns when it is made, has failed, or the client is gone."""
         self._forget_call()
         place = self._calls.take_place(self._address)
+        if not await self._is_let_in(place):
+            return
 
         async def open_it() -> None:
             agent = await self._agent_for(call_id, config, place)
@@ -338,6 +344,24 @@ class ClientSocket:
                 place.leave()
         if not outlived and not opening.cancelled():
             opening.result()
+
+    async def _is_let_in(self, place: Place) -> bool:
+        """Whether the call may begin, once that is decided; False where its client has left meanwhile. Raises
+        Overloaded where the server has no room for it."""
+        try:
+            waiting = self._calls.admission.enter(place)
+            if waiting is None:
+                return True
+            await self._read_while(waiting)
+            if waiting.done():
+                waiting.result()
+                return True
+        except BaseException:
+            place.leave()
+            raise
+        waiting.cancel()
+        place.leave()
+        return False
 
     def _is_outlived(self, listener: Listener) -> bool:
         """Whether the call that is being made goes on without this socket."""
@@ -444,7 +468,7 @@ class ClientSocket:
         self._listener = listener
         self._close_in(None)
 
-    async def _read_while(self, opening: asyncio.Task[None]) -> None:
+    async def _read_while(self, opening: asyncio.Future[None]) -> None:
         """Keep what arrives until `opening` is done; return early when the client is gone."""
         kept = sum(map(_size, self._early))
         while not opening.done():
@@ -453,7 +477,8 @@ class ClientSocket:
                 return
             if self._receiving is None:
                 self._receiving = asyncio.create_task(self._websocket.receive(), name="reading while a call is made")
-            await asyncio.wait([opening, self._receiving], return_when=asyncio.FIRST_COMPLETED)
+            both: list[asyncio.Future[Any]] = [opening, self._receiving]
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             if self._receiving.done():
                 message = await self._receiving
                 self._receiving = None

@@ -1020,6 +1020,7 @@ export interface AgentReconnectedEvent {
  *
  * `error_type` is whose fault it is (`client_error`, `provider_error`, `server_error`, `tool_error`), `code` a stable
  * word for programs, `message` a sentence for people. `client_event_id` is the `event_id` of the frame it answers.
+ * `retry_after_ms`: when the same request may work, where that is known.
  */
 export interface AgentErrorEvent {
   type: "agent_error";
@@ -1028,6 +1029,7 @@ export interface AgentErrorEvent {
   message: string;
   retryable: boolean;
   client_event_id: string | null;
+  retry_after_ms: number | null;
   agent_id: string;
   agent_name: string;
   seq?: number;
@@ -1247,7 +1249,7 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["agent_session_updated", struct({ settings: recordOf(isAnything), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_reconnecting", struct({ attempt: isInteger, retry_after_ms: isInteger, reason: isString, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_reconnected", struct({ gap_ms: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
-  ["agent_error", struct({ error_type: isString, code: isString, message: isString, retryable: isBoolean, client_event_id: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_error", struct({ error_type: isString, code: isString, message: isString, retryable: isBoolean, client_event_id: either(isString, isNull), retry_after_ms: either(isInteger, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
 ]);
 
 /**

@@ -1,0 +1,211 @@
+"""How loaded the event loop is, and whether one more call may begin.
+
+All calls of a process share one event loop. Past its capacity every call is late, then sockets time out: so a call that
+would not fit is refused, and those that run go on. `Load` decides and is pure; `Admission` samples the loop for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from realtime.errors import Overloaded
+from realtime.runtime import thread_cpu_s
+
+DEFAULT_MAX_LAG_MS = 25.0
+DEFAULT_MAX_BUSY = 0.8
+
+SAMPLE_S = 0.1
+WINDOW_S = 2.0
+"""Lag is the median of so long: one stall of the machine is not overload."""
+RECENT_S = 1.0
+"""How busy the loop is, and whether it was late just now, is told by so long."""
+SETTLE_S = 1.25
+"""A call that began less than this ago is not yet part of what is measured."""
+ALWAYS_ADMITTED = 8
+"""So few calls overload nothing: if the loop is late with them, refusing more would not help."""
+ASSUMED_COST = 0.025
+"""What a call is taken to cost, as a share of the core, until it is measured: a call whose speech is detected here
+costs about half of that."""
+LEAST_COST = 0.002
+COST_DECAY = 0.99
+"""With each sample, what a call is known to cost falls to this share of it at most: on a core that other programs use,
+calls seem cheap."""
+YOUNG_SHARE = 4
+"""Costs are measured only while there are so many settled calls for each young one, whose work is in the sum too."""
+MARGIN = 1.25
+"""Calls are not alike: the next one may cost this much more than those that run do on average."""
+RECOVERED_LAG = 0.4
+RECOVERED_BUSY = 0.1
+"""Overload is over at this share of the highest lag, and so far below the highest busy share."""
+PATIENCE_S = 3.0
+"""How long a call of a burst waits for those before it to be measured."""
+RETRY_AFTER_MS = 2_000
+RETRY_STEP_MS = 50
+"""Each refused client is asked to wait a little longer than the one before, so that they do not return as one crowd."""
+MAX_RETRY_AFTER_MS = 30_000
+CALM_S = 10.0
+"""After so long without a refusal the waiting time starts anew."""
+
+
+class Verdict(Enum):
+    """What becomes of a call that wants to begin."""
+
+    ADMIT = auto()
+    WAIT = auto()
+    """Those that began just now have to be measured first."""
+    REFUSE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    at_s: float
+    late_ms: float
+    cpu_s: float
+
+
+class Load:
+    """Decides by the lag of the event loop and by its busy share. Time comes in as an argument.
+
+    Lag alone tells too late: it stays near zero until the core is full and then grows without end, and the calls of a
+    burst are admitted before any of them has cost anything. So each young call counts at what calls cost here.
+    """
+
+    def __init__(self, max_lag_ms: float, max_busy: float) -> None:
+        self._max_lag_ms = max_lag_ms
+        self._max_busy = max_busy
+        self._samples: deque[_Sample] = deque()
+        self._young: dict[object, float] = {}
+        self._known_cost = 0.0
+        self._cost = ASSUMED_COST
+        """What the next call is taken to cost."""
+        self._used = 0.0
+        """What the settled calls need of the core."""
+        self._late_just_now = False
+        self._refused = 0
+        self._refused_at_s = -CALM_S
+        self.lag_ms = 0.0
+        self.busy = 0.0
+        """The share of one core that the thread of the event loop uses."""
+        self.overloaded = False
+
+    def sample(self, now_s: float, late_s: float, cpu_s: float, running: int) -> None:
+        """A timer fired `late_s` too late; the loop's thread has used `cpu_s` so far; `running` calls there are."""
+        self._samples.append(_Sample(now_s, late_s * 1000, cpu_s))
+        while len(self._samples) > 2 and self._samples[0].at_s < now_s - WINDOW_S:
+            self._samples.popleft()
+        late = sorted(one.late_ms for one in self._samples)
+        self.lag_ms = late[len(late) // 2]
+        recent = [one for one in self._samples if one.at_s >= now_s - RECENT_S]
+        self._late_just_now = sum(one.late_ms >= self._max_lag_ms for one in recent) > 1
+        first = recent[0] if len(recent) > 1 else self._samples[-2] if len(self._samples) > 1 else recent[0]
+        if now_s > first.at_s:
+            self.busy = (cpu_s - first.cpu_s) / (now_s - first.at_s)
+        self._young = {call: at_s for call, at_s in self._young.items() if at_s > now_s - SETTLE_S}
+        self._learn(running - len(self._young))
+        needed = self._used + self._cost
+        if self.lag_ms >= self._max_lag_ms or needed > self._max_busy:
+            self.overloaded = running >= ALWAYS_ADMITTED
+        elif self.lag_ms <= self._max_lag_ms * RECOVERED_LAG and needed <= self._max_busy - RECOVERED_BUSY:
+            self.overloaded = False
+
+    def _learn(self, settled: int) -> None:
+        """What a call costs, by what the settled ones do."""
+        if settled < ALWAYS_ADMITTED:
+            self._known_cost = 0.0
+        elif len(self._young) * YOUNG_SHARE <= settled:
+            self._known_cost = max(self.busy / settled, self._known_cost * COST_DECAY)
+        self._cost = min(max(self._known_cost * MARGIN, LEAST_COST), ASSUMED_COST) if self._known_cost else ASSUMED_COST
+        self._used = max(self.busy, min(self._known_cost, ASSUMED_COST) * settled)
+
+    def admitted(self, call: object, now_s: float) -> None:
+        """The call begins."""
+        self._young[call] = now_s
+
+    def left(self, call: object) -> None:
+        """The call is over, or was never made."""
+        self._young.pop(call, None)
+
+    def verdict(self, running: int) -> Verdict:
+        """Whether one more call may begin beside `running` others."""
+        if len(self._samples) < 2 or running < ALWAYS_ADMITTED:
+            return Verdict.ADMIT
+        if self.overloaded:
+            return Verdict.REFUSE
+        needed = self._used + (len(self._young) + 1) * self._cost
+        return Verdict.WAIT if self._late_just_now or needed > self._max_busy else Verdict.ADMIT
+
+    def refuse(self, now_s: float) -> Overloaded:
+        """The refusal of one call, with when its client may try again."""
+        self._refused = self._refused + 1 if now_s < self._refused_at_s + CALM_S else 0
+        self._refused_at_s = now_s
+        return Overloaded(min(RETRY_AFTER_MS + self._refused * RETRY_STEP_MS, MAX_RETRY_AFTER_MS))
+
+
+class Admission:
+    """Samples the running event loop between `start` and `stop`, and lets calls in as `Load` decides.
+
+    Without `start` every call is let in. `running` tells how many calls there are, those included that wait here.
+    """
+
+    def __init__(self, load: Load, running: Callable[[], int], cpu_s: Callable[[], float] = thread_cpu_s) -> None:
+        self.load = load
+        self._running = running
+        self._cpu_s = cpu_s
+        self._waiting: deque[tuple[object, float, asyncio.Future[None]]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Begin to sample the running loop."""
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(SAMPLE_S, self._sample, loop, loop.time() + SAMPLE_S)
+
+    def stop(self) -> None:
+        """Sample no more. Idempotent."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def enter(self, call: object) -> asyncio.Future[None] | None:
+        """Let a call in: None at once, else a future that is done when it may begin. Raises Overloaded, as the future
+        does, where it may not. `call` is known by `leave`."""
+        loop = asyncio.get_running_loop()
+        # Its own place is taken already.
+        match self.load.verdict(self._running() - 1) if not self._waiting else Verdict.WAIT:
+            case Verdict.ADMIT:
+                self.load.admitted(call, loop.time())
+                return None
+            case Verdict.REFUSE:
+                raise self.load.refuse(loop.time())
+            case Verdict.WAIT:
+                admitted: asyncio.Future[None] = loop.create_future()
+                self._waiting.append((call, loop.time(), admitted))
+                return admitted
+
+    def leave(self, call: object) -> None:
+        """The call is over, or was never made."""
+        self.load.left(call)
+
+    def _sample(self, loop: asyncio.AbstractEventLoop, due_s: float) -> None:
+        now_s = loop.time()
+        self.load.sample(now_s, max(0.0, now_s - due_s), self._cpu_s(), self._running() - len(self._waiting))
+        self._let_in(now_s)
+        self._timer = loop.call_later(SAMPLE_S, self._sample, loop, now_s + SAMPLE_S)
+
+    def _let_in(self, now_s: float) -> None:
+        """Those that wait, the first first."""
+        while self._waiting:
+            call, since_s, admitted = self._waiting[0]
+            verdict = self.load.verdict(self._running() - len(self._waiting))
+            if verdict is Verdict.WAIT and now_s < since_s + PATIENCE_S and not admitted.done():
+                return
+            self._waiting.popleft()
+            if admitted.done():
+                continue  # its client has left
+            if verdict is Verdict.ADMIT:
+                self.load.admitted(call, now_s)
+                admitted.set_result(None)
+            else:
+                admitted.set_exception(self.load.refuse(now_s))

@@ -1,0 +1,137 @@
+"""A server without room for one more call: each client is refused in its own protocol, and live calls go on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from realtime.server.load import Load, Verdict
+from realtime.server.serve import uvicorn_config
+from realtime.server.settings import ServerSettings
+from tests.server import harness
+from tests.server.harness import FakeSocket, Place, audio_append, create, serving, settled
+
+TEXT = {"type": "client_text_append", "text": "hello"}
+
+
+class Full(Load):
+    """Has no room, whatever is measured."""
+
+    def __init__(self) -> None:
+        super().__init__(25, 0.8)
+        self.overloaded = True
+
+    def sample(self, now_s: float, late_s: float, cpu_s: float, running: int) -> None:
+        pass
+
+    def verdict(self, running: int) -> Verdict:
+        return Verdict.REFUSE
+
+
+@asynccontextmanager
+async def full() -> AsyncIterator[Place]:
+    async with serving(settings=ServerSettings(drain_s=0)) as place:
+        place.calls.admission.load = Full()
+        yield place
+
+
+@pytest.mark.parametrize("subprotocols", [["realtime.v1"], []], ids=["realtime.v1", "AgentScope 1.x"])
+async def test_a_call_is_refused_with_the_time_to_return_and_the_socket_is_closed(subprotocols: list[str]) -> None:
+    async with full() as place, place.client(subprotocols=subprotocols) as client:
+        await client.send(create())
+        refused = await client.until("agent_error")
+        assert (refused["error_type"], refused["code"], refused["retryable"]) == ("server_error", "overloaded", True)
+        assert refused["retry_after_ms"] >= 2_000
+        code, reason = await client.closed()
+        assert code == 1013
+        assert str(refused["retry_after_ms"]) in reason
+        assert place.calls.running == 0
+
+
+async def test_an_openai_client_is_refused_by_an_error_event_with_the_time_to_return() -> None:
+    async with full() as place, place.client("/v1/realtime?model=gpt-realtime", subprotocols=["realtime"]) as client:
+        error = (await client.until("error"))["error"]
+        assert (error["type"], error["code"]) == ("server_error", "overloaded")
+        assert error["retry_after_ms"] >= 2_000
+        assert await client.closed() == (3000, "server_error.overloaded")
+
+
+async def test_a_dashscope_client_is_refused_by_an_error_event_with_the_time_to_return() -> None:
+    path = "/api-ws/v1/realtime?model=qwen3-omni-flash-realtime"
+    async with full() as place, place.client(path, subprotocols=[]) as client:
+        error = (await client.until("error"))["error"]
+        assert (error["type"], error["code"]) == ("server_error", "Throttling")
+        assert error["retry_after_ms"] >= 2_000
+        assert (await client.closed())[0] == 1013
+
+
+async def test_a_gemini_client_is_refused_by_a_close_frame_with_the_time_to_return() -> None:
+    path = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
+    async with full() as place, place.client(path, subprotocols=[]) as client:
+        await client.send({"setup": {"model": "models/gemini-live"}})
+        code, reason = await client.closed()
+        assert code == 1011
+        assert reason.startswith("The service is currently unavailable.")
+        assert "try again after 2000 ms" in reason
+
+
+async def test_readiness_says_overloaded_and_a_live_call_goes_on() -> None:
+    async with serving(settings=ServerSettings(drain_s=0)) as place, place.client() as client:
+        await client.make_call()
+        assert (await place.get("/readyz")).json()["status"] == "ok"
+        place.calls.admission.load = Full()
+        answer = await place.get("/readyz")
+        assert (answer.status, answer.json()) == (503, {"status": "overloaded", "calls": 1})
+        await client.send(TEXT)
+        await client.until("agent_response_done")
+
+
+async def test_a_client_whose_socket_was_lost_comes_back_to_its_call() -> None:
+    async with serving(settings=ServerSettings(drain_s=0)) as place:
+        async with place.client() as client:
+            created = await client.make_call()
+            client.connection.transport.abort()
+        place.calls.admission.load = Full()
+        token = created["resume_token"]
+        async with place.client() as again:
+            await again.send({"type": "client_session_resume", "token": token, "last_seq": created["seq"]})
+            await again.until("server_session_resumed")
+
+
+@pytest.mark.virtual_time
+async def test_a_client_that_leaves_while_its_call_waits_leaves_no_place_behind() -> None:
+    class Undecided(Full):
+        def verdict(self, running: int) -> Verdict:
+            return Verdict.WAIT
+
+    async with FakeSocket() as client:
+        client.calls.admission.load = Undecided()
+        client.say(create())
+        await settled(lambda: client.calls.running == 1)
+        client.hang_up()
+        await settled(lambda: client.calls.running == 0)
+
+
+@pytest.mark.parametrize(("talks", "lives"), [(True, True), (False, False)], ids=["talking", "silent"])
+async def test_a_talking_client_whose_pong_is_late_keeps_its_call_and_a_silent_one_does_not(
+    talks: bool, lives: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pong waits behind the speech that came before it, in a socket that a busy server has not read so far yet."""
+    monkeypatch.setattr("realtime.server.protocol.LAST_LOOK_S", 0.05)
+
+    def quick_pings(*args: object, **options: object) -> object:
+        config = uvicorn_config(*args, **options)  # type: ignore[arg-type]
+        config.ws_ping_interval = config.ws_ping_timeout = 0.1
+        return config
+
+    monkeypatch.setattr(harness, "uvicorn_config", quick_pings)
+    async with serving(settings=ServerSettings(drain_s=0)) as place, place.client() as client:
+        await client.make_call()
+        monkeypatch.setattr(client.connection.protocol, "recv_frame", lambda frame: None)
+        (session,) = place.calls.sessions.values()
+        for _ in range(30):
+            if talks:
+                await client.send(audio_append(bytes(640)))
+            await asyncio.sleep(0.02)
+        assert bool(session.listeners and not session.listeners[0].away) is lives
