@@ -6,10 +6,11 @@ out of turn is dropped and cancelled. It hears a turn of somebody else once, as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -17,6 +18,7 @@ from realtime.agent.conductor import EMPTY_COMMIT, EMPTY_COMMIT_MS
 from realtime.agent.host import Host
 from realtime.agent.realtime import RealtimeAgent
 from realtime.audio.pcm import bytes_of, ms_of
+from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat, ContentPart, Item
@@ -57,6 +59,16 @@ class Utterance:
     def duration_ms(self) -> float:
         """How long its sound is."""
         return ms_of(len(self.pcm), self.rate_hz)
+
+
+class OpenCall(NamedTuple):
+    """A call of a tool that has no result yet."""
+
+    name: str
+    asked_by: str | None
+    """The human (by id) whose turn led to it; None where none did."""
+    asks: bool
+    """Whether it runs only with somebody's consent."""
 
 
 class Hub(Protocol):
@@ -134,8 +146,10 @@ class Member:
         """Where the items of this turn are: its model may have come back since with another conversation."""
         self._sound: dict[str, bytearray] = {}
         """What it says in this turn, by item, where somebody listens to its voice."""
-        self._calls: dict[str, str] = {}
-        """Its tool calls without a result: the names of the tools, by its own ids."""
+        self._calls: dict[str, OpenCall] = {}
+        """By its own ids."""
+        self._asked_by: str | None = None
+        """The human (by id) whose turn led to this turn of the agent; None where none did."""
         self._missed: list[Utterance] | None = None
         """What is said while its model is being connected; null at all other times."""
         self._goes_on_by_itself = True
@@ -227,9 +241,10 @@ class Member:
         self._waiting.pop(utterance.id, None)
         self._guessed = {item_id: one for item_id, one in self._guessed.items() if one != utterance.id}
 
-    def speak(self) -> None:
-        """Take the floor and answer."""
+    def speak(self, asked_by: str | None = None) -> None:
+        """Take the floor and answer; `asked_by` is the human (by id) whose turn led to that."""
         self.has_floor = True
+        self._asked_by = asked_by
         self.has_failed = False
         self._calls_tools, self._tool_rounds = False, 0
         self._spoken.clear()
@@ -291,14 +306,21 @@ class Member:
                     )
                 )
 
-    def answer_tool(self, event: c.ClientToolResultEvent) -> bool:
-        """A client answers a tool call; False where none of this agent's is open that has this id. Raises ClientError
-        for an answer that the call cannot take."""
-        call_id = event.id.removeprefix(self._prefix)
-        if call_id == event.id or call_id not in self._calls:
-            return False
-        self.agent.act(msgspec.structs.replace(event, id=call_id))
-        return True
+    def open_call(self, call_id: str) -> OpenCall | None:
+        """The call of this id (as the room names it); None where none of this agent's is open."""
+        own_id = call_id.removeprefix(self._prefix)
+        return self._calls.get(own_id) if own_id != call_id else None
+
+    def answer_tool(self, event: c.ClientToolResultEvent) -> None:
+        """A client answers an `open_call`. Raises ClientError for an answer that the call cannot take."""
+        self.agent.act(msgspec.structs.replace(event, id=event.id.removeprefix(self._prefix)))
+
+    def refuse_for_absent(self, present: Collection[str], why: str) -> None:
+        """Refuse its calls that wait for the consent of a human (by id) who is not `present`."""
+        for call_id, call in [*self._calls.items()]:
+            if call.asks and call.asked_by is not None and call.asked_by not in present:
+                with suppress(ClientError):  # It was answered, and runs.
+                    self.agent.act(c.ClientToolResultEvent(id=call_id, name=call.name, output=why, confirmed=False))
 
     @property
     def said(self) -> str:
@@ -436,7 +458,8 @@ class Member:
                 self._sound.setdefault(event.item_id, bytearray()).extend(event.delta)
         elif isinstance(event, s.AgentResponseToolUseDoneEvent):
             self._calls_tools = True
-            self._calls[event.tool_use.id] = event.tool_use.name
+            call = event.tool_use
+            self._calls[call.id] = OpenCall(call.name, self._asked_by, call.state == "asking")
         elif isinstance(event, s.AgentItemAddedEvent) and event.item.type == "message":
             self._spoken.append(event.item.id)
         self._hub.tell(self._named(event))
@@ -460,10 +483,10 @@ class Member:
     def _give_up(self) -> None:
         """It is gone: its tools will not return, and what it has heard it will not write down."""
         calls, self._calls = self._calls, {}
-        for call_id, name in calls.items():
+        for call_id, call in calls.items():
             result = ToolResultBlock(
                 id=self._prefix + call_id,
-                name=name,
+                name=call.name,
                 output=f"{self.name} is not there any more",
                 state=ToolResultState.INTERRUPTED,
             )

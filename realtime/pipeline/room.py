@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -21,6 +21,7 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.floor import MAX_AGENT_TURNS, FloorState, Participant, Policy, Said, broadcast, folded
+from realtime.pipeline.consent import ConsentBy
 from realtime.pipeline.member import Listens, Member, Utterance
 from realtime.pipeline.names import settled_name
 from realtime.pipeline.seat import KEPT_ITEMS, Seat
@@ -48,6 +49,7 @@ class ChatRoom(Talk):
       sound, else text.
     - `make_detector` makes the detector of each human; the default is Silero VAD.
     - `max_humans` may be in it at once.
+    - `consent_by` says who may agree to a tool that asks: the human whose turn led to its call (`asked`), or `anyone`.
     """
 
     def __init__(
@@ -59,12 +61,15 @@ class ChatRoom(Talk):
         listens: Mapping[str, Listens] | None = None,
         make_detector: DetectorFactory | None = None,
         max_humans: int = MAX_HUMANS,
+        consent_by: ConsentBy = "asked",
         name: str = "room",
     ) -> None:
+        if consent_by not in get_args(ConsentBy):
+            raise UsageError(f"consent_by is one of {', '.join(get_args(ConsentBy))}", code="bad_consent_by")
         names = [folded(agent.name) for agent in agents]
         if len(set(names)) < len(names):
             raise UsageError("two agents of a room have one name; nobody could address them", code="name_taken")
-        super().__init__(name, floor, max_agent_turns)
+        super().__init__(name, floor, max_agent_turns, consent_by)
         self._agents = [*agents]
         self._config = SessionConfig()
         """What the agents are called with: the settings of `start`."""
@@ -185,6 +190,7 @@ class ChatRoom(Talk):
         self.seats.remove(seat)
         self._cancel(f"voice {seat.id}")
         self._go(seat.id, seat.name, reason)
+        self._consent.refuse_for_absent()
         if self._ear is seat:
             self._ear = None
         if seat is self._own_seat:

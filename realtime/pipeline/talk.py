@@ -19,6 +19,7 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, ContentPart, Item
 from realtime.floor import FloorState, Participant, Policy, Said, named_by, with_turn
+from realtime.pipeline.consent import Consent, ConsentBy
 from realtime.pipeline.member import Member, Utterance
 from realtime.pipeline.seat import Seat
 from realtime.pipeline.words import Words, anybody_hears
@@ -60,12 +61,13 @@ POLICY_S = 20.0
 class Talk:
     """What is said among humans (`seats`) and agents (`members`) that are there. Who is there is not decided here."""
 
-    def __init__(self, name: str, policy: Policy, max_agent_turns: int) -> None:
+    def __init__(self, name: str, policy: Policy, max_agent_turns: int, consent_by: ConsentBy) -> None:
         self.name = name
         self.members: list[Member] = []
         """The agents, in order; empty before the room has begun."""
         self.seats: list[Seat] = []
         """The humans, in order of coming."""
+        self._consent = Consent(consent_by, self.members, self.seats)
         self.conversation = Conversation()
         """What was said, with names; of agents the words that were heard."""
         self.on_event: list[Callable[[s.ServerEvent], None]] = []
@@ -230,20 +232,18 @@ class Talk:
                 self._stop_speaker()
                 self._consider()
             case c.ClientToolResultEvent():
-                self._answer_tool(event)
+                self._answer_tool(seat, event)
             case c.ClientItemTruncateEvent() | c.ClientPlaybackAckEvent():
                 pass
             case _:
                 raise ClientError(f"{event.type} has no meaning in a room", code="unsupported_in_room")
 
-    def _answer_tool(self, event: c.ClientToolResultEvent) -> None:
-        """Raises ClientError for an answer that nobody takes: told to whoever gave it, and to nobody else."""
+    def _answer_tool(self, seat: Seat, event: c.ClientToolResultEvent) -> None:
+        """Raises ClientError for an answer that the call does not take, or not from this human: told to them alone."""
+        member = self._consent.answered_by(seat, event)
         mistakes = self._mistakes = []
         try:
-            # The longest first: one id may be the beginning of another.
-            members = sorted(self.members, key=lambda member: -len(member.id))
-            if not any(member.answer_tool(event) for member in members):
-                raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
+            member.answer_tool(event)
         finally:
             self._mistakes = None
         for mistake in mistakes:
@@ -269,6 +269,8 @@ class Talk:
             elif type(event) is s.AgentResponseAudioDeltaEvent:
                 sound_s = len(event.delta) / SAMPLE_BYTES / (event.format.rate or DEFAULT_OUTPUT_RATE_HZ)
                 self._played_at_s = max(self._played_at_s, self._active_at_s) + sound_s
+        if type(event) is s.AgentResponseToolUseDoneEvent and event.tool_use.state == "asking":
+            self._after("consent", 0, self._consent.refuse_for_absent)  # Once it can be answered: that is after this.
         self._reader.read(event)
         self.conversation.keep_latest(MAX_ITEMS)
         for seat in self.seats:
@@ -431,6 +433,8 @@ class Talk:
         """A turn is over and its words are known: everybody hears it who has not, and who cannot hear it now reads
         it."""
         is_agent = kind == "agent"
+        if utterance.text and not is_agent:
+            self._consent.asked_by = utterance.who
         if utterance.text or is_agent:
             self._failures.clear()
             self._state = with_turn(
@@ -533,7 +537,7 @@ class Talk:
         self._set_floor(member.id, "policy")
         self._active_at_s = self._played_at_s = self._now()
         self._watch_speaker(member, ANSWER_S)
-        member.speak()
+        member.speak(self._consent.asked_by)
 
     def _watch_speaker(self, member: Member, delay_s: float) -> None:
         """Whoever has the floor and does nothing loses it, once all that was said is heard."""

@@ -400,11 +400,12 @@ async def test_a_tool_is_answered_to_the_agent_that_called_it_though_another_id_
     await asyncio.sleep(1)
     assert [member.is_at_work for member in (short, long)] == [False, True]
     answer = ClientToolResultEvent(id="a.b.call_1", name="clock", output="12:00")
-    assert [member.answer_tool(answer) for member in (short, long)] == [False, True]
+    assert [member.open_call(answer.id) is not None for member in (short, long)] == [False, True]
+    long.answer_tool(answer)
     await asyncio.sleep(1)
     assert [one.result.output_text() for one in model.link.got(ToolResult)] == ["12:00"]
     assert [member.is_at_work for member in (short, long)] == [False, False]
-    assert [member.answer_tool(answer) for member in (short, long)] == [False, False], "it has its answer"
+    assert [member.open_call(answer.id) for member in (short, long)] == [None, None], "it has its answer"
     assert not first.told
     for member in (short, long):
         await member.leave("over")
@@ -442,7 +443,7 @@ async def test_an_agent_that_waits_for_a_client_s_word_after_its_tools_goes_on_w
     member.ask_again()
     await asyncio.sleep(1)
     (call,) = [one.tool_use for one in hub.told if isinstance(one, s.AgentResponseToolUseDoneEvent)]
-    assert member.answer_tool(ClientToolResultEvent(id=call.id, name="clock", output="12:00"))
+    member.answer_tool(ClientToolResultEvent(id=call.id, name="clock", output="12:00"))
     await asyncio.sleep(1)
     assert len(mind.of(ResponseCreate)) == 1
     member.ask_again()
