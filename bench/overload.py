@@ -80,7 +80,7 @@ async def measure_overload(hold_s: float = HOLD_S, max_busy: float | None = None
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         provider = await stack.enter_async_context(running(["-m", "bench.provider"], core=LOAD_CORE))
         port = free_port()
-        argv, env = server_command(SERVER_VAD, port, (await provider.line())["port"])
+        argv, env = server_command(SERVER_VAD, port, (await provider.line())["port"], folder)
         argv += ["--max-busy", str(max_busy)] if max_busy is not None else []
         server = await stack.enter_async_context(running(argv, core=SERVER_CORE, env=env, log=folder / "server"))
         await listening(server, port)

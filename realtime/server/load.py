@@ -121,6 +121,13 @@ class Load:
         self._cost = min(max(self._known_cost * MARGIN, LEAST_COST), ASSUMED_COST) if self._known_cost else ASSUMED_COST
         self._used = max(self.busy, min(self._known_cost, ASSUMED_COST) * settled)
 
+    def forget(self) -> None:
+        """There are too few calls to overload anything: what was measured says nothing of the next ones."""
+        self._samples.clear()
+        self._late_just_now = self.overloaded = False
+        self._known_cost = self._used = 0.0
+        self._cost = ASSUMED_COST
+
     def admitted(self, call: object, now_s: float) -> None:
         """The call begins."""
         self._young[call] = now_s
@@ -131,7 +138,7 @@ class Load:
 
     def verdict(self, running: int) -> Verdict:
         """Whether one more call may begin beside `running` others."""
-        if len(self._samples) < 2 or running < ALWAYS_ADMITTED:
+        if running < ALWAYS_ADMITTED:
             return Verdict.ADMIT
         if self.overloaded:
             return Verdict.REFUSE
@@ -146,9 +153,9 @@ class Load:
 
 
 class Admission:
-    """Samples the running event loop between `start` and `stop`, and lets calls in as `Load` decides.
+    """Lets calls in as `Load` decides, and samples the event loop for it while there are enough calls to matter.
 
-    Without `start` every call is let in. `running` tells how many calls there are, those included that wait here.
+    `running` tells how many calls there are, those included that wait here; `cpu_s` what the loop's thread has used.
     """
 
     def __init__(self, load: Load, running: Callable[[], int], cpu_s: Callable[[], float] = thread_cpu_s) -> None:
@@ -156,24 +163,17 @@ class Admission:
         self._running = running
         self._cpu_s = cpu_s
         self._waiting: deque[tuple[object, float, asyncio.Future[None]]] = deque()
-        self._timer: asyncio.TimerHandle | None = None
-
-    def start(self) -> None:
-        """Begin to sample the running loop."""
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(SAMPLE_S, self._sample, loop, loop.time() + SAMPLE_S)
-
-    def stop(self) -> None:
-        """Sample no more. Idempotent."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._is_sampling = False
 
     def enter(self, call: object) -> asyncio.Future[None] | None:
         """Let a call in: None at once, else a future that is done when it may begin. Raises Overloaded, as the future
         does, where it may not. `call` is known by `leave`."""
         loop = asyncio.get_running_loop()
-        # Its own place is taken already.
-        match self.load.verdict(self._running() - 1) if not self._waiting else Verdict.WAIT:
+        before = self._running() - 1  # its own place is taken already
+        if before >= ALWAYS_ADMITTED and not self._is_sampling:
+            self._is_sampling = True
+            self._sample(loop, loop.time())
+        match self.load.verdict(before) if not self._waiting else Verdict.WAIT:
             case Verdict.ADMIT:
                 self.load.admitted(call, loop.time())
                 return None
@@ -190,9 +190,15 @@ class Admission:
 
     def _sample(self, loop: asyncio.AbstractEventLoop, due_s: float) -> None:
         now_s = loop.time()
-        self.load.sample(now_s, max(0.0, now_s - due_s), self._cpu_s(), self._running() - len(self._waiting))
+        running = self._running() - len(self._waiting)
+        if running < ALWAYS_ADMITTED:
+            self.load.forget()
+        else:
+            self.load.sample(now_s, max(0.0, now_s - due_s), self._cpu_s(), running)
         self._let_in(now_s)
-        self._timer = loop.call_later(SAMPLE_S, self._sample, loop, now_s + SAMPLE_S)
+        self._is_sampling = running >= ALWAYS_ADMITTED or bool(self._waiting)
+        if self._is_sampling:
+            loop.call_later(SAMPLE_S, self._sample, loop, now_s + SAMPLE_S)
 
     def _let_in(self, now_s: float) -> None:
         """Those that wait, the first first."""

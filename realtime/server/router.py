@@ -71,9 +71,7 @@ def voice_router(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        calls.admission.start()
         yield
-        calls.admission.stop()
         await calls.drain(settings.drain_s)
         if archive is not None:
             await archive.close()

@@ -16,6 +16,7 @@ from realtime.server.load import (
     Load,
     Verdict,
 )
+from realtime.testing.clock import DeadlockError, run
 
 MAX_BUSY = 0.8
 
@@ -102,11 +103,6 @@ def test_a_burst_is_let_in_step_by_step_as_its_calls_turn_out_to_be_cheap() -> N
     assert core.running > 100
 
 
-def test_calls_without_a_single_sample_are_let_in() -> None:
-    load = Load(25, MAX_BUSY)
-    assert load.verdict(10_000) is Verdict.ADMIT
-
-
 def test_a_few_calls_are_let_in_however_late_the_machine_is() -> None:
     load = Load(25, MAX_BUSY)
     for number in range(30):
@@ -152,7 +148,6 @@ class Desk:
         self.running = 0
         self._cpu_s = self._at_s = 0.0
         self.admission = Admission(Load(25, 0.3), lambda: self.running, self.cpu_s)
-        self.admission.start()
 
     def cpu_s(self) -> float:
         now_s = asyncio.get_running_loop().time()
@@ -172,7 +167,6 @@ class Desk:
 @pytest.mark.virtual_time
 async def test_calls_of_a_burst_wait_for_those_before_them_in_their_order() -> None:
     desk = Desk()
-    await asyncio.sleep(1)
     waiting = [one for one in (desk.ask() for _ in range(30)) if one is not None]
     assert 0 < len(waiting) < 30
     order: list[int] = []
@@ -180,31 +174,37 @@ async def test_calls_of_a_burst_wait_for_those_before_them_in_their_order() -> N
         one.add_done_callback(lambda _, number=number: order.append(number))  # type: ignore[misc]
     await asyncio.gather(*waiting[:8])
     assert order == sorted(order)
-    desk.admission.stop()
 
 
 @pytest.mark.virtual_time
 async def test_a_call_that_waits_too_long_is_refused_with_the_time_to_return() -> None:
     desk = Desk()
-    await asyncio.sleep(1)
     waiting = [one for one in (desk.ask() for _ in range(60)) if one is not None]
     began = asyncio.get_running_loop().time()
     with pytest.raises(Overloaded) as refused:
         await waiting[-1]
     assert asyncio.get_running_loop().time() - began <= PATIENCE_S + 2 * SAMPLE_S
     assert refused.value.retry_after_ms >= RETRY_AFTER_MS
-    desk.admission.stop()
     for one in waiting[:-1]:
         assert one.done()
         one.exception()
 
 
+def test_a_few_calls_cost_the_loop_no_timer() -> None:
+    async def ask_and_wait() -> None:
+        desk = Desk()
+        for _ in range(ALWAYS_ADMITTED):
+            assert desk.ask() is None
+        await asyncio.get_running_loop().create_future()
+
+    with pytest.raises(DeadlockError):
+        run(ask_and_wait())
+
+
 @pytest.mark.virtual_time
 async def test_a_client_that_leaves_while_it_waits_keeps_nobody_behind_it_waiting() -> None:
     desk = Desk()
-    await asyncio.sleep(1)
     waiting = [one for one in (desk.ask() for _ in range(14)) if one is not None]
     waiting[0].cancel()
     desk.running -= 1
     await waiting[1]
-    desk.admission.stop()
