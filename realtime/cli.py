@@ -139,7 +139,7 @@ def serve(
             "data folder.",
         ),
     ] = None,
-    record: Annotated[
+    recordings: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Keep the sound of calls whose client asks for it.")
     ] = None,
     cases: Annotated[
@@ -179,7 +179,7 @@ def serve(
         routes=routes_of(route or []),
         store=store_url(store, say=typer.echo),
         lists_calls=guarded,
-        record_to=writable_folder(record, "--record"),
+        recordings=writable_folder(recordings, "--recordings"),
         cases_to=writable_folder(cases, "--cases"),
         fronts=fronts_for(front, guarded=guarded),
     )
@@ -208,7 +208,7 @@ def _cases(settings: ServerSettings) -> Cases:
     """What makes test cases of this server's calls."""
     from realtime.testing.cases.desk import CaseDesk
 
-    return CaseDesk(recordings=settings.record_to, folder=settings.cases_to)
+    return CaseDesk(recordings=settings.recordings, folder=settings.cases_to)
 
 
 @cli.command()

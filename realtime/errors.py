@@ -15,6 +15,9 @@ what to do. `ClientError` and `ProviderError` travel to the client as one error 
 
 from __future__ import annotations
 
+INSTALL_LOCAL = "pip install '.[local]' in the folder of this project"
+"""What brings the speech parts. They are an extra of the project, which need not be on a package registry."""
+
 
 class RealtimeError(Exception):
     """Base of all errors raised on purpose by this package.

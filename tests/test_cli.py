@@ -326,7 +326,7 @@ def test_what_python_cannot_read_is_one_sentence_with_its_place(agent_file: Path
     assert "\n" not in caught.value.message
 
 
-@pytest.mark.parametrize("option", ["--record", "--cases"])
+@pytest.mark.parametrize("option", ["--recordings", "--cases"])
 def test_a_folder_that_cannot_be_written_is_told_before_anything_is_served(tmp_path: Path, option: str) -> None:
     (tmp_path / "file").write_text("")
     code, said = realtime_says("serve", option, "file/below", cwd=tmp_path)

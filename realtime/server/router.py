@@ -59,7 +59,7 @@ def voice_router(
     offered = providers_with_key() if page_providers is None else page_providers
     gate = gate or Gate(settings)
     archive = Archive(open_store(settings.store), resume_s=settings.resume_s) if settings.store is not None else None
-    recordings = Recordings(Path(settings.record_to)) if settings.record_to is not None else None
+    recordings = Recordings(Path(settings.recordings)) if settings.recordings is not None else None
     calls = Calls(
         max_per_address=settings.max_calls_per_address,
         max_total=settings.max_calls,

@@ -48,7 +48,7 @@ class ServerSettings:
     """How long after its last sign of life a kept call can be gone on with."""
     lists_calls: bool = True
     """Whether `GET /api/calls` tells a user's calls. User ids are guessed easily: not where everybody may come in."""
-    record_to: str | None = None
+    recordings: str | None = None
     """The folder for recordings of calls whose client asks for one; null: nothing is recorded."""
     cases_to: str | None = None
     """The folder for test cases that are made of calls from the page; null: the page gives them to download."""

@@ -13,14 +13,13 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from realtime.errors import ProviderError, UsageError
+from realtime.errors import INSTALL_LOCAL, ProviderError, UsageError
 from realtime.event.base import UsageDetail
 from realtime.message.think import Piece, ThinkParser
 from realtime.model._openai_family import without_keys
 from realtime.model.local.chat_messages import HistoryLimits, Json, write_messages, write_tool, write_tool_choice
 from realtime.model.local.chat_pieces import CallPieces
 from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyThought, ReplyUsage
-from realtime.model.local.weights import INSTALL_LOCAL
 
 if TYPE_CHECKING:
     from openai import APIStatusError

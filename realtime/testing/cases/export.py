@@ -1,7 +1,8 @@
 """A call that happened, as a test case: what was said goes in again, what the model and the tools did stands in a file.
 
-The case is exact where the call was recorded (`realtime serve --record`, and the client's consent). Of a call without a
-recording the log alone is known: its case has a hum where the user spoke, and the turns stand where they stood.
+The case is exact where the call was recorded (`realtime serve --recordings`, and the client's consent). Of a call
+without a recording the log alone is known: its case has a hum where the user spoke, and the turns stand where they
+stood.
 """
 
 from __future__ import annotations

@@ -503,7 +503,7 @@ def test_without_the_package_the_line_that_installs_it_is_named(monkeypatch: pyt
     with pytest.raises(UsageError) as caught:
         ChatResponder("http://localhost:11434/v1", "qwen3")
     assert caught.value.code == "missing_package"
-    assert "pip install 'realtime-voice-agent[local]'" in caught.value.message
+    assert "pip install '.[local]'" in caught.value.message
 
 
 async def test_the_history_is_bounded(endpoint: ChatEndpoint) -> None:
