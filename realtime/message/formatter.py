@@ -64,13 +64,18 @@ def speaker_and_words(text: str) -> tuple[str | None, str]:
 
 
 def spoken_by(name: str, text: str) -> str:
-    """How a model is told what another participant said.
+    """How a model is told what another participant said: `[Name]: ...`.
 
-    Only the first line is `[Name]: ...`: where a later one begins as if somebody else said it, its brackets are round,
-    so that nobody can put words into another's mouth.
+    Where a line of the text begins as if somebody else said it, its brackets become round, and so do those of the
+    name, which becomes one line: nobody can put words into another's mouth.
     """
-    first, *later = text.splitlines(keepends=True) or [""]
-    return f"[{name}]: {first}" + "".join(map(_as_own_words, later))
+    speaker = " ".join(name.split()).translate(_ROUND)
+    return f"[{speaker}]: {own_words(text)}"
+
+
+def own_words(text: str) -> str:
+    """The text, of which no line begins as if somebody else said it."""
+    return "".join(map(_as_own_words, text.splitlines(keepends=True)))
 
 
 def _as_own_words(line: str) -> str:

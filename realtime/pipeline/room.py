@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any, get_args
 
 import msgspec
@@ -23,7 +24,7 @@ from realtime.event.config import SessionConfig
 from realtime.floor import MAX_AGENT_TURNS, FloorState, Participant, Policy, Said, broadcast, folded
 from realtime.pipeline.consent import ConsentBy
 from realtime.pipeline.member import Listens, Member, Utterance
-from realtime.pipeline.names import settled_name
+from realtime.pipeline.names import look_alike, settled_name
 from realtime.pipeline.seat import KEPT_ITEMS, Seat
 from realtime.pipeline.talk import Talk
 from realtime.runtime import Runtime
@@ -448,15 +449,21 @@ class ChatRoom(Talk):
         return found
 
     def _free_name(self, name: str, *, of: Participant | None = None) -> str:
-        """The name, with a number where somebody but `of` has it already, or is about to come in with it."""
-        taken = {folded(one.name) for one in self._state.participants if one is not of}
+        """The name, with a number where somebody but `of` has it already, or is about to come in with it.
+
+        Raises ClientError for one that only looks like a name that is taken.
+        """
         coming = {id(one) for one in self._agents} - {id(one.agent) for one in self.members}
-        taken |= {folded(one.name) for one in self._agents if id(one) in coming}
-        free, number = name, 1
-        while folded(free) in taken:
-            number += 1
-            free = f"{name} {number}"
-        return free
+        taken = [one.name for one in self._state.participants if one is not of]
+        taken += [one.name for one in self._agents if id(one) in coming]
+        if folded(name) not in map(folded, taken):
+            seeming = next((one for one in taken if look_alike(one, name)), None)
+            if seeming is not None:
+                text = f"{name!r} looks like {seeming!r}, who is here already: take another name"
+                raise ClientError(text, code="name_taken")
+            return name
+        numbers = (f"{name} {number}" for number in count(2))
+        return next(free for free in numbers if not any(look_alike(free, one) for one in taken))
 
 
 def _joined(who: Participant) -> s.ServerRoomJoinedEvent:

@@ -16,6 +16,7 @@ import pybase64
 
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
+from realtime.message.formatter import own_words, spoken_by
 from realtime.model.local.responder import Prompt
 
 Json = dict[str, Any]
@@ -146,7 +147,9 @@ def _turns(history: Sequence[Item], *, takes_images: bool) -> list[list[Json]]:
 def _user_content(item: Item, *, named: bool, takes_images: bool) -> str | list[Json]:
     """Words alone are a text, as every server takes it. Where several people speak, each turn says whose it is: the
     field `name` is ignored by most templates and refused by some servers."""
-    text = f"{item.name}: {item.text}" if named and item.name and item.text else item.text
+    text = item.text
+    if named and text:
+        text = spoken_by(item.name, text) if item.name else own_words(text)
     images = [_image(part) for part in item.content if takes_images and part.image is not None]
     return [*_text_parts(text), *images] if images else text
 
