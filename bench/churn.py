@@ -130,7 +130,7 @@ async def churn(calls: int, mark: int, seed: int = 1) -> Churned:
     """Open and drop `calls` calls, `AT_ONCE` at a time; memory is read after `mark` of them and at the end."""
     async with provided() as (provider, base_url):
         model = OpenAIRealtimeModel("gpt-realtime", api_key="bench", base_url=base_url)
-        settings = ServerSettings(max_calls_per_address=10 * AT_ONCE, drain_s=0, limits=Limits(grace_s=0))
+        settings = ServerSettings(max_calls_per_address=10 * AT_ONCE, max_busy=1, drain_s=0, limits=Limits(grace_s=0))
         app = create_app(lambda: RealtimeAgent("Bench", "", model), settings)
         server = uvicorn.Server(uvicorn_config(app))
         bound = open_socket("127.0.0.1", 0, strict=True, say=lambda _: None)

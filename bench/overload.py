@@ -20,6 +20,7 @@ from bench.clients import Call, Load
 from bench.process import LOAD_CORE, SERVER_CORE, free_port, listening, pin, running
 from bench.report import Check, Section, median
 from bench.window import SERVER_VAD, server_command
+from realtime.server.load import DEFAULT_MAX_BUSY
 
 TIMES = 4
 """As many clients ask for each call that is let in."""
@@ -74,14 +75,14 @@ class Asker(Call):
         self.crowd.broken[f"{was} was closed with {self.close_code}"] += 1
 
 
-async def measure_overload(hold_s: float = HOLD_S, max_busy: float | None = None) -> Section:
-    """`hold_s`: how long the server stays full; `max_busy`: the share of the core that it may use, null: its own."""
+async def measure_overload(hold_s: float = HOLD_S, max_busy: float = DEFAULT_MAX_BUSY) -> Section:
+    """`hold_s`: how long the server stays full; `max_busy`: the share of the core that calls may use."""
     async with contextlib.AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         provider = await stack.enter_async_context(running(["-m", "bench.provider"], core=LOAD_CORE))
         port = free_port()
         argv, env = server_command(SERVER_VAD, port, (await provider.line())["port"], folder)
-        argv += ["--max-busy", str(max_busy)] if max_busy is not None else []
+        argv += ["--max-busy", str(max_busy)]
         server = await stack.enter_async_context(running(argv, core=SERVER_CORE, env=env, log=folder / "server"))
         await listening(server, port)
         if pin(os.getpid(), LOAD_CORE):

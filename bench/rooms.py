@@ -317,7 +317,7 @@ def serve(port: int, humans: int) -> None:
     agent = RealtimeAgent("Friday", "", ScriptedModel(react, profile=MANUAL_PROFILE))
     room = ChatRoom([agent], max_agent_turns=0, max_humans=humans)
     runtime = Runtime()
-    app = create_app(lambda user: room.seat(user, runtime), ServerSettings(max_calls_per_address=humans))
+    app = create_app(lambda user: room.seat(user, runtime), ServerSettings(max_calls_per_address=humans, max_busy=1))
     uvicorn.Server(uvicorn_config(app)).run([open_socket("127.0.0.1", port, strict=True, say=print)])
 
 

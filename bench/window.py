@@ -168,7 +168,8 @@ def server_command(subject: Subject, port: int, provider_port: int, folder: Path
         return ["-m", "bench.relay", "--port", str(port), "--provider", url], {}
     command = ["-m", "realtime", "serve", "--host", "127.0.0.1", "--port", str(port), "--strict-port"]
     command += ["--model", "openai:gpt-realtime", "--log-level", "warning"]
-    command += ["--max-calls-per-address", "2000", "--max-calls", "2000", "--store", subject.store_in(folder)]
+    command += ["--max-calls-per-address", "2000", "--max-calls", "2000", "--max-busy", "1"]
+    command += ["--store", subject.store_in(folder)]
     env = {"OPENAI_BASE_URL": f"http://127.0.0.1:{provider_port}/v1", "OPENAI_API_KEY": "bench"}
     return [*command, *subject.args], env
 

@@ -127,8 +127,11 @@ def serve(
     ] = False,
     max_calls_per_address: Annotated[int, typer.Option(min=1)] = 8,
     max_calls: Annotated[int, typer.Option(min=1)] = 1_000,
+    max_connections_per_address: Annotated[
+        int, typer.Option(min=1, help="Open connections of one address beside those of its calls.")
+    ] = 64,
     max_busy: Annotated[
-        float, typer.Option(min=0.01, help="The share of a core that calls may use; others are refused.")
+        float, typer.Option(min=0.01, max=1, help="The share of a core that calls may use; others are refused. 1: all.")
     ] = DEFAULT_MAX_BUSY,
     grace: Annotated[float, typer.Option(min=0, help="Seconds a call waits for a client whose socket is lost.")] = 30.0,
     store: Annotated[
@@ -169,6 +172,7 @@ def serve(
         limits=Limits(grace_s=grace, idle_s=idle, call_s=call_limit),
         max_calls_per_address=max_calls_per_address,
         max_calls=max_calls,
+        max_connections_per_address=max_connections_per_address,
         token=shown.value,
         allowed_origins=origins_of(allow_origin or [], "--allow-origin"),
         connect_origins=origins_of(connect_origin or [], "--connect-origin"),

@@ -15,6 +15,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 import realtime
+from realtime.server.connections import Connections, highest_descriptor
 from realtime.server.fronts import front_routers
 from realtime.server.gate import COOKIE, Gate
 from realtime.server.history import Cases
@@ -85,7 +86,7 @@ def create_app(
     `info` is what `/api/info` tells; without it, the model of the latest call. `offer` is what `/api/models` tells;
     without it, that there is nothing to choose. `page_providers`, `cases` and `rooms` go to `voice_router`.
     `is_ready` is asked by `/readyz`. `lifespan` is FastAPI's. `app.state.calls` are the calls, `app.state.settings` the
-    settings.
+    settings, `app.state.connections` counts connections where `realtime serve` runs it.
     """
     settings = settings or ServerSettings()
     gate = Gate(settings)
@@ -103,6 +104,10 @@ def create_app(
     )
     app.state.calls = calls
     app.state.settings = settings
+    app.state.connections = Connections(
+        settings.max_calls_per_address + settings.max_connections_per_address,
+        highest_descriptor(settings.reserved_files),
+    )
     app.include_router(router)
     for front in front_routers(make_agent, calls=calls, settings=settings, gate=gate):
         app.include_router(front)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
-from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -13,6 +12,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 
 from realtime.runtime import Runtime
+from realtime.server.connections import counted_address, last_forwarded
 from realtime.server.entrance import PageSessions, WrongTokens
 from realtime.server.settings import ServerSettings
 
@@ -76,8 +76,8 @@ class Gate:
         """Where the client is, for counting: the socket's peer, or what a trusted proxy says."""
         forwarded = self._forwarded(request, "x-forwarded-for")
         if forwarded is not None:
-            return _counted(forwarded)
-        return _counted(request.client.host) if request.client is not None else "local"
+            return counted_address(forwarded)
+        return counted_address(request.client.host) if request.client is not None else "local"
 
     def is_secure(self, request: HTTPConnection) -> bool:
         """Whether the client speaks TLS, to this server or to a trusted proxy before it."""
@@ -85,10 +85,7 @@ class Gate:
         return scheme.lower() in ("https", "wss")
 
     def _forwarded(self, request: HTTPConnection, header: str) -> str | None:
-        if self._trust_forwarded and (forwarded := request.headers.getlist(header)):
-            # A proxy may add a line of its own below those that the client made up.
-            return forwarded[-1].rpartition(",")[2].strip()
-        return None
+        return last_forwarded(request.headers.getlist(header)) if self._trust_forwarded else None
 
     def _refusal(self, request: HTTPConnection) -> _Refusal | None:
         wrong_origin = self.wrong_origin(request)
@@ -164,21 +161,3 @@ def _tokens_shown(request: HTTPConnection) -> list[str | None]:
 def _port(address: SplitResult) -> int | None:
     """The port, where it is not said that of the scheme. Raises ValueError for one that is no port."""
     return address.port or {"http": 80, "https": 443, "ws": 80, "wss": 443}.get(address.scheme)
-
-
-def _counted(address: str) -> str:
-    """Who counts as one: a host without its port, and the /64 that one line of IPv6 has. Anything else is its name."""
-    host = address
-    if address.startswith("["):
-        host = address[1:].partition("]")[0]
-    elif address.count(":") == 1:
-        host = address.partition(":")[0]
-    try:
-        found = ip_address(host.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(IPv6Network((found, 64), strict=False))
-    return str(found)

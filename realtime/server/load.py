@@ -92,6 +92,11 @@ class Load:
         """The share of one core that the thread of the event loop uses."""
         self.overloaded = False
 
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether calls may use the whole core, and be late."""
+        return self._max_busy >= 1
+
     def sample(self, now_s: float, late_s: float, cpu_s: float, running: int) -> None:
         """A timer fired `late_s` too late; the loop's thread has used `cpu_s` so far; `running` calls there are."""
         self._samples.append(_Sample(now_s, late_s * 1000, cpu_s))
@@ -168,6 +173,8 @@ class Admission:
     def enter(self, call: object) -> asyncio.Future[None] | None:
         """Let a call in: None at once, else a future that is done when it may begin. Raises Overloaded, as the future
         does, where it may not. `call` is known by `leave`."""
+        if self.load.is_unlimited:
+            return None
         loop = asyncio.get_running_loop()
         before = self._running() - 1  # its own place is taken already
         if before >= ALWAYS_ADMITTED and not self._is_sampling:

@@ -13,6 +13,8 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import State
 
+from realtime.server.connections import Refusal
+from realtime.server.handshake import answer, connections_of, note
 from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, server_frame
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ MAX_UNREAD_MESSAGES = 16
 """More messages that the application has not taken pause the socket."""
 LAST_LOOK_S = 1.0
 """A client that seems dead has so long for a sign of life to be read."""
+NO_HANDSHAKE = Refusal(400, "this is no WebSocket handshake", "requests that cannot be read")
 _OPEN = State.OPEN
 _HEAD_END = b"\r\n\r\n"
 
@@ -62,6 +65,11 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
             if self.handshake_initiated or not data.endswith(_HEAD_END):
                 self._cutter = None
             super().data_received(cutter.drain() + data)
+            if self.conn.handshake_exc is not None and not self.handshake_initiated:
+                # The library waits for the end of the connection then, and the base knows of no answer.
+                note(connections_of(self.config), NO_HANDSHAKE, self.loop.time())
+                answer(self.transport, NO_HANDSHAKE)
+                self.transport.close()
         else:
             for kind, payload in cutter.push(data):
                 if kind != OTHER:
@@ -107,8 +115,11 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`. Parts from the scope, so that both are freed at once and not by the collector."""
         super().connection_lost(exc)
-        if self.scope is not None:
-            (self.scope["extensions"] or {}).pop(EXTENSION, None)
+        if (connections := connections_of(self.config)) is not None:
+            connections.leave(self.transport)
+        scope = getattr(self, "scope", None)  # there is none before a good request
+        if scope is not None:
+            (scope["extensions"] or {}).pop(EXTENSION, None)
 
     def shutdown(self) -> None:
         """See the base, which cannot close what is closing already."""

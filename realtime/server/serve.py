@@ -23,6 +23,7 @@ from uvicorn.supervisors import ChangeReload
 
 from realtime.errors import UsageError
 from realtime.server.calls import Calls
+from realtime.server.handshake import HANDSHAKE_S, GuardedHttp
 from realtime.server.protocol import VoiceSocketProtocol
 
 Say = Callable[[str], None]
@@ -190,6 +191,7 @@ def uvicorn_config(
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),
+        http=GuardedHttp,
         ws=VoiceSocketProtocol,
         ws_per_message_deflate=False,
         lifespan="on",
@@ -216,9 +218,29 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See uvicorn."""
-        await super().startup(sockets)
+        config = self.config
+        if config.ssl is None or sockets is None:
+            await super().startup(sockets)
+        else:
+            # uvicorn sets no time limit for TLS, and asyncio's is a minute.
+            await super().startup([])
+            settings = getattr(getattr(config.loaded_app, "state", None), "settings", None)
+            self.servers = [
+                await asyncio.get_running_loop().create_server(
+                    self._protocol,
+                    sock=bound,
+                    ssl=config.ssl,
+                    backlog=config.backlog,
+                    ssl_handshake_timeout=settings.handshake_s if settings is not None else HANDSHAKE_S,
+                )
+                for bound in sockets
+            ]
         if self._on_started is not None:
             self._on_started()
+
+    def _protocol(self) -> asyncio.Protocol:
+        make: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for the running calls, unless told a second time, then close everything."""

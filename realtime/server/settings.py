@@ -19,7 +19,16 @@ class ServerSettings:
     max_lag_ms: float = DEFAULT_MAX_LAG_MS
     """While the event loop is later than this (the median of 2 s), new calls are refused."""
     max_busy: float = DEFAULT_MAX_BUSY
-    """The share of one core that calls may use; new ones that would need more are refused. 1 or more: any."""
+    """The share of one core that calls may use; new ones that would need more are refused. With 1 calls are let in by
+    their count alone, however late the loop is."""
+    max_connections_per_address: int = 64
+    """Open connections of one address beside those of its calls, whether or not they have shown a token."""
+    reserved_files: int = 64
+    """So many files can still be opened when new connections are refused; at most a quarter of the system's limit."""
+    handshake_s: float = 10.0
+    """How long a request may take to arrive, and a TLS handshake."""
+    first_event_s: float = 30.0
+    """How long an open socket may wait until its first call is asked for; never longer than `limits.idle_s`."""
     max_rooms: int = 100
     max_text_chars: int = 1_048_576
     """A longer text frame is answered by an error and not read."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
@@ -125,7 +126,7 @@ class ClientSocket:
         try:
             async with deadline:
                 self._deadline = deadline
-                self._expect_call()
+                self._expect_call(self._settings.first_event_s)
                 await self._read()
         except TimeoutError:
             if not deadline.expired():
@@ -558,10 +559,10 @@ class ClientSocket:
 
     # -- sockets nobody needs --------------------------------------------------------------------------------------
 
-    def _expect_call(self) -> None:
-        """A socket without a call is closed after the time that a silent call has."""
+    def _expect_call(self, within_s: float = math.inf) -> None:
+        """A socket without a call is closed after the time that a silent call has, or sooner."""
         if not self._sink.closed:
-            self._close_in(self._settings.limits.idle_s)
+            self._close_in(min(within_s, self._settings.limits.idle_s))
 
     def _closing(self) -> None:
         """The client was told to go: one that does not answer is not waited for."""

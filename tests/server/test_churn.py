@@ -56,7 +56,7 @@ async def test_dropped_calls_leave_nothing(fault: str) -> None:
 
     async with Emulator(on_open=greet_late if fault == "slow provider" else None) as provider:
         model = OpenAIRealtimeModel(api_key="k", base_url=provider.base_url)
-        settings = ServerSettings(max_calls_per_address=AT_ONCE * 2, drain_s=0, limits=Limits(grace_s=0))
+        settings = ServerSettings(max_calls_per_address=AT_ONCE * 2, max_busy=1, drain_s=0, limits=Limits(grace_s=0))
         async with serving(lambda: RealtimeAgent("Friday", "", model), settings) as place:
             await one_call(place, 0)
             await settled(lambda: place.calls.running == 0)

@@ -1,0 +1,190 @@
+"""The HTTP side of each connection: bounded in number, in the size of a request's head and in the time it takes.
+
+What is refused here costs neither a parser nor a task: it is answered with a status and closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, cast
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from realtime.server.connections import Connections, Refusal, counted_address, last_forwarded
+
+if TYPE_CHECKING:
+    from uvicorn import Config
+
+    from realtime.server.settings import ServerSettings
+
+logger = logging.getLogger(__name__)
+_BASE_LOGGER = logging.getLogger("uvicorn.error.requests")
+"""The base warns of every request that it cannot read."""
+_BASE_LOGGER.setLevel(logging.ERROR)
+
+HEAD_END = b"\r\n\r\n"
+MAX_REQUEST_LINE_BYTES = 8_000
+MAX_HEADER_LINE_BYTES = 8_000
+MAX_HEAD_BYTES = 16_000
+MAX_HEADERS = 100
+"""All four below what the parsers behind take, so that what they refuse is never a matter of size."""
+HANDSHAKE_S = 10.0
+LINGER_S = 1.0
+"""How long a refused client has to read its answer."""
+LONG_LINE = Refusal(414, "the address of the request is too long", "oversized requests")
+LARGE_HEAD = Refusal(431, "the headers of the request are too large", "oversized requests")
+UNREADABLE = Refusal(400, "this is no HTTP request", "requests that cannot be read")
+TOO_SLOW = Refusal(408, "the request did not arrive in time", "requests that did not arrive in time")
+
+
+def too_large(head: bytes | bytearray) -> Refusal | None:
+    """Why this much of a request's head, which may go on, is refused; None where it is not."""
+    lines = bytes(head).split(b"\r\n")
+    if len(lines[0]) > MAX_REQUEST_LINE_BYTES:
+        return LONG_LINE
+    if len(head) > MAX_HEAD_BYTES or len(lines) > MAX_HEADERS + 1 or max(map(len, lines)) > MAX_HEADER_LINE_BYTES:
+        return LARGE_HEAD
+    return None
+
+
+def answer(transport: asyncio.Transport, refusal: Refusal) -> None:
+    """Answer by a status and a sentence, and write no more."""
+    body = f"{refusal.why}\n".encode()
+    head = f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}\r\ncontent-type: text/plain\r\n"
+    retry = "retry-after: 5\r\n" if refusal.status in (429, 503) else ""
+    transport.write(f"{head}{retry}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body)
+    if transport.can_write_eof():
+        transport.write_eof()
+
+
+def note(connections: Connections | None, refusal: Refusal, now_s: float) -> None:
+    """One line in the log for a condition, however often it happens."""
+    times = connections.notice(refusal.condition, now_s) if connections is not None else 1
+    if times:
+        logger.warning("refused %d times: %s (%s)", times, refusal.condition, refusal.why)
+
+
+def connections_of(config: Config) -> Connections | None:
+    """The connections of the application that uvicorn runs; None where it counts none."""
+    return getattr(getattr(config.loaded_app, "state", None), "connections", None)
+
+
+class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """uvicorn's HTTP protocol behind a guard.
+
+    Of its base it needs what `asyncio.Protocol` has. `timeout_keep_alive_task` and `cycle` tell where the next request
+    of a connection begins and whether a body is complete: without them only the first head has a time limit.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.logger = _BASE_LOGGER
+        state = getattr(self.config.loaded_app, "state", None)
+        settings: ServerSettings | None = getattr(state, "settings", None)
+        self._handshake_s = settings.handshake_s if settings is not None else HANDSHAKE_S
+        self._trusts_forwarded = settings is not None and settings.trust_forwarded
+        self._connections = connections_of(self.config)
+        self._head: bytearray | None = bytearray()
+        """What has arrived of a request's head; None once it is complete."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_served = False
+        """Whether the base knows of the connection."""
+        self._is_refused = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        self.transport = cast(asyncio.Transport, transport)
+        bare = transport.get_extra_info("socket")
+        refusal = None
+        if self._connections is not None and bare is not None:
+            refusal = self._connections.lacks_files(bare.fileno())
+        if refusal is not None:
+            self._refuse(refusal)
+        elif self._trusts_forwarded or self._enters(self._peer()):
+            self._is_served = True
+            super().connection_made(transport)
+            self._expect_request()
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        if self._is_refused:
+            return
+        if self._head is None:
+            if getattr(self, "timeout_keep_alive_task", None) is None:
+                super().data_received(data)
+                return
+            self._expect_request()
+        head = self._head = (self._head or bytearray()) + data
+        end = head.find(HEAD_END)
+        refusal = too_large(head if end < 0 else head[:end])
+        if refusal is not None:
+            self._refuse(refusal)
+        elif end >= 0:
+            self._head = None
+            if self._trusts_forwarded and not self._enters(self._forwarded(bytes(head[:end]))):
+                return
+            super().data_received(bytes(head))
+            if not self._is_arriving():
+                self._stop_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self._stop_timer()
+        if self._connections is not None:
+            self._connections.leave(self.transport)
+        if self._is_served:
+            super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """See the base."""
+        self._stop_timer()
+        note(self._connections, UNREADABLE, self.loop.time())
+        super().send_400_response(msg)
+
+    def _expect_request(self) -> None:
+        self._head = bytearray()
+        self._stop_timer()
+        self._timer = self.loop.call_later(self._handshake_s, self._late)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        self._timer = None
+        if self._is_arriving():
+            self._refuse(TOO_SLOW)
+
+    def _is_arriving(self) -> bool:
+        """Whether a request has begun, or is expected, that is not here whole."""
+        cycle = getattr(self, "cycle", None)
+        return self._head is not None or bool(getattr(cycle, "more_body", False))
+
+    def _peer(self) -> str:
+        peer = self.transport.get_extra_info("peername")
+        return counted_address(str(peer[0])) if isinstance(peer, tuple) and peer else "local"
+
+    def _forwarded(self, head: bytes) -> str:
+        fields = [line.partition(b":") for line in head.split(b"\r\n")[1:]]
+        lines = [value.decode("latin-1") for name, _, value in fields if name.strip().lower() == b"x-forwarded-for"]
+        forwarded = last_forwarded(lines)
+        return counted_address(forwarded) if forwarded is not None else self._peer()
+
+    def _enters(self, address: str) -> bool:
+        if self._connections is None:
+            return True
+        refusal = self._connections.enter(self.transport, address)
+        if refusal is not None:
+            self._refuse(refusal)
+        return refusal is None
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self._is_refused = True
+        self._stop_timer()
+        note(self._connections, refusal, self.loop.time())
+        answer(self.transport, refusal)
+        # Closing at once would reset the connection where the client still sends, and the answer would be lost.
+        self._timer = self.loop.call_later(LINGER_S, self.transport.close)

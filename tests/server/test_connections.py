@@ -1,0 +1,51 @@
+"""Which connections are let in, before anything is read of them."""
+
+import pytest
+
+from realtime.server.connections import Connections, counted_address
+
+
+def test_an_address_has_so_many_connections_and_gets_one_back_when_one_closes() -> None:
+    connections = Connections(2)
+    assert [connections.enter(number, "10.0.0.1") for number in range(2)] == [None, None]
+    refused = connections.enter(2, "10.0.0.1")
+    assert refused is not None
+    assert refused.status == 429
+    assert connections.enter(3, "10.0.0.2") is None
+    connections.leave(0)
+    connections.leave(0)
+    assert connections.enter(4, "10.0.0.1") is None
+    assert connections.enter(5, "10.0.0.1") is not None
+    assert len(connections) == 3
+
+
+@pytest.mark.parametrize(("descriptor", "lacks"), [(100, False), (101, True)])
+def test_a_socket_with_a_high_number_says_that_the_files_run_out(descriptor: int, lacks: bool) -> None:
+    refused = Connections(2, max_descriptor=100).lacks_files(descriptor)
+    assert (refused is not None and refused.status == 503) is lacks
+
+
+def test_without_a_limit_of_files_no_number_is_too_high() -> None:
+    assert Connections(2).lacks_files(1_000_000) is None
+
+
+def test_a_condition_is_told_at_once_and_then_once_a_minute_with_how_often_it_happened() -> None:
+    connections = Connections(2)
+    assert connections.notice("flood", 0.0) == 1
+    assert [connections.notice("flood", second) for second in (1.0, 2.0, 59.0)] == [0, 0, 0]
+    assert connections.notice("other", 2.0) == 1
+    assert connections.notice("flood", 60.0) == 4
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("10.0.0.1:4711", "10.0.0.1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("[2001:db8:1:2::9]:4711", "2001:db8:1:2::/64"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_a_host_and_a_line_of_ipv6_count_as_one(address: str, counted: str) -> None:
+    assert counted_address(address) == counted

@@ -1,0 +1,223 @@
+"""Handshakes over real sockets: every one gets an answer in time, however it is sent, and the log stays short."""
+
+import asyncio
+import logging
+import os
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from realtime.server.settings import ServerSettings
+from realtime.server.tls import self_signed
+from tests.server.harness import PATIENCE_S, Place, serving, settled
+
+UPGRADE = (
+    "Host: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+)
+QUICK = ServerSettings(handshake_s=0.2, drain_s=0)
+
+
+class Wire:
+    """A bare connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    def send(self, text: str) -> None:
+        self.writer.write(text.encode())
+
+    async def status(self) -> int:
+        """The status of the next answer."""
+        async with asyncio.timeout(PATIENCE_S):
+            return int((await self.reader.readline()).split()[1])
+
+    async def closed(self) -> bytes:
+        """Everything up to the end of the connection."""
+        async with asyncio.timeout(PATIENCE_S):
+            try:
+                return await self.reader.read()
+            except ConnectionResetError:
+                return b""
+
+
+@asynccontextmanager
+async def wire(place: Place) -> AsyncIterator[Wire]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(place.url).port)
+    try:
+        yield Wire(reader, writer)
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    ["", "GET /ws/user1/session1 HT", f"GET /ws/user1/session1 HTTP/1.1\r\n{UPGRADE}"],
+    ids=["nothing", "half a line", "all but the end"],
+)
+async def test_a_handshake_that_does_not_come_is_answered_and_closed(sent: str) -> None:
+    async with serving(settings=QUICK) as place:
+        async with wire(place) as client:
+            client.send(sent)
+            assert b" 408 " in await client.closed()
+        await settled(lambda: not place.app.state.connections)
+
+
+@pytest.mark.parametrize("length", ["content-length: 500", "transfer-encoding: chunked"])
+async def test_a_body_that_does_not_come_is_closed(length: str) -> None:
+    async with serving(settings=QUICK) as place, wire(place) as client:
+        client.send(f"POST /v1/realtime/client_secrets HTTP/1.1\r\nhost: localhost\r\n{length}\r\n\r\n")
+        assert b" 408 " in await client.closed()
+
+
+async def test_the_second_request_of_a_connection_has_a_time_limit_too() -> None:
+    async with serving(settings=QUICK) as place, wire(place) as client:
+        client.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert await client.status() == 200
+        await client.reader.readuntil(b'{"status":"ok"}')
+        client.send("GET /healthz HTTP/1.1\r\nhost: loc")
+        assert b" 408 " in await client.closed()
+
+
+async def test_an_answer_that_takes_longer_than_a_handshake_may_is_not_broken_off() -> None:
+    async with serving(settings=ServerSettings(handshake_s=0.05, drain_s=0)) as place:
+
+        @place.app.get("/slow")
+        async def slow() -> str:
+            await asyncio.sleep(0.2)
+            return "done"
+
+        place.app.router.routes.insert(0, place.app.router.routes.pop())
+        async with wire(place) as client:
+            client.send("GET /slow HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert await client.status() == 200
+
+
+async def test_a_call_outlives_the_time_of_its_handshake() -> None:
+    async with serving(settings=ServerSettings(handshake_s=0.05, drain_s=0)) as place, place.client() as client:
+        await client.make_call()
+        await asyncio.sleep(0.1)
+        await client.send({"type": "client_text_append", "text": "hello"})
+        await client.until("agent_response_done")
+
+
+@pytest.mark.parametrize(
+    ("request_line", "headers", "status"),
+    [
+        ("GET /" + "x" * 9_000 + " HTTP/1.1", UPGRADE, 414),
+        ("GET /healthz?" + "x" * 9_000 + " HTTP/1.1", "host: localhost\r\n", 414),
+        ("GET /ws/user1/session1 HTTP/1.1", UPGRADE + "x-large: " + "x" * 9_000 + "\r\n", 431),
+        ("GET /ws/user1/session1 HTTP/1.1", UPGRADE + "x: y\r\n" * 200, 431),
+        ("GET /ws/user1/session1 HTTP/1.1", UPGRADE + ("x-part: " + "x" * 4_000 + "\r\n") * 10, 431),
+    ],
+    ids=["address", "address of a page", "one header", "number of headers", "all headers"],
+)
+async def test_what_is_too_large_for_a_handshake_is_answered_without_a_traceback(
+    request_line: str, headers: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(settings=ServerSettings(drain_s=0)) as place:
+        for _ in range(3):
+            async with wire(place) as client:
+                client.send(f"{request_line}\r\n{headers}\r\n")
+                assert await client.status() == status
+                assert b"too l" in await client.closed()
+    told = [line for line in caplog.records if line.levelno >= logging.WARNING]
+    assert [line.name for line in told] == ["realtime.server.handshake"]
+
+
+async def test_nonsense_is_answered_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(settings=ServerSettings(drain_s=0)) as place:
+        for _ in range(3):
+            async with wire(place) as client:
+                client.send("nonsense\r\n\r\n")
+                assert await client.status() == 400
+                await client.closed()
+    assert len([line for line in caplog.records if line.levelno >= logging.WARNING]) == 1
+
+
+@pytest.mark.parametrize(
+    ("request_line", "headers"),
+    [
+        ("POST /ws/user1/session1 HTTP/1.1", UPGRADE),
+        ("GET /ws/user1/session1 HTTP/1.1", UPGRADE + "content-length: 5\r\n"),
+        ("GET /ws/user1/session1 HTTP/1.1", UPGRADE.replace("Version: 13", "Version: 1")),
+    ],
+    ids=["POST", "with a body", "of another version"],
+)
+async def test_an_upgrade_that_is_no_handshake_gets_an_answer(
+    request_line: str, headers: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(settings=ServerSettings(drain_s=0)) as place, wire(place) as client:
+        client.send(f"{request_line}\r\n{headers}\r\n")
+        assert 400 <= await client.status() < 500
+        await client.closed()
+        await settled(lambda: not place.app.state.connections)
+    assert not [line for line in caplog.records if line.exc_info]
+
+
+async def test_one_address_has_so_many_connections_and_others_still_come_in(caplog: pytest.LogCaptureFixture) -> None:
+    settings = ServerSettings(
+        max_calls_per_address=1, max_connections_per_address=2, trust_forwarded=True, handshake_s=5, drain_s=0
+    )
+    head = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: {}\r\n\r\n"
+    async with serving(settings=settings) as place, AsyncExitStack() as stack:
+        ann = [await stack.enter_async_context(wire(place)) for _ in range(6)]
+        for one in ann:
+            one.send(head.format("10.0.0.1"))
+        answers = [await one.status() for one in ann]
+        assert sorted(answers) == [200, 200, 200, 429, 429, 429]
+        ben = await stack.enter_async_context(wire(place))
+        ben.send(head.format("10.0.0.2"))
+        assert await ben.status() == 200
+        for one in ann:
+            one.writer.close()
+        await settled(lambda: len(place.app.state.connections) == 1)
+        again = await stack.enter_async_context(wire(place))
+        again.send(head.format("10.0.0.1"))
+        assert await again.status() == 200
+    assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.handshake"]
+
+
+async def test_idle_connections_of_one_address_are_bounded_before_they_say_anything() -> None:
+    settings = ServerSettings(max_calls_per_address=1, max_connections_per_address=2, handshake_s=5, drain_s=0)
+    async with serving(settings=settings) as place, AsyncExitStack() as stack:
+        for _ in range(3):
+            await stack.enter_async_context(wire(place))
+        await settled(lambda: len(place.app.state.connections) == 3)
+        late = await stack.enter_async_context(wire(place))
+        assert await late.status() == 429
+
+
+async def test_when_files_run_out_new_clients_are_told_and_the_running_call_can_still_open_some(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with serving(settings=ServerSettings(drain_s=0)) as place, place.client() as client:
+        await client.make_call()
+        probe = os.open(os.devnull, os.O_RDONLY)
+        os.close(probe)
+        place.app.state.connections._max_descriptor = probe + 1
+        async with AsyncExitStack() as stack:
+            crowd = [await stack.enter_async_context(wire(place)) for _ in range(5)]
+            assert b" 503 " in await crowd[-1].closed()
+            await client.send({"type": "client_text_append", "text": "hello"})
+            await client.until("agent_response_done")
+    assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.handshake"]
+
+
+async def test_a_socket_on_which_nothing_is_asked_for_is_closed() -> None:
+    settings = ServerSettings(first_event_s=0.1, drain_s=0)
+    async with serving(settings=settings) as place, place.client() as client:
+        assert await client.closed() == (1008, "no call was made on this socket")
+
+
+async def test_a_tls_handshake_that_does_not_come_is_closed(tmp_path: Path) -> None:
+    files = self_signed(tmp_path, ["localhost", "127.0.0.1"])
+    async with serving(settings=QUICK, tls=files) as place:
+        async with wire(place) as client:
+            assert await client.closed() == b""
+        trusting = ssl.create_default_context(cafile=str(files.certificate))
+        assert (await place.get("/healthz", trusting=trusting)).status == 200
