@@ -81,7 +81,7 @@ class Survivor:
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_TICKS)
         self._typed: deque[tuple[int, Json]] = deque(maxlen=64)
         self._told = ""
-        """The latest words of the user that the server has told."""
+        """The words of the user that the server has told."""
         self._wants_to_stop = False
 
     async def talk(self, address: str) -> None:
@@ -134,14 +134,14 @@ class Survivor:
                 self._may_speak = True
                 self.resumed.set()
             case "agent_input_transcription_done":
-                self._told = event["transcript"]
+                self._told += event["transcript"]
             case "agent_item_added" if event["item"]["role"] == "user" and event["item"]["content"]:
-                self._told = event["item"]["content"][0].get("text") or ""
+                self._told += event["item"]["content"][0].get("text") or ""
         if "seq" in event:
             self.seen.append(event["seq"])
 
     def _is_understood(self) -> bool:
-        return not self._speaking[1] and self._told.endswith(self.said[-1])
+        return not self._speaking[1] and self.said[-1] in self._told
 
     async def _say_again(self, received: int) -> None:
         typed = deque(self._typed)

@@ -152,7 +152,8 @@ async def test_whoever_kills_the_server_again_and_again_costs_nobody_a_word(tmp_
                 continue
             for caller in callers:
                 caller.hang_up()
-            await asyncio.wait(talks, timeout=PATIENCE_S)
+            async with asyncio.timeout(PATIENCE_S):
+                await asyncio.gather(*talks)
             for caller in callers:
                 assert await asyncio.to_thread(said_by, caller, address) == sorted(caller.said)
     assert [caller.refusals for caller in callers] == [[] for _ in callers]
