@@ -50,6 +50,10 @@ RECENT_EVENTS = 256
 """Events with an `event_id` that are known when a client that came back says them again."""
 KEPT_EVENT_IDS = 64
 """The latest of them that a store keeps: a client says as many again (docs/protocol.md, "Coming back")."""
+AUDIO_LOOK_S = 0.5
+"""How often it is looked whether a client still sends audio while its user speaks."""
+AUDIO_LOOKS = 4
+"""After so many looks without any, 2 s, its turn is over: a network that stalls is mostly back before."""
 MAX_EVENT_ID_CHARS = 512
 """As in OpenAI's protocol."""
 MAX_GIVEN_BYTES = 64_000_000
@@ -553,6 +557,10 @@ class Session:
             listener.deliver(self._with_token(event, listener))
         if isinstance(event, s.AgentInputStartedEvent | s.AgentInputDoneEvent | s.AgentResponseCreatedEvent):
             self._active_at = self.runtime.now()
+            if isinstance(event, s.AgentInputStartedEvent):
+                self._watch_audio(self.agent.received_samples, AUDIO_LOOKS)
+            elif isinstance(event, s.AgentInputDoneEvent):
+                self._cancel("audio")
         elif isinstance(event, s.AgentResponseDoneEvent):
             # It is heard for a while yet, as far as can be known now: one client that never acknowledges is no talk.
             self._active_at = self.runtime.now() + self.unheard_ms() / 1000
@@ -569,6 +577,19 @@ class Session:
         if isinstance(event, s.ServerGoodbyeEvent) and event.reason == "shutdown":
             return msgspec.structs.replace(event, resume_token=self.ticket.renew(), retry_after_ms=RETRY_AFTER_MS)
         return event
+
+    def _watch_audio(self, received_samples: int, looks: int) -> None:
+        """While the user speaks: a client that stops sending sends no silence either. One whose socket is lost says the
+        rest later."""
+        if not isinstance(self.agent, RealtimeAgent) or not self.agent.finds_turns or self._over:
+            return
+        received_now = self.agent.received_samples
+        if received_now != received_samples or self.is_deserted:
+            looks = AUDIO_LOOKS
+        elif looks == 0:
+            self.agent.audio_stopped()
+            return
+        self._after("audio", AUDIO_LOOK_S, lambda: self._watch_audio(received_now, looks - 1))
 
     def _check_idle(self) -> None:
         left_s = self._active_at + self.limits.idle_s - self.runtime.now()

@@ -40,6 +40,8 @@ class Signal(StrEnum):
     REQUEST = "request"
     """An answer is wanted now. One that is on its way and not heard yet is that answer."""
     CANCEL = "cancel"
+    CLEAR = "clear"
+    """The client takes back what the user has said of a turn that goes on: it is none."""
     RESPONSE_CREATED = "response_created"
     RESPONSE_AUDIO = "response_audio"
     RESPONSE_DONE = "response_done"
@@ -86,6 +88,7 @@ TRANSITIONS: dict[tuple[State, Signal], tuple[State, tuple[Action, ...]]] = {
     (_S.USER_SPEAKING, _E.TEXT): (_S.USER_SPEAKING, (*INTERRUPT, Action.CREATE)),
     (_S.USER_SPEAKING, _E.REQUEST): (_S.USER_SPEAKING, (*INTERRUPT, Action.CREATE)),
     (_S.USER_SPEAKING, _E.CANCEL): (_S.USER_SPEAKING, INTERRUPT),
+    (_S.USER_SPEAKING, _E.CLEAR): (_S.LISTENING, ()),
     (_S.USER_SPEAKING, _E.RESPONSE_CREATED): (_S.THINKING, ()),
     (_S.USER_SPEAKING, _E.RESPONSE_AUDIO): (_S.AGENT_SPEAKING, ()),
     (_S.THINKING, _E.SPEECH_STARTED): (_S.USER_SPEAKING, INTERRUPT),

@@ -24,7 +24,7 @@ from realtime.event.base import AudioFormat
 from realtime.listener import queue_listener
 from realtime.recording import Recorded, Recorder, RecordingError
 from realtime.recording.disk import Disk
-from realtime.recording.tracks import INPUT_PAUSE_MS, MAX_ITEMS, MAX_OUTPUT_BYTES, OutputTrack
+from realtime.recording.tracks import ALIGNED_MS, INPUT_PAUSE_MS, MAX_ITEMS, MAX_OUTPUT_BYTES, OutputTrack
 from realtime.runtime import Runtime
 from realtime.state.log import Log
 from realtime.testing.clock import run
@@ -119,8 +119,8 @@ class Call:
         """Audio of the client in real time."""
         size = chunk_ms * IN_HZ // 1000 * 2
         for start in range(0, len(pcm), size):
-            self.hear(pcm[start : start + size], None if position is None else position + start // 2)
             await asyncio.sleep(chunk_ms / 1000)
+            self.hear(pcm[start : start + size], None if position is None else position + start // 2)
 
 
 # -- what the client sent ----------------------------------------------------------------------------------------------
@@ -185,6 +185,26 @@ async def test_a_client_that_sends_nothing_while_it_is_silent_goes_on_where_it_s
     heard, _ = read(tmp_path / "input.flac")
     assert between(heard, 0, 1_000, IN_HZ) == first
     assert abs(place_ms(heard, second, IN_HZ) - 9_000) <= CHUNK_MS
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("pause_ms", [40, 300, 950])
+@pytest.mark.parametrize("counts", [False, True])
+async def test_speech_after_a_short_pause_stands_where_it_was_said(tmp_path: Path, pause_ms: int, counts: bool) -> None:
+    call = Call(tmp_path)
+    first, second, third = (noise(IN_HZ // 2, seed=number) for number in range(3))
+    await until_ms(730)
+    await call.speak(first, position=0 if counts else None)
+    await asyncio.sleep(pause_ms / 1000)
+    await call.speak(second, position=IN_HZ // 2 if counts else None)
+    await asyncio.sleep(pause_ms / 1000)
+    await call.speak(third, position=IN_HZ if counts else None)
+    await call.recorder.close()
+
+    heard, _ = read(tmp_path / "input.flac")
+    assert abs(place_ms(heard, first, IN_HZ) - 730) <= ALIGNED_MS
+    assert abs(place_ms(heard, second, IN_HZ) - 1_230 - pause_ms) <= ALIGNED_MS
+    assert abs(place_ms(heard, third, IN_HZ) - 1_730 - 2 * pause_ms) <= ALIGNED_MS
 
 
 @pytest.mark.virtual_time
@@ -377,6 +397,26 @@ async def test_a_client_that_stops_playing_for_a_while_is_followed(tmp_path: Pat
     assert between(output, 0, 300, OUT_HZ) == between(pcm, 0, 300, OUT_HZ)
     assert silent(between(output, 300, 3_900, OUT_HZ))
     assert between(output, 3_900, 4_200, OUT_HZ) == between(pcm, 300, 600, OUT_HZ)
+
+
+@pytest.mark.virtual_time
+async def test_truncating_an_older_item_leaves_a_newer_one_whole_that_has_run_dry(tmp_path: Path) -> None:
+    call = Call(tmp_path)
+    old, new = spoken(500), spoken(1_000)
+    call.say("a1", old)
+    await until_ms(500)
+    call.say("a2", new[: len(new) // 2])
+    await until_ms(1_500)
+    call.clock.truncate("a1", 400, call.now())
+    call.recorder.truncated("a1", 400)
+    call.say("a2", new[len(new) // 2 :])
+    await until_ms(3_000)
+    await call.recorder.close()
+
+    assert [(item["item_id"], item["heard_ms"]) for item in described(tmp_path)["items"]] == [
+        ("a1", 400),
+        ("a2", 1_000),
+    ]
 
 
 @pytest.mark.virtual_time

@@ -428,7 +428,8 @@ def test_where_the_server_decides_no_speech_goes_unanswered(
         actions = turn.receive(signal, now, responding=responding, heard_ms=heard_ms, unheard_ms=unheard_ms)
         ends = signal in (Signal.SPEECH_STOPPED, Signal.COMMIT)
         assert (Action.COMMIT in actions) == (speaking and ends)
-        speaking = signal is Signal.SPEECH_STARTED or (speaking and not ends)
+        taken_back = signal is Signal.CLEAR
+        speaking = signal is Signal.SPEECH_STARTED or (speaking and not ends and not taken_back)
         assert (turn.state is State.USER_SPEAKING) == speaking
 
 

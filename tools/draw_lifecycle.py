@@ -26,6 +26,7 @@ WORDS = {
     Signal.TEXT: "the user sends text",
     Signal.REQUEST: "the client asks for a response",
     Signal.CANCEL: "the client cancels",
+    Signal.CLEAR: "the client takes its speech back",
     Signal.RESPONSE_CREATED: "a response begins",
     Signal.RESPONSE_AUDIO: "its voice begins",
     Signal.RESPONSE_DONE: "the response is done",

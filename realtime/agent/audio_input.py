@@ -30,6 +30,10 @@ class Detector(Protocol):
         """Forget the turn that has begun; positions go on."""
         ...
 
+    def finish(self) -> list[EndpointEvent]:
+        """No more audio comes for now: end the turn that has begun."""
+        ...
+
     def wait_for(self, silence_ms: int) -> None:
         """From now on a turn is over after so much silence, at least 1."""
         ...
@@ -42,6 +46,7 @@ class AudioInput:
         "_carry",
         "_detector",
         "_detector_resampler",
+        "_discards",
         "_kept",
         "_model_hz",
         "_open",
@@ -64,6 +69,7 @@ class AudioInput:
         self._position_ms = 0.0
         self._kept = bytearray()
         self._open = detector is None
+        self._discards = False
         self.uncommitted_ms = 0.0
         """Audio handed to the model since the last commit."""
         self.skipped_ms = 0
@@ -113,8 +119,8 @@ class AudioInput:
             return for_model, []
         resampler = self._detector_resampler
         found = self._detector.push(resampler.push(pcm) if resampler is not None else pcm)
-        if found and self.skipped_ms:
-            found = [self._shifted(one) for one in found]
+        if found:
+            found = self._counted(found)
         if self._open:
             self.uncommitted_ms += length_ms
             return for_model, found
@@ -123,6 +129,18 @@ class AudioInput:
         if surplus > 0:
             del self._kept[:surplus]
         return b"", found
+
+    def finish(self) -> list[EndpointEvent]:
+        """The client has stopped sending: what the detector makes of a voice that has not ended."""
+        return self._counted(self._detector.finish()) if self._detector is not None else []
+
+    def _counted(self, found: list[EndpointEvent]) -> list[EndpointEvent]:
+        """Those of turns that count, on the timeline of the call."""
+        if self._discards:
+            end = next((at for at, one in enumerate(found) if isinstance(one, TurnEnded)), None)
+            self._discards = end is None
+            found = [] if end is None else found[end + 1 :]
+        return [self._shifted(one) for one in found] if self.skipped_ms else found
 
     def _shifted(self, found: EndpointEvent) -> EndpointEvent:
         """The same on the timeline of the call: the detector counts the audio that it got."""
@@ -145,6 +163,7 @@ class AudioInput:
         """Somebody else has said that the turn is over: a voice that goes on is a new one."""
         if self._detector is not None:
             self._detector.reset()
+        self._discards = False
         self.close_gate()
 
     def open_gate(self) -> bytes:
@@ -164,8 +183,9 @@ class AudioInput:
         return self._resampler.flush() if self._resampler is not None else b""
 
     def clear(self) -> None:
-        """The client wants everything not committed forgotten."""
-        self.uncommitted_ms = 0.0
+        """The client wants everything not committed forgotten: in mid-speech, the rest of that speech as well."""
+        self._discards = self._discards or (self._open and self._detector is not None)
+        self.close_gate()
         self._kept.clear()
         self._carry.clear()
 

@@ -7,7 +7,7 @@ time, ids and the two outlets are given.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import assert_never
 
 import msgspec
@@ -18,7 +18,7 @@ from realtime.agent.host import Host
 from realtime.agent.reporter import Reporter
 from realtime.agent.responses import UserTurn
 from realtime.agent.unsettled import Stretch, Unsettled
-from realtime.audio.endpoint import SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
+from realtime.audio.endpoint import EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import model as m
@@ -172,6 +172,7 @@ class Conductor:
                 self._input.clear()
                 self._unsettled.clear()
                 self._send(base.AudioClear())
+                self._signal(Signal.CLEAR)
             case c.ClientTextAppendEvent():
                 self._read(event)
             case c.ClientImageAppendEvent():
@@ -235,18 +236,25 @@ class Conductor:
         for pcm, found in self._input.take(event.audio, self._client_hz, event.offset):
             if pcm:
                 self._say_audio(pcm)
-            for one in found:
-                match one:
-                    case SpeechStarted():
-                        self._speech_started(self._new_id("item"), one.start_ms)
-                        self._say_audio(self._input.open_gate())
-                    case TurnEnded():
-                        self._speech_stopped(one.end_ms)
-                        self._input.close_gate()
-                    case SpeechPaused() | SpeechResumed():
-                        pass
-                    case _:
-                        assert_never(one)
+            self._follow_speech(found)
+
+    def _follow_speech(self, found: Iterable[EndpointEvent]) -> None:
+        for one in found:
+            match one:
+                case SpeechStarted():
+                    self._speech_started(self._new_id("item"), one.start_ms)
+                    self._say_audio(self._input.open_gate())
+                case TurnEnded():
+                    self._speech_stopped(one.end_ms)
+                    self._input.close_gate()
+                case SpeechPaused() | SpeechResumed():
+                    pass
+                case _:
+                    assert_never(one)
+
+    def audio_stopped(self) -> None:
+        """The client has sent no audio for a while: no silence will come that ends its turn."""
+        self._follow_speech(self._input.finish())
 
     def _commit(self, label: str | None) -> None:
         in_speech = self.turn.authority == "server" and self.turn.state is State.USER_SPEAKING

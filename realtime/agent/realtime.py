@@ -286,6 +286,16 @@ class RealtimeAgent:
         """The `event_id` of the client's commit that ended this turn of the user; None where nobody knows."""
         return self._conductor.label_of(item_id) if self._conductor is not None else None
 
+    @property
+    def finds_turns(self) -> bool:
+        """Whether the server's own detector finds the turns of the user."""
+        return self._authority() == "server"
+
+    def audio_stopped(self) -> None:
+        """The client has sent no audio for a while, in the middle of a turn that silence would end."""
+        if self._conductor is not None:
+            self._conductor.audio_stopped()
+
     def is_dropped(self, response_id: str) -> bool:
         """Whether nothing counts of a response that runs or has just begun: it was interrupted, or is not wanted."""
         return self._conductor is not None and self._conductor.is_dropped(response_id)
@@ -587,7 +597,7 @@ def _not_running() -> UsageError:
 
 def silence_ms_of(wanted: TurnDetection) -> int:
     """After how much silence the server's own detector ends a turn."""
-    return SILENCE_MS if wanted.silence_duration_ms is None else max(1, wanted.silence_duration_ms)
+    return SILENCE_MS if wanted.silence_duration_ms is None else wanted.silence_duration_ms
 
 
 def silero_detector(wanted: TurnDetection) -> Detector:

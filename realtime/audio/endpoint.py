@@ -161,6 +161,16 @@ class Endpoint:
         self._vad.reset()
         self._forget_turn()
 
+    def finish(self) -> list[EndpointEvent]:
+        """No more audio comes for now: a turn that has begun ends here."""
+        events: list[EndpointEvent] = []
+        if self._in_turn:
+            if self._voiced:
+                self._end_ms = self._position_ms
+            self._turn_ended(events)
+            self._vad.reset()
+        return events
+
     def wait_for(self, silence_ms: int) -> None:
         """From now on a turn is over after so much silence. Raises ValueError for none."""
         self._config = replace(self._config, silence_ms=silence_ms)

@@ -108,10 +108,11 @@ class PlaybackClock:
         item = self._items.get(item_id)
         if item is None:
             return
-        if item in self._queue or not self._queue:
+        newest = next(reversed(self._items))
+        if item in self._queue or (not self._queue and item_id == newest):
             self._drop_unheard()
         else:
-            # Others play on; of this one nothing will be heard any more.
+            # Others play on, one that has run dry as well; of this one nothing will be heard any more.
             item.epoch = self._epoch - 1
         item.heard = min(item.sent, max(0, heard_ms) * self._rate_hz // 1000)
 

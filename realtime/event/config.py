@@ -34,6 +34,10 @@ class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     create_response: bool | None = None
     interrupt_response: bool | None = None
 
+    def __post_init__(self) -> None:
+        if self.silence_duration_ms is not None and self.silence_duration_ms < 1:
+            raise ValueError(f"silence_duration_ms is {self.silence_duration_ms}, it has to be at least 1")
+
 
 class ToolDeclaration(msgspec.Struct, frozen=True, kw_only=True):
     """A tool as a model sees it. `parameters` is a JSON Schema object."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry
 from realtime.audio.resample import Resampler
@@ -19,7 +19,9 @@ MAX_HOLE_MS = 10_000
 MAX_AHEAD_MS = 600_000
 """How far a client that sends faster than it speaks may get ahead of the call; what comes on top is not kept."""
 INPUT_PAUSE_MS = 1_000
-"""A client whose audio is this late, and stays so for as long again, has paused. One that catches up had a stall."""
+"""A client whose audio is late, and stays so for this long, has paused. One that catches up had a stall."""
+ALIGNED_MS = 20
+"""Audio that is late by no more than this stays where the client's count has it: that is the jitter of networks."""
 OUTPUT_PAUSE_MS = 500
 """A client that is this far behind in an item has paused; less is the jitter of what it reports."""
 DRY_JITTER_MS = 20
@@ -97,17 +99,22 @@ class _Track:
         self._waiting_bytes += len(pcm)
 
 
-@dataclass(slots=True)
-class _Doubt:
-    """The client's audio is late since the piece at `start`: a pause, or a stall that it will catch up with?"""
+class _Piece(NamedTuple):
+    """Audio that may still move: `start` and what comes behind it are by the client's count alone."""
 
     start: int
-    since_ms: int
-    least_late: int
+    pcm: bytes
+    late: int
+    """How far behind the present it ended when it came, in samples."""
+    came_ms: int
 
 
 class InputTrack(_Track):
-    """The client's audio, by the client's count of its samples."""
+    """The client's audio, by the client's count of its samples.
+
+    What comes late was held up on the way, where the client catches up, or was said late, where it does not: a piece is
+    moved by as much as everything was late that came within `INPUT_PAUSE_MS`.
+    """
 
     def __init__(self, name: str, default_hz: int) -> None:
         super().__init__(name, default_hz)
@@ -115,7 +122,12 @@ class InputTrack(_Track):
         """Where the first audio stands; None before it."""
         self._next: int | None = None
         self._carry = PcmCarry()
-        self._doubt: _Doubt | None = None
+        self._open: deque[_Piece] = deque()
+        self._least_late: deque[int] = deque()
+        """Of the open pieces, how late each was that no later one was less late than, in order."""
+        self._count_end = 0
+        self._shift = 0
+        """How much later than by the client's count the audio stands."""
 
     def hear(self, pcm: bytes, position: int | None, rate_hz: int, now_ms: int) -> None:
         """See `Recorder.hear`."""
@@ -125,8 +137,9 @@ class InputTrack(_Track):
             self._come_from(rate_hz)
         if self._next is None:
             self._next = position or 0
-            self.from_ms = now_ms
-            self.end = self._at(now_ms)
+            # It has come when its last sample was said.
+            self.from_ms = max(0, now_ms - len(pcm) * 1000 // (SAMPLE_BYTES * rate_hz))
+            self._count_end = self.end = self._at(self.from_ms)
         ahead = 0 if position is None else position - self._next
         if ahead:
             self._carry.clear()
@@ -140,43 +153,57 @@ class InputTrack(_Track):
         pcm = self._converted(pcm)
         if pcm:
             self._place(pcm, now_ms)
+            self.settle(now_ms)
 
     def settle(self, now_ms: int | None = None) -> None:
-        """Decide whether late audio was a pause, once that can be known; None: now or never."""
-        doubt = self._doubt
-        if doubt is None or (now_ms is not None and now_ms - doubt.since_ms < INPUT_PAUSE_MS):
-            return
-        self._doubt = None
-        shift = doubt.least_late
-        if shift > self._at(INPUT_PAUSE_MS):
-            self._pieces = deque((at + shift if at >= doubt.start else at, pcm) for at, pcm in self._pieces)
-            self.end += shift
+        """Give a place to what cannot move any more; None: to everything."""
+        while self._open:
+            piece, least_late, stands = self._open[0], self._least_late[0], self._shift + self._at(ALIGNED_MS)
+            if piece.late > stands and now_ms is not None and now_ms - piece.came_ms < INPUT_PAUSE_MS:
+                break
+            self._open.popleft()
+            if piece.late == least_late:
+                self._least_late.popleft()
+            if least_late > stands:
+                self._shift = least_late
+            start = piece.start + self._shift
+            self._pieces.append((start, piece.pcm))
+            self.end = start + len(piece.pcm) // SAMPLE_BYTES
+        if not self._open:
+            self.end = max(self.end, self._count_end + self._shift)
 
     def take_settled(self, now_ms: int) -> Batch:
-        """All but what a pause may still move."""
-        return self.take(self._doubt.start if self._doubt is not None else None)
+        """All but what may still move."""
+        return self.take()
+
+    def clear(self) -> None:
+        """See `_Track.clear`."""
+        super().clear()
+        self._open.clear()
+        self._least_late.clear()
 
     def _leave_hole(self, samples: int, now_ms: int) -> None:
-        end = self.end + samples * self._rate_hz // self._source_hz
-        if end > self._at(now_ms + MAX_HOLE_MS):
-            end = max(self.end, self._at(now_ms))
-        self.end = end
+        end = self._count_end + samples * self._rate_hz // self._source_hz
+        if end + self._shift > self._at(now_ms + MAX_HOLE_MS):
+            end = max(self._count_end, self._at(now_ms) - self._shift)
+        self._count_end = end
 
     def _place(self, pcm: bytes, now_ms: int) -> None:
-        now, start = self._at(now_ms), self.end
+        now, start = self._at(now_ms), self._count_end
         n_samples = len(pcm) // SAMPLE_BYTES
-        if start + n_samples > now + self._at(MAX_AHEAD_MS):
+        if start + self._shift + n_samples > now + self._at(MAX_AHEAD_MS):
             self.lost_samples += n_samples
             return
-        if self._doubt is None and now - start > self._at(INPUT_PAUSE_MS):
-            self._doubt = _Doubt(start, now_ms, now - start)
-        self.end = start + n_samples
-        if self._doubt is not None:
-            self._doubt.least_late = min(self._doubt.least_late, now - self.end)
+        self._count_end = start + n_samples
         if self._waiting_bytes + len(pcm) > self._at(MAX_INPUT_WAITING_MS) * SAMPLE_BYTES:
             self.lost_samples += n_samples
-        else:
-            self._put(start, pcm)
+            return
+        late = now - self._count_end
+        while self._least_late and self._least_late[-1] > late:
+            self._least_late.pop()
+        self._least_late.append(late)
+        self._open.append(_Piece(start, pcm, late, now_ms))
+        self._waiting_bytes += len(pcm)
 
 
 @dataclass(slots=True, eq=False)
@@ -277,8 +304,12 @@ class OutputTrack(_Track):
         item = self._items.get(item_id)
         if item is None:
             return
-        if item.queued or not self._queue:
+        newest = next(reversed(self._items))
+        if item.queued or (not self._queue and item_id == newest):
             self.flush(now_ms)
+        else:
+            # A newer one that has run dry plays on.
+            item.epoch = self._epoch - 1
         too_much = item.heard - self._at(max(0, heard_ms))
         if too_much > 0:
             item.heard -= too_much

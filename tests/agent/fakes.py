@@ -182,12 +182,16 @@ class FakeDetector:
         self.pushed_ms = 0.0
         self.resets = 0
         self.silence_ms: int | None = None
+        self.finishes: list[EndpointEvent] = []
 
     def reset(self) -> None:
         self.resets += 1
 
     def wait_for(self, silence_ms: int) -> None:
         self.silence_ms = silence_ms
+
+    def finish(self) -> list[EndpointEvent]:
+        return self.finishes
 
     def push(self, pcm: bytes) -> list[EndpointEvent]:
         self.pushed_ms += len(pcm) / 32

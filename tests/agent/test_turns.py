@@ -14,6 +14,7 @@ from realtime.event import server as s
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model import base
+from realtime.testing.cases.hearing import LoudnessDetector
 from realtime.tool import Toolkit
 from tests.agent.fakes import NO_DETECTOR, PROFILE, WORDS, Call, FakeDetector, call, named, speech
 
@@ -370,6 +371,44 @@ async def test_a_reply_that_used_a_tool_is_not_withdrawn() -> None:
 
 
 # -- this server decides -----------------------------------------------------------------------------------------------
+
+
+async def test_a_client_that_stops_sending_right_after_its_last_word_is_answered() -> None:
+    async with call(profile=NO_DETECTOR, config=SERVER, make_detector=lambda _: LoudnessDetector()) as made:
+        made.receive(c.ClientAudioAppendEvent(audio=speech(1_000)))
+        await asyncio.sleep(1.5)
+        assert "ResponseCreate" not in kinds(made)
+        await asyncio.sleep(1.5)
+        assert kinds(made)[-2:] == ["AudioCommit", "ResponseCreate"]
+        (ended,) = made.of(s.AgentInputDoneEvent)
+        assert ended.audio_end_ms == 1_000
+
+
+async def test_a_client_whose_line_stalls_for_a_moment_has_one_turn() -> None:
+    async with call(profile=NO_DETECTOR, config=SERVER, make_detector=lambda _: LoudnessDetector()) as made:
+        for _ in range(3):
+            made.receive(c.ClientAudioAppendEvent(audio=speech(1_000)))
+            await asyncio.sleep(1.9)
+        assert made.of(s.AgentInputDoneEvent) == []
+
+
+async def test_speech_that_the_client_takes_back_is_not_answered() -> None:
+    async with call(profile=NO_DETECTOR, config=SERVER, make_detector=lambda _: LoudnessDetector()) as made:
+        made.receive(c.ClientAudioAppendEvent(audio=speech(1_000)), c.ClientAudioClearEvent())
+        made.receive(c.ClientAudioAppendEvent(audio=speech(500) + bytes(32_000)))
+        await asyncio.sleep(5)
+        assert not {"AudioCommit", "ResponseCreate"} & {*kinds(made)}
+        assert made.of(s.AgentInputDoneEvent) == []
+        made.receive(c.ClientAudioAppendEvent(audio=speech(500) + bytes(32_000)))
+        assert kinds(made)[-2:] == ["AudioCommit", "ResponseCreate"]
+
+
+async def test_speech_after_what_was_taken_back_is_a_turn_though_no_silence_came_between() -> None:
+    async with call(profile=NO_DETECTOR, config=SERVER, make_detector=lambda _: LoudnessDetector()) as made:
+        made.receive(c.ClientAudioAppendEvent(audio=speech(1_000)), c.ClientAudioClearEvent())
+        await asyncio.sleep(3)
+        made.receive(c.ClientAudioAppendEvent(audio=speech(500) + bytes(32_000)))
+        assert kinds(made)[-2:] == ["AudioCommit", "ResponseCreate"]
 
 
 def turn_ended(end_ms: int) -> TurnEnded:

@@ -353,3 +353,14 @@ def test_truncating_an_older_item_leaves_what_plays_now_alone() -> None:
     assert clock.heard_ms("old", 3.0) == 500
     assert clock.heard_ms("new", 3.0) == 1_000
     assert clock.unheard_ms(3.0) == 1_000
+
+
+def test_truncating_an_older_item_leaves_a_newer_one_alone_that_has_run_dry() -> None:
+    clock = AcknowledgedPlayback(24_000)
+    clock.sent("old", 48_000, 0.0)
+    clock.sent("new", 48_000, 1.0)
+    clock.ack("new", 1_000, 2.0)
+    clock.truncate("old", 500, 2.5)
+    clock.sent("new", 48_000, 2.6)
+    clock.ack("new", 1_800, 3.4)
+    assert (clock.heard_ms("old", 3.4), clock.heard_ms("new", 3.4)) == (500, 1_800)

@@ -74,3 +74,11 @@ def test_what_is_nested_deeper_than_any_setting_is_refused() -> None:
         deep = [deep]
     with pytest.raises(ValueError, match="nested deeper than 64 levels"):
         SessionConfig.from_dict({"extra": deep})
+
+
+@pytest.mark.parametrize("silence_ms", [0, -1])
+def test_a_turn_that_ends_after_no_silence_is_refused_by_name(silence_ms: int) -> None:
+    with pytest.raises(ValueError, match="silence_duration_ms"):
+        SessionConfig.from_dict({"turn_detection": {"silence_duration_ms": silence_ms}})
+    with pytest.raises(ValueError, match="silence_duration_ms"):
+        TurnDetection(silence_duration_ms=silence_ms)

@@ -55,6 +55,8 @@ VOICES = (DEFAULT_VOICE, "heart-low")
 
 # Speech this soon after a turn's end continues that turn, if the answer to it was taken back.
 _HASTY_MS = 800
+# Without any audio for so long, the turn that goes on is over: a network that stalls is mostly back before.
+_AUDIO_STOPPED_S = 2.0
 # Between the end of an answer and the next of several turns that came at once: longer than the agent takes speech for
 # the rest of the turn before, whatever the answer's length, and than a client's buffer of sound.
 _BREATH_S = 1.5
@@ -171,6 +173,7 @@ class LocalConnection:
         self._ears = Ears(parts.make_vad()) if parts.make_vad is not None and parts.hears else None
         self._ahead = TurnsAhead()
         self._next_turn: asyncio.TimerHandle | None = None
+        self._audio_timer: asyncio.TimerHandle | None = None
         self._turn_item_id = ""
         self._turn_ended_ms: int | None = None
         self._turn_continues = False
@@ -252,6 +255,8 @@ class LocalConnection:
         if self._closed:
             return
         self._closed = True
+        if self._audio_timer is not None:
+            self._audio_timer.cancel()
         self._stop_waiting()
         self._drop_guess()
         for heard in self._listening.values():
@@ -309,12 +314,26 @@ class LocalConnection:
             if not self._complained:
                 self._complain()
             return
+        self._take(self._ears.push(pcm))
+
+    def _take(self, found: list[Heard]) -> None:
         now_s = self._runtime.now()
-        for heard in self._ears.push(pcm):
+        for heard in found:
             for due in self._ahead.take(heard, now_s, unheard=self._is_unheard(now_s)):
                 self._follow(due)
         for due in self._ahead.live(now_s):
             self._follow(due)
+
+    def _watch_audio(self, position_ms: int) -> None:
+        """While someone speaks: a client that stops sending sends no silence either."""
+        ears, self._audio_timer = self._ears, None
+        if ears is None or not ears.hears_voice or self._closed:
+            return
+        if ears.position_ms == position_ms:
+            self._take(ears.finish())
+            return
+        again = asyncio.get_running_loop().call_later(_AUDIO_STOPPED_S, self._watch_audio, ears.position_ms)
+        self._audio_timer = again
 
     def _follow(self, heard: Heard) -> None:
         """Do what the ears heard, at once or when its time has come."""
@@ -357,6 +376,8 @@ class LocalConnection:
         ended_ms, self._turn_ended_ms = self._turn_ended_ms, None
         self._turn_continues = ended_ms is not None and heard.at_ms - ended_ms <= _HASTY_MS
         self._on_event(m.ModelInputStartedEvent(item_id=self._turn_item_id, audio_start_ms=heard.start_ms))
+        if self._audio_timer is None:
+            self._watch_audio(-1)
         if self._running is not None and self._wants("interrupt_response"):
             self._running.cancel("turn_detected")
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from realtime.audio.endpoint import Endpoint, EndpointConfig, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
+from realtime.audio.endpoint import (
+    Endpoint,
+    EndpointConfig,
+    EndpointEvent,
+    SpeechPaused,
+    SpeechResumed,
+    SpeechStarted,
+    TurnEnded,
+)
 from realtime.audio.pcm import bytes_of, ms_of
 from realtime.audio.vad import Vad
 from realtime.event.config import TurnDetection
@@ -88,6 +96,8 @@ class Ears:
         self._start_ms: int | None = None
         self._last_end_ms = 0
         """Where the turn before ended: what was said until then belongs to it."""
+        self._discards = False
+        """Whether the voice that goes on is no turn: the client has taken it back."""
         self._next: EndpointConfig | None = None
         """Settings for when the turn that goes on is over."""
 
@@ -95,6 +105,11 @@ class Ears:
     def in_turn(self) -> bool:
         """Whether someone speaks, as far as the detector knows."""
         return self._start_ms is not None
+
+    @property
+    def hears_voice(self) -> bool:
+        """Whether someone speaks, also where that is no turn any more."""
+        return self.in_turn or self._discards
 
     @property
     def position_ms(self) -> int:
@@ -122,7 +137,7 @@ class Ears:
             self._received_bytes += len(piece)
             self._kept += piece
             if self._endpoint is not None:
-                heard += map(self._translate, self._endpoint.push(piece))
+                heard += self._counted(self._endpoint.push(piece))
             self._take_up_settings()
             self._trim()
         return heard
@@ -132,23 +147,40 @@ class Ears:
         if self._endpoint is not None and not self.in_turn:
             return None
         pcm = bytes(self._kept) if self._start_ms is None else self._clip(self._start_ms, self.position_ms)
-        self.clear()
+        self._forget()
+        if self._endpoint is not None:
+            self._endpoint.reset()
+        self._discards = False
+        self._take_up_settings()
         self._last_end_ms = self.position_ms
         return pcm if ms_of(len(pcm), RATE_HZ) >= _SHORTEST_COMMIT_MS else None
 
+    def finish(self) -> list[Heard]:
+        """No more audio comes for now: a turn that has begun ends here."""
+        return self._counted(self._endpoint.finish()) if self._endpoint is not None else []
+
     def clear(self) -> None:
-        """Forget the audio that is no turn yet; positions go on."""
+        """Forget the audio that is no turn yet, and the rest of a turn that goes on; positions go on."""
+        self._discards = self._discards or self.in_turn
+        self._forget()
+        self._take_up_settings()
+
+    def _forget(self) -> None:
         self._kept.clear()
         self._start_ms = None
-        if self._endpoint is not None:
-            self._endpoint.reset()
-        self._take_up_settings()
+
+    def _counted(self, events: list[EndpointEvent]) -> list[Heard]:
+        if self._discards:
+            end = next((at for at, one in enumerate(events) if isinstance(one, TurnEnded)), None)
+            self._discards = end is None
+            events = [] if end is None else events[end + 1 :]
+        return [self._translate(one) for one in events]
 
     def _take_up_settings(self) -> None:
         if self._next is not None and not self.in_turn:
             self.configure(self._next)
 
-    def _translate(self, event: SpeechStarted | SpeechPaused | SpeechResumed | TurnEnded) -> Heard:
+    def _translate(self, event: EndpointEvent) -> Heard:
         origin_ms = self._endpoint_origin_ms
         match event:
             case SpeechStarted():

@@ -185,6 +185,12 @@ class LoudnessDetector:
         """See `Detector`."""
         self._ends_ms = silence_ms
 
+    def finish(self) -> list[EndpointEvent]:
+        """See `Detector`."""
+        spoke = self._speaking
+        self.reset()
+        return [TurnEnded(self._start_ms, int(self._position_ms), b"")] if spoke else []
+
     def push(self, pcm: bytes) -> list[EndpointEvent]:
         """See `Detector`."""
         if not pcm:

@@ -198,7 +198,7 @@ async def test_speech_cancels_the_answer(call: Call[Parrot]) -> None:
     order = [type(event) for event in call.events]
     assert order.index(m.ModelInputStartedEvent) < order.index(m.ModelResponseDoneEvent)
     before = len(call.all(m.ModelResponseAudioDeltaEvent))
-    await asyncio.sleep(30)
+    await call.say(speech(30_000))
     assert len(call.all(m.ModelResponseAudioDeltaEvent)) == before
     assert call.responder.closed == 1
 
@@ -407,6 +407,22 @@ async def test_an_answer_waits_for_the_words_of_the_turn(call: Call[Parrot]) -> 
     assert [item.text for item in call.responder.prompts[0].history] == ["hello there"]
 
 
+async def test_a_client_that_stops_sending_right_after_its_last_word_is_answered(call: Call[Parrot]) -> None:
+    call.send(AudioAppend(speech(1_000)))
+    await asyncio.sleep(6)
+    assert len(call.all(m.ModelInputDoneEvent)) == 1
+    assert len(call.all(m.ModelResponseDoneEvent)) == 1
+
+
+async def test_speech_that_the_client_takes_back_is_not_answered(call: Call[Parrot]) -> None:
+    call.send(AudioAppend(speech(1_000)), AudioClear(), AudioAppend(speech(500) + silence(1_000)))
+    await asyncio.sleep(6)
+    assert call.all(m.ModelResponseCreatedEvent) == []
+    call.send(AudioAppend(speech(1_000) + silence(1_000)))
+    await asyncio.sleep(3)
+    assert len(call.all(m.ModelResponseCreatedEvent)) == 1
+
+
 async def test_an_empty_commit_is_refused_and_cleared_audio_is_gone(call: Call[Parrot]) -> None:
     call.send(SessionUpdate(Settings(turn_detection="none")), AudioCommit())
     await call.say(speech(600))
@@ -421,7 +437,7 @@ async def test_the_silence_timer_follows_the_settings(call: Call[Parrot]) -> Non
     assert call.all(m.ModelInputDoneEvent) == []
     await call.say(silence(500))
     assert len(call.all(m.ModelInputDoneEvent)) == 1
-    call.send(SessionUpdate(Settings(turn_detection=TurnDetection(silence_duration_ms=-1))))
+    call.send(SessionUpdate(Settings(turn_detection=TurnDetection(threshold=1.5))))
     assert call.all(m.ModelErrorEvent)[0].code == "invalid_turn_detection"
 
 

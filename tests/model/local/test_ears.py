@@ -89,8 +89,6 @@ def test_settings_that_change_while_somebody_speaks_hold_from_the_next_turn_on()
 
 
 def test_impossible_settings_are_an_error() -> None:
-    with pytest.raises(ValueError, match="positive"):
-        endpoint_config(TurnDetection(silence_duration_ms=0))
     with pytest.raises(ValueError, match="hreshold"):
         endpoint_config(TurnDetection(threshold=1.5))
 
@@ -135,6 +133,24 @@ def test_clearing_forgets_the_turn() -> None:
     listener.clear()
     assert not listener.in_turn
     assert hear(listener, silence(1000)) == []
+
+
+def test_the_rest_of_a_voice_that_was_cleared_is_no_turn_and_the_next_voice_is_one() -> None:
+    listener = ears()
+    hear(listener, silence(500) + speech(500))
+    listener.clear()
+    assert hear(listener, speech(500) + silence(1000)) == []
+    assert [type(event) for event in hear(listener, speech(500) + silence(1000))] == [Started, Paused, Ended]
+
+
+def test_a_voice_after_which_nothing_comes_is_a_turn() -> None:
+    listener = ears()
+    hear(listener, silence(500) + speech(500))
+    (ended,) = listener.finish()
+    assert isinstance(ended, Ended)
+    assert abs(ended.end_ms - 1000) < 80
+    assert seconds(ended.pcm) == pytest.approx(1.0, abs=0.1)
+    assert listener.finish() == []
 
 
 def test_memory_is_bounded_whether_somebody_speaks_or_not() -> None:
