@@ -125,6 +125,11 @@ class Seat:
         return self._host
 
     @property
+    def room(self) -> Room:
+        """Where it is."""
+        return self._room
+
+    @property
     def id(self) -> str:
         """Who it is in the room."""
         return self.agent_id or ""

@@ -15,11 +15,12 @@ from realtime.errors import ClientError, RealtimeError, StoreError
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat
 from realtime.event.config import SessionConfig
+from realtime.pipeline.seat import Seat
 from realtime.runtime import Runtime, iso
 from realtime.session import Session
 from realtime.state.log import AudioRun, Entry, Log, last_seq_of
 from realtime.state.restore import Heard, Restored, ends_of_grace, restore
-from realtime.state.spill import Spill
+from realtime.state.spill import SLOW, Spill
 from realtime.state.store import CallInfo, Store, is_call_id
 from realtime.ticket import Ticket
 
@@ -114,6 +115,7 @@ class Archive:
             store, self._executor, on_trouble=self._in_trouble, on_recovered=lambda _: logger.info("the store is well")
         )
         self._live: dict[str, Session] = {}
+        self._is_known_slow = False
         self._closed = False
 
     def keep(self, session: Session, info: CallInfo | None = None) -> None:
@@ -252,8 +254,14 @@ class Archive:
     # -- trouble and the end ---------------------------------------------------------------------------------------
 
     def _in_trouble(self, call_id: str | None, error: StoreError) -> None:
-        logger.error("the store fails: %s", error)
         warned = [*self._live.values()] if call_id is None else [one for one in [self._live.get(call_id)] if one]
+        if error.code == SLOW:
+            # Nothing is lost by it, and under load it comes and goes: one word of it is enough.
+            if self._is_known_slow:
+                return
+            self._is_known_slow = True
+            warned = _one_of_each_room(warned)
+        logger.error("the store fails: %s", error)
         for session in warned:
             session.complain(
                 RealtimeError("this call cannot be kept for later at the moment; it goes on", code=error.code)
@@ -268,6 +276,12 @@ class Archive:
         await asyncio.get_running_loop().run_in_executor(self._reader, self._store.close)
         self._executor.shutdown(wait=False)
         self._reader.shutdown(wait=False)
+
+
+def _one_of_each_room(sessions: Iterable[Session]) -> list[Session]:
+    """Without those that are in a room with another one."""
+    by_room = {id(one.agent.room) if isinstance(one.agent, Seat) else id(one): one for one in sessions}
+    return [*by_room.values()]
 
 
 def _cannot_tell(error: StoreError) -> ClientError:

@@ -106,10 +106,10 @@ class _Block:
 class _Entries:
     """The latest `max_entries`, those that came long ago packed, in at most `MAX_PACKED_BYTES`."""
 
-    __slots__ = ("_blocks", "_latest", "_max_entries", "_n_entries", "_oldest", "_packed_bytes", "dropped")
+    __slots__ = ("_blocks", "_latest", "_n_entries", "_oldest", "_packed_bytes", "dropped", "max_entries")
 
     def __init__(self, max_entries: int) -> None:
-        self._max_entries = max_entries
+        self.max_entries = max_entries
         self._n_entries = 0
         # In this order.
         self._oldest: list[Entry] = []
@@ -137,7 +137,7 @@ class _Entries:
             while self._packed_bytes > MAX_PACKED_BYTES:
                 self._drop(len(self._oldest))
                 self._unpack_oldest()
-        if self._n_entries > self._max_entries:
+        if self._n_entries > self.max_entries:
             if self._blocks and not self._oldest:
                 self._unpack_oldest()
             self._drop(1)
@@ -229,6 +229,11 @@ class Log:
     def dropped(self) -> int:
         """How many entries are not held any more."""
         return self._entries.dropped
+
+    @property
+    def max_entries(self) -> int:
+        """How many are held."""
+        return self._entries.max_entries
 
     def now_ms(self) -> int:
         """Milliseconds since the call began."""

@@ -18,7 +18,7 @@ import msgspec
 
 from realtime.errors import StoreError, UsageError
 from realtime.event.server import ServerEvent
-from realtime.state.log import Log, last_seq_of
+from realtime.state.log import Entry, Log, last_seq_of
 from realtime.state.store import CallInfo, Change, Store
 
 T = TypeVar("T")
@@ -32,12 +32,15 @@ AUDIO_EVERY_S = 0.5
 is what a killed process may not know of sound that was sent; words and turns are known within `EVERY_S`."""
 SLOW_AFTER_S = 1.0
 """A writing that takes longer than this is told of as trouble."""
+SLOW = "store_slow"
 RETRY_S = (0.25, 5.0)
 """How long a store that failed is left alone: at first, and at most after doubling each time."""
 MAX_PARTED = 256
 """Ended calls that wait for a store which fails; past it the one that ended first is given up. 200 kB each."""
 CALLS_AT_ONCE = 64
 """Logs that are read before the event loop may do something else: well below a millisecond."""
+MAX_SET_ASIDE = 16_384
+"""Entries of one call that a burst may set aside, some 4 MB: a room in which all type as fast as they may has fewer."""
 ENTRIES_AT_ONCE = 10_000
 """Of one executor job, as far as whole calls allow."""
 
@@ -61,6 +64,7 @@ class _Call:
         "log",
         "parted",
         "queued",
+        "set_aside",
         "swept_seq",
         "unsubscribe",
         "written_seq",
@@ -76,17 +80,35 @@ class _Call:
         self.parted = False
         self.gone = False
         self.audio_due = False
+        self.set_aside: list[Entry] = []
+        """Not written yet, and held here since the log may drop it before it can be."""
         self.swept_seq = info.last_seq
         """What was written when the last sweep for audio passed."""
         self.unsubscribe: Callable[[], None] = lambda: None
 
+    @property
+    def read_seq(self) -> int:
+        """Up to where the log was read for the store."""
+        return last_seq_of(self.set_aside[-1]) if self.set_aside else self.written_seq
+
+    def keep_up(self) -> None:
+        """Set aside what a burst would push out of the log before it is written: so it leaves no gap."""
+        if self.log.last_seq - self.read_seq >= self.log.max_entries // 4 and len(self.set_aside) < MAX_SET_ASIDE:
+            self.set_aside += self.log.read(self.read_seq, growing=False)
+
+    def wrote(self, last_seq: int) -> None:
+        """The store has it up to there."""
+        self.written_seq = last_seq
+        self.set_aside = [entry for entry in self.set_aside if last_seq_of(entry) > last_seq]
+
     def take(self) -> Change:
         """What is new. What the log dropped before it could be written is noted."""
-        entries = self.log.read(self.written_seq, growing=self.audio_due or self.parted)
+        read_seq = self.read_seq
+        entries = [*self.set_aside, *self.log.read(read_seq, growing=self.audio_due or self.parted)]
         self.audio_due = False
         first_seq = self.log.first_seq
-        if first_seq > self.written_seq + 1:
-            start = self.written_seq + 1
+        if first_seq > read_seq + 1:
+            start = read_seq + 1
             # A gap that could not be written either has grown.
             gaps = [gap for gap in self.info.gaps if gap[0] != start]
             self.info = msgspec.structs.replace(self.info, gaps=(*gaps, (start, first_seq - 1)))
@@ -151,6 +173,8 @@ class Spill:
         def note(_: ServerEvent) -> None:
             if not call.queued:
                 self._enqueue(call)
+            elif not self._troubles:
+                call.keep_up()
 
         call.unsubscribe = log.subscribe(note, audio=False)
         self._enqueue(call)
@@ -363,7 +387,7 @@ class Spill:
             else:
                 call.known = True
                 if change.entries:
-                    call.written_seq = last_seq_of(change.entries[-1])
+                    call.wrote(last_seq_of(change.entries[-1]))
         self._parted = deque(call for call in self._parted if _is_due(call))
         for call in self._parted:
             self._enqueue(call)  # its log was written to after it had parted
@@ -435,7 +459,7 @@ def _is_due(call: _Call) -> bool:
 
 
 def _too_slow(limit_s: float) -> StoreError:
-    return StoreError(f"the store has been writing for more than {limit_s:g} s", code="store_slow")
+    return StoreError(f"the store has been writing for more than {limit_s:g} s", code=SLOW)
 
 
 def _tell(listener: Callable[..., None], *what: object) -> None:

@@ -327,6 +327,36 @@ async def test_what_the_log_could_not_hold_meanwhile_is_noted_as_a_gap(world: Wo
     assert seqs(world.store.read("call")) == [1, *range(22, 32), *range(62, 72)]
 
 
+async def test_a_burst_of_events_leaves_no_gap(world: World) -> None:
+    """Everybody in a room may type at once: more comes between two writings than a log holds."""
+    log = world.call()
+    for _ in range(5_000):
+        log.append(other())
+    assert log.first_seq > 1
+    await world.spill.flush()
+    info = world.store.call("call")
+    assert info is not None
+    assert info.gaps == ()
+    assert seqs(world.store.read("call")) == [*range(1, 5_001)]
+
+
+@pytest.mark.virtual_time(costs={"FakeStore.write": 0.5})
+async def test_nor_does_one_that_comes_while_the_store_writes(world: World) -> None:
+    log = world.call()
+    log.append(other())
+    await asyncio.sleep(0.1)
+    for _ in range(3_000):
+        log.append(audio())
+        log.append(other())
+    await asyncio.sleep(2)
+    log.append(other())
+    await world.spill.flush()
+    info = world.store.call("call")
+    assert info is not None
+    assert info.gaps == ()
+    assert seqs(world.store.read("call")) == [*range(1, 6_003)]
+
+
 async def test_a_call_whose_writing_fails_hurts_no_other(world: World) -> None:
     bad, good = world.call("bad"), world.call("good")
     world.store.refuses = {"bad"}
