@@ -118,6 +118,11 @@ class Listener:
         self.closed = False
         self.away = False
         """Its socket is gone and it may come back: it keeps the speech that it would have been sent."""
+        self.by_handle = False
+        """Its client comes back by a handle, also after it has closed its socket itself, and without what was being
+        said when it left."""
+        self.unsent: set[str] = set()
+        """Items whose speech came while the client of a handle was away: it will never hear them."""
         self.frames_dropped = 0
         self.voices_dropped = 0
         """Chunks of humans' voices that the client could not take when they were said."""

@@ -194,8 +194,9 @@ class Session:
         if listener not in self.listeners:
             listener.release()
             return
-        if not for_good and self._waits_for(listener):
+        if (not for_good or listener.by_handle) and self._waits_for(listener):
             listener.part()
+            self._lose_answers(listener)
             if self.is_deserted:
                 self._after("grace", self.limits.grace_s, lambda: self.end_soon("listener_gone"))
             self._tell_presence()
@@ -210,6 +211,16 @@ class Session:
             self._part()
         else:
             self.end_soon("client_left" if for_good else "listener_gone")
+
+    def _lose_answers(self, listener: Listener) -> None:
+        """What is being said when the client of a handle leaves is lost, as is what is said until it comes back."""
+        if not listener.by_handle or self._arriving is not None or self._over:
+            return
+        self.receive(c.ClientResponseCancelEvent(), listener)
+        for item_id in listener.unsent:
+            if item_id in self.conversation:
+                self.receive(c.ClientItemTruncateEvent(item_id=item_id, audio_end_ms=0), listener)
+        listener.unsent.clear()
 
     @property
     def is_deserted(self) -> bool:
@@ -264,6 +275,10 @@ class Session:
         """
         before = next((one for one in self.listeners if one.resumable), None)
         was_away = before is not None and before.away
+        if before is not None and before.by_handle:
+            if not was_away:
+                before.part()
+            self._lose_answers(before)
         known_seq = self.known_seq(token, last_seq)
         ts_ms = self.log.now_ms()
         listener.deliver(
@@ -505,7 +520,7 @@ class Session:
     def _cut_unheard(self) -> None:
         """A call that may go on later goes on with what was heard, not with what was sent."""
         now = self.runtime.now()
-        unheard = {item_id for one in self.listeners for item_id in one.clock.unheard_items(now)}
+        unheard = {item_id for one in self.listeners for item_id in (*one.clock.unheard_items(now), *one.unsent)}
         for item in self.conversation.items():
             if item.id not in unheard:
                 continue

@@ -353,8 +353,6 @@ def config_of(setup: Setup) -> Json:
         raise unsupported("avatarConfig")
     if generation.translation_config is not None:
         raise unsupported("translationConfig")
-    if setup.session_resumption is not None and setup.session_resumption.handle:
-        raise Refusal("There is no session to resume by this handle.", close_code=UNSUPPORTED)
     config: Json = {"model": setup.model.removeprefix("models/")}
     if setup.system_instruction is not None:
         config["instructions"] = text_of(setup.system_instruction)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Protocol
 
 from realtime.audio.playback import WallClockPlayback
@@ -22,6 +23,11 @@ class Follower(Dialect, Protocol):
     @property
     def is_over(self) -> bool:
         """Whether what happened ends the session."""
+        ...
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the client wants handles."""
         ...
 
     def farewell(self) -> tuple[int, str]:
@@ -50,6 +56,7 @@ class GeminiListener(Listener):
             output_rate_hz=RATE_HZ,
         )
         self._gemini = dialect
+        self.by_handle = dialect.resumes
         self._timer: asyncio.TimerHandle | None = None
         self._life_s = life_s
         self._leaving: asyncio.TimerHandle | None = None
@@ -58,6 +65,26 @@ class GeminiListener(Listener):
     def notice_s(self) -> float:
         """How long before the end of the call the client is told."""
         return min(NOTICE_S, self._life_s / 2)
+
+    @property
+    def resumable(self) -> bool:
+        """See `Listener`."""
+        return self.by_handle
+
+    def part(self) -> None:
+        """See `Listener`."""
+        self._stop()
+        super().part()
+
+    def take_over(self, earlier: Listener | None, missed: Sequence[s.ServerEvent]) -> None:
+        """See `Listener`. What was being said is lost, as at the service: the client is told none of what it missed."""
+        super().take_over(earlier, ())
+
+    def _count(self, event: s.AgentResponseAudioDeltaEvent) -> int | None:
+        if self.away:
+            self.unsent.add(event.item_id)
+            return None
+        return super()._count(event)
 
     def deliver(self, event: s.ServerEvent) -> None:
         """See `Listener`."""
@@ -72,10 +99,12 @@ class GeminiListener(Listener):
             self._when_heard(event)
         elif type(event) is s.ServerAudioFlushEvent:
             self._stop()
-        elif type(event) is s.AgentReadyEvent and not self.closed:
+        elif isinstance(event, s.AgentReadyEvent | s.ServerSessionResumedEvent) and not self.closed:
+            if self._leaving is not None:
+                self._leaving.cancel()
+            left_s = max(0.0, self._life_s - self.notice_s - event.ts_ms / 1000)
             goodbye = s.ServerGoodbyeEvent(reason=EXPIRING)
-            loop = asyncio.get_running_loop()
-            self._leaving = loop.call_later(self._life_s - self.notice_s, self._send, goodbye)
+            self._leaving = asyncio.get_running_loop().call_later(left_s, self._send, goodbye)
 
     def _send_voice(self, event: s.ServerEvent) -> None:
         super()._send_voice(event)

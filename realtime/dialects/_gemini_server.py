@@ -72,6 +72,11 @@ class Turns:
         self._open_calls: dict[str, None] = {}
         self._words: dict[tuple[str, int], str] = {}
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no turn is under way."""
+        return self._turn is None
+
     def created(self, event: s.AgentResponseCreatedEvent) -> list[bytes]:
         """The model begins, or goes on after a tool."""
         frames: list[bytes] = []

@@ -24,6 +24,7 @@ from realtime.runtime import Runtime
 BAD_KEY = (1007, "API key not valid. Please pass a valid API key.")
 DEADLINE = (1011, "Deadline expired before operation could complete.")
 UNAVAILABLE = (1011, "The service is currently unavailable.")
+NOT_FOUND = "Requested entity was not found."
 KEPT_CALLS = 64
 """Calls with a result that a client may still answer."""
 KEPT_INPUTS = 8
@@ -44,7 +45,10 @@ _ENDING = {
 }
 """Errors of the client that end the session."""
 _QUOTA = ("too_many_calls", "rate_limit_exceeded", "insufficient_quota")
-_UNAVAILABLE = ("draining", "overloaded", "server_full", "provider_unavailable")
+_UNAVAILABLE = ("draining", "overloaded", "server_full", "provider_unavailable", "resume_under_way", "store_failed")
+_NO_SUCH_HANDLE = ("invalid_resume_token", "resume_token_expired", "session_ended")
+_ALL_SEEN = 2**53
+"""Behind every event: a handle stands for all that has happened."""
 
 
 class GeminiDialect:
@@ -82,6 +86,12 @@ class GeminiDialect:
         self._running: set[str] = set()
         self._on_request = False
         self._heard: dict[str, str] = {}
+        self._handle: str | None = None
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the client wants to come back to its session by a handle."""
+        return self._setup is not None and self._setup.session_resumption is not None
 
     @property
     def is_over(self) -> bool:
@@ -119,7 +129,7 @@ class GeminiDialect:
 
     def _events(self, read: w.ClientMessage) -> list[c.ClientEvent]:
         if isinstance(read, w.Setup):
-            return [self._begin(read)]
+            return self._begin(read)
         if self._setup is None:
             raise w.Refusal("The first message of a session is setup.")
         match read:
@@ -134,7 +144,8 @@ class GeminiDialect:
             case _:
                 assert_never(read)
 
-    def _begin(self, setup: w.Setup) -> c.ClientEvent:
+    def _begin(self, setup: w.Setup) -> list[c.ClientEvent]:
+        """A new session; or, with a handle, one that goes on with the settings of this setup, but for its model."""
         if self._setup is not None:
             raise w.Refusal("A session has one setup.")
         config = w.config_of(setup)
@@ -144,7 +155,12 @@ class GeminiDialect:
         self._takes_all_audio = setup.realtime_input_config.turn_coverage == "TURN_INCLUDES_ALL_INPUT"
         self._takes_history = setup.history_config.initial_history_in_client_content
         self._tools = frozenset(tool["name"] for tool in config.get("tools", ()))
-        return c.ClientSessionCreateEvent(config=config)
+        handle = setup.session_resumption.handle if setup.session_resumption is not None else None
+        if not handle:
+            return [c.ClientSessionCreateEvent(config=config)]
+        del config["model"]
+        events: list[c.ClientEvent] = [c.ClientSessionResumeEvent(token=handle, last_seq=_ALL_SEEN)]
+        return [*events, c.ClientSessionUpdateEvent(config=config)] if config else events
 
     def _update(self, read: w.ContextUpdate) -> c.ClientEvent:
         config: w.Json = {}
@@ -297,6 +313,8 @@ class GeminiDialect:
         if event.error_type == "client_error" and close_code is not None:
             self._over = True
             self._goodbye = (close_code, w.reason(close_code, event.message))
+        elif event.code in _NO_SUCH_HANDLE:
+            self._goodbye = (1008, _cut(f"{NOT_FOUND} {event.message}"))
         elif event.code in _QUOTA:
             self._goodbye = (1011, _cut(f"You exceeded your current quota. {event.message}"))
         elif event.code in _UNAVAILABLE:
@@ -319,8 +337,14 @@ class GeminiDialect:
         """What this protocol has no message for is not sent."""
         turns = self._turns
         match event:
+            case s.ServerSessionCreatedEvent():
+                self._handle = event.resume_token
+                return []
+            case s.ServerSessionResumedEvent():
+                self._handle = event.token
+                return [] if event.from_store else self._opened()  # else its agent is still to come
             case s.AgentReadyEvent():
-                return [SETUP_COMPLETE]
+                return self._opened()
             case s.AgentResponseCreatedEvent() if event.conversation != "none":
                 return turns.created(event)
             case s.AgentResponseAudioTranscriptDeltaEvent() | s.AgentResponseTextDeltaEvent():
@@ -332,7 +356,8 @@ class GeminiDialect:
             case s.AgentResponseToolResultEvent():
                 return turns.settled(event.tool_result.id, by_client=False)
             case s.AgentResponseDoneEvent():
-                return turns.done(event)
+                frames = turns.done(event)
+                return [*frames, *self._resumable()] if turns.is_idle and frames else frames
             case s.ServerAudioFlushEvent():
                 on_request, self._on_request = self._on_request and event.reason == "cancel", False
                 return turns.interrupted(on_request=on_request)
@@ -346,12 +371,22 @@ class GeminiDialect:
             case s.AgentReconnectingEvent():
                 return self._unanswered() if self._refused else []
             case s.ServerGoodbyeEvent():
-                return self._go_away(event.reason)
+                self._handle = event.resume_token or self._handle
+                return [*(self._resumable() if event.resume_token else ()), *self._go_away(event.reason)]
             case s.ServerSessionEndedEvent():
                 self._ended(event.reason)
                 return []
             case _:
                 return []
+
+    def _opened(self) -> list[bytes]:
+        return [SETUP_COMPLETE, *self._resumable()]
+
+    def _resumable(self) -> list[bytes]:
+        """By which handle the client comes back: from the start on, and again after each turn."""
+        if self._handle is None:
+            return []
+        return [encode({"sessionResumptionUpdate": {"newHandle": self._handle, "resumable": True}})]
 
     def _go_away(self, reason: str) -> list[bytes]:
         """Said once for the end of the call's time: ahead of it."""

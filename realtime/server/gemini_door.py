@@ -22,6 +22,8 @@ CONSTRAINED_PATH = f"{PATH}Constrained"
 """Where clients of the SDK go whose key looks like an ephemeral token."""
 SETUP_S = 0.2
 """How long a client with a wrong key has to send its setup: the SDK reads why it is closed only after that."""
+SESSION = "live"
+"""The label of every call here: clients have none of their own, and come back by a handle alone."""
 MAX_FRAME_SIZE = 8_388_608
 """Characters or bytes in one frame, so that images and long histories pass. The service names no limit."""
 
@@ -66,7 +68,7 @@ def gemini_door(
             websocket,
             dialect=dialect,
             user="gemini",
-            session_id=runtime.new_id("session"),
+            session_id=SESSION,
             address=gate.address(websocket),
             make_agent=make_agent,
             calls=calls,

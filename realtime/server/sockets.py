@@ -176,8 +176,11 @@ class ClientSocket:
                     self._answer(event)
                     continue
                 if session is None:
-                    self._more()  # Refused, or of no use, together with it.
+                    rest = self._more()
                     await self._without_call(event)
+                    if (made := self._session) is not None:  # else it is refused together with it
+                        for one in rest:
+                            made.receive(one, self._listener)
                     continue
                 self._hand_over(event, session)
                 if type(event) is c.ClientSessionEndEvent and event.session_id in (None, self._session_id):

@@ -77,7 +77,6 @@ async def test_a_session_does_not_begin_with_this(tls: TlsFiles, frame: str | by
     ("setup", "words"),
     [
         ({"tools": [{"googleSearch": {}}]}, "googleSearch"),
-        ({"sessionResumption": {"handle": "from-elsewhere"}}, "resume"),
         ({"avatarConfig": {"avatarName": "Ada"}}, "avatarConfig"),
         ({"generationConfig": {"translationConfig": {"targetLanguageCode": "de"}}}, "translationConfig"),
     ],
