@@ -1,0 +1,131 @@
+"""What clients may rely on in the order of a call (docs/protocol.md, docs/lifecycle.md)."""
+
+import asyncio
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.event import model as m
+from realtime.model.scripted import ScriptedModel, echo_bot
+from tests.agent.fakes import FakeModel
+from tests.server.harness import Client, FakeSocket, Place, create, serving, settled
+from tests.server.test_consent import PAID, paying_agent
+
+TEXT = {"type": "client_text_append", "text": "Hello"}
+END = {"type": "client_session_end"}
+
+
+# -- how it ends -------------------------------------------------------------------------------------------------------
+
+
+async def resumed(place: Place, created: dict[str, str]) -> str:
+    """What a client is answered that comes back: `server_session_resumed`, or the code of the error."""
+    async with place.client() as client:
+        await client.send({"type": "client_session_resume", "token": created["resume_token"], "last_seq": 0})
+        answer = await client.next()
+        return str(answer.get("code", answer["type"]))
+
+
+async def test_a_socket_closed_with_1000_ends_its_call() -> None:
+    async with serving() as place:
+        async with place.client() as client:
+            created = await client.make_call()
+            await client.connection.close(1000)
+        await settled(lambda: place.calls.running == 0)
+        assert await resumed(place, created) == "invalid_resume_token"
+
+
+async def close_without_a_code(client: Client) -> None:
+    """As a page does by `socket.close()`."""
+    client.connection.protocol.send_close()
+    client.connection.send_data()
+    await client.connection.wait_closed()
+
+
+async def test_a_socket_closed_without_a_code_leaves_its_call_to_be_resumed() -> None:
+    async with serving() as place:
+        async with place.client() as client:
+            created = await client.make_call()
+            await close_without_a_code(client)
+        assert await resumed(place, created) == "server_session_resumed"
+        assert place.calls.total == 1
+
+
+@pytest.mark.virtual_time
+async def test_after_the_end_a_socket_hears_session_ended_until_it_makes_another_call() -> None:
+    async with FakeSocket() as client:
+        client.say(create(), TEXT)
+        first = await client.until("server_session_created")
+        await client.until("agent_response_created")
+        client.say(END, TEXT)
+        await client.until("agent_error")
+        assert client.types[-3:] == ["agent_ended", "server_session_ended", "agent_error"]
+        assert client.codes == ["session_ended"]
+        client.say(create())
+        second = await client.until("server_session_created", 2)
+        assert second["call_id"] != first["call_id"]
+
+
+# -- what comes in between ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(("native", "least_s", "most_s"), [(True, 0.0, 0.5), (False, 3.0, 4.5)])
+async def test_an_answer_arrives_unpaced_where_the_client_says_what_it_played(
+    native: bool, least_s: float, most_s: float
+) -> None:
+    """A page that buffers nothing would cut four seconds of speech to pieces."""
+    model = ScriptedModel(echo_bot(seconds=4.0))
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model), native=native) as client:
+        client.say(create(), TEXT)
+        await client.until("agent_response_created")
+        began = asyncio.get_running_loop().time()
+        await client.until("agent_response_done")
+        assert least_s <= asyncio.get_running_loop().time() - began <= most_s
+
+
+@pytest.mark.virtual_time
+async def test_an_answer_with_a_tool_is_two_responses() -> None:
+    PAID.clear()
+    async with FakeSocket(paying_agent) as client:
+        client.say(create(), TEXT)
+        asking = await client.until("agent_response_tool_use_done")
+        first = await client.until("agent_response_done")
+        assert asking["response_id"] == first["response_id"]
+        assert "agent_response_audio_delta" not in client.types, "the first one only asks"
+        answer = {"type": "client_tool_result", "id": asking["tool_use"]["id"], "name": "pay", "output": ""}
+        client.say(answer | {"confirmed": True})
+        second = await client.until("agent_response_done", 2)
+        order = ["agent_response_tool_result", "agent_response_created", "agent_response_audio_delta"]
+        after = client.types[client.types.index("agent_response_done") + 1 :]
+        assert sorted(order, key=after.index) == order
+        assert second["response_id"] != first["response_id"]
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("transcribed", ["before", "during", "after"])
+async def test_the_user_s_words_may_come_before_during_or_after_the_answer(transcribed: str) -> None:
+    model = FakeModel()
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model)) as client:
+        client.say(create())
+        await client.until("agent_ready")
+        words = m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="Hello?")
+        model.link.hear_start("u1")
+        model.link.hear_end("u1", 500)
+        if transcribed == "before":
+            model.link.say(words)
+        response_id = model.link.begin()
+        if transcribed == "during":
+            model.link.say(words)
+        model.link.speak(response_id, 400, "Yes.")
+        model.link.finish(response_id, "Yes.")
+        if transcribed == "after":
+            model.link.say(words)
+        done = await client.until("agent_input_transcription_done")
+        assert done["transcript"] == "Hello?"
+        of_the_answer = ["agent_response_created", "agent_response_audio_delta", "agent_response_audio_done"]
+        of_the_answer += ["agent_response_audio_transcript_done", "agent_response_done"]
+        assert sorted(of_the_answer, key=client.types.index) == of_the_answer
+        place = client.types.index("agent_input_transcription_done")
+        begins, ends = client.types.index("agent_response_created"), client.types.index("agent_response_done")
+        assert {"before": place < begins, "during": begins < place < ends, "after": ends < place}[transcribed]
