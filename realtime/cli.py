@@ -15,7 +15,7 @@ import typer
 from fastapi import FastAPI
 
 import realtime
-from realtime.commands import kit
+from realtime.commands import certify, kit
 from realtime.commands.common import own_store
 from realtime.errors import StoreError, UsageError
 from realtime.server import plan as planning
@@ -245,6 +245,8 @@ cli.command("record")(kit.record_provider)
 cli.command()(kit.export)
 cli.command()(kit.report)
 cli.command("import-cassette")(kit.import_cassette)
+cli.command()(certify.certify)
+cli.command("certify-replay")(certify.certify_replay)
 
 
 def routes_of(words: Sequence[str]) -> dict[str, str]:

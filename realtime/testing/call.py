@@ -54,6 +54,8 @@ Model = RealtimeModel | Literal["case", "own"]
 """`case`: that of the case where it has one (`models`, or a cassette in the folder `cassette`), else the agent's own.
 `own`: the agent's own, always."""
 
+OnStep = Callable[[int, float], None]
+"""Is given the number of a step, from 1, and the ms of the call."""
 Passed = tuple[float, Direction, str, Frame]
 """A frame with the loop's time, its direction seen from the server, and whose it was."""
 
@@ -89,12 +91,14 @@ async def play(
     folder: str | Path | None = None,
     settings: ServerSettings | None = None,
     frames: bool = True,
+    on_step: OnStep | None = None,
 ) -> CallRecord:
     """Run a case to its end: everybody does their steps and leaves.
 
     `agent` makes the agent of the call, as for `realtime serve`; without it, a plain one around the case's model.
     `config` is added to the case's settings of the call. `folder` is where audio files are, where `source` is no
-    folder. `settings` are the server's. `frames` notes every frame on the wire, for the report.
+    folder. `settings` are the server's. `frames` notes every frame on the wire, for the report. `on_step` is called
+    before each step of the user.
 
     Raises CaseError for a case that cannot be run, ScriptFailure (with the call up to there) where a user waited in
     vain, and what the server raised. Cancelling ends the call and leaves nothing behind.
@@ -111,10 +115,16 @@ async def play(
         runtime = Runtime.of_loop(loop)
     stage = _Stage(case, where, agent, model, tools, notes_frames=frames)
     with stage.keeping_cassettes():
-        return await _play(stage, runtime, config or {}, settings)
+        return await _play(stage, runtime, config or {}, settings, on_step)
 
 
-async def _play(stage: _Stage, runtime: Runtime, config: dict[str, Any], settings: ServerSettings | None) -> CallRecord:
+async def _play(
+    stage: _Stage,
+    runtime: Runtime,
+    config: dict[str, Any],
+    settings: ServerSettings | None,
+    on_step: OnStep | None,
+) -> CallRecord:
     began_s = time.perf_counter()
     loop = asyncio.get_running_loop()
     case, where = stage.case, stage.folder
@@ -139,6 +149,8 @@ async def _play(stage: _Stage, runtime: Runtime, config: dict[str, Any], setting
         )
         stage.on_model = partial(_align, page)
         user = User(person.name, page, person.steps, where, seed=case.seed)
+        if on_step is not None:
+            user.on_step = lambda number: on_step(number, page.ms())
         failure: ScriptFailure | None = None
         try:
             async with asyncio.timeout(case.limit_s):

@@ -68,6 +68,8 @@ class User:
         self._speaks_until_s = 0.0
         self._exchange = _Exchange(page)
         self._look: Callable[[], None] | None = None
+        self.on_step: Callable[[int], None] = lambda _: None
+        """Called with the number of each step, from 1, before it is done."""
         page.on_change = self._changed
 
     @property
@@ -79,6 +81,7 @@ class User:
     async def run(self) -> None:
         """Do all steps. Raises ScriptFailure, which names the step, where one waited in vain or the call was over."""
         for number, step in enumerate(self._steps, 1):
+            self.on_step(number)
             try:
                 await self._do(step, number)
             except ScriptFailure as failure:

@@ -1,0 +1,100 @@
+"""The command `certify`: ten turns with a provider, for people who have a key."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import typer
+
+from realtime.commands.common import kit_errors
+from realtime.errors import UsageError
+from realtime.model.base import RealtimeModel
+from realtime.model.choose import SERVICES
+
+NO_KEY = "none"
+"""What an endpoint of one's own is shown where no key is set."""
+
+
+def certify(
+    provider: Annotated[Literal["openai", "gemini", "dashscope"], typer.Argument(metavar="PROVIDER")],
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="One of its models; without it, the best.")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="An endpoint of the same protocol; it gets the key too, where one is set.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="A new folder for the cassette; else certified-PROVIDER.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Begin without asking.")] = False,
+) -> None:
+    """Hold ten turns with a provider, tell what was expected and seen, and keep a cassette. Costs money."""
+    from realtime.testing.certify.estimate import estimate
+    from realtime.testing.certify.run import certify as hold
+    from realtime.testing.certify.turns import turns_for
+
+    folder = out or Path(f"certified-{provider}")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is not empty: name a new folder by --out", code="no_folder")
+    candidate = _model(provider, model, url)
+    told = estimate(provider, turns_for(candidate.profile))
+    typer.echo(f"Ten turns with {candidate.profile.model} at {url or SERVICES[provider].company}.")
+    for sentence in told.sentences():
+        typer.echo(sentence)
+    if not yes and not typer.confirm("Begin?"):
+        raise typer.Exit(1)
+    with kit_errors():
+        certificate = asyncio.run(hold(candidate, folder))
+    _print_table([(row.turn, row.expected, row.seen, row.passed) for row in certificate.rows])
+    tokens_in, tokens_out = certificate.tokens
+    typer.echo(f"The provider counted {tokens_in} tokens in and {tokens_out} out.")
+    typer.echo(f"{folder}: the cassette, without keys. It is played again by `realtime certify-replay {folder}`.")
+    _judge(certificate.failure, passed=certificate.passed)
+
+
+def certify_replay(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A cassette that `realtime certify` wrote.")],
+) -> None:
+    """Play the ten turns of a certification again, without the provider, and judge them anew."""
+    from realtime.testing.certify.run import replay_certificate
+
+    with kit_errors():
+        certificate = replay_certificate(folder)
+    _print_table([(row.turn, row.expected, row.seen, row.passed) for row in certificate.rows])
+    _judge(certificate.failure, passed=certificate.passed)
+
+
+def _model(provider: str, name: str | None, url: str | None) -> RealtimeModel:
+    """The provider's model. Raises UsageError where its key is not set, for an endpoint of one's own it need not be."""
+    from realtime.model.dashscope import DashScopeRealtimeModel
+    from realtime.model.gemini import GeminiRealtimeModel
+    from realtime.model.openai import OpenAIRealtimeModel
+
+    service = SERVICES[provider]
+    key = os.environ.get(service.key_variable(os.environ)) or (NO_KEY if url is not None else None)
+    if key is None:
+        raise UsageError(f"there is no key for {service.title}: set {service.key_variables[0]}", code="missing_api_key")
+    kinds = {"openai": OpenAIRealtimeModel, "gemini": GeminiRealtimeModel, "dashscope": DashScopeRealtimeModel}
+    kind = kinds[provider]
+    made = kind(name, key, base_url=url) if name is not None else kind(api_key=key, base_url=url)
+    return cast(RealtimeModel, made)
+
+
+def _print_table(rows: list[tuple[str, str, str, bool]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("", "turn", "expected", "seen", show_edge=False)
+    for turn, expected, seen, passed in rows:
+        table.add_row("[green]yes[/green]" if passed else "[red]no[/red]", turn, escape(expected), escape(seen))
+    Console(highlight=False).print(table)
+
+
+def _judge(failure: str | None, *, passed: bool) -> None:
+    """Exit code 1 where not everything was as expected."""
+    if failure is not None:
+        raise UsageError(f"not all turns were reached: {failure}", code="case")
+    if not passed:
+        raise typer.Exit(1)

@@ -1,0 +1,51 @@
+"""What a certification is likely to cost, told before it starts. Prices are data, with their date and source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from realtime.testing.certify.turns import Turn
+
+DATA = Path(__file__).with_name("estimates.json")
+
+
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known of a provider's prices. `price` is US dollars per minute of call, None where it is not known."""
+
+    audio_tokens_per_s: float | None
+    price: float | None
+    seen: str
+    source: str
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """How much audio goes to the provider and comes back, in seconds."""
+
+    sent_s: float
+    received_s: float
+    price: Price
+
+    def sentences(self) -> list[str]:
+        """For people, before they agree."""
+        rate, minutes = self.price.audio_tokens_per_s, f"{self.sent_s / 60:.1f}"
+        told = [
+            f"About {minutes} minutes of audio go to the provider (the microphone is open all the time), about "
+            f"{self.received_s / 60:.1f} come back."
+        ]
+        if rate is None:
+            told.append("How many tokens that is, is unknown; the table at the end shows what was counted.")
+        else:
+            told.append(f"That is about {self.sent_s * rate:.0f} audio tokens in and {self.received_s * rate:.0f} out.")
+        known = self.price.price
+        cost = "unknown" if known is None else f"about ${known * self.sent_s / 60:.2f}"
+        told.append(f"Cost: {cost} ({self.price.source}, {self.price.seen}).")
+        return told
+
+
+def estimate(provider: str, turns: tuple[Turn, ...]) -> Estimate:
+    """What these turns take at this provider."""
+    prices = msgspec.json.decode(DATA.read_bytes(), type=dict[str, Price])
+    received_s = sum(turn.answer_s for turn in turns)
+    return Estimate(sum(turn.user_s for turn in turns) + received_s, received_s, prices[provider])

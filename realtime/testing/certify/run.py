@@ -1,0 +1,159 @@
+"""Certifying a provider: the ten turns, live and recorded, or played again from the recording."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from realtime.agent import RealtimeAgent
+from realtime.agent.host import Host
+from realtime.errors import RealtimeError
+from realtime.event.config import SessionConfig
+from realtime.model.base import Address, RealtimeModel
+from realtime.model.wire import Dial, Link, Receiver, WireLimits
+from realtime.state.log import Entry
+from realtime.testing.call import play
+from realtime.testing.cassettes.record import RecordingModel, WireModel
+from realtime.testing.cassettes.replay import recorded_model
+from realtime.testing.certify.turns import FOLDER, INSTRUCTIONS, Seen, Turn, tokens_of, turns_for
+from realtime.testing.clock import VirtualLoop
+from realtime.testing.errors import ScriptFailure
+from realtime.testing.record import CallRecord
+from realtime.tool import Toolkit
+
+NOT_REACHED = "not reached"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One turn: what was expected of it and what was seen."""
+
+    turn: str
+    expected: str
+    seen: str
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What came of all turns. `failure` says why not all were reached."""
+
+    rows: tuple[Row, ...]
+    tokens: tuple[int, int]
+    failure: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything was as expected."""
+        return self.failure is None and all(row.passed for row in self.rows)
+
+
+async def certify(model: RealtimeModel, folder: Path) -> Certificate:
+    """Hold the ten turns with this provider's model and record them as a cassette in `folder`.
+
+    Runs on the loop's clock: by the wall clock where the provider is real.
+    """
+    cutter = _Cutter()
+    if isinstance(model, WireModel):
+        model.dial = cutter.dial(model.dial)
+    return await _hold(RecordingModel(model, folder), cutter)
+
+
+def replay_certificate(folder: Path) -> Certificate:
+    """The same from the cassette, in virtual time."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(_hold(recorded_model(folder, strict=False), _Cutter()))
+
+
+class _Cutter:
+    """Loses the provider's link at will."""
+
+    def __init__(self) -> None:
+        self._link: Link | None = None
+
+    def dial(self, below: Dial) -> Dial:
+        """A `Dial` whose latest link can be cut."""
+
+        async def dial(address: Address, receiver: Receiver, limits: WireLimits) -> Link:
+            self._link = link = await below(address, receiver, limits)
+            return link
+
+        return dial
+
+    def cut(self) -> None:
+        """The link is lost now. Where one is played from a cassette it is lost as it was."""
+        if self._link is not None:
+            self._link.abort()
+
+
+async def _hold(model: RealtimeModel, cutter: _Cutter) -> Certificate:
+    turns = turns_for(model.profile)
+    first_steps = [1 + sum(len(turn.steps) for turn in turns[:number]) for number in range(len(turns))]
+    began_ms: list[int] = []
+
+    def on_step(number: int, ms: float) -> None:
+        if number in first_steps:
+            began_ms.append(int(ms))  # as a log counts
+            if turns[first_steps.index(number)].cuts:
+                cutter.cut()
+
+    refusals: list[RealtimeError] = []
+
+    def make_agent() -> RealtimeAgent:
+        return _Candidate(model, refusals)
+
+    steps = [step for turn in turns for step in turn.steps]
+    failure: str | None = None
+    try:
+        record: CallRecord | None = await play(
+            steps, agent=make_agent, model="own", tools="run", folder=FOLDER, frames=False, on_step=on_step
+        )
+    except ScriptFailure as error:
+        record, failure = error.record, refusals[0].message if refusals else str(error)
+    entries = () if record is None else record.entries
+    return Certificate(tuple(_rows(turns, began_ms, entries)), tokens_of(entries), failure)
+
+
+class _Candidate(RealtimeAgent):
+    """The agent of the call. Why its model cannot be had is noted: a client is told less."""
+
+    def __init__(self, model: RealtimeModel, refusals: list[RealtimeError]) -> None:
+        super().__init__("Candidate", INSTRUCTIONS, model, toolkit=Toolkit([order_state]))
+        self._refusals = refusals
+
+    async def join(self, host: Host, config: SessionConfig) -> None:
+        """See `RealtimeAgent.join`."""
+        try:
+            await super().join(host, config)
+        except RealtimeError as error:
+            self._refusals.append(error)
+            raise
+
+
+def order_state(order: int) -> str:
+    """Tell the state of an order.
+
+    Args:
+        order: Its number.
+    """
+    return f"Order {order} was shipped."
+
+
+def _rows(turns: Sequence[Turn], began_ms: Sequence[int], entries: Sequence[Entry]) -> list[Row]:
+    """Each turn with what the log shows from its first step to that of the next."""
+    parts: list[list[Entry]] = [[] for _ in turns]
+    for entry in entries:
+        number = bisect_right(began_ms, entry.ts_ms) - 1
+        if number >= 0:
+            parts[number].append(entry)
+    rows = []
+    for number, turn in enumerate(turns):
+        if number >= len(began_ms):
+            rows.append(Row(turn.name, turn.expected, NOT_REACHED, passed=False))
+            continue
+        passed, seen = turn.judge(Seen(tuple(parts[number])))
+        rows.append(Row(turn.name, turn.expected, seen, passed))
+    return rows

@@ -1,0 +1,58 @@
+"""`realtime certify` as its users run it: what it says before it costs anything, and when it does not begin."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from realtime.cli import cli
+from realtime.errors import UsageError
+
+KEYS = ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "DASHSCOPE_API_KEY")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the command is run, without any key."""
+    for key in KEYS:
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def says(*words: str, answer: str = "") -> Result:
+    return CliRunner().invoke(cli, ["certify", *words], input=answer)
+
+
+@pytest.mark.parametrize("provider", ["openai", "gemini", "dashscope"])
+def test_without_a_key_it_stops_with_one_sentence(provider: str, folder: Path) -> None:
+    stopped = says(provider)
+    assert isinstance(stopped.exception, UsageError)
+    assert stopped.exception.message.startswith("there is no key for ")
+    assert f"set {provider.upper()}_API_KEY" in stopped.exception.message
+    assert stopped.output == ""
+
+
+def test_the_cost_is_told_and_nothing_begins_without_consent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "AIza-of-a-user")
+    refused = says("gemini", "--url", "http://127.0.0.1:1", answer="n\n")
+    assert refused.exit_code == 1
+    assert "minutes of audio go to the provider" in refused.output
+    assert "Cost: unknown" in refused.output
+    assert "Begin?" in refused.output
+    assert "AIza" not in refused.output
+    assert [*folder.iterdir()] == []
+
+
+def test_an_endpoint_that_nobody_answers_at_is_one_sentence(folder: Path) -> None:
+    failed = says("openai", "--url", "http://127.0.0.1:1/v1", "--yes")
+    assert isinstance(failed.exception, UsageError)
+    assert failed.exception.message == "not all turns were reached: 127.0.0.1 refused the connection"
+
+
+def test_a_folder_that_holds_something_is_not_written_into(folder: Path) -> None:
+    (folder / "kept").mkdir()
+    (folder / "kept" / "file").write_text("")
+    refused = says("openai", "--out", "kept")
+    assert isinstance(refused.exception, UsageError)
+    assert refused.exception.message == "kept is not empty: name a new folder by --out"
