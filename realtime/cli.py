@@ -26,6 +26,7 @@ from realtime.server.gate import LOOPBACK_HOSTS
 from realtime.server.history import Cases
 from realtime.server.load import DEFAULT_MAX_BUSY
 from realtime.server.plan import Plan, app_of, reload_folder, set_up_logging
+from realtime.server.retention import DAY_S, MUCH_BYTES
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 from realtime.state.open import open_store
@@ -142,6 +143,13 @@ def serve(
             "data folder.",
         ),
     ] = None,
+    keep_days: Annotated[
+        float | None, typer.Option(min=0, help="Delete calls that ended so many days ago; without it, none.")
+    ] = None,
+    keep_gb: Annotated[
+        float | None,
+        typer.Option(min=0, help="Delete the oldest ended calls beyond so many GB, recordings included."),
+    ] = None,
     recordings: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Keep the sound of calls whose client asks for it.")
     ] = None,
@@ -181,7 +189,9 @@ def serve(
         trust_forwarded=trust_proxy,
         drain_s=0 if reload else drain,
         routes=routes_of(route or []),
-        store=store_url(store, say=typer.echo),
+        store=store_url(store, say=typer.echo, is_bounded=keep_gb is not None),
+        keep_s=keep_days * DAY_S if keep_days is not None else None,
+        keep_bytes=round(keep_gb * 1e9) if keep_gb is not None else None,
         lists_calls=guarded,
         recordings=writable_folder(recordings, "--recordings"),
         cases_to=writable_folder(cases, "--cases"),
@@ -269,7 +279,7 @@ def origins_of(words: Sequence[str], option: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def store_url(url: str | None, say: Callable[[str], None]) -> str | None:
+def store_url(url: str | None, say: Callable[[str], None], *, is_bounded: bool = False) -> str | None:
     """What `--store` means, if something can be written there: the first call would be too late to learn of it.
 
     Without it, a file in the folder where the user's programs keep what is theirs, or, `say` tells why, memory. Raises
@@ -282,6 +292,8 @@ def store_url(url: str | None, say: Callable[[str], None]) -> str | None:
     try:
         store.write([Change(probe, info=CallInfo(call_id=probe))])
         store.delete(probe)
+        if not is_bounded and (n_bytes := store.n_bytes()) > MUCH_BYTES:
+            say(f"The calls that are kept take {n_bytes / 1e9:.1f} GB: --keep-days and --keep-gb delete the oldest.")
     except StoreError as error:
         if url is not None:
             raise UsageError(f"--store cannot write to {url}: {error}", code="no_store") from error

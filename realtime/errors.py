@@ -95,7 +95,8 @@ class Overflow(RealtimeError):
 class StoreError(RealtimeError):
     """A store could not keep or give back what it was asked for. Calls go on without it.
 
-    `call_ids` names the calls of a batch that were not written, the others were; null: the whole batch was not.
+    `call_ids` names the calls of a batch that were not written, the others were; null: the whole batch was not. `lost`:
+    what was written before is not there any more either, such as in a folder that was deleted.
     """
 
     def __init__(
@@ -105,6 +106,8 @@ class StoreError(RealtimeError):
         code: str = "store_failed",
         retryable: bool = True,
         call_ids: frozenset[str] | None = None,
+        lost: bool = False,
     ) -> None:
         super().__init__(message, code=code, retryable=retryable)
         self.call_ids = call_ids
+        self.lost = lost

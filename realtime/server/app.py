@@ -125,7 +125,11 @@ def create_app(
             status = "overloaded"
         else:
             status = "ok" if is_ready() else "starting"
-        return JSONResponse({"status": status, "calls": calls.running}, 200 if status == "ok" else 503)
+        told: dict[str, object] = {"status": status, "calls": calls.running}
+        if calls.archive is not None:
+            # A server whose store fails takes calls: they go on in memory.
+            told["store"] = calls.archive.trouble or "ok"
+        return JSONResponse(told, 200 if status == "ok" else 503)
 
     @app.get("/api/info")
     async def api_info(request: Request) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +20,10 @@ from realtime.pipeline.seat import Seat
 from realtime.runtime import Runtime, iso
 from realtime.session import Session
 from realtime.state.log import AudioRun, Entry, Log, last_seq_of
+from realtime.state.quota import Quota
 from realtime.state.restore import Heard, Restored, ends_of_grace, restore
 from realtime.state.spill import SLOW, Spill
-from realtime.state.store import CallInfo, Store, is_call_id
+from realtime.state.store import CallInfo, Place, Store, is_call_id
 from realtime.ticket import Ticket
 
 T = TypeVar("T")
@@ -103,16 +105,20 @@ class Archive:
     """Keeps every call of a server in `store`, and finds them there again.
 
     A store that fails costs a warning in the calls concerned; they go on in memory. `resume_s` is how long after its
-    last sign of life a call can be gone on with.
+    last sign of life a call can be gone on with; `quota` how much calls may fill.
     """
 
-    def __init__(self, store: Store, *, resume_s: float) -> None:
+    def __init__(self, store: Store, *, resume_s: float, quota: Quota | None = None) -> None:
         self._store = store
         self._resume_s = resume_s
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
         self._spill = Spill(
-            store, self._executor, on_trouble=self._in_trouble, on_recovered=lambda _: logger.info("the store is well")
+            store,
+            self._executor,
+            on_trouble=self._in_trouble,
+            on_recovered=lambda _: logger.warning("the store is well: what memory still holds is written"),
+            quota=quota,
         )
         self._live: dict[str, Session] = {}
         self._is_known_slow = False
@@ -133,8 +139,15 @@ class Archive:
         else:
             info = msgspec.structs.replace(info, ended_at=None, ended_reason=None)
         info = msgspec.structs.replace(info, agent_name=session.config.agent_name or session.agent.name)
+        try:
+            self._spill.add(info, session.log, address=session.address)
+        except StoreError as refusal:
+            logger.warning("call %s is not kept: %s", session.call_id, refusal)
+            _warn_at_first(session, refusal)
+            return
         self._live[session.call_id] = session
-        self._spill.add(info, session.log)
+        if self._spill.trouble is not None and self._spill.trouble.code != SLOW:
+            _warn_at_first(session, self._spill.trouble)
 
         def note_ticket(kept: str) -> None:
             self._spill.update(
@@ -210,10 +223,17 @@ class Archive:
         await self._flush()
         return await self._ask(self._store.call, call_id)
 
-    async def calls(self, owner: str) -> list[CallInfo]:
-        """This owner's calls, the newest first. Raises ClientError."""
+    async def calls(
+        self, owner: str | None, *, after: Place | None = None, limit: int | None = None, oldest_first: bool = False
+    ) -> list[CallInfo]:
+        """This owner's calls, or all, the newest first or the oldest: see `Store.calls`. Raises ClientError."""
         await self._flush()
-        return await self._ask(self._store.calls, owner)
+        ask = functools.partial(self._store.calls, after=after, limit=limit, oldest_first=oldest_first)
+        return await self._ask(ask, owner)
+
+    async def n_bytes(self, call_id: str | None = None) -> int:
+        """How much room all calls take, or about how much one does. Raises ClientError."""
+        return await self._ask(self._store.n_bytes, call_id)
 
     async def entries(self, call_id: str, after_seq: int = 0) -> list[Entry]:
         """The log of a call after `after_seq`, up to now. Raises ClientError."""
@@ -232,11 +252,12 @@ class Archive:
         return entries
 
     async def delete(self, call_id: str) -> bool:
-        """Forget an ended call. False where there is none. Raises ClientError."""
+        """Forget an ended call. False where there is none. Raises StoreError."""
         try:
             return await self._spill.delete(call_id)
         except StoreError as error:
-            raise _cannot_tell(error) from error
+            logger.error("call %s could not be deleted: %s", call_id, error)
+            raise
 
     async def _flush(self) -> None:
         try:
@@ -253,6 +274,11 @@ class Archive:
 
     # -- trouble and the end ---------------------------------------------------------------------------------------
 
+    @property
+    def trouble(self) -> str | None:
+        """The code of what keeps calls from being kept at the moment; None while the store is well."""
+        return None if self._spill.trouble is None else self._spill.trouble.code
+
     def _in_trouble(self, call_id: str | None, error: StoreError) -> None:
         warned = [*self._live.values()] if call_id is None else [one for one in [self._live.get(call_id)] if one]
         if error.code == SLOW:
@@ -263,9 +289,7 @@ class Archive:
             warned = _one_of_each_room(warned)
         logger.error("the store fails: %s", error)
         for session in warned:
-            session.complain(
-                RealtimeError("this call cannot be kept for later at the moment; it goes on", code=error.code)
-            )
+            session.complain(_warning(error))
 
     async def close(self) -> None:
         """Write the rest and let go of the store. Idempotent."""
@@ -282,6 +306,23 @@ def _one_of_each_room(sessions: Iterable[Session]) -> list[Session]:
     """Without those that are in a room with another one."""
     by_room = {id(one.agent.room) if isinstance(one.agent, Seat) else id(one): one for one in sessions}
     return [*by_room.values()]
+
+
+def _warning(error: StoreError) -> RealtimeError:
+    """What a call is told. The store's own words may name files of this machine."""
+    if error.code == "store_quota":
+        return RealtimeError(error.message, code=error.code)
+    return RealtimeError("this call cannot be kept for later at the moment; it goes on", code=error.code)
+
+
+def _warn_at_first(session: Session, error: StoreError) -> None:
+    """Warn a call that is about to begin, once its clients listen: behind its first event."""
+
+    def warn(_: s.ServerEvent) -> None:
+        unsubscribe()
+        session.complain(_warning(error))
+
+    unsubscribe = session.log.subscribe(warn, audio=False)
 
 
 def _cannot_tell(error: StoreError) -> ClientError:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from realtime.errors import ClientError
+from realtime.errors import ClientError, StoreError
 from realtime.runtime import Runtime
-from realtime.server.archive import Archive
+from realtime.server.archive import Archive, no_such_token
 from realtime.server.load import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS, Admission, Load
 from realtime.server.recordings import Recordings
 from realtime.session import Session
@@ -82,6 +82,7 @@ class Calls:
         self._max_per_address = max_per_address
         self._max_total = max_total
         self._reviving: set[str] = set()
+        self._forgetting: set[str] = set()
         self._openings: set[asyncio.Task[None]] = set()
         self._places: Counter[str] = Counter()
         self._empty = asyncio.Event()
@@ -111,9 +112,30 @@ class Calls:
         self._empty.clear()
         return Place(self, address)
 
-    def is_reviving(self, call_id: str) -> bool:
-        """Whether the call is being brought back from the archive."""
-        return call_id in self._reviving
+    async def forget(self, call_id: str) -> tuple[str, ...]:
+        """Delete the call: its recording, then its log. A live one is ended first. Returns what remains of it.
+
+        The log remains where the recording does, so that the call can be found and deleted again. Meanwhile the call
+        cannot be resumed. Raises ClientError where it is being resumed at this moment.
+        """
+        if call_id in self._reviving:
+            raise ClientError("the call is being resumed: try again", code="resume_under_way", retryable=True)
+        if call_id in self._forgetting:
+            return ("log",)  # for the moment
+        self._forgetting.add(call_id)
+        try:
+            live = self.sessions.get(call_id)
+            if live is not None:
+                await live.end("deleted")
+            if self.recordings is not None and not await self.recordings.delete(call_id):
+                return ("recording",) if self.archive is None else ("recording", "log")
+            if self.archive is not None:
+                await self.archive.delete(call_id)
+        except StoreError:
+            return ("log",)
+        finally:
+            self._forgetting.discard(call_id)
+        return ()
 
     def finish(self, opening: asyncio.Task[None]) -> None:
         """Own the making of a call whose socket was lost meanwhile: its client may come back to it."""
@@ -128,6 +150,8 @@ class Calls:
     @contextmanager
     def reviving(self, call_id: str) -> Iterator[None]:
         """While a call is brought back from the archive. Raises ClientError where that is being done already."""
+        if call_id in self._forgetting:
+            raise no_such_token()
         if call_id in self._reviving or call_id in self.sessions:
             raise ClientError("the call is being resumed already: try again", code="resume_under_way", retryable=True)
         self._reviving.add(call_id)

@@ -27,7 +27,8 @@ from realtime.server.settings import ServerSettings
 from realtime.session import Session
 from realtime.state.log import AudioRun, Entry, last_seq_of
 from realtime.state.replies import ReplyProjection, messages
-from realtime.state.store import CallInfo
+from realtime.state.store import CallInfo, Place
+from realtime.state.store import page as page_of
 
 P = ParamSpec("P")
 T = TypeVar("T", bytes, str)
@@ -39,6 +40,11 @@ MAX_WAITING = 10_000
 """Events that may wait for a reader; past it the stream ends, and the reader comes back with the last id it saw."""
 AT_ONCE = 200
 """Events of a log that are projected before others may speak: some 5 ms."""
+CALLS_AT_ONCE = 50
+"""Of a list, where its reader does not say; `MAX_CALLS_AT_ONCE` where they do."""
+MAX_CALLS_AT_ONCE = 200
+CURSOR = r"^[0-9TZ:.-]{0,40}~[A-Za-z0-9_-]{1,128}$"
+"""Where a page of a list begins: behind the call that began then and has this id."""
 CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """What a test case may be called: a folder of that name is made of it."""
 _HIDDEN = ("token_hash", "token_expires_at", "config", "event_ids")
@@ -73,13 +79,23 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
 
     @router.get("")
     @_tells_trouble
-    async def list_calls(request: Request, user: str) -> Response:
+    async def list_calls(
+        request: Request,
+        user: str,
+        limit: Annotated[int, Query(ge=1, le=MAX_CALLS_AT_ONCE)] = CALLS_AT_ONCE,
+        after: Annotated[str | None, Query(pattern=CURSOR)] = None,
+    ) -> Response:
         refusal = gate.http_refusal(request)
         if refusal is not None:
             return refusal
         if not settings.lists_calls:
             return _error(403, "calls_not_listed", "this server is open to everybody and lists no calls")
-        return JSONResponse({"calls": [shelf.told(info) for info in await shelf.calls(user)]})
+        created_at, _, call_id = (after or "").partition("~")
+        # One more tells whether there is a next page.
+        found = await shelf.calls(user, (created_at, call_id) if after is not None else None, limit + 1)
+        page = found[:limit]
+        following = "~".join(page[-1].place) if len(found) > limit else None
+        return JSONResponse({"calls": [shelf.told(info) for info in page], "next": following})
 
     @router.get("/{call_id}")
     @_tells_trouble
@@ -169,8 +185,11 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         found = gate.http_refusal(request) or await shelf.find(call_id, user)
         if isinstance(found, Response):
             return found
-        await shelf.delete(call_id)
-        return Response(status_code=204)
+        remains = await calls.forget(call_id)
+        if not remains:
+            return Response(status_code=204)
+        text = f"not everything could be deleted: {' and '.join(remains)} remain; try again later"
+        return JSONResponse({"code": "not_deleted", "error": text, "remains": remains}, 503)
 
     return router
 
@@ -195,11 +214,12 @@ class _Shelf:
         kept = {key: value for key, value in told.items() if key not in _HIDDEN}
         return {**kept, "live": self.live(info.call_id) is not None, "case": self._case}
 
-    async def calls(self, owner: str) -> list[CallInfo]:
+    async def calls(self, owner: str, after: Place | None, limit: int) -> list[CallInfo]:
         archive = self._calls.archive
         if archive is not None:
-            return await archive.calls(owner)
-        return [_info_of(one) for one in reversed(self._calls.sessions.values()) if one.owner == owner]
+            return await archive.calls(owner, after=after, limit=limit)
+        live = [_info_of(one) for one in self._calls.sessions.values() if one.owner == owner]
+        return page_of(live, after, limit, oldest_first=False)
 
     async def find(self, call_id: str, user: str) -> CallInfo | Response:
         """The user's call, or the answer that there is none."""
@@ -221,18 +241,6 @@ class _Shelf:
         """The call's log after `after_seq`, and what comes. Raises ClientError."""
         live = self.live(call_id)
         return _Follower(live, await self.entries(call_id, after_seq), after_seq)
-
-    async def delete(self, call_id: str) -> None:
-        """A live call is ended first. Raises ClientError."""
-        if self._calls.is_reviving(call_id):
-            raise ClientError("the call is being resumed: try again", code="resume_under_way", retryable=True)
-        live = self.live(call_id)
-        if live is not None:
-            await live.end("deleted")
-        if self._calls.archive is not None:
-            await self._calls.archive.delete(call_id)
-        if self._calls.recordings is not None:
-            await self._calls.recordings.delete(call_id)
 
 
 async def _stream(

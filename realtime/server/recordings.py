@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from realtime.errors import RealtimeError
 from realtime.runtime import iso
 from realtime.session import Session
+from realtime.state.json_files import folder_bytes
 from realtime.state.store import is_call_id
 
 if TYPE_CHECKING:
     from realtime.recording import Recorder
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 
 class Recordings:
@@ -45,16 +52,28 @@ class Recordings:
             on_trouble=tell,
         )
 
-    async def delete(self, call_id: str) -> None:
-        """Forget what was recorded of a call that is over."""
-        if is_call_id(call_id):
-            folder = self._folder / call_id
-            await asyncio.get_running_loop().run_in_executor(self._executor, _remove, folder)
+    async def delete(self, call_id: str) -> bool:
+        """Forget what was recorded of a call that is over. False where some of it remains; the log says why."""
+        return not is_call_id(call_id) or await self._do(_remove, self._folder / call_id)
+
+    async def n_bytes(self, call_id: str | None = None) -> int:
+        """How much room all recordings take, or that of one call."""
+        return await self._do(folder_bytes, self._folder if call_id is None else self._folder / call_id)
+
+    async def _do(self, job: Callable[[Path], T], folder: Path) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, job, folder)
 
     def close(self) -> None:
         """The calls have ended: let go of the thread."""
         self._executor.shutdown(wait=False)
 
 
-def _remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+def _remove(folder: Path) -> bool:
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        pass  # nothing was recorded
+    except OSError as error:
+        logger.error("the recording of call %s could not be deleted: %s", folder.name, error)
+        return False
+    return True

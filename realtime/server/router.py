@@ -20,12 +20,14 @@ from realtime.server.gate import Gate
 from realtime.server.history import Cases, history_router
 from realtime.server.models import page_providers as providers_with_key
 from realtime.server.recordings import Recordings
+from realtime.server.retention import Retention, Rules
 from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
 from realtime.server.turn_away import turn_away
 from realtime.state.open import open_store
+from realtime.state.quota import Quota
 
 
 class VoiceRouter(APIRouter):
@@ -58,7 +60,7 @@ def voice_router(
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
     gate = gate or Gate(settings)
-    archive = Archive(open_store(settings.store), resume_s=settings.resume_s) if settings.store is not None else None
+    archive = _archive(settings)
     recordings = Recordings(Path(settings.recordings)) if settings.recordings is not None else None
     calls = Calls(
         max_per_address=settings.max_calls_per_address,
@@ -69,9 +71,16 @@ def voice_router(
         recordings=recordings,
     )
 
+    rules = Rules(settings.keep_s, settings.keep_bytes)
+    retention = Retention(calls, archive, rules) if archive is not None else None
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        if retention is not None:
+            retention.start()
         yield
+        if retention is not None:
+            await retention.stop()
         await calls.drain(settings.drain_s)
         if archive is not None:
             await archive.close()
@@ -124,3 +133,10 @@ def voice_router(
     if rooms is not None:
         router.include_router(rooms_router(rooms, gate=gate, calls=calls, settings=settings, page_providers=offered))
     return router
+
+
+def _archive(settings: ServerSettings) -> Archive | None:
+    if settings.store is None:
+        return None
+    quota = Quota(call_bytes=settings.max_kept_bytes_per_call, address_bytes=settings.max_kept_bytes_per_address)
+    return Archive(open_store(settings.store), resume_s=settings.resume_s, quota=quota)

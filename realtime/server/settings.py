@@ -55,6 +55,14 @@ class ServerSettings:
     """Where calls are kept beyond their end (`realtime.state.open.open_store`); null: nowhere."""
     resume_s: float = 86_400.0
     """How long after its last sign of life a kept call can be gone on with."""
+    keep_s: float | None = None
+    """How long after its end a call is kept; null: until it is deleted."""
+    keep_bytes: int | None = None
+    """How much room kept calls and their recordings may take before the oldest that are over are deleted; null: any."""
+    max_kept_bytes_per_call: int = 100_000_000
+    """So much of a call's log is kept; the call goes on beyond it. 0: any."""
+    max_kept_bytes_per_address: int = 4_000_000_000
+    """So much of the logs of all calls of an address is kept in a day; calls go on beyond it. 0: any."""
     lists_calls: bool = True
     """Whether `GET /api/calls` tells a user's calls. User ids are guessed easily: not where everybody may come in."""
     recordings: str | None = None
@@ -73,5 +81,8 @@ class ServerSettings:
             raise ValueError("connect_origins are origins, such as wss://voice.example.org, one each")
         if self.max_calls_per_address < 1 or self.max_calls < 1:
             raise ValueError("a server that takes no calls is of no use: the maxima are at least 1")
+        bounds = (self.keep_s, self.keep_bytes, self.max_kept_bytes_per_call, self.max_kept_bytes_per_address)
+        if any(one is not None and one < 0 for one in bounds):
+            raise ValueError("what is kept is bounded by 0 or more")
         if self.max_lag_ms <= 0 or self.max_busy <= 0:
             raise ValueError("a server that is always overloaded is of no use: lag and busy share are more than 0")

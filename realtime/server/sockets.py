@@ -425,11 +425,11 @@ class ClientSocket:
         archive = self._calls.archive
         if archive is None:
             raise no_such_token()
-        info = await archive.find(
-            event.token, call_id, user=self._user, session_id=self._session_id, wall_now=self._runtime.wall_now()
-        )
         heard = Heard(event.played_item_id, event.played_ms or 0) if event.played_item_id is not None else None
         with self._calls.reviving(call_id):
+            info = await archive.find(
+                event.token, call_id, user=self._user, session_id=self._session_id, wall_now=self._runtime.wall_now()
+            )
             found = await archive.read_back(info, heard)
             known_seq = min(event.last_seq, found.restored.last_seq)
             config = found.config

@@ -7,6 +7,7 @@ line. A line that was cut by a crash is the last one; it does not count and the 
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
 import os
@@ -21,16 +22,18 @@ from typing import Any, Protocol
 import msgspec
 
 from realtime.errors import ClientError
+from realtime.state.lock import FolderLock
 from realtime.state.log import Entry
 from realtime.state.store import (
     CallInfo,
     Change,
+    Place,
     StoreError,
     decode_entry,
-    encode_lines,
     error_of,
     is_call_id,
     merged,
+    page,
 )
 
 logger = logging.getLogger(__name__)
@@ -47,7 +50,8 @@ MAX_NAME_BYTES = 200
 
 
 class JsonFileStore:
-    """Keeps calls under `folder`, which is made at the first write. One process at a time may write it.
+    """Keeps calls under `folder`, which is made at the first write. One process at a time may write it: a second one is
+    refused (`store_locked`) until the first has closed the store, or died. Any number may read.
 
     A batch is not written as a whole: a call whose files fail is named by the StoreError, the others are kept.
     """
@@ -56,37 +60,56 @@ class JsonFileStore:
         self._folder = Path(folder)
         self._logs: OrderedDict[str, int] = OrderedDict()
         self._lock = threading.Lock()
+        self._process = FolderLock(self._folder)
+        self._index: dict[str, CallInfo] = {}
+        """Of each call what never changes, so that a page of a list reads the files of a page and not of all."""
 
     def write(self, batch: Sequence[Change]) -> None:
         """See `Store.write`."""
-        failed: set[str] = set()
-        cause: OSError | None = None
+        failed: dict[str, OSError] = {}
         with self._lock:
+            self._hold()
             for change in batch:
                 try:
                     self._apply(change)
                 except OSError as error:
-                    failed.add(change.call_id)
-                    cause = error
-        if cause is not None:
-            raise error_of(cause, call_ids=frozenset(failed)) from cause
+                    failed[change.call_id] = error
+        if failed:
+            cause = next(iter(failed.values()))
+            raise error_of(
+                cause,
+                call_ids=frozenset(failed),
+                lost=any(isinstance(one, FileNotFoundError) for one in failed.values()),
+            ) from cause
+
+    def _hold(self) -> None:
+        """Be the process that writes here. Raises StoreError where another one is, or the folder is not the same."""
+        try:
+            self._process.hold()
+        except OSError as error:
+            raise error_of(error) from error
+        except StoreError:
+            self._close_logs()
+            raise
 
     def _apply(self, change: Change) -> None:
         folder = self._folder / change.call_id
         if change.info is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace_file(folder / "call.json", msgspec.json.encode(change.info))
+            self._index[change.call_id] = _lasting(change.info)
         elif change.call_id not in self._logs and not (folder / "call.json").exists():
             return
-        lines = encode_lines(change)
-        if lines:
-            self._append(change.call_id, folder / "events.jsonl", lines)
+        if change.lines:
+            self._append(change.call_id, folder / "events.jsonl", change.lines)
 
     def _append(self, call_id: str, path: Path, lines: bytes) -> None:
         file = self._logs.pop(call_id, None)
         if file is None:
             file = _open_log(path)
         try:
+            if not os.fstat(file).st_nlink:
+                raise FileNotFoundError(errno.ENOENT, "the log of a call was deleted", str(path))
             view = memoryview(lines)
             while view:
                 view = view[os.write(file, view) :]
@@ -98,18 +121,42 @@ class JsonFileStore:
         if len(self._logs) > OPEN_FILES:
             os.close(self._logs.popitem(last=False)[1])
 
-    def calls(self, owner: str) -> list[CallInfo]:
+    def calls(
+        self,
+        owner: str | None = None,
+        *,
+        after: Place | None = None,
+        limit: int | None = None,
+        oldest_first: bool = False,
+    ) -> list[CallInfo]:
         """See `Store.calls`."""
-        found: list[CallInfo] = []
+        known = [one for one in self._lasting_of_all() if owner is None or one.owner == owner]
+        told = (self.call(one.call_id) for one in page(known, after, limit, oldest_first=oldest_first))
+        return [info for info in told if info is not None]
+
+    def _lasting_of_all(self) -> list[CallInfo]:
+        index: dict[str, CallInfo] = {}
         for call_id in self._call_ids():
-            try:
-                info = self._info(call_id)
-            except StoreError as error:
-                logger.warning("call %s: %s", call_id, error)
-                continue
-            if info is not None and info.owner == owner:
-                found.append(self._told(info))
-        return sorted(found, key=lambda info: (info.created_at, info.call_id), reverse=True)
+            known = self._index.get(call_id)
+            if known is None:
+                try:
+                    info = self._info(call_id)
+                except StoreError as error:
+                    logger.warning("call %s cannot be listed: %s", call_id, error)
+                    continue
+                if info is None:
+                    continue
+                known = _lasting(info)
+            index[call_id] = known
+        self._index = index
+        return [*index.values()]
+
+    def n_bytes(self, call_id: str | None = None) -> int:
+        """See `Store.n_bytes`."""
+        try:
+            return folder_bytes(self._folder if call_id is None else self._folder / call_id)
+        except OSError as error:
+            raise error_of(error) from error
 
     def _call_ids(self) -> list[str]:
         try:
@@ -121,8 +168,15 @@ class JsonFileStore:
 
     def call(self, call_id: str) -> CallInfo | None:
         """See `Store.call`."""
-        info = self._info(call_id) if is_call_id(call_id) else None
-        return None if info is None else self._told(info)
+        try:
+            info = self._info(call_id) if is_call_id(call_id) else None
+            return None if info is None else self._told(info)
+        except StoreError as error:
+            known = self._index.get(call_id)
+            if known is None:
+                raise
+            logger.warning("call %s cannot be read: %s", call_id, error)
+            return msgspec.structs.replace(known, unreadable=True)
 
     def _info(self, call_id: str) -> CallInfo | None:
         data = _read_file(self._folder / call_id / "call.json")
@@ -164,6 +218,8 @@ class JsonFileStore:
         # By a name that no call has, so that a crash leaves no half of one.
         gone = self._folder / f".deleted-{call_id}"
         with self._lock:
+            self._hold()
+            self._index.pop(call_id, None)
             file = self._logs.pop(call_id, None)
             if file is not None:
                 os.close(file)
@@ -179,8 +235,32 @@ class JsonFileStore:
     def close(self) -> None:
         """See `Store.close`."""
         with self._lock:
-            while self._logs:
-                os.close(self._logs.popitem()[1])
+            self._close_logs()
+            self._process.release()
+
+    def _close_logs(self) -> None:
+        while self._logs:
+            os.close(self._logs.popitem()[1])
+
+
+def _lasting(info: CallInfo) -> CallInfo:
+    """What never changes of a call."""
+    return CallInfo(call_id=info.call_id, owner=info.owner, created_at=info.created_at)
+
+
+def folder_bytes(folder: Path) -> int:
+    """The sizes of all files below a folder; 0 where there is none. Raises OSError."""
+    total = 0
+    try:
+        with os.scandir(folder) as found:
+            for one in found:
+                if one.is_dir(follow_symlinks=False):
+                    total += folder_bytes(Path(one.path))
+                else:
+                    total += one.stat(follow_symlinks=False).st_size
+    except FileNotFoundError:
+        pass  # deleted meanwhile
+    return total
 
 
 class _Place(msgspec.Struct):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from realtime.state.log import Entry, last_seq_of
-from realtime.state.store import CallInfo, Change
+from realtime.state.store import CallInfo, Change, Place, page
 
 DEFAULT_MAX_ENTRIES = 250_000
 """About 50 MB, or seven hours of talk."""
@@ -62,11 +62,23 @@ class MemoryStore:
                 call.last_seq = max(call.last_seq, last_seq_of(entry))
         self._n_entries += len(call.entries)
 
-    def calls(self, owner: str) -> list[CallInfo]:
+    def calls(
+        self,
+        owner: str | None = None,
+        *,
+        after: Place | None = None,
+        limit: int | None = None,
+        oldest_first: bool = False,
+    ) -> list[CallInfo]:
         """See `Store.calls`."""
         with self._lock:
-            told = [call.told() for call in self._calls.values() if call.info.owner == owner]
-        return sorted(told, key=lambda info: (info.created_at, info.call_id), reverse=True)
+            infos = [one.info for one in self._calls.values() if owner is None or one.info.owner == owner]
+            found = page(infos, after, limit, oldest_first=oldest_first)
+            return [self._calls[info.call_id].told() for info in found]
+
+    def n_bytes(self, call_id: str | None = None) -> int:
+        """See `Store.n_bytes`."""
+        return 0
 
     def call(self, call_id: str) -> CallInfo | None:
         """See `Store.call`."""

@@ -19,6 +19,7 @@ import msgspec
 from realtime.errors import StoreError, UsageError
 from realtime.event.server import ServerEvent
 from realtime.state.log import Entry, Log, last_seq_of
+from realtime.state.quota import Quota
 from realtime.state.store import CallInfo, Change, Store
 
 T = TypeVar("T")
@@ -41,6 +42,8 @@ CALLS_AT_ONCE = 64
 """Logs that are read before the event loop may do something else: well below a millisecond."""
 MAX_SET_ASIDE = 16_384
 """Entries of one call that a burst may set aside, some 4 MB: a room in which all type as fast as they may has fewer."""
+INFO_BYTES = 2_000
+"""What is known of a call beside its log, about: calls without a word fill a store, too."""
 ENTRIES_AT_ONCE = 10_000
 """Of one executor job, as far as whole calls allow."""
 
@@ -52,16 +55,20 @@ class _Call:
     """One call as far as the store is concerned.
 
     `queued`: it waits to be written. `known`: the store has it. `parted`: the call is over. `gone`: nothing more of it
-    is written. `audio_due`: a run of audio is to be written though it grows.
+    is written. `cut`: it has filled what it may, and only what is known of it is written. `audio_due`: a run of audio
+    is to be written though it grows.
     """
 
     __slots__ = (
+        "address",
         "audio_due",
+        "cut",
         "gone",
         "info",
         "info_due",
         "known",
         "log",
+        "n_bytes",
         "parted",
         "queued",
         "set_aside",
@@ -70,15 +77,18 @@ class _Call:
         "written_seq",
     )
 
-    def __init__(self, info: CallInfo, log: Log) -> None:
+    def __init__(self, info: CallInfo, log: Log, address: str) -> None:
         self.info = info
         self.log = log
+        self.address = address
         self.info_due = True
         self.written_seq = info.last_seq
+        self.n_bytes = 0
         self.queued = False
         self.known = False
         self.parted = False
         self.gone = False
+        self.cut = False
         self.audio_due = False
         self.set_aside: list[Entry] = []
         """Not written yet, and held here since the log may drop it before it can be."""
@@ -106,14 +116,35 @@ class _Call:
         read_seq = self.read_seq
         entries = [*self.set_aside, *self.log.read(read_seq, growing=self.audio_due or self.parted)]
         self.audio_due = False
-        first_seq = self.log.first_seq
-        if first_seq > read_seq + 1:
-            start = read_seq + 1
-            # A gap that could not be written either has grown.
-            gaps = [gap for gap in self.info.gaps if gap[0] != start]
-            self.info = msgspec.structs.replace(self.info, gaps=(*gaps, (start, first_seq - 1)))
-            self.info_due = True
+        if self.cut:
+            if self.parted and self.log.last_seq > self.written_seq:
+                self._note_gap(self.written_seq + 1, self.log.last_seq)
+                self.wrote(self.log.last_seq)
+            entries = []
+        else:
+            if self.set_aside:
+                self._note_gap(self.written_seq + 1, self.set_aside[0].seq - 1)
+            self._note_gap(read_seq + 1, self.log.first_seq - 1)
         return Change(self.info.call_id, self.info if self.info_due else None, entries)
+
+    def _note_gap(self, start: int, end: int) -> None:
+        """From `start` to `end` the log is lost, if that is a stretch at all."""
+        if end >= start:
+            # A gap that could not be written either has grown.
+            gaps = [gap for gap in self.info.gaps if gap[0] < start or gap[1] > end]
+            self.info = msgspec.structs.replace(self.info, gaps=(*gaps, (start, end)))
+            self.info_due = True
+
+    def lose(self) -> None:
+        """The store has nothing of it any more: everything that the log holds is due again."""
+        self.set_aside = [entry for entry in self.set_aside if last_seq_of(entry) < self.log.first_seq]
+        self.written_seq = self.swept_seq = 0
+        self.known = False
+        self.info_due = self.audio_due = True
+
+    def is_due(self) -> bool:
+        """Whether something of it waits to be written."""
+        return not self.gone and (self.info_due or self.log.last_seq > self.written_seq)
 
 
 class Spill:
@@ -121,7 +152,8 @@ class Spill:
 
     Blocking work runs in `executor` (null: the loop's own). `on_trouble(call_id, error)` is called once when a call, or
     with null the whole store, can no longer be written; `on_recovered(call_id)` once when it can again. Neither the
-    store nor the executor is closed here.
+    store nor the executor is closed here. A call that fills more than `quota` allows is told of as trouble
+    (`store_quota`), and the rest of its log is noted as a gap.
     """
 
     def __init__(
@@ -131,6 +163,7 @@ class Spill:
         *,
         on_trouble: Trouble | None = None,
         on_recovered: Recovered | None = None,
+        quota: Quota | None = None,
         every_s: float = EVERY_S,
         slow_after_s: float = SLOW_AFTER_S,
     ) -> None:
@@ -138,6 +171,7 @@ class Spill:
         self._executor = executor
         self._on_trouble = on_trouble
         self._on_recovered = on_recovered
+        self._quota = quota or Quota()
         self._every_s = every_s
         self._slow_after_s = slow_after_s
         self._live: dict[str, _Call] = {}
@@ -157,14 +191,23 @@ class Spill:
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
-    def add(self, info: CallInfo, log: Log) -> None:
+    @property
+    def trouble(self) -> StoreError | None:
+        """Why calls cannot be written at the moment, or one of them; None while the store is well."""
+        return self._troubles.get(None) or next(iter(self._troubles.values()), None)
+
+    def add(self, info: CallInfo, log: Log, *, address: str = "") -> None:
         """Keep this call from now on, from `info.last_seq` on: what the store already has of a call that is resumed.
 
-        Raises UsageError for a call that is here already, and after `close`.
+        `address` is whose share of the store it fills. Raises UsageError for a call that is here already, and after
+        `close`; StoreError (`store_quota`) where the address has filled what it may: the call is not kept.
         """
         if self._closed or info.call_id in self._live:
             raise UsageError("the spill is closed" if self._closed else f"call {info.call_id} is kept already")
-        call = self._live[info.call_id] = _Call(info, log)
+        refusal = self._quota.refusal(address, asyncio.get_running_loop().time())
+        if refusal is not None:
+            raise refusal
+        call = self._live[info.call_id] = _Call(info, log, address)
         for earlier in self._parted:
             if earlier.info.call_id == info.call_id:
                 # What is known now is newer than what waits to be written with the rest of its log.
@@ -196,7 +239,7 @@ class Spill:
 
     def is_behind(self, call_id: str) -> bool:
         """Whether the store lacks something of this call, which has ended."""
-        return any(one.info.call_id == call_id and _is_due(one) for one in self._parted)
+        return any(one.info.call_id == call_id and one.is_due() for one in self._parted)
 
     def remove(self, call_id: str) -> None:
         """The call is over: the rest of its log is written as soon as the store takes it."""
@@ -205,6 +248,7 @@ class Spill:
             return
         call.unsubscribe()
         call.parted = True
+        self._quota.forget(asyncio.get_running_loop().time())
         if call.log.last_seq == call.written_seq and not call.info_due:
             self._well(call_id)
             return
@@ -231,7 +275,11 @@ class Spill:
                 self._parted.remove(call)
         self._well(call_id)
         async with self._at_work:
-            return await self._in_executor(self._store.delete, call_id)
+            try:
+                return await self._in_executor(self._store.delete, call_id)
+            except StoreError as error:
+                self._note_loss(error)
+                raise
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
@@ -259,7 +307,7 @@ class Spill:
             async with asyncio.timeout(patience_s):
                 await self.flush()
         except (StoreError, TimeoutError) as error:
-            left = {call.info.call_id for call in (*self._live.values(), *self._parted) if _is_due(call)}
+            left = {call.info.call_id for call in (*self._live.values(), *self._parted) if call.is_due()}
             logger.error("the store did not take the rest of %d calls: %s", len(left), str(error) or "it is too slow")
         finally:
             task, self._task = self._task, None
@@ -301,7 +349,7 @@ class Spill:
         if whole or has_come:
             self._sweep_at_s = None
             for call in self._live.values():
-                if call.log.last_seq > call.written_seq:
+                if call.log.last_seq > call.written_seq and not call.cut:
                     lacking = True
                     if whole or call.swept_seq == call.written_seq:
                         call.audio_due = True
@@ -385,13 +433,35 @@ class Spill:
                 if not call.gone:
                     self._put_back([call])
             else:
-                call.known = True
+                is_new, call.known = not call.known, True
+                self._charge(call, change.n_bytes + (INFO_BYTES if is_new else 0))
                 if change.entries:
                     call.wrote(last_seq_of(change.entries[-1]))
-        self._parted = deque(call for call in self._parted if _is_due(call))
+        if error is not None:
+            self._note_loss(error)
+        self._parted = deque(call for call in self._parted if call.is_due())
         for call in self._parted:
             self._enqueue(call)  # its log was written to after it had parted
         return error
+
+    def _charge(self, call: _Call, n_bytes: int) -> None:
+        """Where the call has filled what it may, nothing more of its log is written."""
+        call.n_bytes += n_bytes
+        refusal = self._quota.charge(call.address, n_bytes, call.n_bytes, asyncio.get_running_loop().time())
+        if refusal is not None and not (call.cut or call.parted):
+            call.cut = True
+            call.unsubscribe()
+            if self._on_trouble is not None:
+                _tell(self._on_trouble, call.info.call_id, refusal)
+
+    def _note_loss(self, error: StoreError) -> None:
+        """What the store had of calls is not there any more: all that their logs hold is written again."""
+        if not error.lost:
+            return
+        for call in (*self._live.values(), *self._parted):
+            if error.call_ids is None or call.info.call_id in error.call_ids:
+                call.lose()
+                self._put_back([call])
 
     @staticmethod
     def _failed_ids(batch: Sequence[tuple[_Call, Change]], error: StoreError | None) -> frozenset[str] | None:
@@ -452,10 +522,6 @@ def _release(waiters: Iterable[asyncio.Future[None]], error: StoreError | None) 
 def _has_come(at_s: float) -> bool:
     # A timer may fire a little early: by the step of the loop's clock.
     return asyncio.get_running_loop().time() + 1e-6 >= at_s
-
-
-def _is_due(call: _Call) -> bool:
-    return not call.gone and (call.info_due or call.log.last_seq > call.written_seq)
 
 
 def _too_slow(limit_s: float) -> StoreError:

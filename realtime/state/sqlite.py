@@ -17,7 +17,7 @@ import msgspec
 
 from realtime.errors import StoreError
 from realtime.state.log import Entry, last_seq_of
-from realtime.state.store import CallInfo, Change, decode_entry, encode_lines, error_of, merged
+from realtime.state.store import CallInfo, Change, Place, decode_entry, error_of, merged
 
 T = TypeVar("T")
 
@@ -34,6 +34,7 @@ SEGMENT_BYTES = 250_000
 PACKED_FROM_BYTES = 500
 
 _JOURNAL = "CREATE TABLE journal (id INTEGER PRIMARY KEY, places BLOB NOT NULL, body BLOB NOT NULL)"
+_BY_AGE = "CREATE INDEX calls_by_age ON calls (created_at, call_id)"
 _TABLES = (
     """CREATE TABLE calls (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -44,6 +45,7 @@ _TABLES = (
         last_seq INTEGER NOT NULL DEFAULT 0
     )""",
     "CREATE INDEX calls_of_owner ON calls (owner, created_at, call_id)",
+    _BY_AGE,
     """CREATE TABLE entries (
         call INTEGER NOT NULL,
         seq INTEGER NOT NULL,
@@ -57,6 +59,7 @@ _FROM_VERSION_1 = (
     "ALTER TABLE calls ADD COLUMN last_seq INTEGER NOT NULL DEFAULT 0",
     "UPDATE calls SET last_seq = coalesce("
     "(SELECT last_seq FROM entries WHERE call = calls.id ORDER BY seq DESC LIMIT 1), 0)",
+    _BY_AGE,
     _JOURNAL,
 )
 _SCRIPTS = {0: _TABLES, 1: _FROM_VERSION_1}
@@ -65,7 +68,10 @@ INSERT INTO calls (call_id, owner, created_at, info) VALUES (?, ?, ?, ?)
 ON CONFLICT (call_id) DO UPDATE SET owner = excluded.owner, created_at = excluded.created_at, info = excluded.info
 RETURNING id
 """
-_INFO = "SELECT id, info, last_seq FROM calls"
+_INFO = "SELECT id, info, last_seq, call_id, owner, created_at FROM calls"
+_BYTES_OF_CALL = """
+SELECT coalesce(sum(length(body)), 0) FROM entries WHERE call = (SELECT id FROM calls WHERE call_id = ?)
+"""
 _PUT_SEGMENT = """
 INSERT INTO entries (call, seq, last_seq, body) VALUES (?, ?, ?, ?)
 ON CONFLICT (call, seq) DO UPDATE SET last_seq = excluded.last_seq, body = excluded.body
@@ -131,7 +137,7 @@ class SqliteStore:
             bodies: list[bytes] = []
             for change in batch:
                 call = self._id_of(connection, change)
-                if call is not None and (lines := encode_lines(change)):
+                if call is not None and (lines := change.lines):
                     first, last = change.entries[0], change.entries[-1]
                     places.append(_Place(call, first.seq, last_seq_of(last), len(lines)))
                     bodies.append(lines)
@@ -177,14 +183,43 @@ class SqliteStore:
         try:
             self._writer.use(act)
         except StoreError as error:
+            if error.lost:
+                raise
             logger.warning("the journal of the calls could not be sorted: %s", error)
 
-    def calls(self, owner: str) -> list[CallInfo]:
+    def calls(
+        self,
+        owner: str | None = None,
+        *,
+        after: Place | None = None,
+        limit: int | None = None,
+        oldest_first: bool = False,
+    ) -> list[CallInfo]:
         """See `Store.calls`."""
-        query = f"{_INFO} WHERE owner = ? ORDER BY created_at DESC, call_id DESC"
+        direction, beyond = ("ASC", ">") if oldest_first else ("DESC", "<")
+        where = ["owner = :owner"] * (owner is not None)
+        where += [f"(created_at, call_id) {beyond} (:created_at, :call_id)"] * (after is not None)
+        created_at, call_id = after or ("", "")
+        query = (
+            f"{_INFO} {'WHERE' if where else ''} {' AND '.join(where)} "
+            f"ORDER BY created_at {direction}, call_id {direction} LIMIT :limit"
+        )
+        about = {"owner": owner, "created_at": created_at, "call_id": call_id, "limit": -1 if limit is None else limit}
 
         def act(connection: sqlite3.Connection) -> list[CallInfo]:
-            return _told(connection, connection.execute(query, (owner,)).fetchall())
+            return _told(connection, connection.execute(query, about).fetchall())
+
+        return self._reader.read(act)
+
+    def n_bytes(self, call_id: str | None = None) -> int:
+        """See `Store.n_bytes`. Room that deleted calls left in the file does not count: it is filled again."""
+
+        def act(connection: sqlite3.Connection) -> int:
+            if call_id is not None:
+                return int(connection.execute(_BYTES_OF_CALL, (call_id,)).fetchone()[0])
+            names = ("page_count", "freelist_count", "page_size")
+            pages, free, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+            return int((pages - free) * size)
 
         return self._reader.read(act)
 
@@ -250,19 +285,33 @@ class _Connection:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
+        self._file: os.stat_result | None = None
         self._lock = threading.Lock()
 
     def use(self, act: Callable[[sqlite3.Connection], T]) -> T:
-        """What `act` returns. Raises StoreError; a transaction that was begun is then undone."""
+        """What `act` returns. Raises StoreError; a transaction that was begun is then undone.
+
+        A file that was deleted or replaced since its connection was made is told once, as `lost`: SQLite would go on
+        writing into what nobody finds any more.
+        """
         with self._lock, _sqlite_errors(self._path):
             connection = self._connection
             try:
                 if connection is None:
                     connection = self._connection = _connect(self._path)
+                    self._file = os.stat(self._path)
+                elif not self._is_same_file():
+                    raise StoreError("the file of the calls was deleted or replaced", lost=True)
                 return act(connection)
             except BaseException:
                 self._drop()
                 raise
+
+    def _is_same_file(self) -> bool:
+        try:
+            return self._file is not None and os.path.samestat(os.stat(self._path), self._file)
+        except FileNotFoundError:
+            return False
 
     def read(self, act: Callable[[sqlite3.Connection], T]) -> T:
         """What `act` returns, to which nothing is written meanwhile."""
@@ -273,7 +322,12 @@ class _Connection:
             connection.execute("COMMIT")
             return found
 
-        return self.use(at_one_moment)
+        try:
+            return self.use(at_one_moment)
+        except StoreError as error:
+            if not error.lost:
+                raise
+            return self.use(at_one_moment)  # in the file that is there now
 
     def close(self) -> None:
         with self._lock:
@@ -376,19 +430,27 @@ def _entries_of(body: bytes, after_seq: int) -> list[Entry]:
     return [entry for entry in entries if last_seq_of(entry) > after_seq]
 
 
-def _told(connection: sqlite3.Connection, rows: Sequence[tuple[int, bytes, int]]) -> list[CallInfo]:
+_Row = tuple[int, bytes, int, str, str, str]
+
+
+def _told(connection: sqlite3.Connection, rows: Sequence[_Row]) -> list[CallInfo]:
     """What is known of calls."""
-    last_seqs = {call: last_seq for call, _, last_seq in rows}
+    last_seqs = {row[0]: row[2] for row in rows}
     if rows:
         for (places,) in connection.execute("SELECT places FROM journal"):
             for place in _decode_places(places):
                 if place.last_seq > last_seqs.get(place.call, place.last_seq):
                     last_seqs[place.call] = place.last_seq
+    return [msgspec.structs.replace(_info_of(row), last_seq=last_seqs[row[0]]) for row in rows]
+
+
+def _info_of(row: _Row) -> CallInfo:
+    _, info, _, call_id, owner, created_at = row
     try:
-        infos = [(call, msgspec.json.decode(info, type=CallInfo)) for call, info, _ in rows]
-    except msgspec.MsgspecError as error:
-        raise StoreError("what is known of a call is damaged", code="store_corrupt", retryable=False) from error
-    return [msgspec.structs.replace(info, last_seq=last_seqs[call]) for call, info in infos]
+        return msgspec.structs.replace(msgspec.json.decode(info, type=CallInfo), unreadable=False)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        logger.warning("what is known of call %s cannot be read: %s", call_id, error)
+        return CallInfo(call_id=call_id, owner=owner, created_at=created_at, unreadable=True)
 
 
 _CODES = {

@@ -7,11 +7,13 @@ The methods of a store block: they are called in a thread, never on the event lo
 from __future__ import annotations
 
 import errno
+import heapq
 import json
 import logging
+import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import msgspec
@@ -23,19 +25,24 @@ from realtime.state.log import AudioRun, Entry, last_seq_of
 __all__ = [
     "CallInfo",
     "Change",
+    "Place",
     "Store",
     "StoreError",
     "decode_entry",
     "encode_entry",
-    "encode_lines",
     "error_of",
     "is_call_id",
     "merged",
+    "page",
 ]
 
 logger = logging.getLogger(__name__)
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+Place = tuple[str, str]
+"""`created_at` and `call_id` of a call: lists of calls are in this order, or the reverse."""
 
 
 class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,10 +72,17 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of the call, JSON-safe."""
     event_ids: tuple[str, ...] = ()
     """The latest client events that were taken, by `event_id`: said again after a kill, they count once."""
+    unreadable: bool = False
+    """Whether the rest of what is known, or the log, cannot be read. The store tells it, as it does `last_seq`."""
 
     def __post_init__(self) -> None:
         if not is_call_id(self.call_id):
             raise ValueError(f"not a call id: {self.call_id[:140]!r}")
+
+    @property
+    def place(self) -> Place:
+        """Where the call stands among others."""
+        return self.created_at, self.call_id
 
     def has_gap_after(self, seq: int) -> bool:
         """Whether something later than `seq` is lost."""
@@ -80,7 +94,7 @@ def is_call_id(text: str) -> bool:
     return _CALL_ID.fullmatch(text) is not None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Change:
     """What is new in one call: `info`, where given, replaces what is known of it; `entries` are in order.
 
@@ -91,6 +105,23 @@ class Change:
     call_id: str
     info: CallInfo | None = None
     entries: Sequence[Entry] = ()
+    _lines: bytes | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def lines(self) -> bytes:
+        """The entries, one line of JSON each, encoded once.
+
+        One that JSON cannot hold is left out, and the log of the server says so: it would keep the whole call from
+        being stored.
+        """
+        if self._lines is None:
+            self._lines = _encode_lines(self.call_id, self.entries)
+        return self._lines
+
+    @property
+    def n_bytes(self) -> int:
+        """How much the lines are that a store has asked for; 0 where it keeps none."""
+        return len(self._lines or b"")
 
 
 class Store(Protocol):
@@ -104,8 +135,23 @@ class Store(Protocol):
         """
         ...
 
-    def calls(self, owner: str) -> list[CallInfo]:
-        """The calls of this owner, the newest first."""
+    def calls(
+        self,
+        owner: str | None = None,
+        *,
+        after: Place | None = None,
+        limit: int | None = None,
+        oldest_first: bool = False,
+    ) -> list[CallInfo]:
+        """The calls of this owner, or of all, the newest first or the oldest.
+
+        At most `limit` of those that come `after` a place in that order.
+        A call that cannot be read is told as `unreadable`, or left out where not even its owner is known.
+        """
+        ...
+
+    def n_bytes(self, call_id: str | None = None) -> int:
+        """How much room all calls take where they are kept, or about how much one does; 0 where that is memory."""
         ...
 
     def call(self, call_id: str) -> CallInfo | None:
@@ -153,24 +199,19 @@ def decode_entry(line: bytes | str) -> Entry:
         raise StoreError("what was stored is not an entry of a log", code="store_corrupt", retryable=False) from error
 
 
-def encode_lines(change: Change) -> bytes:
-    """The entries of the change, one line of JSON each.
-
-    One that JSON cannot hold is left out, and the log of the server says so: it would keep the whole call from being
-    stored.
-    """
+def _encode_lines(call_id: str, entries: Sequence[Entry]) -> bytes:
     try:
-        return _encoder.encode_lines(change.entries)
+        return _encoder.encode_lines(entries)
     except (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError):
-        return b"".join(_lines_one_by_one(change))
+        return b"".join(_lines_one_by_one(call_id, entries))
 
 
-def _lines_one_by_one(change: Change) -> Iterator[bytes]:
-    for entry in change.entries:
+def _lines_one_by_one(call_id: str, entries: Sequence[Entry]) -> Iterator[bytes]:
+    for entry in entries:
         try:
             yield encode_entry(entry) + b"\n"
         except StoreError as error:
-            logger.error("call %s: %s", change.call_id, error)
+            logger.error("call %s: %s", call_id, error)
 
 
 def merged(entries: Iterable[Entry]) -> list[Entry]:
@@ -183,11 +224,21 @@ def merged(entries: Iterable[Entry]) -> list[Entry]:
     return [by_seq[seq] for seq in sorted(by_seq)]
 
 
+def page(infos: Iterable[CallInfo], after: Place | None, limit: int | None, *, oldest_first: bool) -> list[CallInfo]:
+    """Of calls in any order, those that a page holds: see `Store.calls`."""
+    if after is not None:
+        infos = (one for one in infos if (one.place > after if oldest_first else one.place < after))
+    if limit is None:
+        return sorted(infos, key=_place_of, reverse=not oldest_first)
+    return (heapq.nsmallest if oldest_first else heapq.nlargest)(limit, infos, key=_place_of)
+
+
+_place_of = operator.attrgetter("place")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
-def error_of(error: OSError, *, call_ids: frozenset[str] | None = None) -> StoreError:
+def error_of(error: OSError, *, call_ids: frozenset[str] | None = None, lost: bool = False) -> StoreError:
     """What the operating system refused, as the store's error: `store_full`, `store_read_only` or `store_failed`."""
     code = "store_failed"
     if error.errno in _FULL:
@@ -195,4 +246,4 @@ def error_of(error: OSError, *, call_ids: frozenset[str] | None = None) -> Store
     elif error.errno in _READ_ONLY:
         code = "store_read_only"
     where = f" ({error.filename})" if error.filename else ""
-    return StoreError(f"{error.strerror or error}{where}", code=code, call_ids=call_ids)
+    return StoreError(f"{error.strerror or error}{where}", code=code, call_ids=call_ids, lost=lost)

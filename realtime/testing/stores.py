@@ -24,7 +24,7 @@ from realtime.event.server import (
 )
 from realtime.message import ToolResultBlock
 from realtime.state.log import AudioRun, Entry, last_seq_of
-from realtime.state.store import CallInfo, Change, Store
+from realtime.state.store import CallInfo, Change, Place, Store
 
 TEXTS = (
     "",
@@ -148,6 +148,24 @@ def _check_infos(store: Store) -> None:
     got = [(info.call_id, info.last_seq) for info in store.calls("check_bert")]
     _expect("the calls of an owner, newest first", got, [(f"check_bert_{day}", day) for day in (5, 4, 3, 2, 1)])
     _expect("the calls of somebody who has none", store.calls("check_bert_"), [])
+    _check_pages(store, [f"check_bert_{day}" for day in sorted(days)])
+    _expect("whether room is counted", store.n_bytes() >= 0, True)
+
+
+def _check_pages(store: Store, oldest_first: list[str]) -> None:
+    """Pages of a list, in both directions, and that of all owners."""
+    for backwards in (False, True):
+        ids: list[str] = []
+        after: Place | None = None
+        while found := store.calls("check_bert", after=after, limit=2, oldest_first=backwards):
+            ids += [info.call_id for info in found]
+            after = found[-1].place
+        _expect("the calls of an owner, in pages of two", ids, oldest_first if backwards else oldest_first[::-1])
+    every = [info.place for info in store.calls(oldest_first=True)]
+    _expect("the calls of all owners, the oldest first", every, sorted(every))
+    _expect("whether the calls of an owner are among them", set(oldest_first) <= {place[1] for place in every}, True)
+    _expect("the first of them", [info.place for info in store.calls(limit=1, oldest_first=True)], every[:1])
+    _expect("none of them", store.calls(limit=0), [])
 
 
 def _check_entries(store: Store, random: Random) -> None:

@@ -142,7 +142,11 @@ class Place:
 
     async def delete(self, path: str) -> int:
         """The status of the answer to DELETE."""
-        return (await asyncio.to_thread(_get, self.url + path, {}, None, "DELETE")).status
+        return (await self.answer_to_delete(path)).status
+
+    async def answer_to_delete(self, path: str) -> Answer:
+        """What the server answers to DELETE."""
+        return await asyncio.to_thread(_get, self.url + path, {}, None, "DELETE")
 
     @asynccontextmanager
     async def client(

@@ -22,9 +22,10 @@ from realtime.server.archive import Archive
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 from realtime.state.memory import MemoryStore
-from realtime.state.store import CallInfo
+from realtime.state.open import open_store
+from realtime.state.store import CallInfo, Change
 from realtime.tool import Toolkit
-from tests.server.harness import Json, Place, echo_agent, serving
+from tests.server.harness import Json, Place, echo_agent, serving, settled
 
 TEXT = {"type": "client_text_append", "text": "Hello"}
 
@@ -204,7 +205,101 @@ async def test_a_deleted_call_is_gone(tmp_path: Path) -> None:
         assert await place.delete(f"/api/calls/{call_id}?user=user2") == 404
         assert await place.delete(f"/api/calls/{call_id}?user=user1") == 204
         assert (await place.get(f"/api/calls/{call_id}/messages?user=user1")).status == 404
-        assert (await place.get("/api/calls?user=user1")).json() == {"calls": []}
+        assert (await place.get("/api/calls?user=user1")).json() == {"calls": [], "next": None}
+
+
+async def test_a_list_of_calls_is_told_in_pages(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path / 'calls.sqlite'}")
+    names = [f"call_{number:03}" for number in range(120)]
+    infos = [CallInfo(call_id=name, owner="user1", created_at="2026-01-01T00:00:00.000Z") for name in names]
+    store.write([Change(info.call_id, info) for info in infos])
+    store.close()
+    async with keeping(tmp_path) as place:
+        told = (await place.get("/api/calls?user=user1")).json()
+        sizes, found = [], []
+        while told is not None:
+            sizes.append(len(told["calls"]))
+            found += [one["call_id"] for one in told["calls"]]
+            following = told["next"]
+            path = f"/api/calls?user=user1&after={following}"
+            told = (await place.get(path)).json() if following is not None else None
+        assert sizes == [50, 50, 20]
+        assert found == names[::-1]
+        most = (await place.get("/api/calls?user=user1&limit=200")).json()
+        assert (len(most["calls"]), most["next"]) == (120, None)
+        for wrong in ("limit=0", "limit=201", "after=x"):
+            assert (await place.get(f"/api/calls?user=user1&{wrong}")).status == 422
+
+
+async def test_a_list_without_a_store_is_told_in_pages_too() -> None:
+    async with serving(echo_agent, ServerSettings(drain_s=0)) as place, place.client() as one, place.client() as two:
+        made = {(await client.make_call())["call_id"] for client in (one, two)}
+        first = (await place.get("/api/calls?user=user1&limit=1")).json()
+        second = (await place.get(f"/api/calls?user=user1&limit=1&after={first['next']}")).json()
+        assert {told["calls"][0]["call_id"] for told in (first, second)} == made
+        assert second["next"] is None
+
+
+async def test_a_call_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    settings = ServerSettings(drain_s=0, store=f"file:{tmp_path}")
+    async with serving(echo_agent, settings) as place:
+        broken, good = await one_call(place), await one_call(place)
+        (tmp_path / broken / "events.jsonl").unlink()
+        (tmp_path / broken / "events.jsonl").mkdir()
+        told = (await place.get("/api/calls?user=user1")).json()["calls"]
+        assert {one["call_id"]: one["unreadable"] for one in told} == {broken: True, good: False}
+        assert await place.delete(f"/api/calls/{broken}?user=user1") == 204
+        assert [one["call_id"] for one in (await place.get("/api/calls?user=user1")).json()["calls"]] == [good]
+
+
+async def test_a_call_whose_recording_cannot_be_deleted_says_what_remains_and_can_be_deleted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with keeping(tmp_path, recordings=str(tmp_path / "sound")) as place:
+        call_id = await one_call(place)
+        sound = tmp_path / "sound" / call_id / "input.flac"
+        sound.parent.mkdir(parents=True)
+        sound.write_bytes(b"voice")
+
+        def refuse(folder: Path) -> None:
+            raise PermissionError(13, "Permission denied", str(folder))
+
+        with monkeypatch.context() as patched:
+            patched.setattr("shutil.rmtree", refuse)
+            answer = await place.answer_to_delete(f"/api/calls/{call_id}?user=user1")
+        assert (answer.status, answer.json()) == (
+            503,
+            {
+                "code": "not_deleted",
+                "error": "not everything could be deleted: recording and log remain; try again later",
+                "remains": ["recording", "log"],
+            },
+        )
+        assert await place.delete(f"/api/calls/{call_id}?user=user1") == 204
+        assert not sound.exists()
+        assert (await place.get(f"/api/calls/{call_id}?user=user1")).status == 404
+
+
+def replace_by_folder(file: Path) -> None:
+    for one in file.parent.glob(f"{file.name}*"):
+        one.unlink()
+    file.mkdir()
+
+
+async def test_a_server_that_is_ready_says_how_its_store_is(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as place, place.client() as client:
+        assert (await place.get("/readyz")).json()["store"] == "ok"
+        await client.make_call()
+        await client.send(TEXT)
+        await client.until("agent_response_done")
+        replace_by_folder(tmp_path / "calls.sqlite")
+        await client.send(TEXT)
+        assert (await client.until("agent_error"))["code"] == "store_failed"
+        ready = await place.get("/readyz")
+        assert (ready.status, ready.json()["store"]) == (200, "store_failed")
+        (tmp_path / "calls.sqlite").rmdir()
+        await settled(lambda: place.calls.archive is not None and place.calls.archive.trouble is None)
+        assert (await place.get("/readyz")).json()["store"] == "ok"
 
 
 async def test_a_live_call_that_is_deleted_ends(tmp_path: Path) -> None:
@@ -362,7 +457,7 @@ async def test_a_call_that_is_over_stays_over(tmp_path: Path, way: str) -> None:
 class UnreadableStore(MemoryStore):
     """One whose disk fails, and that says where."""
 
-    def calls(self, owner: str) -> list[CallInfo]:
+    def calls(self, *about: Any, **more: Any) -> list[CallInfo]:
         raise StoreError("disk I/O error (/home/ann/calls.sqlite)")
 
 

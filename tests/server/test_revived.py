@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.errors import ProviderError, StoreError
+from realtime.errors import ClientError, ProviderError, StoreError
 from realtime.event import model as m
 from realtime.message import ToolCallBlock
 from realtime.server.archive import Archive
@@ -16,6 +16,7 @@ from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
 from realtime.state.memory import MemoryStore
+from realtime.state.quota import Quota
 from realtime.state.store import Change
 from tests.agent.fakes import FakeModel
 from tests.server.harness import FakeSocket, Json, create
@@ -321,6 +322,72 @@ async def test_a_call_whose_end_the_store_has_not_taken_yet_goes_on_once_it_has(
         await asyncio.sleep(30)
         async with back(place, created, seen):
             assert [text for _, text in place.history if text] == ["Hello", "And this"]
+
+
+async def test_a_call_that_begins_on_a_full_disk_is_told_so_and_stored_when_there_is_room() -> None:
+    async with place_with_call() as (place, _, _):
+        place.store.is_full = True
+        async with place.socket() as second, place.socket() as third:
+            for client in (second, third):  # the third begins when the trouble is known
+                client.say(create())
+                created = await client.until("server_session_created")
+                assert (await client.until("agent_error"))["code"] == "store_full"
+                client.say(TEXT)
+                await asyncio.sleep(1)
+                assert place.store.call(created["call_id"]) is None
+            assert place.calls.archive is not None
+            assert place.calls.archive.trouble == "store_full"
+            place.store.is_full = False
+            await asyncio.sleep(10)
+            assert place.calls.archive.trouble is None
+            for client in (second, third):
+                assert client.codes.count("store_full") == 1
+                (created,) = [one for one in client.sent if one["type"] == "server_session_created"]
+                assert "server_session_created" in [one.type for one in place.store.read(created["call_id"])]
+
+
+async def test_a_call_beyond_the_share_of_its_address_goes_on_and_is_told_that_it_is_not_kept() -> None:
+    place = Place()
+    quota = Quota(address_bytes=3_000)
+    place.calls.archive = Archive(place.store, resume_s=60.0, quota=quota)
+    for number in range(3):
+        async with place.socket() as client:
+            client.say(create())
+            created = await client.until("server_session_created")
+            await client.until("agent_ready")
+            await asyncio.sleep(1)
+            if number == 2:
+                assert "store_quota" in client.codes
+                assert place.store.call(created["call_id"]) is None
+            client.say({"type": "client_session_end"})
+            await client.until("server_session_ended")
+    await place.stop()
+
+
+async def test_a_client_that_comes_back_while_its_call_is_deleted_does_not_bring_it_back() -> None:
+    async with place_with_call() as (place, client, created):
+        client.say(TEXT)
+        await client.read_on()
+        client.lose()
+        deleting = asyncio.create_task(place.calls.forget(created["call_id"]))
+        codes: list[str] = []
+        for _ in range(6):
+            async with place.socket() as again:
+                again.say(resume(created))
+                codes.append((await again.until("agent_error"))["code"])
+        assert await deleting == ()
+        assert set(codes) == {"invalid_resume_token"}
+        await asyncio.sleep(5)
+        assert place.calls.sessions == {}
+        assert place.store.call(created["call_id"]) is None
+
+
+async def test_a_call_that_is_being_resumed_is_not_deleted_at_that_moment() -> None:
+    async with place_with_call() as (place, _, created):
+        with place.calls.reviving("another"), pytest.raises(ClientError, match="being resumed") as refused:
+            await place.calls.forget("another")
+        assert (refused.value.code, refused.value.retryable) == ("resume_under_way", True)
+        assert await place.calls.forget(created["call_id"]) == ()
 
 
 async def test_an_ended_call_is_kept_alive_by_nobody() -> None:

@@ -5,6 +5,8 @@ import logging
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -238,12 +240,79 @@ def test_a_call_whose_description_is_damaged_is_an_error_and_hides_no_other(
     store = JsonFileStore(tmp_path)
     store.write([Change(name, CallInfo(call_id=name, owner="anna")) for name in ("good", "bad")])
     (tmp_path / "bad" / "call.json").write_bytes(b'{"call_id": "ba')
-    with pytest.raises(StoreError) as damaged:
-        store.call("bad")
-    assert damaged.value.code == "store_corrupt"
     with caplog.at_level(logging.WARNING):
-        assert [info.call_id for info in store.calls("anna")] == ["good"]
-    assert [record.getMessage() for record in caplog.records] == ["call bad: its call.json is damaged"]
+        assert [(info.call_id, info.unreadable) for info in store.calls("anna")] == [("good", False), ("bad", True)]
+    assert [record.getMessage() for record in caplog.records] == ["call bad cannot be read: its call.json is damaged"]
+    store.close()
+    caplog.clear()
+    # Whose it was is not known any more.
+    later = JsonFileStore(tmp_path)
+    with caplog.at_level(logging.WARNING):
+        assert [info.call_id for info in later.calls("anna")] == ["good"]
+    assert [record.getMessage() for record in caplog.records] == ["call bad cannot be listed: its call.json is damaged"]
+    with pytest.raises(StoreError) as damaged:
+        later.call("bad")
+    assert damaged.value.code == "store_corrupt"
+    later.close()
+
+
+def test_a_call_whose_log_cannot_be_read_is_listed_as_unreadable_and_can_be_deleted(tmp_path: Path) -> None:
+    store = JsonFileStore(tmp_path)
+    store.write([Change(name, CallInfo(call_id=name, owner="anna")) for name in ("bad", "good")])
+    (tmp_path / "bad" / "events.jsonl").mkdir()
+    assert [(info.call_id, info.unreadable) for info in store.calls("anna")] == [("good", False), ("bad", True)]
+    assert store.delete("bad")
+    assert [info.call_id for info in store.calls("anna")] == ["good"]
+    store.close()
+
+
+def test_a_call_that_is_damaged_in_the_database_hides_no_other_and_can_be_deleted(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "calls.db")
+    store.write([Change(name, CallInfo(call_id=name, owner="anna")) for name in ("bad", "good")])
+    with sqlite3.connect(tmp_path / "calls.db") as connection:
+        connection.execute("UPDATE calls SET info = ? WHERE call_id = 'bad'", (b'{"call_id": 7',))
+    connection.close()
+    assert [(info.call_id, info.unreadable) for info in store.calls("anna")] == [("good", False), ("bad", True)]
+    assert store.delete("bad")
+    assert [info.call_id for info in store.calls("anna")] == ["good"]
+    store.close()
+
+
+SECOND_PROCESS = """
+import sys
+from realtime.errors import StoreError
+from realtime.state.open import open_store
+from realtime.state.store import CallInfo, Change
+store = open_store(sys.argv[1])
+try:
+    store.write([Change("theirs", CallInfo(call_id="theirs"))])
+except StoreError as error:
+    print(error.code, error.message)
+print([info.call_id for info in store.calls()])
+"""
+
+
+def test_a_second_process_that_would_write_into_one_folder_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    store = JsonFileStore(tmp_path)
+    store.write([Change("ours", CallInfo(call_id="ours"))])
+
+    def another() -> list[str]:
+        argv = [sys.executable, "-c", SECOND_PROCESS, f"file:{tmp_path}"]
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    refused = "store_locked another process keeps its calls in this folder: give each server a folder of its own"
+    assert another() == [refused, "['ours']"]
+    store.close()
+    assert another() == ["['theirs', 'ours']"]
+
+
+def test_the_lock_of_a_process_that_was_killed_keeps_nobody_out(tmp_path: Path) -> None:
+    program = SECOND_PROCESS + "import os, signal; sys.stdout.flush(); os.kill(os.getpid(), signal.SIGKILL)"
+    killed = subprocess.run([sys.executable, "-c", program, f"file:{tmp_path}"], capture_output=True, check=False)
+    assert killed.stdout == b"['theirs']\n"
+    store = JsonFileStore(tmp_path)
+    store.write([Change("ours", CallInfo(call_id="ours"))])
+    store.close()
 
 
 def test_one_call_whose_files_fail_is_named_and_the_others_are_kept(tmp_path: Path) -> None:

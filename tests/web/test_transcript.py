@@ -538,7 +538,7 @@ def test_a_user_s_calls_are_listed_the_newest_first_and_deleted_after_one_questi
     rows.get_by_role("group", name="End this call and delete it?").get_by_role("button", name="Delete").click()
     expect(page.locator("#empty")).to_contain_text("No calls yet.")
     assert live.until("server_session_ended")["reason"] == "deleted"
-    assert ask(f"{address}/api/calls?user=ann") == {"calls": []}
+    assert ask(f"{address}/api/calls?user=ann") == {"calls": [], "next": None}
     assert len(ask(f"{address}/api/calls?user=bob")["calls"]) == 1
 
 
@@ -564,6 +564,20 @@ def test_the_token_comes_from_the_cookie_of_the_page_or_from_the_address(open_pa
     expect(page.get_by_role("alert")).to_be_empty()
     other.goto(f"{address}/transcript.html?user=ann&token=open-sesame")
     expect(other.locator("#empty")).to_contain_text("No calls yet.")
+
+
+def test_a_long_list_shows_older_calls_when_asked_and_says_which_are_damaged(page: Page, static_page: str) -> None:
+    def answer(route: Route) -> None:
+        later = "after=" in route.request.url
+        call = INFO | {"call_id": "call2" if later else "call1", "unreadable": later}
+        route.fulfill(json={"calls": [call], "next": None if later else "2026~call1"})
+
+    page.route(re.compile(r"/api/calls\?"), answer)
+    page.goto(f"{static_page}transcript.html?user=ann")
+    expect(page.locator(".call")).to_have_count(1)
+    page.get_by_role("button", name="Older calls").click()
+    expect(page.locator(".call .state")).to_have_text(["Ended by the caller", "Damaged: it cannot be read"])
+    expect(page.get_by_role("button", name="Older calls")).to_be_hidden()
 
 
 def test_a_server_that_lists_no_calls_says_so_and_one_that_is_away_is_asked_again(page: Page, static_page: str) -> None:

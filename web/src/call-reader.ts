@@ -22,8 +22,16 @@ export interface CallInfo {
   readonly ended_reason: string | null;
   /** Stretches of the call that were lost. */
   readonly gaps?: readonly unknown[];
+  /** Its log, or what else is known of it, is damaged. */
+  readonly unreadable?: boolean;
   /** How a test case can be had of it; null: not at all. */
   readonly case?: "download" | "save" | null;
+}
+
+/** A part of a list of calls; `next` is where the following part begins, null where there is none. */
+export interface CallPage {
+  readonly calls: readonly CallInfo[];
+  readonly next: string | null;
 }
 
 /** The server answered, but not with what was asked for. */
@@ -75,10 +83,18 @@ export class CallShelf {
     this.#user = user;
   }
 
-  /** The user's calls, the newest first. Throws an HttpProblem, or a TypeError where nobody answers. */
-  async list(): Promise<CallInfo[]> {
-    const { calls } = (await (await this.#ask("")).json()) as { calls: CallInfo[] };
-    return calls;
+  /** The user's calls, the newest first: as many pages as asked for, or as there are. Throws an HttpProblem, or a
+   * TypeError where nobody answers. */
+  async list(pages: number): Promise<CallPage> {
+    const calls: CallInfo[] = [];
+    let next: string | null = null;
+    for (let page = 0; page === 0 || (page < pages && next !== null); page++) {
+      const query: Record<string, string> = next === null ? {} : { after: next };
+      const told = (await (await this.#ask("", {}, query)).json()) as CallPage;
+      calls.push(...told.calls);
+      next = told.next ?? null;
+    }
+    return { calls, next };
   }
 
   /** Throws like `list`. */

@@ -28,6 +28,7 @@ export function isCutOff({ ended_at, live }: CallInfo): boolean {
 
 /** How a call came to its end, as far as known. */
 export function endedWords(info: CallInfo): string {
+  if (info.unreadable) return "Damaged: it cannot be read";
   if (isCutOff(info)) return "Cut off with its server";
   return END_REASONS[info.ended_reason ?? ""] ?? "Ended";
 }

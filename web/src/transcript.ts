@@ -45,9 +45,16 @@ async function showList(): Promise<void> {
     notices.remove("delete");
     await refresh();
   });
+  const older = byId("older-calls", HTMLButtonElement);
+  let pages = 1;
+  older.addEventListener("click", () => {
+    pages++;
+    void refresh();
+  });
   const refresh = async (): Promise<boolean> => {
     try {
-      const calls = await shelf.list();
+      const { calls, next } = await shelf.list(pages);
+      older.hidden = next === null;
       notices.remove("list");
       view.update(calls);
       setText(about, `Calls of ${user}`);

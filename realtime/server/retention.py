@@ -1,0 +1,115 @@
+"""Deletes calls that are old, or more than there is room for: the oldest first, and only those that are over."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+
+from realtime.errors import ClientError
+from realtime.runtime import iso
+from realtime.server.archive import Archive
+from realtime.server.calls import Calls
+from realtime.state.store import CallInfo, Place
+
+logger = logging.getLogger(__name__)
+
+EVERY_S = 3_600.0
+AT_ONCE = 100
+DAY_S = 86_400.0
+MUCH_BYTES = 10_000_000_000
+"""More than this is worth a warning where nothing bounds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How long calls are kept after their end, and in how much room; null: as long, and as much, as there is."""
+
+    keep_s: float | None = None
+    keep_bytes: int | None = None
+
+    def is_old(self, info: CallInfo, wall_now: float) -> bool:
+        """Whether the call was over for too long."""
+        return self.keep_s is not None and (info.ended_at or info.created_at) < iso(wall_now - self.keep_s)
+
+
+def is_over(info: CallInfo, wall_now: float) -> bool:
+    """Whether the call has ended. One that has no end was cut off with its server; after a day that is certain."""
+    return info.ended_at is not None or info.created_at < iso(wall_now - DAY_S)
+
+
+class Retention:
+    """Looks after the calls of `archive`, and their recordings: when it is started, and every hour where there is a
+    rule to follow."""
+
+    def __init__(self, calls: Calls, archive: Archive, rules: Rules) -> None:
+        self._calls = calls
+        self._archive = archive
+        self._rules = rules
+        self._is_warned = False
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, on the running event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="retention")
+
+    async def stop(self) -> None:
+        """Look after nothing any more. Idempotent."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _run(self) -> None:
+        runtime = self._calls.make_runtime(asyncio.get_running_loop())
+        while True:
+            try:
+                await self.sweep(runtime.wall_now())
+            except ClientError as error:
+                logger.warning("old calls could not be looked for: %s", error)
+            except Exception:
+                logger.exception("old calls could not be deleted")
+            if self._rules == Rules():
+                return
+            await asyncio.sleep(EVERY_S)
+
+    async def sweep(self, wall_now: float) -> int:
+        """Delete what the rules do not keep, and return how many calls that was. Raises ClientError."""
+        rules, total = self._rules, await self._n_bytes()
+        if rules.keep_bytes is None and total > MUCH_BYTES and not self._is_warned:
+            self._is_warned = True
+            logger.warning("the calls take %.1f GB: --keep-days and --keep-gb delete the oldest", total / 1e9)
+        deleted = 0
+        after: Place | None = None
+        while rules.keep_s is not None or rules.keep_bytes is not None:
+            page = await self._archive.calls(None, after=after, limit=AT_ONCE, oldest_first=True)
+            for info in page:
+                is_too_much = rules.keep_bytes is not None and total > rules.keep_bytes
+                if not is_too_much and not self._may_be_old(info, wall_now):
+                    page = []  # nor is any that began later
+                    break
+                if (is_too_much or rules.is_old(info, wall_now)) and self._may_delete(info, wall_now):
+                    n_bytes = await self._n_bytes(info.call_id)
+                    with suppress(ClientError):
+                        if not await self._calls.forget(info.call_id):
+                            total, deleted = total - n_bytes, deleted + 1
+            if len(page) < AT_ONCE:
+                break
+            after = page[-1].place
+        if deleted:
+            logger.warning("%d calls were deleted as --keep-days and --keep-gb say", deleted)
+        return deleted
+
+    def _may_be_old(self, info: CallInfo, wall_now: float) -> bool:
+        return self._rules.keep_s is not None and info.created_at < iso(wall_now - self._rules.keep_s)
+
+    def _may_delete(self, info: CallInfo, wall_now: float) -> bool:
+        return info.call_id not in self._calls.sessions and is_over(info, wall_now)
+
+    async def _n_bytes(self, call_id: str | None = None) -> int:
+        n_bytes = await self._archive.n_bytes(call_id)
+        if self._calls.recordings is not None:
+            n_bytes += await self._calls.recordings.n_bytes(call_id)
+        return n_bytes

@@ -1,0 +1,72 @@
+"""One process at a time writes into a folder, and learns when that folder is not the same any more."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+
+from realtime.errors import StoreError
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+_TAKEN = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
+
+
+class FolderLock:
+    """Held by an open file, so that the system lets go of it when its process dies. Not thread-safe."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / ".lock"
+        self._file: int | None = None
+
+    def hold(self) -> None:
+        """Take the lock, or see that the folder is still the one that was locked; the folder is made.
+
+        Raises OSError, and StoreError: `store_locked` where another process has it; `lost` where the folder was deleted
+        or replaced since: the lock is then let go.
+        """
+        if self._file is None:
+            self._file = self._taken()
+        elif not self._is_ours():
+            self.release()
+            raise StoreError("the folder of the calls was deleted or replaced", lost=True)
+
+    def _taken(self) -> int:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(file)
+        except OSError as error:
+            os.close(file)
+            if error.errno not in _TAKEN:
+                raise
+            raise StoreError(
+                "another process keeps its calls in this folder: give each server a folder of its own",
+                code="store_locked",
+            ) from error
+        return file
+
+    def _is_ours(self) -> bool:
+        assert self._file is not None
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self._file))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Let go of the lock. Idempotent."""
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)

@@ -1,0 +1,233 @@
+"""A store whose files are deleted, replaced or full while calls go on: it is told, and what memory holds is kept."""
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from realtime.errors import StoreError
+from realtime.event.server import ServerSessionUpdatedEvent
+from realtime.state.log import Log
+from realtime.state.open import open_store
+from realtime.state.quota import PERIOD_S, Quota
+from realtime.state.spill import Spill
+from realtime.state.store import CallInfo, Change, Store
+
+KINDS = ("file", "sqlite")
+
+
+@dataclass
+class Keeping:
+    """A call that is kept in real files, and what is told of trouble with them."""
+
+    store: Store
+    spill: Spill
+    log: Log
+    news: list[str] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        self.log.append(ServerSessionUpdatedEvent(session_id=text))
+
+    async def heard(self, count: int) -> list[str]:
+        """What was told, once it is so much."""
+        async with asyncio.timeout(10):
+            while len(self.news) < count:  # noqa: ASYNC110  (the store's thread takes real time)
+                await asyncio.sleep(0.01)
+        return self.news
+
+
+@asynccontextmanager
+async def keeping(url: str, *, quota: Quota | None = None, max_entries: int = 1_024) -> AsyncIterator[Keeping]:
+    store, log = open_store(url), Log(asyncio.get_running_loop().time, max_entries=max_entries)
+    news: list[str] = []
+    spill = Spill(
+        store,
+        on_trouble=lambda _, error: news.append(error.code),
+        on_recovered=lambda _: news.append("well"),
+        quota=quota,
+    )
+    spill.add(CallInfo(call_id="call"), log)
+    try:
+        yield Keeping(store, spill, log, news)
+    finally:
+        await spill.close()
+        store.close()
+
+
+def lose(place: Path, way: str) -> None:
+    """What may happen to the files of a store while a server runs."""
+    moved = place.with_name("moved")
+    if way == "replaced by an older one":
+        (shutil.copytree if place.is_dir() else shutil.copyfile)(place, moved)
+        remove(place)
+        moved.rename(place)
+    elif way == "moved":
+        place.rename(moved)
+    else:
+        remove(place)
+
+
+def remove(place: Path) -> None:
+    if place.is_dir():
+        shutil.rmtree(place)
+    else:
+        for one in place.parent.glob(f"{place.name}*"):
+            one.unlink()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", ["deleted", "moved", "replaced by an older one"])
+async def test_a_call_whose_store_is_lost_hears_of_it_and_is_written_anew(kind: str, way: str, tmp_path: Path) -> None:
+    place = tmp_path / "calls"
+    async with keeping(f"{kind}:{place}") as one:
+        one.say("before")
+        await one.spill.flush()
+        lose(place, way)
+        one.say("after")
+        assert await one.heard(2) == ["store_failed", "well"]
+        assert one.store.read("call") == one.log.read()
+    later = open_store(f"{kind}:{place}")
+    assert later.read("call") == one.log.read()
+    info = later.call("call")
+    assert info is not None
+    assert info.gaps == ()
+    later.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_memory_does_not_hold_of_a_call_whose_store_is_lost_is_a_gap(kind: str, tmp_path: Path) -> None:
+    place = tmp_path / "calls"
+    async with keeping(f"{kind}:{place}", max_entries=10) as one:
+        for number in range(30):
+            one.say(str(number))
+            await one.spill.flush()
+        lose(place, "deleted")
+        one.say("after")
+        await one.heard(2)
+        info = one.store.call("call")
+        assert info is not None
+        assert info.gaps == ((1, 21),)
+        assert one.store.read("call") == one.log.read()
+
+
+async def test_a_call_whose_own_folder_is_deleted_is_written_anew(tmp_path: Path) -> None:
+    async with keeping(f"file:{tmp_path}") as one:
+        one.say("before")
+        await one.spill.flush()
+        shutil.rmtree(tmp_path / "call")
+        one.say("after")
+        assert await one.heard(2) == ["store_failed", "well"]
+        assert one.store.read("call") == one.log.read()
+
+
+async def test_a_delete_that_finds_the_store_lost_loses_no_other_call(tmp_path: Path) -> None:
+    place = tmp_path / "calls"
+    async with keeping(f"sqlite:{place}") as one:
+        one.spill.add(CallInfo(call_id="other"), Log(asyncio.get_running_loop().time))
+        one.say("before")
+        await one.spill.flush()
+        lose(place, "deleted")
+        with pytest.raises(StoreError, match="deleted or replaced"):
+            await one.spill.delete("other")
+        await one.spill.flush()
+        assert one.store.read("call") == one.log.read()
+
+
+async def test_a_call_that_begins_on_a_full_disk_hears_of_it_and_is_kept_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "calls"
+    filled = _limit_pages(monkeypatch, 12)
+    async with keeping(f"sqlite:{place}") as one:
+        one.say("x" * 100_000)
+        assert await one.heard(1) == ["store_full"]
+        trouble = one.spill.trouble
+        assert trouble is not None
+        assert trouble.code == "store_full"
+        one.say("meanwhile")
+        filled.undo()
+        assert await one.heard(2) == ["store_full", "well"]
+        assert one.spill.trouble is None
+        await one.spill.flush()
+        assert one.store.read("call") == one.log.read()
+
+
+def _limit_pages(monkeypatch: pytest.MonkeyPatch, pages: int) -> pytest.MonkeyPatch:
+    """New connections may make the file so long, until it is undone."""
+    connect = sqlite3.connect
+
+    def limited(*args: object, **more: object) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*args, **more)  # type: ignore[call-overload]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", limited)
+    return monkeypatch
+
+
+# -- how much a client may fill ----------------------------------------------------------------------------------------
+
+
+async def test_a_call_that_fills_more_than_its_share_is_told_and_goes_on_unkept(tmp_path: Path) -> None:
+    async with keeping(f"sqlite:{tmp_path}/calls", quota=Quota(call_bytes=50_000)) as one:
+        while not one.news:
+            one.say("x" * 5_000)
+            await one.spill.flush()
+        assert one.news == ["store_quota"]
+        kept = one.store.read("call")
+        for _ in range(20):
+            one.say("x" * 5_000)
+            await one.spill.flush()
+        assert one.store.read("call") == kept
+        one.spill.remove("call")
+        await one.spill.flush()
+        info = one.store.call("call")
+        assert info is not None
+        assert info.gaps == ((len(kept) + 1, one.log.last_seq),)
+
+
+async def test_an_address_that_has_filled_its_share_of_a_day_is_refused_until_it_has_some_again() -> None:
+    quota = Quota(address_bytes=1_000)
+    assert quota.charge("ann", 900, 900, now_s=0.0) is None
+    assert quota.charge("bob", 900, 900, now_s=0.0) is None
+    refusal = quota.charge("ann", 200, 1_100, now_s=0.0)
+    assert refusal is not None
+    assert refusal.code == "store_quota"
+    assert quota.refusal("ann", now_s=0.05 * PERIOD_S) is not None
+    assert quota.refusal("ann", now_s=0.15 * PERIOD_S) is None
+    assert quota.refusal("bob", now_s=0.0) is None
+
+
+async def test_a_new_call_of_an_address_without_a_share_is_not_kept(tmp_path: Path) -> None:
+    async with keeping(f"sqlite:{tmp_path}/calls", quota=Quota(address_bytes=10_000)) as one:
+        one.say("x" * 20_000)
+        await one.spill.flush()
+        log = Log(asyncio.get_running_loop().time)
+        with pytest.raises(StoreError, match="filled what an address may in a day") as refused:
+            one.spill.add(CallInfo(call_id="next"), log)
+        assert refused.value.code == "store_quota"
+        one.spill.add(CallInfo(call_id="elsewhere"), log, address="198.51.100.7")
+        await one.spill.flush()
+        assert [info.call_id for info in one.store.calls(oldest_first=True)] == ["call", "elsewhere"]
+
+
+def test_a_store_tells_how_much_room_its_calls_take(tmp_path: Path) -> None:
+    random = Random(1)
+    for kind in KINDS:
+        store = open_store(f"{kind}:{tmp_path / kind}")
+        store.write([Change("call", CallInfo(call_id="call"))])
+        empty = store.n_bytes()
+        for seq in range(1, 101):
+            entry = ServerSessionUpdatedEvent(session_id=random.randbytes(10_000).hex(), seq=seq)
+            store.write([Change("call", None, [entry])])
+        assert store.n_bytes() - empty > 900_000
+        assert 0.4 < store.n_bytes("call") / (store.n_bytes() - empty) < 1.1
+        store.delete("call")
+        assert store.n_bytes() <= empty
+        store.close()
