@@ -7,10 +7,20 @@ to the library, in order and at frame boundaries, so that its rules go on holdin
 
 from __future__ import annotations
 
+import logging
 import os
 import struct
 
-from websockets.frames import apply_mask  # type: ignore[attr-defined]
+try:
+    from websockets.frames import apply_mask  # type: ignore[attr-defined]
+except ImportError:
+    logging.getLogger(__name__).warning("websockets.frames lacks apply_mask: frames are unmasked a little slower")
+
+    def apply_mask(data: bytes | bytearray | memoryview[int], mask: bytes | bytearray) -> bytes:
+        length = len(data)
+        repeated = (mask * (length // 4 + 1))[:length]
+        return (int.from_bytes(bytes(data)) ^ int.from_bytes(repeated)).to_bytes(length)
+
 
 TEXT, BINARY = 1, 2
 OTHER = 0

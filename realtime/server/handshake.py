@@ -188,3 +188,15 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         answer(self.transport, refusal)
         # Closing at once would reset the connection where the client still sends, and the answer would be lost.
         self._timer = self.loop.call_later(LINGER_S, self.transport.close)
+
+
+def counted(base: Any) -> type[asyncio.Protocol]:
+    """A socket protocol of uvicorn whose connections are counted as those of `GuardedHttp` are."""
+
+    class CountedSocket(base):  # type: ignore[misc]
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            if (connections := connections_of(self.config)) is not None:
+                connections.leave(self.transport)
+
+    return CountedSocket

@@ -7,29 +7,47 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from uvicorn.config import Config
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from uvicorn.server import ServerState
 from websockets.protocol import State
 
 from realtime.server.connections import Refusal
 from realtime.server.handshake import answer, connections_of, note
+from realtime.server.sink import EXTENSION
 from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, server_frame
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGISendEvent
     from websockets.http11 import Request
 
-EXTENSION = "realtime.direct"
-"""Under this name the ASGI scope's extensions hold the protocol itself (see `realtime.server.sink.DirectSocket`)."""
 MAX_UNREAD_MESSAGES = 16
 """More messages that the application has not taken pause the socket."""
 LAST_LOOK_S = 1.0
 """A client that seems dead has so long for a sign of life to be read."""
 NO_HANDSHAKE = Refusal(400, "this is no WebSocket handshake", "requests that cannot be read")
+NEEDED = (
+    *("close_sent", "config", "conn", "curr_msg_data_type", "frames", "handle_connect", "handshake_initiated"),
+    *("keepalive_timeout", "loop", "pending_ping_payload", "pong_timer", "queue", "read_paused", "schedule_ping"),
+    *("send_keepalive_ping", "send_receive_event_to_app", "shutdown", "transport"),
+)
+"""What `VoiceSocketProtocol` uses of its base that nobody promises."""
 _OPEN = State.OPEN
 _HEAD_END = b"\r\n\r\n"
+
+
+def lacking() -> list[str]:
+    """What this uvicorn does not have of what `VoiceSocketProtocol` needs."""
+    config = Config("nothing:app", interface="asgi3", log_config=None)
+    config.loaded, config.loaded_app = True, None
+    try:
+        base = WebSocketsSansIOProtocol(config, ServerState(), {}, cast(asyncio.AbstractEventLoop, config))
+    except Exception as error:
+        return [f"a protocol that can be made ({type(error).__name__})"]
+    return [name for name in NEEDED if not hasattr(base, name)]
 
 
 class VoiceSocketProtocol(WebSocketsSansIOProtocol):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import functools
 import gc
 import ipaddress
+import logging
 import secrets
 import signal
 import socket
@@ -19,12 +21,14 @@ from urllib.parse import quote
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
 from uvicorn.supervisors import ChangeReload
 
 from realtime.errors import UsageError
 from realtime.server.calls import Calls
-from realtime.server.handshake import HANDSHAKE_S, GuardedHttp
-from realtime.server.protocol import VoiceSocketProtocol
+from realtime.server.handshake import HANDSHAKE_S, GuardedHttp, counted
+
+logger = logging.getLogger(__name__)
 
 Say = Callable[[str], None]
 
@@ -192,7 +196,7 @@ def uvicorn_config(
         app,
         factory=isinstance(app, str),
         http=GuardedHttp,
-        ws=VoiceSocketProtocol,
+        ws=_socket_protocol(),
         ws_per_message_deflate=False,
         lifespan="on",
         access_log=False,
@@ -205,6 +209,21 @@ def uvicorn_config(
         reload=reload_folder is not None,
         reload_dirs=[str(reload_folder)] if reload_folder is not None else None,
     )
+
+
+@functools.cache
+def _socket_protocol() -> type[asyncio.Protocol]:
+    """Ours, or uvicorn's own where it lacks what ours needs, which is logged once."""
+    try:
+        from realtime.server.protocol import VoiceSocketProtocol, lacking
+
+        missing = ", ".join(lacking())
+    except (ImportError, AttributeError) as error:
+        missing = str(error)
+    if not missing:
+        return VoiceSocketProtocol
+    logger.warning("uvicorn %s lacks %s: sockets take its standard way, which costs more", uvicorn.__version__, missing)
+    return counted(AutoWebSocketsProtocol)
 
 
 class Server(uvicorn.Server):

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from starlette.websockets import WebSocketDisconnect
 
+EXTENSION = "realtime.direct"
+"""Under this name the ASGI scope's extensions hold the protocol itself, where that is a `DirectSocket`."""
 Message = MutableMapping[str, Any]
 _GONE = (OSError, WebSocketDisconnect, RuntimeError)
 """What sending raises once the socket is closed, by whichever side."""

@@ -28,9 +28,8 @@ from realtime.pipeline.seat import Seat
 from realtime.server.archive import no_such_token
 from realtime.server.calls import Calls, Place
 from realtime.server.pair import pair_of
-from realtime.server.protocol import EXTENSION
 from realtime.server.settings import ServerSettings
-from realtime.server.sink import DirectSocket, Message, SocketSink
+from realtime.server.sink import EXTENSION, DirectSocket, Message, SocketSink
 from realtime.session import Session, public_error
 from realtime.state.restore import Heard
 from realtime.state.store import CallInfo

@@ -24,9 +24,9 @@ from realtime.dialects import choose
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.app import create_app
 from realtime.server.calls import Calls
-from realtime.server.protocol import EXTENSION
 from realtime.server.serve import Server, TlsFiles, open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
+from realtime.server.sink import EXTENSION
 from realtime.server.sockets import ClientSocket, MakeAgent
 
 Json = dict[str, Any]

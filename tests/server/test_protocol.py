@@ -10,8 +10,9 @@ from fastapi import FastAPI, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from realtime.server.calls import Calls
-from realtime.server.protocol import EXTENSION, MAX_UNREAD_MESSAGES, VoiceSocketProtocol
+from realtime.server.protocol import MAX_UNREAD_MESSAGES, VoiceSocketProtocol
 from realtime.server.settings import ServerSettings
+from realtime.server.sink import EXTENSION
 from realtime.websocket import BINARY, TEXT, client_frame
 from tests.server.harness import Place, serving_app, settled
 
@@ -154,5 +155,5 @@ async def test_nothing_is_written_on_a_closed_socket() -> None:
             await client.connection.send("hello")
             await client.connection.recv()
         assert application.protocol is not None
-        await settled(lambda: application.protocol is not None and application.protocol.disconnected)
+        await settled(lambda: application.protocol is not None and application.protocol.transport.is_closing())
         assert not application.protocol.write_now("gone")

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from random import Random
 from typing import Any, Literal
 
-from realtime.server.protocol import EXTENSION
+from realtime.server.sink import EXTENSION
 from realtime.testing.client.steps import Network
 
 Frame = str | bytes
