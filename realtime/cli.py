@@ -15,7 +15,7 @@ import typer
 from fastapi import FastAPI
 
 import realtime
-from realtime.commands import certify, kit
+from realtime.commands import calls, certify, kit
 from realtime.commands.common import own_store
 from realtime.errors import StoreError, UsageError
 from realtime.server import plan as planning
@@ -250,6 +250,7 @@ def doctor(
         raise typer.Exit(1)
 
 
+cli.command()(calls.calls)
 cli.command()(kit.replay)
 cli.command("record")(kit.record_provider)
 cli.command()(kit.export)

@@ -64,7 +64,7 @@ def _of_store(store: Store, call_id: str, recordings: str | PathLike[str] | None
         info = store.call(call_id)
         if info is None:
             raise CaseError(
-                "the store", f"it has no call {call_id[:140]!r}", "`/api/calls` of the server lists its calls."
+                "the store", f"it has no call {call_id[:140]!r}", "`realtime calls` lists them."
             )
         entries = [*_entries(store, call_id)]
     except StoreError as error:

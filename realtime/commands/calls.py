@@ -1,0 +1,75 @@
+"""The command `calls`: the calls that a store keeps."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from realtime.commands.common import calls_of, kit_errors
+from realtime.errors import StoreError, UsageError
+from realtime.state.log import Entry, last_seq_of
+from realtime.state.restore import restore
+from realtime.state.store import CallInfo, Store
+
+WORDS_CHARS = 40
+_PAGE = 5_000
+"""Entries that are read at once: a server may be writing meanwhile."""
+
+
+def calls(
+    store: Annotated[str | None, typer.Option(metavar="URL", help="Where calls are kept (as for serve).")] = None,
+    owner: Annotated[str | None, typer.Option(help="Only the calls of this user; without it, all.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 20,
+) -> None:
+    """List the calls that are kept: whose, when, how long, how many turns, and how they began."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("call", "owner", "began (UTC)", "took", "turns", "first words", show_edge=False)
+    with kit_errors(), calls_of(store) as kept:
+        try:
+            found = kept.calls(owner, limit=limit)
+            rows = [_row(kept, info) for info in found]
+        except StoreError as error:
+            raise UsageError(f"the store cannot be read: {error.message}", code=error.code) from error
+    if not rows:
+        typer.echo("No calls are kept here.")
+        return
+    for row in rows:
+        table.add_row(*map(escape, row))
+    # One line for each call, also where nobody looks: a table for programs is not cut.
+    Console(highlight=False, soft_wrap=True).print(table)
+
+
+def _row(store: Store, info: CallInfo) -> tuple[str, ...]:
+    began = info.created_at[:19].replace("T", " ")
+    turns, words = ("?", "cannot be read") if info.unreadable else _said(store, info.call_id)
+    return info.call_id, info.owner, began, _took(info), turns, words
+
+
+def _took(info: CallInfo) -> str:
+    """The duration, as minutes and seconds."""
+    if info.ended_at is None:
+        return "not ended"
+    try:
+        seconds = round(
+            (datetime.fromisoformat(info.ended_at) - datetime.fromisoformat(info.created_at)).total_seconds()
+        )
+    except ValueError:
+        return "?"
+    return f"{seconds // 60}:{seconds % 60:02}"
+
+
+def _said(store: Store, call_id: str) -> tuple[str, str]:
+    """How many turns the user had, and the words of the first that has any."""
+    entries: list[Entry] = []
+    while page := store.read(call_id, last_seq_of(entries[-1]) if entries else 0, _PAGE):
+        entries += page
+    said = [
+        item.text for item in restore(entries).conversation.items() if item.type == "message" and item.role == "user"
+    ]
+    words = " ".join(next(filter(None, said), "").split())
+    return str(len(said)), words if len(words) <= WORDS_CHARS else f"{words[: WORDS_CHARS - 3]}..."

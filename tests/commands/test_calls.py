@@ -1,0 +1,67 @@
+"""`realtime calls` as its users run it: what a store keeps, a line for each call."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from realtime.cli import cli
+from realtime.errors import UsageError
+from realtime.state.open import open_store
+from realtime.state.store import CallInfo, Change
+from realtime.testing import Case, Person, StandIn, Type, WaitUntilHeard
+from realtime.testing.cases.case import write_case
+from realtime.testing.cases.stand_in import Say
+from realtime.testing.replay import replay
+
+
+def says(*words: str) -> Result:
+    return CliRunner().invoke(cli, ["calls", *words])
+
+
+@pytest.fixture(params=["sqlite", "file"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store with a finished call of Ann and one of Ben that goes on."""
+    steps = (Type("Where is my order?"), WaitUntilHeard(), Type("Thank you."), WaitUntilHeard())
+    stand_in = StandIn(answers=(Say("On its way."), Say("You are welcome.")))
+    write_case(tmp_path / "case", Case(users=(Person(steps),), models={"*": stand_in}))
+    entries = replay(tmp_path / "case").entries
+    url = f"{request.param}:{tmp_path / 'calls'}"
+    store = open_store(url)
+    times = {"created_at": "2026-11-20T09:15:00.000Z", "ended_at": "2026-11-20T09:16:05.000Z"}
+    store.write(
+        [
+            Change("call_1", CallInfo(call_id="call_1", owner="ann", **times), entries),
+            Change("call_2", CallInfo(call_id="call_2", owner="ben", created_at="2026-11-21T10:00:00.000Z")),
+        ]
+    )
+    store.close()
+    return url
+
+
+def test_each_call_is_a_line_with_its_owner_time_length_turns_and_first_words(kept: str) -> None:
+    listed = says("--store", kept)
+    assert listed.exit_code == 0
+    ben, ann = listed.output.splitlines()[2:4]
+    assert [cell.strip() for cell in ann.split("│")] == [
+        "call_1",
+        "ann",
+        "2026-11-20 09:15:00",
+        "1:05",
+        "2",
+        "Where is my order?",
+    ]
+    assert [cell.strip() for cell in ben.split("│")][:5] == ["call_2", "ben", "2026-11-21 10:00:00", "not ended", "0"]
+
+
+def test_the_calls_of_one_user_and_the_newest_can_be_asked_for(kept: str) -> None:
+    assert "call_2" not in says("--store", kept, "--owner", "ann").output
+    assert "call_1" not in says("--store", kept, "--limit", "1").output
+    assert says("--store", kept, "--owner", "eve").output == "No calls are kept here.\n"
+
+
+def test_a_store_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    missing = says("--store", f"sqlite:{tmp_path / 'none.sqlite'}")
+    assert isinstance(missing.exception, UsageError)
+    assert "there is no store" in missing.exception.message
+    assert not (tmp_path / "none.sqlite").exists()
