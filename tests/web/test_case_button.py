@@ -93,7 +93,7 @@ def test_a_call_that_goes_on_has_no_button(page: Page, serve: Serve) -> None:
         expect(page.get_by_role("button", name="Save as test case")).to_be_hidden()
 
 
-@pytest.mark.parametrize(("query", "consent"), [("", None), ("?record", True)])
+@pytest.mark.parametrize(("query", "consent"), [("", None), ("?recording", True)])
 def test_the_page_asks_for_a_recording_only_where_its_address_says_so(
     page: Page, scripted: ScriptedServer, static_page: str, query: str, consent: bool | None
 ) -> None:

@@ -22,8 +22,8 @@ import * as words from "./words.ts";
 const MAX_LOGGED_EVENTS = 1000;
 /** The page knows no accounts. */
 const USER = browserUserId();
-/** Whoever opens the page as `?record` agrees that the sound of their calls is kept. */
-const IS_RECORDED = new URL(document.baseURI).searchParams.has("record");
+/** Whoever opens the page as `?recording` agrees that the sound of their calls is kept. */
+const IS_RECORDED = new URL(document.baseURI).searchParams.has("recording");
 /** In development the worklets are served from their sources. */
 const WORKLETS = import.meta.env.DEV
   ? { capture: "./src/worklets/capture.ts", playback: "./src/worklets/playback.ts" }
