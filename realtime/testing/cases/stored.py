@@ -63,9 +63,7 @@ def _of_store(store: Store, call_id: str, recordings: str | PathLike[str] | None
     try:
         info = store.call(call_id)
         if info is None:
-            raise CaseError(
-                "the store", f"it has no call {call_id[:140]!r}", "`realtime calls` lists them."
-            )
+            raise CaseError("the store", f"it has no call {call_id[:140]!r}", "`realtime calls` lists them.")
         entries = [*_entries(store, call_id)]
     except StoreError as error:
         raise CaseError("the store", error.message, "Look whether the server that writes it is well.") from error
