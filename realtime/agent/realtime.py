@@ -10,11 +10,11 @@ from typing import Any, assert_never
 
 from realtime.agent.audio_input import Detector
 from realtime.agent.conductor import Conductor
+from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, silence_ms_of, silero_detector
 from realtime.agent.host import Host
 from realtime.agent.others import OthersWords
 from realtime.agent.replying import OwnCall, ReplyQueue
 from realtime.agent.tools import DEFAULT_CLIENT_TOOL_TIMEOUT_S, DEFAULT_TOOL_TIMEOUT_S, ToolRunner
-from realtime.audio.endpoint import SILENCE_MS
 from realtime.errors import ClientError, ProviderError, ToolError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
@@ -37,15 +37,10 @@ logger = logging.getLogger(__name__)
 
 InputEvent = ExternalExecutionResultEvent | UserInterruptEvent | UserConfirmResultEvent
 Outlet = Callable[[s.ServerEvent], None] | asyncio.Queue[Any]
-DetectorFactory = Callable[[TurnDetection], Detector]
 
 
 LEAVE_S = 5.0
 """How long the end of a call waits for a tool that swallows its cancellation, or for a model that does not close."""
-
-
-VAD_UNAVAILABLE = "vad_unavailable"
-"""The error of a server whose voice detector is not installed."""
 
 
 class RealtimeAgent:
@@ -593,20 +588,3 @@ class RealtimeAgent:
 
 def _not_running() -> UsageError:
     return UsageError("the agent is not running: call start() first", code="agent_not_running")
-
-
-def silence_ms_of(wanted: TurnDetection) -> int:
-    """After how much silence the server's own detector ends a turn."""
-    return SILENCE_MS if wanted.silence_duration_ms is None else wanted.silence_duration_ms
-
-
-def silero_detector(wanted: TurnDetection) -> Detector:
-    """The server's own detector. Raises UsageError where its parts are not installed."""
-    from realtime.audio.endpoint import Endpoint, EndpointConfig
-    from realtime.audio.vad import VadUnavailable, shared_silero
-
-    config = EndpointConfig(keep_audio=False, silence_ms=silence_ms_of(wanted))
-    try:
-        return Endpoint(shared_silero().stream(), config)
-    except VadUnavailable as error:
-        raise UsageError(str(error), code=VAD_UNAVAILABLE) from error

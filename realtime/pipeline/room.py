@@ -16,7 +16,8 @@ from typing import Any, get_args
 
 import msgspec
 
-from realtime.agent.realtime import DetectorFactory, Outlet, RealtimeAgent, silero_detector
+from realtime.agent.detector import DetectorFactory, silero_detector
+from realtime.agent.realtime import Outlet, RealtimeAgent
 from realtime.errors import ClientError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from realtime.agent.audio_input import AudioInput, Detector
 from realtime.agent.conductor import EMPTY_COMMIT_MS
+from realtime.agent.detector import DetectorFactory, silence_ms_of
 from realtime.agent.host import Host
-from realtime.agent.realtime import DetectorFactory, silence_ms_of
 from realtime.audio.endpoint import EndpointEvent, SpeechStarted, TurnEnded
 from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry, ms_of
 from realtime.audio.voice import Voice

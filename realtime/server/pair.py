@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from realtime.agent import RealtimeAgent
+from realtime.agent.detector import silero_detector
 from realtime.agent.host import Host
-from realtime.agent.realtime import silero_detector
 from realtime.dialects.agentscope1 import PairedAgent
 from realtime.event import client as c
 from realtime.event import server as s

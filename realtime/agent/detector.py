@@ -1,0 +1,31 @@
+"""The server's own voice detector, as agents and rooms make one for each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from realtime.agent.audio_input import Detector
+from realtime.audio.endpoint import SILENCE_MS
+from realtime.errors import UsageError
+from realtime.event.config import TurnDetection
+
+VAD_UNAVAILABLE = "vad_unavailable"
+"""The error of a server whose voice detector is not installed."""
+DetectorFactory = Callable[[TurnDetection], Detector]
+
+
+def silence_ms_of(wanted: TurnDetection) -> int:
+    """After how much silence the server's own detector ends a turn."""
+    return SILENCE_MS if wanted.silence_duration_ms is None else wanted.silence_duration_ms
+
+
+def silero_detector(wanted: TurnDetection) -> Detector:
+    """The server's own detector. Raises UsageError where its parts are not installed."""
+    from realtime.audio.endpoint import Endpoint, EndpointConfig
+    from realtime.audio.vad import VadUnavailable, shared_silero
+
+    config = EndpointConfig(keep_audio=False, silence_ms=silence_ms_of(wanted))
+    try:
+        return Endpoint(shared_silero().stream(), config)
+    except VadUnavailable as error:
+        raise UsageError(str(error), code=VAD_UNAVAILABLE) from error
