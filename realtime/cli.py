@@ -209,6 +209,8 @@ def serve(
     )
     bound = serving.open_socket(host, port, strict=strict_port, say=typer.echo)
     address = serving.address_of(bound, host, tls=files is not None, token=shown.value if shown.is_made_here else None)
+    if shown.value is not None and not shown.is_made_here:
+        typer.echo("Clients have to show your token: open the page with ?token=... in its address.")
     with bound:
         serving.run(config, bound, say=typer.echo, on_started=lambda: announce(address, room, alone=target is None))
 

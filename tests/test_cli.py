@@ -197,6 +197,7 @@ def test_a_token_of_one_s_own_opens_the_server_and_is_not_printed(run: Run, tmp_
     assert served.end() == 0
     assert served.process.stdout is not None
     told = "\n".join([*served.lines, served.process.stdout.read()])
+    assert "open the page with ?token=... in its address" in told
     assert "of one's own" not in told
     assert "of+one" not in told
 

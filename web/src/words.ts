@@ -155,7 +155,7 @@ export function endNotice(reason: string): Notice | null {
 
 export const REFUSED: Notice = {
   what: "The server asks for its token.",
-  todo: "Open the full address that it printed at its start.",
+  todo: "Open this page with ?token=… in its address. A server that made its token printed the whole address at its start.",
 };
 
 /** What `GET api/info` and `agent_ready` tell of the model, as far as the page shows it. */
