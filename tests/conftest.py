@@ -73,13 +73,24 @@ def fixtures_dir() -> Path:
 @pytest.fixture(scope="session")
 def recordings_dir() -> Path:
     """The folder of real recordings (`audio/` and `recordings/`), as REALTIME_RECORDINGS names it; else skips."""
+    return shared("audio", "recordings")
+
+
+@pytest.fixture(scope="session")
+def source_documents() -> Path:
+    """The folder with the source documents: `seeds/` and the items taken from them, `SPEC.md`; else skips."""
+    return shared("seeds", "SPEC.md")
+
+
+def shared(*parts: str) -> Path:
+    """The folder that lies beside the repository, as REALTIME_RECORDINGS names it. Skips where it lacks a part."""
     named = os.environ.get("REALTIME_RECORDINGS")
     if not named:
-        pytest.skip("REALTIME_RECORDINGS is not set (the folder that holds audio/ and recordings/)")
+        pytest.skip("REALTIME_RECORDINGS is not set (the folder that holds audio/, recordings/, seeds/ and SPEC.md)")
     folder = Path(named).resolve()
-    for part in ("audio", "recordings"):
-        if not (folder / part).is_dir():
-            pytest.skip(f"REALTIME_RECORDINGS={named} holds no {part}/")
+    for part in parts:
+        if not (folder / part).exists():
+            pytest.skip(f"REALTIME_RECORDINGS={named} holds no {part}")
     return folder
 
 

@@ -104,7 +104,7 @@ async def test_the_models_session_is_told_as_ready_and_ended() -> None:
 
 
 async def test_a_spoken_reply_is_told_in_order_and_closed() -> None:
-    """SEV-06, SEV-07: created first, done last and once."""
+    """SEV-06, SEV-07: created first, done last and once. AMB-54: the end of the words tells all of them."""
     async with call() as made:
         start = len(made.seen)
         made.link.reply(500, "Hello there.")
@@ -122,6 +122,7 @@ async def test_a_spoken_reply_is_told_in_order_and_closed() -> None:
         ]
         done = made.of(s.AgentResponseDoneEvent)[0]
         assert (done.input_tokens, done.output_tokens, done.status) == (3, 4, "completed")
+        assert made.of(s.AgentResponseAudioTranscriptDoneEvent)[0].transcript == "Hello there."
         assert b"".join(event.delta for event in made.of(s.AgentResponseAudioDeltaEvent)) == speech(100, 24_000) * 5
         made.check_heard_truth()
 

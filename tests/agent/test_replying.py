@@ -96,7 +96,7 @@ async def test_a_reply_stream_yields_the_events_of_one_reply() -> None:
 
 
 async def test_the_events_build_the_message_that_reply_returns() -> None:
-    """REC-01, REC-04: the documented loop; the agent's own message is the same."""
+    """REC-01, REC-04, AMB-34: the documented loop; the agent's own message is the same, however it is called."""
     async with started() as (agent, _, _):
         async for event in agent.reply_stream(UserMsg("user", "Hello")):
             if isinstance(event, ReplyStartEvent):

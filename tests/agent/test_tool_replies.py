@@ -61,7 +61,7 @@ async def test_the_result_of_a_tool_begins_before_its_body_runs() -> None:
 
 
 async def test_each_text_of_a_result_is_a_delta_of_its_own() -> None:
-    """EVT-39: a tool that gives its output in pieces gives several deltas, which fold to all of them."""
+    """A result of several texts gives several deltas, which fold to all of them."""
     events, _ = await turn_with(lambda: [TextBlock(text="one"), TextBlock(text="two"), TextBlock(text="three")])
     deltas = [event.delta for event in events if isinstance(event, ToolResultTextDeltaEvent)]
     assert len(deltas) == 3

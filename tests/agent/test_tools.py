@@ -129,7 +129,7 @@ async def test_a_result_has_one_id_here_and_at_the_model() -> None:
 
 
 async def test_arguments_are_shown_while_they_grow() -> None:
-    """SEV-12, SEV-13: the card fills and is final."""
+    """SEV-12, SEV-13: the card fills and is final. AMB-31: fragments, and beside them the block so far."""
     async with call(toolkit=TOOLS) as made:
         ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
 

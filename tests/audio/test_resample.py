@@ -69,7 +69,8 @@ def test_tone_keeps_its_pitch_level_and_length(in_hz: int, out_hz: int) -> None:
 
 
 def test_whole_pipeline_gives_the_tone_back() -> None:
-    """CARD-05: decode, resample, frame, mix, encode on ragged chunks: SNR and length bounds."""
+    """CARD-05: decode, resample, frame, mix, encode on ragged chunks: SNR and length bounds. AMB-46: pcm16 little
+    endian, chunks of any length, odd ones too."""
     carry, resampler, framer = PcmCarry(), Resampler(16_000, 24_000), Framer(960)
     wire = [b64encode_as_string(chunk) for chunk in cut(tone(440, 16_000, 2.0, level=0.4), [641, 1280, 3])]
     silence = bytes(960)

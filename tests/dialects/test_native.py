@@ -141,6 +141,7 @@ def test_binary_frames_are_packed_and_read_as_the_golden_ones(fixtures_dir: Path
 
 
 def test_speech_of_the_client_comes_with_its_offset_at_the_rate_it_named() -> None:
+    """AMB-46: binary frames for those who ask."""
     dialect = binary(input_audio_format=AudioFormat(type="audio/pcm", rate=48_000))
     event = dialect.decode(frames.pack(frames.CLIENT_AUDIO, 0, 0, 4_800, speech(10)))
 

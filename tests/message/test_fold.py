@@ -319,7 +319,7 @@ def executed(*blocks: ToolResultBlock) -> e.ExternalExecutionResultEvent:
 
 
 def test_a_question_sets_the_named_calls_to_asking() -> None:
-    """REC-19: others unchanged. MSG-61: after RequireUserConfirmEvent. MSG-65: rules present on the asking event."""
+    """REC-19: others unchanged. MSG-61: after RequireUserConfirmEvent. MSG-65: the rules of the question are kept."""
     rule = PermissionRule(tool_name="pay", behavior="allow")
     asked = ToolCallBlock(id="c1", name="pay", input=PAY.input, suggested_rules=[rule])
     pay, mail = fold(*calls(PAY, MAIL), ask(asked)).get_content_blocks("tool_call")
@@ -342,8 +342,7 @@ def test_a_refused_call_is_finished_and_denied() -> None:
     assert result.state == "denied"
 
 
-def test_a_call_that_a_rule_allows_is_not_asked_for() -> None:
-    """HITL-12: state log."""
+def test_a_call_may_be_allowed_without_having_asked() -> None:
     rule = PermissionRule(tool_name="pay", behavior="allow")
     assert states([*calls(PAY), answer(PAY, True, rules=[rule])]) == ["pending", "allowed"]
 
@@ -357,7 +356,6 @@ def test_an_external_call_is_submitted_until_its_result_comes() -> None:
 
 @pytest.mark.parametrize("state", ["error", "denied"])
 def test_a_call_that_is_not_run_is_finished_at_once(state: ToolResultState) -> None:
-    """HITL-14: bad JSON input, deny rule."""
     broken = ToolCallBlock(id="c1", name="pay", input='{"amount"')
     assert states([*calls(broken), result_start(), result_end(state)]) == ["pending", "finished"]
 

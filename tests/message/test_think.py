@@ -68,7 +68,7 @@ def test_a_model_whose_prompt_opened_the_tag_starts_inside() -> None:
 
 
 def test_thoughts_stay_in_the_message_and_out_of_the_payload() -> None:
-    """FMT-10, FMT-11: they become thinking blocks, which are stored but not sent."""
+    """FMT-10, FMT-11, AMB-11: they become thinking blocks, which are stored but not sent."""
     blocks = split_thinking("<think>\nThe user greets.\n</think>\n\nHello!")
     assert [type(block) for block in blocks] == [ThinkingBlock, TextBlock]
     message = Msg.from_json(AssistantMsg("Friday", blocks).to_json())

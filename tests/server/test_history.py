@@ -73,7 +73,7 @@ async def test_an_ended_call_is_told_as_the_events_that_its_client_saw(tmp_path:
 
 
 async def test_a_reader_goes_on_after_the_last_event_that_it_saw(tmp_path: Path) -> None:
-    """REC-27: a reader that was cut off names the last id, and misses nothing."""
+    """REC-27, AMB-27: a reader that was cut off names the last id, and misses nothing."""
     async with keeping(tmp_path) as place:
         call_id = await one_call(place)
         whole = events_of((await place.get(f"/api/calls/{call_id}/events?user=user1")).body)

@@ -137,7 +137,7 @@ async def test_abandoning_leaves_no_task_and_closes_the_send() -> None:
 
 
 async def test_a_create_is_answered_by_session_created_then_agent_ready() -> None:
-    """SEV-01: the answer to client_session_create."""
+    """SEV-01, AMB-49: the answer to client_session_create."""
     async with FakeSocket() as client:
         client.say(create(instructions="You're a helpful assistant.", user_name="User1"))
         await client.until("agent_ready")

@@ -46,7 +46,6 @@ async def test_a_session_is_one_json_file_named_by_its_id(tmp_path: Path, monkey
 
 
 async def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
-    """SES-12, SES-13"""
     session = JSONSession(save_dir=str(tmp_path))
     agent = Module(memory=[{"role": "user", "content": "Grüße, 今日は"}], turns=3, mood=None)
     await session.save_session_state(session_id="session_1", agent=agent)
@@ -60,7 +59,6 @@ async def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
 
 
 async def test_several_modules_are_saved_and_loaded_by_their_keywords(tmp_path: Path) -> None:
-    """SES-14"""
     session = JSONSession(tmp_path)
     await session.save_session_state(session_id="s", agent1=Module(n=1), agent2=Module(n=2))
     one, two = Module(), Module()

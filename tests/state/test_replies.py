@@ -76,7 +76,8 @@ def states(events: Sequence[AgentEvent], reply_id: str, call_id: str) -> list[tu
 
 
 async def test_a_spoken_exchange_is_a_reply_of_the_user_and_one_of_the_agent() -> None:
-    """EVT-05, EVT-17, EVT-20, EVT-24, EVT-25, USE-01, USE-02, USE-05: both sides in order, tokens as reported."""
+    """EVT-05, EVT-17, EVT-20, EVT-24, EVT-25, USE-01, USE-02, USE-05: both sides in order, tokens as reported.
+    AMB-44: what the user says is a reply of its own with the role `user`."""
     async with call() as made:
         made.link.hear_start("u1")
         made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="Hello "))
@@ -190,9 +191,10 @@ async def test_a_tool_that_raises_is_told_as_an_error() -> None:
     assert states(project(made.log), "resp_1", "call_1")[-1] == ("finished", "error")
 
 
-async def test_what_a_tool_shows_is_part_of_its_result() -> None:
-    """EVT-40: text and pictures of a result, in order."""
-    picture = DataBlock(source=Base64Source(data=b"\x89PNG", media_type="image/png"), id="pic")
+@pytest.mark.parametrize("media_type", ["audio/wav", "image/png"])
+async def test_what_a_tool_plays_or_shows_is_part_of_its_result(media_type: str) -> None:
+    """EVT-40, MSG-69: a tool that returns text and sound, or a picture, in order."""
+    picture = DataBlock(source=Base64Source(data=b"\x89data", media_type=media_type), id="pic")
 
     def look() -> list[TextBlock | DataBlock]:
         return [TextBlock(text="A tree: "), picture]

@@ -133,6 +133,7 @@ async def play(steps: list[str], authority: str, paced: bool) -> None:
     paced=st.booleans(),
 )
 def test_reply_events_tell_the_words_of_the_conversation(steps: list[str], authority: str, paced: bool) -> None:
-    """REC-01, REC-02, REC-25, REC-29, EVT-08, EVT-13, EVT-43: the grammar holds, an independent aggregator agrees, the
-    messages are the same from every checkpoint, and their words are those of the conversation, from the log alone."""
+    """REC-01, REC-02, REC-25, REC-29, EVT-08, EVT-13, EVT-43, AMB-58: the grammar holds, an independent aggregator
+    agrees, the messages are the same from every checkpoint, and their words are those of the conversation, from the log
+    alone."""
     run(play(steps, authority, paced))

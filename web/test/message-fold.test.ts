@@ -54,7 +54,7 @@ describe("messages in TypeScript", () => {
     expect(messages.map((message) => message.toCanonicalJson())).toEqual(canonical);
   });
 
-  test("TS-02: the method and the function do the same, on a message and on its plain JSON", () => {
+  test("TS-02, AMB-32: the method and the function do the same, on a message and on its plain JSON", () => {
     for (const [, { events, canonical }] of FIXTURES) {
       const read = events.map(readReplyEvent);
       const folded = foldMessages(read).map(({ id }) => {
