@@ -1,7 +1,7 @@
 """`python -m bench [WHAT ...]`: measure, print a table and the limits, and write both where asked.
 
-WHAT is any of `talk`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`, `resume`,
-`testkit`, `rooms`, `overload`; without it, all of them but `resume`, which takes half an hour.
+WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
+`resume`, `testkit`, `rooms`, `overload`; without it, all of them but `resume`, which takes half an hour.
 """
 
 from __future__ import annotations
@@ -67,6 +67,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         rounds, seconds = (1, 4.0) if quick else (options.pairs, options.seconds)
         return measure_talk(options.sessions, rounds, seconds, say)
 
+    def stall() -> Awaitable[Section]:
+        from bench.stall import measure_samples, measure_stall
+
+        return measure_samples(say) if quick else measure_stall(say)
+
     def stalled() -> Awaitable[Section]:
         from bench.stalled import measure_stalled
 
@@ -130,6 +135,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
     return {
         "talk": talk,
+        "stall": stall,
         "stalled": stalled,
         "churn": churn,
         "burst": burst,
@@ -147,7 +153,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
 
 async def _run(measurement: Callable[[], Awaitable[Section]]) -> Section:
-    if measurement.__name__ in ("talk", "stalled", "burst", "stores", "rooms", "overload"):
+    if measurement.__name__ in ("talk", "stall", "stalled", "burst", "stores", "rooms", "overload"):
         # Whoever reads the clocks must not be kept waiting by what else the machine does.
         prefer(os.getpid())
     start, stolen = time.monotonic(), stolen_s()

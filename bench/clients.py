@@ -22,15 +22,17 @@ import asyncio
 import base64
 import contextlib
 import json
+import os
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import uvloop
 
 from bench.delays import SLICE_S, Delays
-from bench.process import say, serve_commands, stolen_s
+from bench.process import say, serve_commands, stolen_s, waited_s
 from bench.wire import BINARY, TEXT, ClientPeer, frame_header
 from bench.work import (
     DOWN_BYTES,
@@ -66,7 +68,7 @@ PLAYED = 1
 class Tally:
     """What all calls of this process saw since `begin`."""
 
-    delays: Delays = field(default_factory=lambda: Delays(stolen_s()))
+    delays: Delays
     deltas: int = 0
     lost: int = 0
     reordered: int = 0
@@ -101,14 +103,15 @@ class Tally:
 class Load:
     """What the calls share: settings, timers, upstream audio, the tally."""
 
-    def __init__(self, wanted: int, mode: Mode, authority: str | None) -> None:
+    def __init__(self, wanted: int, mode: Mode, authority: str | None, beside: Sequence[int] = ()) -> None:
+        self._beside = beside
         self.wanted = wanted
         self.mode = mode
         self.authority = authority
         self.chunks = Ticker()
         self.acks = Ticker(ACK_MS)
         self.turns = Ticker(TYPED_EVERY_MS) if mode == "typed" else None
-        self.tally = Tally()
+        self.forget()
         pcm = up_chunks(DOWN_HZ) if mode == "openai" else up_chunks()
         self.audio = pcm if mode == "binary" else [encoded(chunk) for chunk in pcm]
         self.calls: set[Call] = set()
@@ -117,6 +120,14 @@ class Load:
         """The last `seq` of each call that was ended, by its id."""
         self.talking = asyncio.Event()
         self.hung_up = asyncio.Event()
+
+    def forget(self) -> None:
+        """Begin a new tally."""
+        self.tally = Tally(Delays(self.withheld_s()))
+
+    def withheld_s(self) -> float:
+        """What the host has withheld from this machine, and other programs from the processes beside."""
+        return stolen_s() + sum(map(waited_s, self._beside))
 
     def check_talking(self) -> None:
         if sum(call.session > 0 for call in self.calls) == self.wanted:
@@ -385,14 +396,16 @@ async def main() -> None:
     parser.add_argument("--calls", type=int, required=True)
     parser.add_argument("--mode", choices=["floor", "json", "native", "binary", "openai", "typed"], required=True)
     parser.add_argument("--authority", choices=["provider", "server"])
+    parser.add_argument("--beside", type=int, help="a process whose waits for a core make a slice no calm one")
     options = parser.parse_args()
-    load = Load(options.calls, options.mode, options.authority)
+    beside = () if options.beside is None else (options.beside, os.getpid())
+    load = Load(options.calls, options.mode, options.authority, beside)
     quitting = asyncio.Event()
     hanging: list[asyncio.Task[None]] = []
 
     def command(word: str) -> None:
         if word == "begin":
-            load.tally = Tally()
+            load.forget()
             load.chunks.worst_late_ms = 0.0
             say({})
         elif word == "end":
@@ -407,7 +420,7 @@ async def main() -> None:
     loop = asyncio.get_running_loop()
 
     def end_slice() -> None:
-        load.tally.delays.end_slice(stolen_s())
+        load.tally.delays.end_slice(load.withheld_s())
         loop.call_later(SLICE_S, end_slice)
 
     end_slice()

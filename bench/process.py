@@ -58,6 +58,15 @@ def stolen_s() -> float:
     return float(getattr(psutil.cpu_times(), "steal", 0.0))
 
 
+def waited_s(pid: int) -> float:
+    """Seconds for which a process was ready to run and other programs had its core; 0 where nobody tells (Linux does,
+    for its main thread)."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
 class Child:
     """A running process of ours: its lines of JSON, its CPU, its memory."""
 

@@ -336,25 +336,27 @@ class Session:
 
     # -- from a client ---------------------------------------------------------------------------------------------
 
-    def receive(self, event: c.ClientEvent, listener: Listener | None = None) -> None:
-        """Take a client event at once. What cannot be done is answered by an `agent_error` event."""
+    def receive(self, event: c.ClientEvent, listener: Listener | None = None, n_bytes: int | None = None) -> bool:
+        """Take a client event at once; `n_bytes` is its length as JSON, where that is known. False: it was said before,
+        or cannot be done and an `agent_error` event says why."""
         if event.event_id is not None:
             if len(event.event_id) > MAX_EVENT_ID_CHARS:
                 refusal = f"an event_id has at most {MAX_EVENT_ID_CHARS} characters: {event.type} was ignored"
                 self.complain(ClientError(refusal, code="invalid_event_id"))
-                return
+                return False
             if self._is_repeated(event.event_id):
-                return
+                return False
             may_say_again = listener is not None and listener.resumable
             if self.on_taken is not None and may_say_again and not isinstance(event, _UNCOUNTED):
                 self.on_taken([*self._recent_ids][-KEPT_EVENT_IDS:])
         try:
             if not isinstance(event, _UNCOUNTED):
-                self._count(event)
-            self._receive(event, listener)
+                self._count(event, n_bytes)
+            return self._receive(event, listener)
         except ClientError as error:
             error.client_event_id = error.client_event_id or event.event_id
             self.complain(error)
+            return False
 
     def _is_repeated(self, event_id: str) -> bool:
         """Whether a client that came back says again what had arrived before its socket was lost."""
@@ -364,11 +366,13 @@ class Session:
         self._recent_ids.append(event_id)
         return False
 
-    def _count(self, event: c.ClientEvent) -> None:
+    def _count(self, event: c.ClientEvent, n_bytes: int | None) -> None:
         """Raises ClientError where the call's log would grow without end, and for what no log can hold."""
         told = self.conversation.get(event.item_id) if isinstance(event, c.ClientItemRetrieveEvent) else None
         try:
-            given = EVENT_BYTES + len(msgspec.json.encode((event, told)))
+            given = EVENT_BYTES + (len(msgspec.json.encode(event)) if n_bytes is None else n_bytes)
+            if told is not None:
+                given += len(msgspec.json.encode(told))
         except (TypeError, ValueError, RecursionError) as error:
             raise ClientError(f"{event.type} cannot be written as JSON: {error}", code="invalid_event") from error
         if self._given_bytes + given > MAX_GIVEN_BYTES:
@@ -378,7 +382,7 @@ class Session:
             )
         self._given_bytes += given
 
-    def _receive(self, event: c.ClientEvent, listener: Listener | None) -> None:
+    def _receive(self, event: c.ClientEvent, listener: Listener | None) -> bool:
         if self._over:
             raise ClientError("the call is over; create a new one", code="session_ended")
         if event.session_id is not None and event.session_id != self.session_id and not self._private:
@@ -392,11 +396,12 @@ class Session:
                 if event.played_item_id is not None and event.played_ms is not None and listener is not None:
                     # Before the agent hears it: an interruption found in this audio is cut where the user is now.
                     listener.clock.ack(event.played_item_id, event.played_ms, self.runtime.now())
-                self.agent.receive(event)
+                taken = self.agent.receive(event)
                 if self._recorder is not None and (rate_hz := _rate_of(event)) is not None:
                     self._recorder.hear(event.audio, event.offset, rate_hz)
                 if listener is not None and listener.tells_received_audio:
                     self._tell_received(listener, event)
+                return taken
             case c.ClientPlaybackAckEvent():
                 if listener is not None:
                     listener.clock.ack(event.item_id, event.played_ms, self.runtime.now())
@@ -424,6 +429,7 @@ class Session:
                 self._ear = listener
                 self._active_at = self.runtime.now()
                 self.agent.receive(event)
+        return True
 
     def complain(self, error: RealtimeError) -> None:
         """Say what went wrong as an event of the call. A fault of ours is told without its details.

@@ -15,8 +15,9 @@ PACKAGE = Path(__file__).resolve().parent.parent / "realtime"
 # Top-level names by height; an import goes strictly downwards. Names of one row do not import each other.
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"runtime", "websocket"},
-    {"message"},
+    {"runtime"},
+    {"slices"},
+    {"websocket", "message"},
     {"event"},
     {"audio", "state", "tool", "bus"},
     {"model"},

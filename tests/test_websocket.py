@@ -92,3 +92,29 @@ def test_part_of_a_frame_is_held_back_until_it_is_whole_or_asked_for() -> None:
     assert cutter.push(whole[3:] + whole[:4]) == [(BINARY, b"\x01\x02\x03\x04")]
     assert cutter.drain() == whole[:4]
     assert cutter.push(whole) == [(BINARY, b"\x01\x02\x03\x04")]
+
+
+@given(st.booleans(), st.lists(st.integers(0, 140_000), max_size=12))
+def test_a_message_longer_than_is_kept_is_too_long_all_the_same(masked: bool, places: list[int]) -> None:
+    write = client_frame if masked else server_frame
+    stream = write(TEXT, b"x" * 100_000) + write(BINARY, b"y" * 70_000) + write(TEXT, b"next")
+    cutter = FrameCutter(masked=masked, max_bytes=MAX_BYTES, kept_bytes=80_000)
+    found: list[tuple[int, bytes]] = []
+    at = 0
+    for place in [*sorted(place % (len(stream) + 1) for place in places), len(stream)]:
+        found += cutter.push(stream[at:place])
+        at = place
+    assert [(kind, len(payload)) for kind, payload in found[1:]] == [(BINARY, 70_000), (TEXT, 4)]
+    kind, payload = found[0]
+    assert kind == TEXT
+    assert len(payload) > 80_000
+
+
+def test_a_read_full_of_frames_is_cut_bit_by_bit() -> None:
+    cutter = FrameCutter(masked=True, max_bytes=MAX_BYTES)
+    found = cutter.push(client_frame(TEXT, b"") * 10_000)
+    assert cutter.has_more
+    assert len(found) < 1_000
+    while cutter.has_more:
+        found += cutter.push(b"")
+    assert found == [(TEXT, b"")] * 10_000

@@ -9,14 +9,39 @@ from realtime.audio.endpoint import EndpointEvent, SpeechPaused, SpeechResumed, 
 from realtime.audio.pcm import PcmCarry
 from realtime.audio.resample import Resampler
 from realtime.errors import ClientError
+from realtime.event import client as c
 
 DETECTOR_RATE_HZ = 16_000
 MAX_GAP_MS = 10_000
 """A longer hole in the client's audio is closed up: nobody re-sends more, and silence by the hour is an attack."""
 PIECE_MS = 100
 """A detector gets long audio in pieces: what it finds in one holds from there on, and not from the end of the whole."""
+LONG_APPEND_BYTES = 6_400
+"""0.2 s at 16 kHz: so much is heard, resampled and passed on within a millisecond or two."""
 PRE_ROLL_MS = 600
 """Kept before speech is noticed, so that its soft beginning reaches the model: 300 ms, and the detector's own delay."""
+
+
+class LongAppendPiece(c.ClientAudioAppendEvent, frozen=True, kw_only=True, tag="client_audio_append"):
+    """Part of a long append. A model gets it as it would get the whole, however little its link takes just now."""
+
+
+def pieces_of(event: c.ClientEvent) -> Iterator[c.ClientEvent]:
+    """The event, but a long append of audio in pieces, so that others are served between them."""
+    if not isinstance(event, c.ClientAudioAppendEvent) or len(event.audio) <= LONG_APPEND_BYTES:
+        yield event
+        return
+    for at in range(0, len(event.audio), LONG_APPEND_BYTES):
+        is_first = at == 0
+        yield LongAppendPiece(
+            session_id=event.session_id,
+            event_id=event.event_id if is_first else None,
+            audio=event.audio[at : at + LONG_APPEND_BYTES],
+            format=event.format,
+            offset=None if event.offset is None else event.offset + at // 2,
+            played_item_id=event.played_item_id if is_first else None,
+            played_ms=event.played_ms if is_first else None,
+        )
 
 
 class Detector(Protocol):

@@ -13,7 +13,7 @@ from typing import assert_never
 import msgspec
 
 from realtime.agent.answers import Answers, Tools
-from realtime.agent.audio_input import AudioInput, Detector
+from realtime.agent.audio_input import AudioInput, Detector, LongAppendPiece
 from realtime.agent.host import Host
 from realtime.agent.reporter import Reporter
 from realtime.agent.responses import UserTurn
@@ -235,7 +235,7 @@ class Conductor:
             self._client_format = event.format
         for pcm, found in self._input.take(event.audio, self._client_hz, event.offset):
             if pcm:
-                self._say_audio(pcm)
+                self._say_audio(pcm, follows=type(event) is LongAppendPiece)
             self._follow_speech(found)
 
     def _follow_speech(self, found: Iterable[EndpointEvent]) -> None:
@@ -265,7 +265,7 @@ class Conductor:
             # The detector has found no end: without this it would take the next speech for the rest of this one.
             self._input.end_turn()
 
-    def _say_audio(self, pcm: bytes) -> None:
+    def _say_audio(self, pcm: bytes, *, follows: bool = False) -> None:
         told_of_speech = (
             self._profile.emits_speech_events
             and self.turn.authority == "provider"
@@ -273,7 +273,7 @@ class Conductor:
             and self._input.position_ms >= self._deaf_until_ms
         )
         self._unsettled.add(pcm, waits_for_speech=told_of_speech)
-        self._send(base.AudioAppend(pcm))
+        self._send(base.AudioAppend(pcm, follows=follows))
 
     def _read(self, event: c.ClientTextAppendEvent) -> None:
         """A typed turn: what is being said stops, the text becomes an item, and it is answered."""

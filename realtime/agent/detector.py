@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from realtime.agent.audio_input import Detector
 from realtime.audio.endpoint import SILENCE_MS
@@ -17,6 +18,14 @@ DetectorFactory = Callable[[TurnDetection], Detector]
 def silence_ms_of(wanted: TurnDetection) -> int:
     """After how much silence the server's own detector ends a turn."""
     return SILENCE_MS if wanted.silence_duration_ms is None else wanted.silence_duration_ms
+
+
+def load_silero() -> None:
+    """Load what all detectors of a process share, once; where it is not installed, whoever makes one is told."""
+    from realtime.audio.vad import VadUnavailable, shared_silero
+
+    with suppress(VadUnavailable):
+        shared_silero()
 
 
 def silero_detector(wanted: TurnDetection) -> Detector:

@@ -10,7 +10,7 @@ from typing import Any, assert_never
 
 from realtime.agent.audio_input import Detector
 from realtime.agent.conductor import Conductor
-from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, silence_ms_of, silero_detector
+from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, load_silero, silence_ms_of, silero_detector
 from realtime.agent.host import Host
 from realtime.agent.others import OthersWords
 from realtime.agent.replying import OwnCall, ReplyQueue
@@ -267,8 +267,11 @@ class RealtimeAgent:
             self._conductor.close()
         self._host = self._conductor = self._connection = self._tools = None
 
-    def receive(self, event: c.ClientEvent) -> None:
-        """Take a client event at once; a ClientError becomes an `agent_error`. Raises UsageError before `join`."""
+    def receive(self, event: c.ClientEvent) -> bool:
+        """Take a client event at once. False: a ClientError became an `agent_error`.
+
+        Raises UsageError before `join`.
+        """
         if self._conductor is None or self._host is None:
             raise _not_running()
         try:
@@ -276,6 +279,8 @@ class RealtimeAgent:
         except ClientError as error:
             error.client_event_id = event.event_id
             self._host.emit(s.error_event(error, agent_id=self.agent_id or "", agent_name=self.name))
+            return False
+        return True
 
     def label_of(self, item_id: str) -> str | None:
         """The `event_id` of the client's commit that ended this turn of the user; None where nobody knows."""
@@ -420,6 +425,9 @@ class RealtimeAgent:
                     timeout_s=self._tool_timeout_s,
                     client_timeout_s=self._client_timeout_s,
                 )
+                if self._make_detector is silero_detector and self._authority() == "server":
+                    # Loaded once in a process, for 90 ms: not on the loop, where other calls speak.
+                    await asyncio.get_running_loop().run_in_executor(None, load_silero)
                 connection = await self.model.connect(
                     settings=self._settings(),
                     on_event=self._on_model_event,

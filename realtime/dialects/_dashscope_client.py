@@ -13,6 +13,7 @@ import pybase64
 from msgspec import UNSET, UnsetType
 
 from realtime.dialects._openai_client import Refusal
+from realtime.dialects.weight import too_long
 from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.model._openai_family import merged as merged_objects
 from realtime.model.voices import QWEN
@@ -250,6 +251,16 @@ def read(frame: str) -> ClientFrame:
         raise _refusal(frame, str(error)) from error
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise invalid("The event is not valid JSON.") from error
+
+
+def check_length(read: ClientFrame, n_chars: int) -> None:
+    """Raises Refusal for a frame of `n_chars` that is long for another reason than sound or a picture."""
+    sound = len(read.audio) if isinstance(read, BufferAppend) else 0
+    refusal = too_long(
+        n_chars, sound_chars=sound, picture_chars=len(read.image) if isinstance(read, ImageAppend) else 0
+    )
+    if refusal is not None:
+        raise invalid(refusal, event_id=read.event_id)
 
 
 def invalid(message: str, param: str | None = None, *, event_id: str | None = None) -> Refusal:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pybase64
 
+from realtime.dialects.weight import MAX_TEXT_CHARS, too_long
 from realtime.errors import ClientError
 from realtime.event.base import SAMPLE_RATES_HZ, AudioFormat, ContentPart
 
@@ -19,6 +20,8 @@ Json = dict[str, Any]
 Frame = str | bytes
 
 DEFAULT_RATE_HZ = 16_000
+MAX_TURNS = 1_000
+"""In one message: each becomes an item of the conversation."""
 MAX_MIME_TYPE_CHARS = 64
 """What `audio/pcm` means without a rate."""
 INVALID = 1007
@@ -184,7 +187,7 @@ class Setup(_Strict, frozen=True, kw_only=True):
 class ClientContent(_Strict, frozen=True, kw_only=True):
     """Turns in order; `turn_complete` asks for an answer."""
 
-    turns: list[Content] = []
+    turns: Annotated[list[Content], msgspec.Meta(max_length=MAX_TURNS)] = []
     turn_complete: bool = False
 
 
@@ -290,7 +293,23 @@ def read(frame: Frame) -> ClientMessage:
     if len(given) != 1:
         raise Refusal(f"A frame holds exactly one message, this one {len(given)}.")
     found: ClientMessage = given[0]
+    if len(frame) > MAX_TEXT_CHARS:
+        _check_length(found, len(frame))
     return found
+
+
+def _check_length(read: ClientMessage, n_chars: int) -> None:
+    sound = pictures = 0
+    if isinstance(read, RealtimeInput):
+        pictures = len(read.video.data) if read.video is not None else 0
+        sound = len(read.audio.data) if read.audio is not None else 0
+        sound += sum(len(blob.data) for blob in read.media_chunks)
+    elif isinstance(read, ClientContent):
+        parts = [part for turn in read.turns for part in turn.parts]
+        pictures = sum(len(part.inline_data.data) for part in parts if part.inline_data is not None)
+    refusal = too_long(n_chars, sound_chars=sound, picture_chars=pictures)
+    if refusal is not None:
+        raise Refusal(f"{refusal}.")
 
 
 def _camel(value: Any) -> Any:
@@ -305,6 +324,8 @@ def _camel(value: Any) -> Any:
 
 def camel_case(name: str) -> str:
     """`turn_complete` and `turnComplete` are one name."""
+    if "_" not in name:
+        return name
     head, *rest = name.split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in rest)
 

@@ -13,6 +13,7 @@ import msgspec
 import pybase64
 from msgspec import UNSET, UnsetType
 
+from realtime.dialects.weight import too_long
 from realtime.errors import ClientError
 from realtime.event.base import ContentPart, Item
 from realtime.message import ToolCallBlock, ToolResultBlock
@@ -264,6 +265,15 @@ def read_as(kind: type[T], body: bytes) -> T:
         raise _wrong_value(str(error)) from error
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise Refusal("The body is not valid JSON.", code="invalid_value") from error
+
+
+def check_length(read: ClientFrame, n_chars: int) -> None:
+    """Raises Refusal for a frame of `n_chars` that is long for another reason than sound or a picture."""
+    sound = len(read.audio) if isinstance(read, BufferAppend) else 0
+    parts = (read.item.content or ()) if isinstance(read, ItemCreate) else ()
+    refusal = too_long(n_chars, sound_chars=sound, picture_chars=sum(len(part.image_url or "") for part in parts))
+    if refusal is not None:
+        raise Refusal(refusal, code="string_above_max_length", event_id=read.event_id)
 
 
 def audio_of(frame: BufferAppend) -> bytes:

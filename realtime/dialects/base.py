@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import msgspec
 import pybase64
 
+from realtime.dialects.weight import MAX_TEXT_CHARS, check_length
 from realtime.errors import ClientError
 from realtime.event.client import ClientEvent
 from realtime.event.config import SessionConfig
@@ -53,7 +54,7 @@ class _Loose(msgspec.Struct):
 def decode_json(frame: str | bytes) -> ClientEvent:
     """The client event in a JSON text frame. Raises ClientError that says what is wrong with it."""
     try:
-        return _decoder.decode(frame)
+        event = _decoder.decode(frame)
     except msgspec.ValidationError as error:
         raise _wrong_event(frame, error) from error
     except msgspec.DecodeError as error:
@@ -62,6 +63,9 @@ def decode_json(frame: str | bytes) -> ClientEvent:
         raise ClientError("the event is nested too deeply", code="invalid_event") from error
     except ValueError as error:
         raise ClientError(f"the event cannot be read: {error}", code="invalid_event") from error
+    if len(frame) > MAX_TEXT_CHARS:
+        check_length(event, len(frame))
+    return event
 
 
 def _wrong_event(frame: str | bytes, error: msgspec.ValidationError) -> ClientError:

@@ -15,6 +15,7 @@ from realtime.dialects._openai_client import Refusal
 from realtime.dialects._openai_family import FamilyDialect
 from realtime.dialects._openai_server import Running, refuses_response
 from realtime.dialects.base import Frame
+from realtime.dialects.weight import MAX_TEXT_CHARS
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ImageFormat, Item
@@ -99,7 +100,10 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         if isinstance(frame, bytes):
             raise self._noted(w.invalid("Binary frames are not understood: send JSON text."))
         try:
-            return self._meaning(w.read(frame))
+            read = w.read(frame)
+            if len(frame) > MAX_TEXT_CHARS:
+                w.check_length(read, len(frame))
+            return self._meaning(read)
         except Refusal as refusal:
             raise self._noted(refusal) from refusal
 

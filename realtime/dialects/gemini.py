@@ -39,6 +39,7 @@ _ENDING = {
     "not_supported": w.UNSUPPORTED,
     "invalid_config": w.INVALID,
     "frame_too_large": w.INVALID,
+    "too_many_values": w.INVALID,
     "unsupported_audio_format": w.INVALID,
     "unsupported_modality": w.UNSUPPORTED,
     "unsupported_turn_detection": w.UNSUPPORTED,

@@ -16,6 +16,7 @@ from realtime.dialects._openai_input import PCM_FORMAT, Input
 from realtime.dialects._openai_listener import FollowingListener
 from realtime.dialects._openai_server import Json, Replies, Running, encode, refuses_response, wire_item
 from realtime.dialects.base import Frame
+from realtime.dialects.weight import MAX_TEXT_CHARS
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import Item
@@ -94,7 +95,10 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         if isinstance(frame, bytes):
             raise self._noted(w.Refusal("Binary frames are not understood: send JSON text.", code="invalid_event"))
         try:
-            return self._meaning(w.read(frame))
+            read = w.read(frame)
+            if len(frame) > MAX_TEXT_CHARS:
+                w.check_length(read, len(frame))
+            return self._meaning(read)
         except w.Refusal as refusal:
             raise self._noted(refusal) from refusal
 

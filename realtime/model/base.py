@@ -75,11 +75,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 class AudioAppend(msgspec.Struct, frozen=True, gc=False):
     """Speech of the user: pcm16 mono at the profile's input rate, an even number of bytes.
 
-    `again`: it was sent before, over a link that is lost. It is not new on the session's timeline.
+    `again`: it was sent before, over a link that is lost. It is not new on the session's timeline. `follows`: it is
+    part of something longer that was said at once; a link that has taken the beginning takes it all.
     """
 
     pcm: bytes
     again: bool = False
+    follows: bool = False
 
 
 class AudioCommit(msgspec.Struct, frozen=True):

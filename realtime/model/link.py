@@ -37,7 +37,7 @@ from websockets.typing import Subprotocol
 
 from realtime.errors import ProviderError
 from realtime.model.base import Address, Frame
-from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, client_frame
+from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, FrameReader, client_frame
 
 # websockets logs headers (the key) and frames (speech) at DEBUG: this logger never goes below INFO.
 _LOGGER = logging.getLogger("realtime.model.link.websockets")
@@ -97,6 +97,11 @@ class Link(Protocol):
     @property
     def can_write(self) -> bool:
         """False while the other side does not read fast enough, and from the closing handshake on."""
+        ...
+
+    @property
+    def is_open(self) -> bool:
+        """False from the closing handshake on: what is written then is lost."""
         ...
 
     def write(self, frame: Frame) -> None:
@@ -191,13 +196,17 @@ class _Socket(ClientConnection):
         self._reading = True
         self._fragments = bytearray()
         self._fragments_are_text = False
-        self._cutter: FrameCutter | None = None
+        self._reader: FrameReader | None = None
         """Null during the handshake and after the close frame: the library then reads everything."""
         self._head_end = b""
 
     @property
     def can_write(self) -> bool:
         return not self._full and self.protocol.state is _OPEN
+
+    @property
+    def is_open(self) -> bool:
+        return self.protocol.state is _OPEN
 
     def write(self, frame: Frame) -> None:
         if self.protocol.state is not _OPEN:
@@ -215,7 +224,7 @@ class _Socket(ClientConnection):
     def resume_reading(self) -> None:
         if not self._reading and not self.transport.is_closing():
             self._reading = True
-            self.transport.resume_reading()
+            self._caught_up()
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         self.resume_reading()  # the other side's close frame has to be read
@@ -233,26 +242,20 @@ class _Socket(ClientConnection):
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        cutter = self._cutter
-        if cutter is not None:
-            for kind, payload in cutter.push(data):
-                if kind != OTHER:
-                    self._receiver.received(payload, kind == TEXT)
-                elif not self._pass_on(payload):
-                    return
+        if self._reader is not None:
+            self._reader.push(data)
         elif self.protocol.state is State.CONNECTING:
             head, rest = self._split_head(data)
             super().data_received(head)
-            if self._is_open():
-                self._cutter = FrameCutter(masked=False, max_bytes=self._max_bytes)
+            if self.is_open:
+                cutter = FrameCutter(masked=False, max_bytes=self._max_bytes)
+                pause = self.transport.pause_reading
+                self._reader = FrameReader(cutter, self._take, pause, self._caught_up, self.loop)
                 self.data_received(rest)
             elif rest:
                 super().data_received(rest)
         else:
             super().data_received(data)
-
-    def _is_open(self) -> bool:
-        return self.protocol.state is _OPEN
 
     def _split_head(self, data: bytes) -> tuple[bytes, bytes]:
         """What belongs to the answer's head, and what follows it: the first frames may come in the same packet."""
@@ -264,12 +267,22 @@ class _Socket(ClientConnection):
         end = at + len(_HEAD_END) - len(self._head_end)
         return data[:end], data[end:]
 
-    def _pass_on(self, data: bytes) -> bool:
-        """Give the library what is for it. False: closed by the other side or by a fault; nothing behind it counts."""
-        super().data_received(data)
-        if not self._is_open():
-            self._cutter = None
-        return self._cutter is not None
+    def _take(self, kind: int, payload: bytes) -> bool:
+        """A message, or bytes for the library. False: closed by the other side or by a fault; nothing behind it
+        counts."""
+        if kind != OTHER:
+            self._receiver.received(payload, kind == TEXT)
+            return True
+        super().data_received(payload)
+        if self.is_open:
+            return True
+        self._reader = None
+        return False
+
+    def _caught_up(self) -> None:
+        """Read on, unless we were told not to."""
+        if self._reading and not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def process_event(self, event: Request | Response | WebSocketFrame) -> None:
         if not isinstance(event, WebSocketFrame):
@@ -300,6 +313,13 @@ class _Socket(ClientConnection):
         self._receiver.writable()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        reader, self._reader = self._reader, None
+        if reader is None:
+            self._lost(exc)
+        else:
+            reader.finish(functools.partial(self._lost, exc))
+
+    def _lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self.keepalive_task = None  # cancelled; its exception refers back here
         code = self.close_code or 1006

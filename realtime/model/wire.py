@@ -156,7 +156,7 @@ class Wire:
         elif type(message) is SessionUpdate:
             self._settings = message.settings
         leg = self._leg
-        if leg is not None and leg.is_open and not self._waiting.messages and leg.can_write:
+        if leg is not None and leg.is_open and not self._waiting.messages and (leg.can_write or leg.takes_all(message)):
             leg.send(message)
         else:
             self._keep(message)
@@ -430,6 +430,10 @@ class _Leg:
     @property
     def can_write(self) -> bool:
         return self.link is not None and self.link.can_write
+
+    def takes_all(self, message: ModelInput) -> bool:
+        """Whether it is taken although the link is full: as one message it would have been."""
+        return type(message) is AudioAppend and message.follows and self.link is not None and self.link.is_open
 
     def opened(self, now_s: float) -> None:
         self.is_open = True

@@ -158,14 +158,16 @@ class Seat:
         finally:
             self._host = self._reader = None
 
-    def receive(self, event: c.ClientEvent) -> None:
-        """Take a client event at once; what cannot be done becomes an `agent_error` for this client."""
+    def receive(self, event: c.ClientEvent) -> bool:
+        """Take a client event at once. False: what cannot be done became an `agent_error` for this client."""
         if self._host is None:
             raise UsageError("the room is not entered", code="agent_not_running")
         try:
             self._receive(event)
         except ClientError as error:
             self._refuse(error, event.event_id)
+            return False
+        return True
 
     def configure(self, change: SessionConfig) -> SessionConfig:
         """New settings of this client. Raises ClientError where turns would pass to or from the detector once there was

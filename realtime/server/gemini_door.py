@@ -11,7 +11,7 @@ from fastapi import APIRouter, WebSocket
 from realtime.dialects.gemini import BAD_KEY, GeminiDialect
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
-from realtime.server.settings import ServerSettings
+from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
 from realtime.server.turn_away import turn_away
 
@@ -24,8 +24,8 @@ SETUP_S = 0.2
 """How long a client with a wrong key has to send its setup: the SDK reads why it is closed only after that."""
 SESSION = "live"
 """The label of every call here: clients have none of their own, and come back by a handle alone."""
-MAX_FRAME_SIZE = 8_388_608
-"""Characters or bytes in one frame, so that images and long histories pass. The service names no limit."""
+MAX_FRAME_SIZE = LONGEST_MESSAGE_BYTES
+"""Characters or bytes in one frame, so that long speech passes. The service names no limit."""
 
 
 def gemini_door(

@@ -15,15 +15,15 @@ from realtime.server.calls import Calls
 from realtime.server.client_secrets import PREFIX as SECRET_PREFIX
 from realtime.server.client_secrets import ClientSecrets
 from realtime.server.gate import KEY_SUBPROTOCOL, Gate
-from realtime.server.settings import ServerSettings
+from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
 from realtime.server.turn_away import turn_away
 
 logger = logging.getLogger(__name__)
 
 PATH = "/v1/realtime"
-MAX_TEXT_CHARS = 16_777_216
-"""The service takes 15 MiB of base64 in one frame."""
+MAX_TEXT_CHARS = LONGEST_MESSAGE_BYTES
+"""More than a minute of speech in one frame. The service takes 15 MiB, for which all other calls would have to wait."""
 HTTP_STATUS = {"invalid_api_key": 401, "wrong_origin": 403, "request_too_large": 413, "rate_limit_exceeded": 429}
 
 

@@ -6,6 +6,7 @@ Only for a server that we run ourselves: the routers speak plain ASGI and work u
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,11 +18,12 @@ from websockets.protocol import State
 
 from realtime.server.connections import Refusal
 from realtime.server.handshake import answer, connections_of, note
+from realtime.server.settings import LONGEST_MESSAGE_BYTES
 from realtime.server.sink import EXTENSION
-from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, server_frame
+from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, FrameReader, server_frame
 
 if TYPE_CHECKING:
-    from uvicorn._types import ASGISendEvent
+    from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
     from websockets.http11 import Request
 
 MAX_UNREAD_MESSAGES = 16
@@ -31,11 +33,13 @@ LAST_LOOK_S = 1.0
 NO_HANDSHAKE = Refusal(400, "this is no WebSocket handshake", "requests that cannot be read")
 NEEDED = (
     *("close_sent", "config", "conn", "curr_msg_data_type", "frames", "handle_connect", "handshake_initiated"),
-    *("keepalive_timeout", "loop", "pending_ping_payload", "pong_timer", "queue", "read_paused", "schedule_ping"),
-    *("send_keepalive_ping", "send_receive_event_to_app", "shutdown", "transport"),
+    *("keepalive_timeout", "loop", "on_task_complete", "pending_ping_payload", "pong_timer", "queue", "read_paused"),
+    *("schedule_ping", "send_keepalive_ping", "send_receive_event_to_app", "shutdown", "transport"),
 )
 """What `VoiceSocketProtocol` uses of its base that nobody promises."""
 _OPEN = State.OPEN
+_TAKING = (State.OPEN, State.CLOSING)
+"""While we close, what comes is still read: the other side's close frame stands behind it."""
 _HEAD_END = b"\r\n\r\n"
 
 
@@ -58,8 +62,12 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._cutter: FrameCutter | None = FrameCutter(masked=True, max_bytes=self.config.ws_max_size)
+        self._cutter: FrameCutter | None = FrameCutter(
+            masked=True, max_bytes=self.config.ws_max_size, kept_bytes=LONGEST_MESSAGE_BYTES
+        )
         """None where the library has read part of the frames: it then reads all of them."""
+        self._reader: FrameReader | None = None
+        """From the first frame on."""
         self.on_message: Callable[[str | bytes], bool] | None = None
         """Asked first with each message; False puts it on the application's queue."""
         self._full = False
@@ -79,7 +87,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         cutter = self._cutter
         if cutter is None:
             super().data_received(data)
-        elif self.conn.state is not _OPEN:
+        elif self.conn.state not in _TAKING:
             if self.handshake_initiated or not data.endswith(_HEAD_END):
                 self._cutter = None
             super().data_received(cutter.drain() + data)
@@ -89,15 +97,42 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
                 answer(self.transport, NO_HANDSHAKE)
                 self.transport.close()
         else:
-            for kind, payload in cutter.push(data):
-                if kind != OTHER:
-                    self._message(kind, payload)
-                    continue
-                super().data_received(payload)
-                if not self._is_open():
-                    # Closed by the other side or by a fault: nothing behind it counts.
-                    self._cutter = None
-                    return
+            reader = self._reader
+            if reader is None:
+                reader = self._reader = FrameReader(cutter, self._take, self._pause, self._resume, self.loop)
+            reader.push(data)
+
+    def _take(self, kind: int, payload: bytes) -> bool:
+        """One message, or bytes for the library. False: closed by the other side or by a fault."""
+        if kind != OTHER:
+            self._message(kind, payload)
+            return True
+        super().data_received(payload)
+        if self.conn.state in _TAKING:
+            return True
+        self._cutter = None
+        return False
+
+    def _pause(self) -> None:
+        if not self.read_paused:
+            self.read_paused = True
+            self.transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self.read_paused and self.queue.qsize() < MAX_UNREAD_MESSAGES:
+            self.read_paused = False
+            self.transport.resume_reading()
+
+    async def receive(self) -> ASGIReceiveEvent:
+        """See ASGI. Of a burst, more is put on the queue once this has been emptied."""
+        message = await self.queue.get()
+        if self.queue.empty():
+            reader = self._reader
+            if reader is not None:
+                reader.go_on()
+            if reader is None or not reader.is_behind:
+                self._resume()
+        return message
 
     def pause_writing(self) -> None:
         """See `asyncio.BaseProtocol`."""
@@ -132,12 +167,25 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`. Parts from the scope, so that both are freed at once and not by the collector."""
-        super().connection_lost(exc)
         if (connections := connections_of(self.config)) is not None:
             connections.leave(self.transport)
+        if self._reader is None:
+            self._lost(exc)
+        else:
+            self._reader.finish(functools.partial(self._lost, exc))
+
+    def _lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._reader = None
         scope = getattr(self, "scope", None)  # there is none before a good request
         if scope is not None:
             (scope["extensions"] or {}).pop(EXTENSION, None)
+
+    def on_task_complete(self, task: asyncio.Task[None]) -> None:
+        """See the base. Nobody takes what is left of a burst any more."""
+        super().on_task_complete(task)
+        if self._reader is not None and self._reader.is_behind:
+            self._reader.drop()
 
     def shutdown(self) -> None:
         """See the base, which cannot close what is closing already."""
@@ -151,8 +199,12 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
 
     def _message(self, kind: int, payload: bytes) -> None:
         unread = self.queue.qsize()
-        if unread >= MAX_UNREAD_MESSAGES or self.close_sent:
+        if self.close_sent:
+            return
+        if unread >= MAX_UNREAD_MESSAGES:
             self._hand_on(kind, payload)
+            if self._reader is not None:
+                self._reader.hold()
             return
         message: str | bytes = payload
         if kind == TEXT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import errno
 import functools
 import gc
@@ -36,6 +37,9 @@ PORTS_TO_TRY = 20
 TOKEN_VARIABLE = "REALTIME_TOKEN"
 MIN_TOKEN_CHARS = 16
 """Of a token that other machines can try."""
+LARGE_BLOCK_BYTES = 262_144
+"""Memory of this size and more is mapped block by block."""
+_M_MMAP_THRESHOLD = -3
 STALLED_MS = 30_000
 """A connection whose peer takes nothing for this long is gone (Linux only; elsewhere TCP's own patience holds)."""
 GRACEFUL_S = 5
@@ -292,11 +296,24 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
+def _give_memory_back() -> None:
+    """Have the memory of large frames go back to the system when they are freed (glibc only).
+
+    By itself glibc raises the size from which it maps blocks one by one to that of the largest block that was freed, up
+    to 32 MB; after the first large frame all others lie in a heap that shrinks at its end only.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
+
+
 def run(config: uvicorn.Config, bound: socket.socket, *, say: Say | None, on_started: Callable[[], None]) -> None:
     """Serve until told to stop by a signal."""
     # What is loaded by now stays: a collection that looks at it again keeps every call waiting for some 30 ms.
     gc.collect()
     gc.freeze()
+    _give_memory_back()
     if config.should_reload:
         on_started()
         ChangeReload(config, target=Server(config).run, sockets=[bound]).run()

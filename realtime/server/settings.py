@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from realtime.server.load import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS
 from realtime.session import Limits
 
+LONGEST_MESSAGE_BYTES = 4_194_304
+"""The longest that any endpoint takes. Only to map the memory of a longer one would keep all calls waiting."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:

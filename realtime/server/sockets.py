@@ -10,14 +10,16 @@ import asyncio
 import inspect
 import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from starlette.websockets import WebSocket
 
 from realtime.agent import RealtimeAgent
+from realtime.agent.audio_input import pieces_of
 from realtime.dialects import ClientDialect
 from realtime.dialects.agentscope1 import AgentScope1Dialect
+from realtime.dialects.weight import weighed
 from realtime.errors import ClientError, Overloaded, RealtimeError
 from realtime.event import client as c
 from realtime.event import server as s
@@ -31,6 +33,7 @@ from realtime.server.pair import pair_of
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import EXTENSION, DirectSocket, Message, SocketSink
 from realtime.session import Session, public_error
+from realtime.slices import slices_of
 from realtime.state.restore import Heard
 from realtime.state.store import CallInfo
 from realtime.ticket import call_of
@@ -42,6 +45,8 @@ MakeAgent = Callable[..., RealtimeAgent | Seat | Awaitable[RealtimeAgent | Seat]
 """A function, plain or async, that makes the agent of one call, or takes a seat in a room for it. It is given those of
 `user` (str), `config` (SessionConfig) and `call_id` (str) that it has parameters for, by name."""
 
+LARGE_FRAME = 16_384
+"""Characters or bytes, more than a quarter of a second of speech: a larger frame is read in slices, not at once."""
 MAX_BAD_FRAMES = 100
 """A client that sends more in a row, without one that can be read, is sent away."""
 MAX_EARLY_SIZE = 1_000_000
@@ -101,6 +106,10 @@ class ClientSocket:
         self._runtime = calls.make_runtime(asyncio.get_running_loop())
         self._direct: DirectSocket | None = websocket.scope.get("extensions", {}).get(EXTENSION)
         self._sink = SocketSink(websocket.send, self._closing, self._direct)
+        self._slices = slices_of(asyncio.get_running_loop(), self._runtime.stopwatch)
+        self._at_once_size = min(LARGE_FRAME, settings.max_text_chars, settings.max_binary_bytes)
+        self._rest: asyncio.Future[None] | None = None
+        """While what was handed over at once has a rest that is not."""
         self._deadline: asyncio.Timeout | None = None
         self._session: Session | None = None
         self._listener: Listener | None = None
@@ -153,9 +162,12 @@ class ClientSocket:
             if self._sink.closed:
                 # The client is gone, or came back elsewhere: what still comes here counts no more.
                 continue
-            frame: str | bytes | None = message.get("text")
+            if self._rest is not None:
+                await self._rest
+            text = message.get("text")
+            frame: str | bytes = text if text is not None else message["bytes"]
             try:
-                event = self._decode(frame if frame is not None else message["bytes"])
+                event = await self._decoded(frame)
             except ClientError as error:
                 self._bad_frames += 1
                 await self._complain(error)
@@ -175,13 +187,15 @@ class ClientSocket:
                     self._answer(event)
                     continue
                 if session is None:
-                    rest = self._more()
+                    more = self._more()
                     await self._without_call(event)
                     if (made := self._session) is not None:  # else it is refused together with it
-                        for one in rest:
+                        for one in more:
                             made.receive(one, self._listener)
                     continue
-                self._hand_over(event, session)
+                rest = self._slices.run(self._handed_over(event, len(frame), session))
+                if rest is not None:
+                    await rest
                 if type(event) is c.ClientSessionEndEvent and event.session_id in (None, self._session_id):
                     # Whatever follows on this socket is meant for the time after the call.
                     await session.end("client_end")
@@ -196,10 +210,12 @@ class ClientSocket:
         False, and nothing done, for what the reading task has to do: whatever may have to wait.
         """
         session = self._session
-        if session is None or not self._idle or self._sink.closed:
+        if session is None or not self._idle or self._sink.closed or self._rest is not None:
+            return False
+        if len(frame) > self._at_once_size:
             return False
         try:
-            event = self._decode(frame)
+            event = self._dialect.decode(frame)
         except Exception:
             return False
         if type(event) is c.ClientSessionEndEvent:
@@ -207,34 +223,69 @@ class ClientSocket:
         self._bad_frames = 0
         try:
             if isinstance(event, c.ClientEventBase):
-                self._hand_over(event, session)
+                session.receive(event, self._listener, len(frame))
+                more = self._more()
+                if more:
+                    self._hand_over_rest(more, session)
             else:
                 self._answer(event)
         except Exception:
-            fault = self._noted_fault("handle an event")
-            if fault is not None:
-                session.complain(fault)
+            self._complain_at_once(session)
         else:
             self._faults = 0
         return True
 
-    def _hand_over(self, event: c.ClientEvent, session: Session) -> None:
-        """What a frame says, to the call."""
-        session.receive(event, self._listener)
+    def _hand_over_rest(self, more: Sequence[c.ClientEvent], session: Session) -> None:
+        """What else a frame says that was handed over at once; other frames have to wait for it."""
+
+        def rest() -> Iterator[None]:
+            for one in more:
+                try:
+                    session.receive(one, self._listener, 0)
+                except Exception:
+                    self._complain_at_once(session)
+                yield
+
+        def done(_: asyncio.Future[None]) -> None:
+            self._rest = None
+
+        self._rest = self._slices.run(rest())
+        if self._rest is not None:
+            self._rest.add_done_callback(done)
+
+    def _complain_at_once(self, session: Session) -> None:
+        fault = self._noted_fault("handle an event")
+        if fault is not None:
+            session.complain(fault)
+
+    async def _decoded(self, frame: str | bytes) -> c.ClientEvent | s.ServerEvent:
+        """Raises ClientError."""
+        limit = self._settings.max_text_chars if isinstance(frame, str) else self._settings.max_binary_bytes
+        if len(frame) > limit:
+            raise ClientError(f"a frame has at most {limit} bytes, this one has more", code="frame_too_large")
+        if len(frame) <= LARGE_FRAME:
+            return self._dialect.decode(frame)
+        rest = self._slices.run(weighed(frame))
+        if rest is not None:
+            await rest
+        event = self._dialect.decode(frame)
+        await asyncio.sleep(0)  # what has been read by now has taken its share of this turn
+        return event
+
+    def _handed_over(self, event: c.ClientEvent, n_bytes: int, session: Session) -> Iterator[None]:
+        """What a frame says, to the call; long speech in pieces, of which the first that is refused is the last."""
+        for piece in pieces_of(event):
+            if not session.receive(piece, self._listener, n_bytes):
+                break
+            yield
         for one in self._more():
-            session.receive(one, self._listener)
+            session.receive(one, self._listener, 0)
+            yield
 
     def _answer(self, event: s.ServerEvent) -> None:
         """What the dialect knows without the call."""
         if self._listener is not None:
             self._listener.deliver(event)
-
-    def _decode(self, frame: str | bytes) -> c.ClientEvent | s.ServerEvent:
-        """Raises ClientError."""
-        limit = self._settings.max_text_chars if isinstance(frame, str) else self._settings.max_binary_bytes
-        if len(frame) > limit:
-            raise ClientError(f"the frame has {len(frame)} bytes, at most {limit} are taken", code="frame_too_large")
-        return self._dialect.decode(frame)
 
     async def _next(self) -> Message:
         self._idle = not self._resumed

@@ -26,7 +26,8 @@ PACKED_AT_ONCE = 32
 KEPT_UNPACKED = 16
 """At least so many: who listens or stores reads these. As objects each takes 250 bytes, packed 28."""
 MAX_COMPRESSED_BYTES = 256_000
-"""To compress more at once would hold up all calls; long texts and pictures stay as they are."""
+"""To compress more at once would hold up all calls. Entries that hold long texts and pictures are not even pickled, but
+stay as they are: the conversation holds the same."""
 MAX_PACKED_BYTES = 8_000_000
 """Beyond it the oldest are dropped too: a thousand entries are 30 kB, unless somebody sends books."""
 
@@ -72,12 +73,15 @@ class _Block:
     """Entries that are rarely read again, small. Pickled: they come back as they were, valid as JSON or not, and the
     bytes never leave the process."""
 
-    __slots__ = ("_is_small", "_packed", "first_seq", "last_seq")
+    __slots__ = ("_is_small", "_kept_bytes", "_packed", "first_seq", "last_seq")
 
     def __init__(self, entries: list[Entry]) -> None:
         self.first_seq, self.last_seq = entries[0].seq, last_seq_of(entries[-1])
-        self._packed: bytes | list[Entry]
+        self._packed: bytes | list[Entry] = entries
         self._is_small = True
+        self._kept_bytes = sum(map(_long_bytes, entries))
+        if self._kept_bytes > MAX_COMPRESSED_BYTES:
+            return
         try:
             pickled = pickle.dumps(entries, pickle.HIGHEST_PROTOCOL)
             self._is_small = len(pickled) <= MAX_COMPRESSED_BYTES
@@ -91,8 +95,8 @@ class _Block:
 
     @property
     def n_bytes(self) -> int:
-        """How much it takes; 0 where it could not be packed."""
-        return len(self._packed) if isinstance(self._packed, bytes) else 0
+        """How much it takes, as far as that is known where it is not packed."""
+        return len(self._packed) if isinstance(self._packed, bytes) else self._kept_bytes
 
     def entries(self) -> list[Entry]:
         """In order."""
@@ -101,6 +105,18 @@ class _Block:
         pickled = zlib.decompressobj(zdict=_ALIKE).decompress(self._packed) if self._is_small else self._packed
         entries: list[Entry] = pickle.loads(pickled)
         return entries
+
+
+def _long_bytes(entry: Entry) -> int:
+    """What texts and pictures in the entry take: its own, and those of its item."""
+    item = getattr(entry, "item", None)
+    parts = item.content if isinstance(item, Item) else ()
+    return sum(
+        len(value)
+        for one in (entry, *parts)
+        for name in one.__struct_fields__
+        if isinstance(value := getattr(one, name), str | bytes)
+    )
 
 
 class _Entries:

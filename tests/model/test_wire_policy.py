@@ -75,7 +75,7 @@ class ToyLink:
     def __init__(self, receiver: Receiver) -> None:
         self.receiver = receiver
         self.written: list[Frame] = []
-        self.can_write = True
+        self.can_write = self.is_open = True
         self.reading = True
         self.closes = 0
         self.aborts = 0
@@ -407,6 +407,20 @@ async def test_what_is_said_again_from_inside_the_news_comes_first_and_is_not_ne
     assert call.link.written == ["open be brief", "audio 2000", "AudioCommit", "audio 1000"]
     call.link.say(started(250))
     assert call.events[-1] == started(4250)
+    await wire.close()
+
+
+async def test_all_of_a_long_append_goes_out_although_the_link_fills_up_meanwhile() -> None:
+    call = Call()
+    wire = await call.open()
+    call.link.can_write = False
+    for _ in range(30):
+        wire.send(AudioAppend(SECOND, follows=True))
+    assert call.link.written[1:] == ["audio 2000"] * 30
+    call.link.is_open = False
+    wire.send(AudioAppend(SECOND, follows=True))
+    assert len(call.link.written) == 31, "on a link that closes it would be lost"
+    assert wire.dropped_audio_bytes == 0
     await wire.close()
 
 

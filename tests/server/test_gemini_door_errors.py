@@ -63,7 +63,8 @@ async def closed_after(tls: TlsFiles, *frames: str | bytes | Json) -> tuple[int,
         ('{"setup": {"model": "m", "generationConfig": {"responseModalities": ["SMELL"]}}}', "SMELL"),
         ('{"clientContent": {"turnComplete": true}}', "setup"),
         ('{"setup": {"model": "m"}, "clientContent": {}}', "exactly one message"),
-        ("[" * 100_000, "not JSON"),
+        ("[" * 9_000, "not JSON"),
+        ("[" * 100_000, "keys and values"),
     ],
 )
 async def test_a_session_does_not_begin_with_this(tls: TlsFiles, frame: str | bytes, words: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import pickle
 import tracemalloc
 import zlib
 from collections import Counter, deque
@@ -13,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.event.base import AudioFormat
+from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.event.server import (
     AgentErrorEvent,
     AgentInputClearedEvent,
+    AgentItemRetrievedEvent,
     AgentResponseAudioDeltaEvent,
     AgentResponseAudioTranscriptDeltaEvent,
     ServerEvent,
@@ -305,6 +307,21 @@ def test_what_is_large_is_not_compressed_and_comes_back_as_it_was(monkeypatch: p
     assert [int(entry.message[:2].rstrip("x")) for entry in log.read() if isinstance(entry, AgentErrorEvent)] == [
         *range(60)
     ]
+
+
+def test_long_items_stay_as_they_are_and_are_bounded_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To pickle 32 of half a megabyte would hold up all calls, and take their memory a second time."""
+    log = Log(Clock())
+    words = "x" * 500_000
+    item = Item(id="long", role="user", content=(ContentPart(type="text", text=words),))
+    with monkeypatch.context() as patched:
+        patched.setattr(pickle, "dumps", lambda *_: pytest.fail("pickled"))
+        for _ in range(100):
+            log.append(AgentItemRetrievedEvent(item=item))
+    entries = log.read()
+    assert 0 < log.dropped < 100
+    assert [entry.seq for entry in entries] == list(range(log.dropped + 1, 101))
+    assert all(isinstance(entry, AgentItemRetrievedEvent) and entry.item is item for entry in entries)
 
 
 # -- going on after a stored log ---------------------------------------------------------------------------------------

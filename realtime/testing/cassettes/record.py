@@ -307,6 +307,10 @@ class _WatchedLink:
     def can_write(self) -> bool:
         return self._below.can_write
 
+    @property
+    def is_open(self) -> bool:
+        return self._below.is_open
+
     async def close(self) -> None:
         self._watch.left = True
         await self._below.close()

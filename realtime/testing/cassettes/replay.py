@@ -146,12 +146,12 @@ class _Leg:
         self._sent_ms = 0.0
         self._sent_pcm_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._is_open = False
+        self.is_open = False
         self._is_reading = True
 
     def begin(self) -> None:
         """The link stands now."""
-        self._is_open = True
+        self.is_open = True
         self._anchor_s = self._loop.time()
         self._wake_at(self._anchor_s)
 
@@ -159,10 +159,10 @@ class _Leg:
 
     @property
     def can_write(self) -> bool:
-        return self._is_open
+        return self.is_open
 
     def write(self, frame: Frame) -> None:
-        if not self._is_open:
+        if not self.is_open:
             return
         try:
             body = msgspec.json.decode(frame)
@@ -190,13 +190,13 @@ class _Leg:
 
     def abort(self) -> None:
         self._stop()
-        if self._is_open:
+        if self.is_open:
             self._loop.call_soon(self._end, _LOST, "")
 
     def _end(self, code: int, reason: str) -> None:
         self._stop()
-        if self._is_open:
-            self._is_open = False
+        if self.is_open:
+            self.is_open = False
             self._receiver.lost(code, reason)
 
     def _stop(self) -> None:
@@ -276,7 +276,7 @@ class _Leg:
     def _play(self) -> None:
         """Play every line whose time has come. Lines may call back into `write`, never into this."""
         self._timer = None
-        while self._is_open and self._is_reading and self._at < len(self._lines):
+        while self.is_open and self._is_reading and self._at < len(self._lines):
             _, line = self._lines[self._at]
             due_s = self._anchor_s + (line.at_ms - self._anchor_ms) / 1000
             if _is_ours(line):

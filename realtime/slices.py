@@ -1,0 +1,91 @@
+"""Work that comes in bursts, done a few milliseconds per turn of the event loop: no burst keeps others waiting.
+
+All sockets of a loop share one budget per turn and take turns with it, so that many bursts at once cost the other calls
+no more than one does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from weakref import WeakKeyDictionary
+
+from realtime.runtime import Runtime
+
+SLICE_S = 0.003
+"""What all bursts together may take of one turn. A step is never broken off, so that each has to be short by itself."""
+
+Steps = Iterator[None]
+
+
+class Slices:
+    """The bursts of one event loop. `stopwatch` is seconds of real time."""
+
+    __slots__ = ("_ends_s", "_loop", "_scheduled", "_stopwatch", "_waiting")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, stopwatch: Callable[[], float]) -> None:
+        self._loop = loop
+        self._stopwatch = stopwatch
+        self._waiting: deque[tuple[Steps, asyncio.Future[None]]] = deque()
+        self._ends_s = 0.0
+        self._scheduled = False
+
+    def run(self, steps: Steps) -> asyncio.Future[None] | None:
+        """Take the steps in order, as many as this turn has time for now and the rest in the turns to come.
+
+        None: all are taken. Else a future that is done when they are; cancelling it drops those that are left. What a
+        step raises ends them, and is raised here or by the future.
+        """
+        if not self._waiting:
+            if not self._scheduled:
+                self._begin_turn()
+            while self._stopwatch() < self._ends_s:
+                if not _step(steps):
+                    return None
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.append((steps, done))
+        return done
+
+    def _begin_turn(self) -> None:
+        self._ends_s = self._stopwatch() + SLICE_S
+        self._scheduled = True
+        self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._scheduled = False
+        if not self._waiting:
+            return
+        self._begin_turn()
+        while self._waiting and self._stopwatch() < self._ends_s:
+            steps, done = self._waiting.popleft()
+            if done.cancelled():
+                continue
+            try:
+                if _step(steps):
+                    self._waiting.append((steps, done))
+                    continue
+            except Exception as error:
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+
+
+def _step(steps: Steps) -> bool:
+    """Take one. False: there was none left."""
+    try:
+        next(steps)
+    except StopIteration:
+        return False
+    return True
+
+
+_slices: WeakKeyDictionary[asyncio.AbstractEventLoop, Slices] = WeakKeyDictionary()
+
+
+def slices_of(loop: asyncio.AbstractEventLoop, stopwatch: Callable[[], float] | None = None) -> Slices:
+    """What all sockets of the loop share; who asks first says which stopwatch it goes by (default: the real one)."""
+    found = _slices.get(loop)
+    if found is None:
+        found = _slices[loop] = Slices(loop, stopwatch or Runtime().stopwatch)
+    return found

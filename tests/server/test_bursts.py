@@ -1,0 +1,211 @@
+"""What one client sends at once, however much, keeps no other call waiting and arrives whole and in order."""
+
+import asyncio
+import base64
+import itertools
+import json
+
+import pytest
+from websockets.asyncio.client import connect
+
+from realtime.agent import RealtimeAgent
+from realtime.dialects.weight import MAX_TEXT_CHARS, MAX_VALUES
+from realtime.model import base
+from realtime.server.protocol import MAX_UNREAD_MESSAGES
+from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
+from realtime.slices import SLICE_S, slices_of
+from realtime.websocket import TEXT, client_frame
+from tests.agent.fakes import FakeModel
+from tests.server.harness import FakeSocket, Json, create, echo_agent, serving, settled
+from tests.server.test_protocol import Application, served
+
+A_TURN = 5
+"""Steps that a turn of the loop has time for, by `ticking`."""
+BURST = 400
+GEMINI = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
+OPENAI = "/v1/realtime?model=gpt-realtime"
+DASHSCOPE = "/api-ws/v1/realtime?model=qwen3-omni-flash-realtime"
+TOO_MANY = list(range(MAX_VALUES))
+
+
+def ticking() -> None:
+    """Each look at the stopwatch takes as long as a step does, so that a turn has time for `A_TURN`."""
+    ticks = itertools.count()
+    slices_of(asyncio.get_running_loop(), lambda: next(ticks) * SLICE_S / A_TURN)
+
+
+class Turns:
+    """Counts the turns of the loop, as another call that is served in each."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._next()
+
+    def _next(self) -> None:
+        self.count += 1
+        self._handle = asyncio.get_running_loop().call_soon(self._next)
+
+    def stop(self) -> None:
+        self._handle.cancel()
+
+
+async def test_other_calls_are_served_while_a_burst_is_read() -> None:
+    ticking()
+    application = Application(direct=True)
+    at_turn: list[int] = []
+    async with served(application) as place, place.client("/ws") as client:
+        await settled(lambda: application.protocol is not None and application.protocol.on_message is not None)
+        turns = Turns()
+
+        def take(message: str | bytes) -> bool:
+            at_turn.append(turns.count)
+            application.got.append(message)
+            return True
+
+        assert application.protocol is not None
+        application.protocol.on_message = take
+        client.connection.transport.write(b"".join(client_frame(TEXT, b"%d" % number) for number in range(BURST)))
+        await settled(lambda: len(application.got) == BURST)
+        turns.stop()
+    assert application.got == [str(number) for number in range(BURST)]
+    assert max(at_turn.count(turn) for turn in set(at_turn)) <= A_TURN
+
+
+async def test_a_burst_is_heard_to_its_end_although_the_client_is_gone_behind_it() -> None:
+    ticking()
+    application = Application(direct=True)
+    async with served(application) as place, place.client("/ws") as client:
+        await settled(lambda: application.protocol is not None and application.protocol.on_message is not None)
+        assert application.protocol is not None
+        application.protocol.on_message = lambda message: application.got.append(message) is None
+        client.connection.transport.write(b"".join(client_frame(TEXT, b"%d" % number) for number in range(BURST)))
+        client.connection.transport.close()
+        await settled(lambda: len(application.got) == BURST)
+    assert application.got == [str(number) for number in range(BURST)]
+
+
+async def test_a_burst_waits_in_the_socket_for_an_application_that_is_slow() -> None:
+    ticking()
+    application = Application()
+    async with served(application) as place, place.client("/ws") as client:
+        await settled(lambda: application.protocol is not None)
+        assert application.protocol is not None
+        application.reading.clear()
+        client.connection.transport.write(b"".join(client_frame(TEXT, b"%d" % number) for number in range(BURST)))
+        await settled(lambda: application.protocol is not None and application.protocol.read_paused)
+        for _ in range(BURST):
+            await asyncio.sleep(0)
+        assert application.protocol.queue.qsize() <= MAX_UNREAD_MESSAGES + 1
+        application.reading.set()
+        assert [await client.connection.recv() for _ in range(BURST)] == [str(number) for number in range(BURST)]
+
+
+@pytest.mark.virtual_time(limit_s=60)
+async def test_a_minute_of_speech_in_one_frame_is_heard_whole_before_what_follows_it() -> None:
+    ticking()
+    model = FakeModel()
+    speech = bytes(index % 251 for index in range(700_000))
+    frame: Json = {"type": "client_audio_append", "audio": base64.b64encode(speech).decode(), "offset": 0}
+    async with FakeSocket(lambda: RealtimeAgent("Friday", "", model), direct=True) as client:
+        client.say(create(turn_detection="none"))
+        await client.until("agent_ready")
+        turns = Turns()
+        began = turns.count
+        client.say(frame, {"type": "client_audio_commit"})
+        while not model.link.got(base.AudioCommit):  # noqa: ASYNC110  (in virtual time; a fake tells nobody)
+            await asyncio.sleep(0)
+        turns.stop()
+        assert model.link.heard_bytes() == speech, "all of it stands before the commit"
+    assert turns.count - began > len(speech) // 6_400 // A_TURN, "nobody was served meanwhile"
+
+
+@pytest.mark.virtual_time(limit_s=60)
+async def test_a_long_append_that_is_refused_is_refused_once() -> None:
+    speech = base64.b64encode(bytes(100_000)).decode()
+    frame: Json = {"type": "client_audio_append", "audio": speech, "format": {"rate": 7}, "event_id": "mine"}
+    async with FakeSocket(direct=True) as client:
+        client.say(create(), frame, {"type": "client_text_append", "text": "hello"})
+        await client.until("agent_response_done")
+    assert client.codes == ["unsupported_audio_format"]
+
+
+@pytest.mark.parametrize(
+    ("path", "frames", "code"),
+    [
+        (
+            "/ws/a/b?dialect=native",
+            [create(), {"type": "client_session_update", "config": {"extra": {"a": TOO_MANY}}}],
+            "too_many_values",
+        ),
+        (
+            OPENAI,
+            [{"type": "session.update", "session": {"type": "realtime", "tools": TOO_MANY}}],
+            "too_many_values",
+        ),
+        (OPENAI, [{"type": "conversation.item.create", "item": "a" * MAX_TEXT_CHARS}], "string_above_max_length"),
+        (DASHSCOPE, [{"type": "session.update", "session": {"tools": TOO_MANY}}], "keys and values"),
+    ],
+    ids=["native", "openai tools", "openai text", "dashscope"],
+)
+async def test_a_frame_that_says_too_much_costs_an_error_and_not_the_call(
+    path: str, frames: list[Json], code: str
+) -> None:
+    if "item" in frames[-1]:
+        words = {"type": "input_text", "text": frames[-1]["item"]}
+        frames = [{**frames[-1], "item": {"type": "message", "role": "user", "content": [words]}}]
+    async with serving(echo_agent) as place, connect(place.url.replace("http", "ws") + path) as socket:
+        for frame in frames:
+            await socket.send(json.dumps(frame))
+        async with asyncio.timeout(10):
+            while code not in (told := str(await socket.recv())):
+                assert '"error"' not in told
+        assert place.calls.running == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{"turns": [{}] * 1_001}, {"turns": [{"parts": [{"text": "a"}] * (MAX_VALUES // 2)}]}],
+    ids=["turns", "parts"],
+)
+async def test_a_history_too_long_ends_a_gemini_session_with_a_reason(content: Json) -> None:
+    async with serving(echo_agent) as place, connect(place.url.replace("http", "ws") + GEMINI) as socket:
+        await socket.send(json.dumps({"setup": {"model": "models/a"}}))
+        await socket.recv()
+        await socket.send(json.dumps({"clientContent": content}))
+        async with asyncio.timeout(10):
+            await socket.wait_closed()
+    assert socket.close_code == 1007
+    assert "Request contains an invalid argument." in str(socket.close_reason)
+
+
+async def test_turns_of_one_gemini_message_stand_before_those_of_the_next() -> None:
+    ticking()
+    turns = [[{"parts": [{"text": f"{message} {number}"}]} for number in range(20)] for message in range(3)]
+    async with serving(echo_agent) as place, connect(place.url.replace("http", "ws") + GEMINI) as socket:
+        await socket.send(json.dumps({"setup": {"model": "models/a"}}))
+        await socket.recv()
+        for one in turns:
+            await socket.send(json.dumps({"clientContent": {"turns": one, "turnComplete": False}}))
+        (session,) = place.calls.sessions.values()
+        await settled(lambda: len(session.conversation) == 60)
+        said = [item.text for item in session.conversation.items()]
+    assert said == [f"{message} {number}" for message in range(3) for number in range(20)]
+
+
+async def test_a_message_longer_than_any_endpoint_takes_is_answered_and_not_kept() -> None:
+    async with serving(echo_agent) as place, connect(place.url.replace("http", "ws") + OPENAI) as socket:
+        await socket.send(json.dumps({"type": "input_audio_buffer.append", "audio": "A" * LONGEST_MESSAGE_BYTES}))
+        async with asyncio.timeout(10):
+            while "frame_too_large" not in str(await socket.recv()):
+                pass
+        assert place.calls.running == 1
+
+
+@pytest.mark.virtual_time(limit_s=60)
+async def test_a_bound_that_was_set_lower_holds_for_small_frames_too() -> None:
+    async with FakeSocket(settings=ServerSettings(max_text_chars=1_000), direct=True) as client:
+        client.say(create())
+        await client.until("agent_ready")
+        client.say({"type": "client_text_append", "text": "a" * 1_000}, {"type": "client_text_append", "text": "hello"})
+        await client.until("agent_response_done")
+    assert client.codes == ["frame_too_large"]
