@@ -213,7 +213,7 @@ async def time_returns(runs: int, away_s: float = AWAY_S, seed: int = 1) -> tupl
         provider = await stack.enter_async_context(running(["-m", "bench.provider"], core=LOAD_CORE))
         port = free_port()
         subject = replace(BINARY, store=f"sqlite:{folder / 'calls.sqlite'}")
-        argv, env = server_command(subject, port, (await provider.line())["port"])
+        argv, env = server_command(subject, port, (await provider.line())["port"], folder)
         server = await stack.enter_async_context(running(argv, core=SERVER_CORE, env=env, log=folder / "server"))
         await listening(server, port)
         caller, events_ms, sounds_ms = Caller(), list[float](), list[float]()

@@ -6,6 +6,7 @@ client knows nothing, the response stays open until the model has spoken on.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -26,6 +27,17 @@ REASONS = {
 }
 
 
+MAX_CALL_ID_CHARS = 32
+"""OpenAI refuses longer ids of calls, so clients shorten them on their own before they send a result (LiveKit does)."""
+
+
+def told_call_id(call_id: str) -> str:
+    """The id of a call as clients know it."""
+    if len(call_id) <= MAX_CALL_ID_CHARS:
+        return call_id
+    return hashlib.sha256(call_id.encode()).hexdigest()[:MAX_CALL_ID_CHARS]
+
+
 def wire_item(item: Item) -> Json:
     """The item as this protocol writes it."""
     if item.tool_call is not None:
@@ -35,7 +47,7 @@ def wire_item(item: Item) -> Json:
         return {
             "id": item.id,
             "type": "function_call_output",
-            "call_id": result.id,
+            "call_id": told_call_id(result.id),
             "output": result.output if isinstance(result.output, str) else result.output_text(),
         }
     role = item.role or "user"
@@ -62,7 +74,7 @@ def _call_item(item_id: str, call: ToolCallBlock, status: str) -> Json:
         "type": "function_call",
         "status": status,
         "name": call.name,
-        "call_id": call.id,
+        "call_id": told_call_id(call.id),
         "arguments": call.input if status != "in_progress" else "",
     }
 
@@ -256,7 +268,7 @@ class Replies:
             self._frame(
                 "response.function_call_arguments.done",
                 **place,
-                call_id=call.id,
+                call_id=told_call_id(call.id),
                 name=call.name,
                 arguments=call.input or "{}",
             )
@@ -341,7 +353,9 @@ class Replies:
         return output
 
     def _arguments(self, place: Json, call: ToolCallBlock, delta: str) -> str:
-        return self._frame("response.function_call_arguments.delta", **place, call_id=call.id, delta=delta)
+        return self._frame(
+            "response.function_call_arguments.delta", **place, call_id=told_call_id(call.id), delta=delta
+        )
 
     def _close_parts(self, reply: _Reply, output: _Output) -> list[str]:
         frames: list[str] = []

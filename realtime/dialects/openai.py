@@ -14,7 +14,7 @@ from realtime.dialects import _openai_settings as settings
 from realtime.dialects._openai_family import FamilyDialect
 from realtime.dialects._openai_input import PCM_FORMAT, Input
 from realtime.dialects._openai_listener import FollowingListener
-from realtime.dialects._openai_server import Json, Replies, Running, encode, refuses_response, wire_item
+from realtime.dialects._openai_server import Json, Replies, Running, encode, refuses_response, told_call_id, wire_item
 from realtime.dialects.base import Frame
 from realtime.dialects.weight import MAX_TEXT_CHARS
 from realtime.event import client as c
@@ -159,7 +159,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
 
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
         self._check_id(wire.id)
-        call_id = wire.call_id or ""
+        call_id = self._call_id(wire.call_id or "")
         if wire.id is not None and wire.id in self._items:
             raise w.Refusal(
                 f"Error adding item: an item with id '{wire.id}' already exists.",
@@ -232,6 +232,11 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         known = self._known(item_id, "delet", "item_delete_invalid_item_id")
         self._asked.add(("delete", known.id))
         return c.ClientItemDeleteEvent(item_id=known.id, event_id=label)
+
+    def _call_id(self, told: str) -> str:
+        """The id that the model gave to a call which this client knows as `told`."""
+        known = (*self._open_calls, *self._settled_calls)
+        return next((call_id for call_id in known if told_call_id(call_id) == told), told)
 
     def _respond(self, wanted: w.Response | None, label: str | None) -> c.ClientEvent:
         out_of_band = wanted is not None and wanted.conversation == "none"

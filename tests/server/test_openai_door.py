@@ -401,6 +401,8 @@ async def test_without_a_request_the_model_does_not_go_on_after_a_tool() -> None
             item={"type": "function_call_output", "call_id": call_id, "output": "rain"}
         )
         await ear.until("conversation.item.done")
+        # Longer ids are refused by OpenAI, so clients shorten them before they send a result.
+        assert len(call_id) <= 32
         assert len([one for one in model.connections[0].received if isinstance(one, base.ResponseCreate)]) == 1
         await ear.sdk.response.create(response={"instructions": "Sing."})
         await ear.until("response.done")

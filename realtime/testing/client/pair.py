@@ -89,7 +89,9 @@ class SocketPair:
         return self._opened is not None and self._opened.done() and self.closed_with is None and not self._is_cut
 
     async def open(self) -> None:
-        """Connect. Raises ConnectionRefusedError where the server does not accept, and what the application raised.
+        """Connect. Raises what the application raised, and ConnectionRefusedError where the server refuses.
+
+        A refusal is a socket that is not accepted, or one closed at once: browsers show only the reason of the latter.
 
         Where this is cancelled the application still has to be told, by `lose`.
         """
@@ -97,7 +99,7 @@ class SocketPair:
         self._opened = asyncio.get_running_loop().create_future()
         self._serving = asyncio.create_task(self._serve(), name=f"socket {self._scope['path']}")
         await asyncio.wait([self._serving, self._opened], return_when=asyncio.FIRST_COMPLETED)
-        if self._opened.done():
+        if self._opened.done() and self.closed_with is None:
             return
         await self._serving
         code, reason = self.closed_with or (LOST, "")
