@@ -15,6 +15,7 @@ import msgspec
 from realtime.agent.answers import Answers, Tools
 from realtime.agent.audio_input import AudioInput, Detector, LongAppendPiece
 from realtime.agent.host import Host
+from realtime.agent.item_sound import at_rate
 from realtime.agent.reporter import Reporter
 from realtime.agent.responses import UserTurn
 from realtime.agent.unsettled import Stretch, Unsettled
@@ -35,7 +36,7 @@ from realtime.event.config import TurnAuthority
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.model import base
 from realtime.model.voices import voice_here
-from realtime.state.conversation import without_pictures
+from realtime.state.conversation import without_pictures, without_sound
 from realtime.turn import Action, Signal, State, Turn
 
 logger = logging.getLogger(__name__)
@@ -209,7 +210,8 @@ class Conductor:
                 self._ask(base.ItemDelete(event.item_id))
                 self._report.delete_item(event.item_id)
             case c.ClientItemRetrieveEvent():
-                self._emit(s.AgentItemRetrievedEvent(item=self._known(event.item_id), **self._report.who))
+                known = without_sound(self._known(event.item_id))
+                self._emit(s.AgentItemRetrievedEvent(item=known, **self._report.who))
             case c.ClientItemTruncateEvent():
                 if self._known(event.item_id).role != "assistant":
                     raise ClientError(f"item {event.item_id!r} is not an answer", code="invalid_item")
@@ -324,6 +326,9 @@ class Conductor:
 
     def _create_item(self, item: Item, previous_item_id: str | None = None) -> None:
         self._check_item(item)
+        item = at_rate(item, self._profile.input_rate_hz)
+        if any(part.audio for part in item.content):
+            self._remember(UserTurn(item.id), item.id)  # its words may be told
         self._put(item, previous_item_id)
 
     def _put(self, item: Item, previous_item_id: str | None = None) -> None:
@@ -332,8 +337,8 @@ class Conductor:
         known = previous_item_id is not None and previous_item_id in self._conversation
         place = previous_item_id if known or previous_item_id == "root" else None
         self._send(base.ItemCreate(item, place))
-        self._report.add_item(item, place)
-        self._report.item_done(item)
+        self._report.add_item(item, place, told=without_sound(item))
+        self._report.item_done(without_sound(item))
         self._has_news = self._has_news or item.role == "user"
 
     def _known(self, item_id: str) -> Item:

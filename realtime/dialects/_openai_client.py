@@ -13,9 +13,10 @@ import msgspec
 import pybase64
 from msgspec import UNSET, UnsetType
 
+from realtime.dialects import _openai_g711 as g711
 from realtime.dialects.weight import too_long
 from realtime.errors import ClientError
-from realtime.event.base import ContentPart, Item
+from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.message import ToolCallBlock, ToolResultBlock
 
 Json = dict[str, Any]
@@ -128,6 +129,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     transcript: str | None = None
     image_url: str | None = None
+    audio: str | None = None
 
 
 class WireItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -314,13 +316,18 @@ def _wrong_value(said: str, event_id: str | None = None) -> Refusal:
 # -- items -------------------------------------------------------------------------------------------------------------
 
 
-def item_of(wire: WireItem, item_id: str, tool_name: str = "", param: str = "item") -> Item:
-    """The item. `tool_name` is that of the call which a result answers. Raises Refusal."""
+def item_of(
+    wire: WireItem, item_id: str, tool_name: str = "", param: str = "item", encoding: str | None = None
+) -> Item:
+    """The item. `tool_name` is that of the call which a result answers, `encoding` that of sound; None: none is taken.
+    Raises Refusal."""
     match wire.type:
         case "message":
             if wire.role is None:
                 raise _missing(f"{param}.role")
-            parts = tuple(_part(part, f"{param}.content[{place}]") for place, part in enumerate(wire.content or ()))
+            parts = tuple(
+                _part(part, f"{param}.content[{place}]", encoding) for place, part in enumerate(wire.content or ())
+            )
             return Item(id=item_id, role=wire.role, content=parts)
         case "function_call":
             if wire.name is None:
@@ -342,7 +349,10 @@ def _missing(param: str) -> Refusal:
     return Refusal(f"Missing required parameter: '{param}'.", code="missing_required_parameter", param=param)
 
 
-def _part(part: Content, param: str) -> ContentPart:
+def _part(part: Content, param: str, encoding: str | None) -> ContentPart:
+    if part.type == "input_audio" and part.audio is not None and encoding is not None:
+        audio, audio_format = _sound(part.audio, encoding, f"{param}.audio")
+        return ContentPart(type="audio", transcript=part.transcript, audio=audio, format=audio_format)
     if part.type == "input_image":
         return _image(part.image_url or "", f"{param}.image_url")
     if part.text is not None:
@@ -353,11 +363,21 @@ def _part(part: Content, param: str) -> ContentPart:
         return ContentPart(type="text", text=part.transcript)
     if part.type == "input_audio":
         raise Refusal(
-            "Audio without a transcript cannot be put into an item here: append it to the input audio buffer.",
+            "There is neither audio nor a transcript that can be taken here.",
             code="unsupported_content_type",
             param=f"{param}.type",
         )
     raise _missing(f"{param}.text")
+
+
+def _sound(data: str, encoding: str, param: str) -> tuple[bytes, AudioFormat]:
+    try:
+        audio = pybase64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise Refusal("The audio is not valid base64.", code="invalid_value", param=param) from error
+    if encoding in g711.SUBTYPES:
+        return g711.decode(audio, encoding), AudioFormat.pcm16(g711.RATE_HZ)
+    return audio, AudioFormat.pcm16(RATE_HZ)
 
 
 def _image(url: str, param: str) -> ContentPart:

@@ -182,7 +182,9 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
                 code="invalid_value",
                 param="previous_item_id",
             )
-        item = w.item_of(wire, wire.id or self._new_id("item"), self._settled_calls.get(call_id, ""))
+        encoding = self._session["audio"]["input"]["format"]["type"]
+        tool_name = self._settled_calls.get(call_id, "")
+        item = w.item_of(wire, wire.id or self._new_id("item"), tool_name, encoding=encoding)
         if item.tool_call is not None:
             self._settled_calls[item.tool_call.id] = item.tool_call.name
         self._asked.add(("create", item.id))

@@ -99,7 +99,8 @@ class ContentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """One part of a message item.
 
     `text` for typed text, `transcript` for what was spoken in an audio part (after a barge-in: what was heard),
-    `image` as bytes (base64 in JSON) with its `media_type`.
+    `image` as bytes (base64 in JSON) with its `media_type`. `audio` is the sound of a user's item that brings its own:
+    pcm16 bytes in this `format`; it is for the model, and is not told again.
     """
 
     type: Literal["text", "audio", "image"]
@@ -107,6 +108,8 @@ class ContentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     transcript: str | None = None
     image: bytes | None = None
     media_type: str | None = None
+    audio: bytes | None = None
+    format: AudioFormat | None = None
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):

@@ -87,7 +87,8 @@ def _read_part(part: WirePart) -> ContentPart | None:
 def write_item(item: Item, id_of: Rename) -> dict[str, Any] | None:
     """The item as the service takes it; None where nothing of it can be said.
 
-    Speech becomes the text of its transcript: audio cannot be given back, least of all the assistant's.
+    Speech becomes the text of its transcript: what was said into the input audio, or by the assistant, cannot be given
+    back. An item that brought its own sound is given with it.
     """
     shape: dict[str, Any] = {"id": id_of(item.id)} if item.id else {}
     if item.tool_call is not None:
@@ -139,6 +140,8 @@ def _write_part(part: ContentPart, text_kind: str) -> dict[str, Any] | None:
             return None
         data = pybase64.b64encode_as_string(part.image)
         return {"type": "input_image", "image_url": f"data:{part.media_type or 'image/jpeg'};base64,{data}"}
+    if part.audio is not None:
+        return {"type": "input_audio", "audio": pybase64.b64encode_as_string(part.audio)}
     text = part.text if part.text is not None else part.transcript
     return {"type": text_kind, "text": text} if text else None
 

@@ -47,6 +47,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     aligns_transcript: bool = False
     """Each transcript delta comes right before exactly the audio that speaks it."""
     supports_response_overrides: bool = True
+    supports_item_sound: bool = True
+    """An item of the user may bring its own sound, beside the input audio."""
     session_limit_s: int | None = None
     voices: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -306,6 +308,11 @@ def refusal(profile: Profile, message: ModelInput) -> ClientError | None:
         case AudioAppend():
             missing = "audio" if "audio" not in profile.input_modalities else None
         case ItemCreate(item=item):
+            if not profile.supports_item_sound and any(part.audio for part in item.content):
+                return ClientError(
+                    f"{profile.model} takes no sound in an item: append it to the input audio",
+                    code="unsupported_content_type",
+                )
             kinds = {part.type for part in item.content}
             missing = next(
                 (kind for kind in ("image", "audio", "text") if kind in kinds - profile.input_modalities), None

@@ -47,6 +47,7 @@ def profile_of(model_name: str) -> Profile:
         supports_truncation=False,
         supports_item_delete=False,
         supports_response_overrides=False,
+        supports_item_sound=False,
         session_limit_s=7200,
         voices=family.voices,
     )

@@ -100,6 +100,7 @@ def common_profile(profiles: Sequence[Profile]) -> Profile:
         supports_item_delete=all(one.supports_item_delete for one in profiles),
         aligns_transcript=all(one.aligns_transcript for one in profiles),
         supports_response_overrides=all(one.supports_response_overrides for one in profiles),
+        supports_item_sound=all(one.supports_item_sound for one in profiles),
         session_limit_s=None,
     )
 

@@ -20,7 +20,8 @@ _BELIEVED_S = 5.0
 """So much speech of a voice counts as much as what voices are like in general: its first words may be a long number."""
 
 KEPT_PICTURES = 8
-"""Pictures whose bytes are kept, to show them again after a lost link: a camera shows one a second."""
+"""Items with pictures or sound whose bytes are kept, to show them again after a lost link: a camera shows one a
+second."""
 MAX_SPEECH_CHARS_PER_S = 30.0
 """Faster than any voice: bounds what was said of a piece of text whose audio has begun to arrive."""
 
@@ -138,10 +139,19 @@ class _Entry:
 
 
 def without_pictures(item: Item) -> Item:
-    """The item with the places of its pictures, but without their bytes."""
+    """The item with the places of its pictures and of its sound, but without their bytes."""
+    item = without_sound(item)
     if not any(part.image for part in item.content):
         return item
     content = tuple(msgspec.structs.replace(part, image=None) for part in item.content)
+    return msgspec.structs.replace(item, content=content)
+
+
+def without_sound(item: Item) -> Item:
+    """The item with the place of its sound, but without its bytes: a log keeps none."""
+    if not any(part.audio for part in item.content):
+        return item
+    content = tuple(msgspec.structs.replace(part, audio=None, format=None) for part in item.content)
     return msgspec.structs.replace(item, content=content)
 
 
@@ -183,7 +193,7 @@ class Conversation:
             else:
                 self._order.append(item.id)
             self._entries[item.id] = _Entry(item)
-            if any(part.image for part in item.content):
+            if any(part.image or part.audio for part in item.content):
                 self._pictured.append(item.id)
                 if len(self._pictured) > KEPT_PICTURES:
                     oldest = self._entries.get(self._pictured.pop(0))
@@ -221,7 +231,9 @@ class Conversation:
 
     def set_transcript(self, item_id: str, transcript: str) -> None:
         """What a user item's audio says."""
-        self.update(item_id, content=(ContentPart(type="audio", transcript=transcript),))
+        words = ContentPart(type="audio", transcript=transcript)
+        beside = [part for part in self._entries[item_id].item.content if part.type != "audio"]
+        self.update(item_id, content=(*beside, words))
 
     def set_text(self, item_id: str, text: str) -> None:
         """The text of a text-only answer."""

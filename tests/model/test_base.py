@@ -37,6 +37,7 @@ FULL = Profile(
 )
 TEXT = Item(id="t", role="user", content=(ContentPart(type="text", text="hello"),))
 PHOTO = Item(id="p", role="user", content=(ContentPart(type="image", image=b"\xff"),))
+SPOKEN = Item(id="s", role="user", content=(ContentPart(type="audio", audio=b"\0\0"),))
 RESULT = ToolResult(ToolResultBlock(id="call_1", name="f"))
 EVERYTHING: list[ModelInput] = [
     AudioAppend(b"\0\0"),
@@ -79,6 +80,12 @@ def test_a_full_profile_refuses_nothing(message: ModelInput) -> None:
             ItemCreate(TEXT),
             "unsupported_modality",
             "toy-1 does not take text input (it takes audio)",
+        ),
+        (
+            {"supports_item_sound": False},
+            ItemCreate(SPOKEN),
+            "unsupported_content_type",
+            "toy-1 takes no sound in an item: append it to the input audio",
         ),
         (
             {"supports_response_overrides": False},

@@ -61,6 +61,18 @@ SAID: list[tuple[ModelInput, Json]] = [
         },
     ),
     (
+        ItemCreate(Item(id="item_s", role="user", content=(ContentPart(type="audio", audio=b"\1\0\2\0"),))),
+        {
+            "type": "conversation.item.create",
+            "item": {
+                "id": "item_s",
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_audio", "audio": "AQACAA=="}],
+            },
+        },
+    ),
+    (
         ItemCreate(PHOTO),
         {
             "type": "conversation.item.create",

@@ -150,6 +150,28 @@ async def test_an_image_reaches_the_model_and_comes_back_as_it_was() -> None:
         assert (created.item.content[0].image, created.item.content[0].media_type) == (b"no real picture", "image/png")
 
 
+@pytest.mark.parametrize(("kind", "rate_hz"), [("audio/pcm", 24_000), ("audio/pcmu", 8_000)])
+async def test_an_item_with_its_own_sound_reaches_the_model_at_its_rate(kind: str, rate_hz: int) -> None:
+    """In the encoding of the session. The call's log keeps its place, and none of its sound."""
+    half_a_second = bytes(rate_hz if kind == "audio/pcm" else rate_hz // 2)
+    part: Any = {"type": "input_audio", "audio": base64.b64encode(half_a_second).decode()}
+    async with talking(asked(), Speak("I heard it.", 0.4)) as (ear, model):
+        sound: Any = {"type": kind, "rate": rate_hz} if kind == "audio/pcm" else {"type": kind}
+        await ear.sdk.session.update(session={"type": "realtime", "audio": {"input": {"format": sound}}})
+        await ear.sdk.conversation.item.create(
+            item={"type": "message", "id": "item_mine", "role": "user", "content": [part]}
+        )
+        for said in ("added", "done"):
+            item = (await ear.until(f"conversation.item.{said}"))["item"]
+            assert (item["id"], item["content"]) == ("item_mine", [{"type": "input_audio", "transcript": None}])
+        await ear.sdk.response.create()
+        assert (await ear.until("response.done"))["response"]["status"] == "completed"
+        (created,) = (one for one in model.connections[0].received if isinstance(one, base.ItemCreate))
+        audio = created.item.content[0].audio
+        assert audio is not None
+        assert abs(len(audio) - model.profile.input_rate_hz) <= 4
+
+
 async def test_a_response_beside_the_conversation_leaves_no_item() -> None:
     script = (
         asked(),
@@ -550,6 +572,21 @@ class TestLocalModel:
             assert completed["transcript"]
             assert ear.types[-7:] == AUDIO_END
             assert "error" not in ear.types
+
+    async def test_a_question_in_an_item_is_understood_and_answered(self, fixtures_dir: Path) -> None:
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        model = LocalRealtimeModel()
+        await model.warm_up()
+        sound = base64.b64encode(_as_24_khz(fixtures_dir / "audio" / "twelve_times_seven.wav")).decode()
+        content: Any = [{"type": "input_audio", "audio": sound}]
+        async with serving(lambda: RealtimeAgent("Heart", "Be Heart.", model)) as place, sdk(place) as ear:
+            await ear.sdk.session.update(session={"type": "realtime", "output_modalities": ["text"]})
+            await ear.sdk.conversation.item.create(item={"type": "message", "role": "user", "content": content})
+            await ear.sdk.response.create()
+            done = (await ear.until("response.done"))["response"]
+            assert "12 times 7" in done["output"][0]["content"][0]["text"]
+            (session,) = place.calls.sessions.values()
+            assert "12 times 7" in session.conversation.items()[0].text
 
     async def test_a_response_beside_the_conversation_is_written_for_its_own_input(self) -> None:
         pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")

@@ -1,5 +1,6 @@
 """What the door for OpenAI clients refuses, and how it closes a session."""
 
+import base64
 import json
 import time
 from typing import Any
@@ -133,6 +134,27 @@ async def test_the_result_of_an_unknown_call_is_refused_before_the_model_hears_o
         await ear.sdk.response.create()
         assert (await ear.until("response.done"))["response"]["status"] == "completed"
         assert not [one for one in model.connections[0].received if isinstance(one, base.ItemCreate | base.ToolResult)]
+
+
+@pytest.mark.parametrize(
+    ("sound", "profile", "code"),
+    [
+        ("AAAA", {"supports_item_sound": False}, "unsupported_content_type"),
+        ("*", {}, "invalid_value"),
+        (base64.b64encode(bytes(61 * 48_000)).decode(), {}, "invalid_item"),
+    ],
+)
+async def test_sound_in_an_item_that_cannot_be_taken_is_refused(sound: str, profile: Any, code: str) -> None:
+    model = ScriptedModel(
+        [asked(), Speak("Still here.", 0.4)], profile=msgspec.structs.replace(PROFILE, **profile), strict=False
+    )
+    async with serving(lambda: RealtimeAgent("F", "F", model)) as place, sdk(place) as ear:
+        item: Any = {"type": "message", "role": "user", "content": [{"type": "input_audio", "audio": sound}]}
+        await ear.sdk.conversation.item.create(item=item, event_id="mine")
+        error = (await ear.until("error"))["error"]
+        assert (error["code"], error["event_id"]) == (code, "mine")
+        await ear.sdk.response.create()
+        assert (await ear.until("response.done"))["response"]["status"] == "completed"
 
 
 async def test_an_item_is_created_once() -> None:

@@ -134,6 +134,7 @@ _FACTS: tuple[tuple[str, Callable[[Profile], str]], ...] = (
     ("push-to-talk", lambda profile: _yes(profile.supports_manual_turns)),
     ("can be told what was heard", lambda profile: _yes(profile.supports_truncation)),
     ("can forget an item", lambda profile: _yes(profile.supports_item_delete)),
+    ("hears sound in an item", lambda profile: _yes(profile.supports_item_sound)),
     ("answers beside the conversation", lambda profile: _yes(profile.supports_response_overrides)),
     ("a session lasts, min", _minutes),
 )

@@ -99,7 +99,8 @@ export interface ToolCallBlock {
  * One part of a message item.
  *
  * `text` for typed text, `transcript` for what was spoken in an audio part (after a barge-in: what was heard),
- * `image` as bytes (base64 in JSON) with its `media_type`.
+ * `image` as bytes (base64 in JSON) with its `media_type`. `audio` is the sound of a user's item that brings its own:
+ * pcm16 bytes in this `format`; it is for the model, and is not told again.
  */
 export interface ContentPart {
   type: "audio" | "image" | "text";
@@ -107,6 +108,8 @@ export interface ContentPart {
   transcript?: string | null;
   image?: Base64 | null;
   media_type?: string | null;
+  audio?: Base64 | null;
+  format?: AudioFormat | null;
 }
 
 /** One entry of the conversation: a message, a tool call or its result. `name` is who said it, where known. */
@@ -198,6 +201,23 @@ export interface SessionConfig {
   recording?: boolean | null;
 }
 
+/**
+ * One part of a message item.
+ *
+ * `text` for typed text, `transcript` for what was spoken in an audio part (after a barge-in: what was heard),
+ * `image` as bytes (base64 in JSON) with its `media_type`. `audio` is the sound of a user's item that brings its own:
+ * pcm16 bytes in this `format`; it is for the model, and is not told again.
+ */
+export interface ContentPartInput {
+  type: "audio" | "image" | "text";
+  text?: string | null;
+  transcript?: string | null;
+  image?: Base64 | null;
+  media_type?: string | null;
+  audio?: Base64 | null;
+  format?: AudioFormatInput | null;
+}
+
 /** Whether a tool may run without a question. `rule_content`: a pattern for its arguments, null for all. */
 export interface PermissionRuleInput {
   tool_name: string;
@@ -259,7 +279,7 @@ export interface ItemInput {
   role?: "assistant" | "system" | "user" | null;
   name?: string | null;
   status?: "completed" | "in_progress" | "incomplete";
-  content?: ContentPart[];
+  content?: ContentPartInput[];
   tool_call?: ToolCallBlockInput | null;
   tool_result?: ToolResultBlockInput | null;
 }
@@ -1202,7 +1222,7 @@ const isToolResultBlock: Check = struct({ type: oneOf("tool_result"), id: isStri
 const isUsageDetail: Check = struct({ input_text_tokens: either(isInteger, isNull), input_audio_tokens: either(isInteger, isNull), input_image_tokens: either(isInteger, isNull), input_cached_tokens: either(isInteger, isNull), output_text_tokens: either(isInteger, isNull), output_audio_tokens: either(isInteger, isNull), output_reasoning_tokens: either(isInteger, isNull) });
 const isPermissionRule: Check = struct({ tool_name: isString, rule_content: either(isString, isNull), behavior: oneOf("allow", "ask", "deny"), source: isString });
 const isToolCallBlock: Check = struct({ type: oneOf("tool_call"), id: isString, name: isString, input: isString, state: oneOf("pending", "asking", "allowed", "submitted", "finished") }, { created_at: either(isString, isNull), finished_at: either(isString, isNull), suggested_rules: listOf(isPermissionRule) });
-const isContentPart: Check = struct({ type: oneOf("audio", "image", "text") }, { text: either(isString, isNull), transcript: either(isString, isNull), image: either(isString, isNull), media_type: either(isString, isNull) });
+const isContentPart: Check = struct({ type: oneOf("audio", "image", "text") }, { text: either(isString, isNull), transcript: either(isString, isNull), image: either(isString, isNull), media_type: either(isString, isNull), audio: either(isString, isNull), format: either(isAudioFormat, isNull) });
 const isItem: Check = struct({ id: isString, type: oneOf("message", "tool_call", "tool_result"), role: either(oneOf("assistant", "system", "user"), isNull), name: either(isString, isNull), status: oneOf("completed", "in_progress", "incomplete"), content: listOf(isContentPart), tool_call: either(isToolCallBlock, isNull), tool_result: either(isToolResultBlock, isNull) });
 
 const SERVER_EVENT_CHECKS = new Map<string, Check>([

@@ -406,7 +406,10 @@ class LocalConnection:
         item = Item(id=item_id, role="user", content=(ContentPart(type="audio"),))
         previous = self._context.add(item, continues=self._turn_continues)
         self._on_event(m.ModelInputCommittedEvent(item_id=item_id, previous_item_id=previous))
-        heard = guess if guess is not None else self._recognise(clip)
+        self._listen(item_id, guess if guess is not None else self._recognise(clip))
+
+    def _listen(self, item_id: str, heard: asyncio.Future[Transcript] | None) -> None:
+        """The item has its words once they are recognised."""
         if heard is None:
             self._understood(item_id, None)
         elif heard.done():
@@ -454,6 +457,9 @@ class LocalConnection:
         previous = self._context.add(item, previous_item_id)
         self._on_event(m.ModelItemAddedEvent(item=item, previous_item_id=previous))
         self._on_event(m.ModelItemDoneEvent(item=item, previous_item_id=previous))
+        sound = b"".join(part.audio for part in item.content if part.audio)
+        if sound:
+            self._listen(item.id, self._recognise(sound))
 
     def _truncate(self, message: ItemTruncate) -> None:
         heard = self._context.truncate(message.item_id, message.audio_end_ms, message.heard_text)

@@ -61,7 +61,9 @@ class Context:
 
     def hear(self, item_id: str, transcript: str) -> None:
         """What the user said in this item."""
-        self._replace(item_id, ContentPart(type="audio", transcript=transcript))
+        entry = self._find(item_id)
+        beside = [part for part in entry.item.content if part.type != "audio"] if entry is not None else []
+        self._replace(item_id, *beside, ContentPart(type="audio", transcript=transcript))
 
     def speak(self, item_id: str, text: str, audio_ms: int | None) -> None:
         """The answer goes on with `text`; `audio_ms` is how long it is spoken, None where it is only written."""
@@ -109,10 +111,10 @@ class Context:
                 items.append(item)
         return items
 
-    def _replace(self, item_id: str, part: ContentPart) -> None:
+    def _replace(self, item_id: str, *parts: ContentPart) -> None:
         entry = self._find(item_id)
         if entry is not None:
-            entry.item = msgspec.structs.replace(entry.item, content=(part,))
+            entry.item = msgspec.structs.replace(entry.item, content=parts)
 
     def _index(self, item_id: str) -> int | None:
         # From the end: what is asked for is nearly always the newest.
