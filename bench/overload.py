@@ -139,5 +139,8 @@ async def _ask(crowd: Crowd, port: int) -> int:
 def _readiness(port: int) -> str:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANDSHAKE_LIMIT_S)
     with contextlib.closing(connection):
-        connection.request("GET", "/readyz")
-        return str(json.loads(connection.getresponse().read())["status"])
+        try:
+            connection.request("GET", "/readyz")
+            return str(json.loads(connection.getresponse().read())["status"])
+        except TimeoutError:
+            return "no answer in time"

@@ -36,13 +36,18 @@ from websockets.protocol import State
 from websockets.typing import Subprotocol
 
 from realtime.errors import ProviderError
+from realtime.model._standard_link import StandardLink
 from realtime.model.base import Address, Frame
 from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, FrameReader, client_frame
+
+logger = logging.getLogger(__name__)
 
 # websockets logs headers (the key) and frames (speech) at DEBUG: this logger never goes below INFO.
 _LOGGER = logging.getLogger("realtime.model.link.websockets")
 _LOGGER.setLevel(logging.INFO)
 
+NEEDED = ("connection_lost", "data_received", "pause_writing", "process_event", "resume_writing")
+"""What `_Socket` uses of its base that nobody promises."""
 _OPEN = State.OPEN
 _HEAD_END = b"\r\n\r\n"
 
@@ -136,6 +141,10 @@ async def dial_websocket(address: Address, receiver: Receiver, limits: WireLimit
     `invalid_api_key`, `model_not_found`.
     """
     options: dict[str, Any] = {"ssl": _tls()} if address.url.startswith("wss:") else {}
+    short_way = _has_internals()
+    if short_way:
+        make = functools.partial(_Socket, receiver=receiver, limits=limits)
+        options["create_connection"] = cast(type[ClientConnection], make)
     try:
         connection = await _Connect(
             address.url,
@@ -149,10 +158,6 @@ async def dial_websocket(address: Address, receiver: Receiver, limits: WireLimit
             max_size=limits.max_message_bytes,
             write_limit=limits.write_buffer_bytes,
             logger=_LOGGER,
-            create_connection=cast(
-                type[ClientConnection],
-                functools.partial(_Socket, receiver=receiver, limits=limits),
-            ),
             **options,
         )
     except (InvalidURI, ValueError):
@@ -162,7 +167,20 @@ async def dial_websocket(address: Address, receiver: Receiver, limits: WireLimit
         raise _explain(error, urlsplit(address.url).hostname or "?") from error
     # The headers of the handshake hold the key, and 7 kB. That there was an answer the library asks at each event.
     connection.request, connection.response = None, Response(101, "", Headers())
+    if not short_way:
+        link = StandardLink(connection, receiver, limits)
+        link.begin()
+        return link
     return cast(_Socket, connection)
+
+
+@functools.cache
+def _has_internals() -> bool:
+    """Whether this `websockets` has what `_Socket` needs beyond the public API. Where not, the log says so once."""
+    missing = [name for name in NEEDED if not hasattr(ClientConnection, name)]
+    if missing:
+        logger.warning("websockets lacks %s: providers are read its standard way, which costs more", ", ".join(missing))
+    return not missing
 
 
 @functools.cache
