@@ -43,11 +43,16 @@ class StandardLink:
     @property
     def can_write(self) -> bool:
         """See `Link`."""
-        return self._unsent_bytes <= self._max_unsent_bytes and self._connection.state is State.OPEN
+        return self._unsent_bytes <= self._max_unsent_bytes and self.is_open
+
+    @property
+    def is_open(self) -> bool:
+        """See `Link`."""
+        return self._connection.state is State.OPEN
 
     def write(self, frame: Frame) -> None:
         """See `Link`."""
-        if self._connection.state is State.OPEN:
+        if self.is_open:
             self._unsent_bytes += len(frame)
             self._unsent.put_nowait(frame)
 
