@@ -66,6 +66,18 @@ async def test_after_the_end_a_socket_hears_session_ended_until_it_makes_another
         assert second["call_id"] != first["call_id"]
 
 
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("native", [True, False])
+async def test_what_is_told_outside_a_call_has_no_place_in_its_log(native: bool) -> None:
+    async with FakeSocket(native=native) as client:
+        client.say(TEXT, create())
+        await client.until("agent_ready")
+        error, created, *_ = client.sent
+        assert error["code"] == "no_session"
+        assert "seq" not in error
+        assert created["seq"] == 1
+
+
 # -- what comes in between ---------------------------------------------------------------------------------------------
 
 
