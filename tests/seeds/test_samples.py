@@ -1,0 +1,239 @@
+"""Every Python sample of the source documents runs, or stands in `open.toml` with what it lacks.
+
+Each runs in a namespace of its own, with the names that its page has set up before, against an emulated provider on
+loopback. The list is strict: a sample that begins to run, or that fails for another reason than the one given, fails
+its test until the list says so.
+"""
+
+import ast
+import asyncio
+import inspect
+import os
+import tomllib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realtime import agent as agents
+from realtime.event import ReplyStartEvent
+from realtime.message import AssistantMsg, Msg, UserMsg
+from realtime.session import JSONSession
+from tests.seeds.samples import Sample, all_samples, samples_of, unfolded
+from tests.server.harness import create, echo_agent, serving, serving_app
+
+FOLDER = Path(os.environ.get("REALTIME_RECORDINGS") or "nowhere") / "seeds"
+SAMPLES = all_samples(FOLDER) if FOLDER.is_dir() else []
+PATIENCE_S = 20.0
+"""How long a sample may run."""
+
+Names = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """Why a sample does not run yet."""
+
+    needs: str
+    fails_with: str
+
+
+def lacking() -> dict[str, Lacking]:
+    """The samples that do not run yet, by name."""
+    data = tomllib.loads((Path(__file__).parent / "open.toml").read_text(encoding="utf-8"))
+    return {name: Lacking(one["needs"], error) for one in data["open"] for name, error in one["samples"].items()}
+
+
+OPEN = lacking()
+
+# -- running one -------------------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def page(folder: Path) -> AsyncIterator[Names]:
+    """What a page has set up before a sample: an agent that talks, a message, a session that was saved. Tasks that the
+    sample leaves behind are ended."""
+    (folder / "user_1.json").write_text('{"agent": {"name": "Friday"}}', encoding="utf-8")
+    speaker = echo_agent()
+    await speaker.start(asyncio.Queue())
+    known = asyncio.all_tasks()
+    try:
+        yield {
+            **{name: getattr(agents, name) for name in agents.__all__},
+            "Any": Any,
+            "ReplyStartEvent": ReplyStartEvent,
+            "agent": speaker,
+            "asyncio": asyncio,
+            "msg": AssistantMsg("Friday", "Hello"),
+            "os": os,
+            "session": JSONSession(folder),
+            "user_msg": UserMsg("user", "Hello"),
+        }
+    finally:
+        left = asyncio.all_tasks() - known
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await speaker.stop()
+
+
+@asynccontextmanager
+async def provider_for(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    """The environment of a sample; where it talks to a model, a server of ours stands for the provider."""
+    for provider in ("DASHSCOPE", "OPENAI", "GEMINI"):
+        monkeypatch.setenv(f"{provider}_API_KEY", "not-a-key")
+    if "RealtimeAgent" not in sample.code:
+        yield
+        return
+    async with serving(echo_agent) as place:
+        monkeypatch.setenv("DASHSCOPE_WEBSOCKET_BASE_URL", place.url)
+        yield
+
+
+async def run(sample: Sample, names: Names) -> Names:
+    """Execute the sample, and its `main` where it defines one; the names that it leaves."""
+    code = compile(sample.rewritten, f"sample {sample.name}", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    names = {**names, "__name__": "sample"}
+    async with asyncio.timeout(PATIENCE_S):
+        if code.co_flags & inspect.CO_COROUTINE:
+            await eval(code, names)
+        else:
+            # It may run a loop of its own.
+            await asyncio.to_thread(exec, code, names)
+        if "main" in names:
+            await names["main"]()
+    return names
+
+
+async def failure(sample: Sample, names: Names) -> str | None:
+    """Why the sample does not run, as `Type: message`; None where it runs."""
+    try:
+        await run(sample, names)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+@pytest.mark.parametrize("sample", SAMPLES or [None], ids=lambda one: one.name if one else "all")
+async def test_a_printed_sample_runs_or_is_listed_with_what_it_lacks(
+    sample: Sample,
+    source_documents: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """CARD-10: every sample after the change of the import prefix."""
+    monkeypatch.chdir(tmp_path)
+    async with provider_for(sample, monkeypatch), page(tmp_path) as names:
+        listed = OPEN.get(sample.name)
+        if listed is None:
+            left = await run(sample, names)
+            if sample.name in CHECKS:
+                await CHECKS[sample.name](left, capsys)
+            return
+        error = await failure(sample, names)
+    assert error is not None, f"{sample.name} runs now: take it out of tests/seeds/open.toml"
+    assert listed.fails_with in error, f"{sample.name} ({listed.needs}) fails for another reason than the one listed"
+
+
+def test_only_samples_that_exist_are_listed(source_documents: Path) -> None:
+    """CARD-10: the list, the layouts and the checks name samples that are there."""
+    assert len(SAMPLES) > 30
+    assert {*OPEN, *CHECKS} <= {sample.name for sample in SAMPLES}
+    assert not {*OPEN} & {*CHECKS}
+
+
+# -- what those that run leave behind ----------------------------------------------------------------------------------
+
+Output = pytest.CaptureFixture[str]
+
+
+async def three_messages(left: Names, _: Output) -> None:
+    made: list[Msg] = [left[name] for name in ("user_msg", "system_msg", "assistant_msg")]
+    assert [msg.role for msg in made] == ["user", "system", "assistant"]
+
+
+async def text_and_no_tools(left: Names, _: Output) -> None:
+    assert (left["text"], left["tool_calls"]) == ("Hello", [])
+
+
+async def the_whole_reply(left: Names, _: Output) -> None:
+    assert left["msg"].get_text_content() == "I heard you."
+    assert left["msg"].finished_reason == "completed"
+
+
+async def three_models(left: Names, _: Output) -> None:
+    models = [left[f"{name}_model"] for name in ("dashscope", "openai", "gemini")]
+    assert [model.voice for model in models] == ["Cherry", "alloy", "Puck"]
+
+
+async def an_agent_that_was_ready(_: Names, printed: Output) -> None:
+    assert "Event: agent_ready" in printed.readouterr().out
+
+
+async def a_server_that_answers(left: Names, _: Output) -> None:
+    async with serving_app(left["app"]) as place, place.client(subprotocols=()) as client:
+        await client.until("agent_ready")
+        await client.send(create(instructions="Be brief.", user_name="User1"))
+        await client.send({"type": "client_text_append", "session_id": "session1", "text": "Hello"})
+        await client.until("agent_response_audio_delta")
+        await client.until("agent_response_done")
+
+
+CHECKS: dict[str, Callable[[Names, Output], Awaitable[None]]] = {
+    "000:156": three_messages,
+    "000:166": text_and_no_tools,
+    "000:337": the_whole_reply,
+    "003:567": three_models,
+    "003:596": an_agent_that_was_ready,
+    "003:626": a_server_that_answers,
+}
+
+
+# -- finding and judging them ------------------------------------------------------------------------------------------
+
+DOCUMENT = """\
+Agents
+An agent is made by name:
+from agentscope.agent import RealtimeAgent
+
+agent = RealtimeAgent(
+    name="Friday",
+)
+Methods
+observe
+Call it with await:
+answer = await agent("Hi")
+import io.agentscope.core.Msg;
+"""
+
+
+def test_samples_are_told_from_the_text_around_them(tmp_path: Path) -> None:
+    document = tmp_path / "007_some.txt"
+    document.write_text(DOCUMENT, encoding="utf-8")
+    made, asked = samples_of(document)
+    assert (made.name, asked.name) == ("007:3", "007:11")
+    assert made.rewritten.splitlines()[0] == "from realtime.agent import RealtimeAgent"
+    assert made.code.endswith('    name="Friday",\n)\n')
+    assert asked.code == 'answer = await agent("Hi")\n'
+    assert Sample("x", "from agentscope.realtime import ClientEvents\n").rewritten == (
+        "from realtime import ClientEvents\n"
+    )
+
+
+def test_a_line_that_has_changed_is_not_unfolded_at_the_old_places() -> None:
+    assert unfolded("if a:# Whyb()", 13, [0, 0], [5, 1], [10, 1]) == "if a:\n    # Why\n    b()\n"
+    with pytest.raises(ValueError, match="12 characters stands where one of 13"):
+        unfolded("if a:# Whyb(", 13, [0, 0], [5, 1], [10, 1])
+
+
+async def test_a_sample_that_begins_to_run_is_noticed() -> None:
+    assert await failure(Sample("x", "import asyncio\nawait asyncio.sleep(0)\n"), {}) is None
+    assert await failure(Sample("x", "async def main():\n    missing()\n"), {}) == (
+        "NameError: name 'missing' is not defined"
+    )
+    unmade = "from agentscope.agent import NeverMade\n"
+    assert "cannot import name 'NeverMade' from 'realtime.agent'" in (await failure(Sample("x", unmade), {}) or "")
