@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -212,8 +212,7 @@ async def time_returns(runs: int, away_s: float = AWAY_S, seed: int = 1) -> tupl
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         provider = await stack.enter_async_context(running(["-m", "bench.provider"], core=LOAD_CORE))
         port = free_port()
-        subject = replace(BINARY, store=f"sqlite:{folder / 'calls.sqlite'}")
-        argv, env = server_command(subject, port, (await provider.line())["port"], folder)
+        argv, env = server_command(BINARY, port, (await provider.line())["port"], folder)
         server = await stack.enter_async_context(running(argv, core=SERVER_CORE, env=env, log=folder / "server"))
         await listening(server, port)
         caller, events_ms, sounds_ms = Caller(), list[float](), list[float]()

@@ -117,11 +117,13 @@ class Archive:
             store,
             self._executor,
             on_trouble=self._in_trouble,
-            on_recovered=lambda _: logger.warning("the store is well: what memory still holds is written"),
+            on_recovered=self._recovered,
             quota=quota,
         )
         self._live: dict[str, Session] = {}
         self._is_known_slow = False
+        self._logged: set[str | None] = set()
+        """Calls of whose trouble the log says; null: all."""
         self._closed = False
 
     def keep(self, session: Session, info: CallInfo | None = None) -> None:
@@ -288,8 +290,14 @@ class Archive:
             self._is_known_slow = True
             warned = _one_of_each_room(warned)
         logger.error("the store fails: %s", error)
+        self._logged.add(call_id)
         for session in warned:
             session.complain(_warning(error))
+
+    def _recovered(self, call_id: str | None) -> None:
+        if call_id in self._logged:
+            self._logged.discard(call_id)
+            logger.warning("the store is well: what memory still holds is written")
 
     async def close(self) -> None:
         """Write the rest and let go of the store. Idempotent."""
