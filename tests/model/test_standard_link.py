@@ -51,6 +51,7 @@ async def test_a_message_beyond_the_limit_costs_the_link_not_the_session(provide
 
 
 async def test_it_is_told_once_and_the_link_keeps_no_key(provider: Emulator, caplog: pytest.LogCaptureFixture) -> None:
+    provider.on_open = short.stay_silent
     address = Address(provider.base_url.replace("http", "ws", 1) + "/realtime", headers=(("Authorization", KEY),))
     for _ in range(2):
         made = await link.dial_websocket(address, short._Nobody(), LIMITS)
