@@ -428,6 +428,8 @@ class RealtimeAgent:
                 if self._make_detector is silero_detector and self._authority() == "server":
                     # Loaded once in a process, for 90 ms: not on the loop, where other calls speak.
                     await asyncio.get_running_loop().run_in_executor(None, load_silero)
+                # First, since the model is told whether it is to find the turns.
+                detector = self._new_detector()
                 connection = await self.model.connect(
                     settings=self._settings(),
                     on_event=self._on_model_event,
@@ -436,7 +438,8 @@ class RealtimeAgent:
                 )
                 self._connection = connection
                 try:
-                    self._conductor = self._make_conductor(host, connection, tools)
+                    detector = detector or self._new_detector()
+                    self._conductor = self._make_conductor(host, connection, tools, detector)
                     self._turn = self._conductor.turn
                     self._apply(self._conductor, tools)
                     self._say_ready()
@@ -465,8 +468,9 @@ class RealtimeAgent:
             if not started.done():
                 started.set_exception(UsageError("the agent was stopped before it had started", code="agent_stopped"))
 
-    def _make_conductor(self, host: Host, connection: Connection, tools: ToolRunner) -> Conductor:
-        detector = self._new_detector()
+    def _make_conductor(
+        self, host: Host, connection: Connection, tools: ToolRunner, detector: Detector | None
+    ) -> Conductor:
         return Conductor(
             host=host,
             agent_id=self.agent_id or "",
@@ -481,8 +485,8 @@ class RealtimeAgent:
     def _new_detector(self) -> Detector | None:
         """Ours, where this server decides about turns.
 
-        Where its parts are not installed and nobody has asked for it by name, the client decides. Raises UsageError
-        where somebody has.
+        Where its parts are not installed, the model or else the client decides. Raises UsageError where the settings
+        ask for it by name.
         """
         if self._authority() != "server":
             return None
@@ -512,7 +516,10 @@ class RealtimeAgent:
             return wanted
         if self.model.profile.emits_speech_events:
             return "provider"
-        return "server" if self._no_detector is None else "client"
+        if self._no_detector is None:
+            return "server"
+        # One that stops for a voice finds turns, and only does not tell of them.
+        return "provider" if self.model.profile.interrupts_itself else "client"
 
     @property
     def _wanted_voice(self) -> str | None:
@@ -569,7 +576,7 @@ class RealtimeAgent:
         profile = self.model.profile
         if not profile.supports_tools and self._declared_tools():
             self._say_left_out("unsupported_tools", f"{profile.model} cannot use tools: the agent goes on without them")
-        if self._no_detector is not None and "audio" in profile.input_modalities:
+        if self._no_detector is not None and self._authority() == "client" and "audio" in profile.input_modalities:
             self._say_left_out(VAD_UNAVAILABLE, f"{self._no_detector} Until then a spoken turn ends by push-to-talk.")
 
     def _say_left_out(self, code: str, message: str) -> None:

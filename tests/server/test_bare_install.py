@@ -106,14 +106,17 @@ def test_typed_text_is_answered_without_speech_parts_and_what_is_missing_is_name
     assert "pip install '.[local]'" in missing[0]["message"]
 
 
-async def test_with_a_key_speech_is_answered_without_speech_parts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("provider_name", ["openai", "gemini"])
+async def test_with_a_key_speech_is_answered_without_speech_parts(provider_name: str, tmp_path: Path) -> None:
     hear = Hear("Hello?", from_ms=100, to_ms=500, noticed_ms=200, ended_ms=900)
     model = StandIn(turns="positions", hears=(hear,), answers=(Say("Good day.", ms=400),)).model(tmp_path)
     async with serving(lambda: RealtimeAgent("Provider", "", model)) as provider:
 
         def speak() -> list[dict[str, Any]]:
-            url = f"{provider.url}/v1"
-            with bare_server(tmp_path, "--model", "openai", OPENAI_API_KEY="key", OPENAI_BASE_URL=url) as address:
+            reached = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": f"{provider.url}/v1"}
+            if provider_name == "gemini":
+                reached = {"GEMINI_API_KEY": "key", "GOOGLE_GEMINI_BASE_URL": provider.url}
+            with bare_server(tmp_path, "--model", provider_name, **reached) as address:
                 sound = {
                     "type": "client_audio_append",
                     "audio": "AAAA" * 5_000,
