@@ -1,7 +1,7 @@
 """Rooms as they are used: five humans who talk as they like, four agents, the real server and sockets, virtual time.
 
-REALTIME_ROOM_MINUTES is how long they talk everywhere; without it half an hour under `addressed`, which takes some
-thirty seconds of a core, and five minutes elsewhere.
+REALTIME_ROOM_MINUTES is how long they talk everywhere; without it five minutes, and under `addressed` half an hour in
+`make nightly`, which takes some thirty seconds of a core.
 """
 
 import asyncio
@@ -20,11 +20,12 @@ from realtime.testing.cases.stand_in import HangUp, Say, StandIn
 from realtime.testing.check.floor import RoomRun
 from realtime.testing.client.steps import Drop, Leave, Network, Send, Silence, Speak, Type, WaitFor, WaitUntilHeard
 from tests.pipeline.simulation import AGENTS, HUMANS, Mortal, agents, chooses, hearing, pressed, talk
+from tests.volumes import volume
 
 VoiceRoom = Callable[..., Awaitable[RoomRun]]
 
 MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", "5"))
-LONG_MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", "30"))
+LONG_MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(5, 30)))
 STOPPED_MS = 250
 """A voice is noticed after 60 to 100 ms, and a device plays on for 80 ms: there is room for one frame more."""
 LIMIT = 4
