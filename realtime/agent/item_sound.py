@@ -9,8 +9,9 @@ from realtime.audio.resample import Resampler
 from realtime.errors import ClientError
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, ContentPart, Item
 
-MAX_MS = 60_000
-"""Longer speech goes through the input audio, which is taken as it comes."""
+MAX_MS = 15_000
+"""Longer speech goes through the input audio, in pieces. To change the rate of so much takes some 10 ms, in which nobody
+else is served."""
 
 
 def at_rate(item: Item, rate_hz: int) -> Item:

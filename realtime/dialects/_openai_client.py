@@ -273,6 +273,7 @@ def check_length(read: ClientFrame, n_chars: int) -> None:
     """Raises Refusal for a frame of `n_chars` that is long for another reason than sound or a picture."""
     sound = len(read.audio) if isinstance(read, BufferAppend) else 0
     parts = (read.item.content or ()) if isinstance(read, ItemCreate) else ()
+    sound += sum(len(part.audio or "") for part in parts)
     refusal = too_long(n_chars, sound_chars=sound, picture_chars=sum(len(part.image_url or "") for part in parts))
     if refusal is not None:
         raise Refusal(refusal, code="string_above_max_length", event_id=read.event_id)

@@ -153,8 +153,8 @@ async def test_an_image_reaches_the_model_and_comes_back_as_it_was() -> None:
 @pytest.mark.parametrize(("kind", "rate_hz"), [("audio/pcm", 24_000), ("audio/pcmu", 8_000)])
 async def test_an_item_with_its_own_sound_reaches_the_model_at_its_rate(kind: str, rate_hz: int) -> None:
     """In the encoding of the session. The call's log keeps its place, and none of its sound."""
-    half_a_second = bytes(rate_hz if kind == "audio/pcm" else rate_hz // 2)
-    part: Any = {"type": "input_audio", "audio": base64.b64encode(half_a_second).decode()}
+    fourteen_seconds = bytes(14 * rate_hz * (2 if kind == "audio/pcm" else 1))
+    part: Any = {"type": "input_audio", "audio": base64.b64encode(fourteen_seconds).decode()}
     async with talking(asked(), Speak("I heard it.", 0.4)) as (ear, model):
         sound: Any = {"type": kind, "rate": rate_hz} if kind == "audio/pcm" else {"type": kind}
         await ear.sdk.session.update(session={"type": "realtime", "audio": {"input": {"format": sound}}})
@@ -169,7 +169,7 @@ async def test_an_item_with_its_own_sound_reaches_the_model_at_its_rate(kind: st
         (created,) = (one for one in model.connections[0].received if isinstance(one, base.ItemCreate))
         audio = created.item.content[0].audio
         assert audio is not None
-        assert abs(len(audio) - model.profile.input_rate_hz) <= 4
+        assert abs(len(audio) - 14 * 2 * model.profile.input_rate_hz) <= 4
 
 
 async def test_a_response_beside_the_conversation_leaves_no_item() -> None:

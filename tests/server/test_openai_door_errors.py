@@ -141,7 +141,7 @@ async def test_the_result_of_an_unknown_call_is_refused_before_the_model_hears_o
     [
         ("AAAA", {"supports_item_sound": False}, "unsupported_content_type"),
         ("*", {}, "invalid_value"),
-        (base64.b64encode(bytes(61 * 48_000)).decode(), {}, "invalid_item"),
+        (base64.b64encode(bytes(16 * 48_000)).decode(), {}, "invalid_item"),
     ],
 )
 async def test_sound_in_an_item_that_cannot_be_taken_is_refused(sound: str, profile: Any, code: str) -> None:
