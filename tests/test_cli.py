@@ -25,7 +25,10 @@ from realtime.server import doctor
 from realtime.server.plan import PLAN, Plan, load_make_agent, reload_folder, room_name
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
+from realtime.state.json_files import JsonFileStore
 from realtime.state.open import open_store
+from realtime.state.sqlite import SqliteStore
+from realtime.state.store import CallInfo, Change
 from tests.server.harness import serving
 
 AGENT_FILE = """
@@ -359,6 +362,26 @@ def test_a_store_that_cannot_be_written_is_told_before_anything_is_served(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     assert store_url(None, said.append) == "memory:"
     assert said[0].startswith(f"Calls are kept in memory only: nothing can be written to {tmp_path}/file/realtime/")
+
+
+def test_a_folder_of_calls_that_another_server_writes_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    other = JsonFileStore(tmp_path)
+    other.write([Change("theirs", CallInfo(call_id="theirs"))])
+    with pytest.raises(UsageError, match="another process keeps its calls in this folder: give each server a folder"):
+        store_url(f"file:{tmp_path}", print)
+    other.close()
+    assert store_url(f"file:{tmp_path}", print) == f"file:{tmp_path}"
+
+
+def test_calls_that_take_more_than_ten_gigabytes_are_told_when_serving_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteStore, "n_bytes", lambda _: 12_000_000_000)
+    said: list[str] = []
+    store_url(f"sqlite:{tmp_path}/calls", said.append, is_bounded=True)
+    assert said == []
+    store_url(f"sqlite:{tmp_path}/calls", said.append)
+    assert said == ["The calls that are kept take 12.0 GB: --keep-days and --keep-gb delete the oldest."]
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "file"])
