@@ -25,6 +25,7 @@ from realtime.event.base import DEFAULT_INPUT_RATE_HZ
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener, queue_listener
 from realtime.pipeline.seat import Seat
+from realtime.played import Played
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 from realtime.state.json_files import JSONSession, SessionBase
@@ -145,6 +146,13 @@ class Session:
         self._over = False
         self._said_goodbye = False
         self._stop_recording: Callable[[], None] = _follows_nothing
+        self._played = Played(
+            self.log,
+            runtime.now,
+            lambda: self.listeners,
+            lambda: self.agent.received_samples,
+            tells=not private,
+        )
         self._stop_following = self.log.subscribe(self._follow)
 
     async def start(self, config: SessionConfig) -> None:
@@ -334,6 +342,10 @@ class Session:
         now = self.runtime.now()
         return max((one.unheard_ms(now) for one in self.listeners), default=0)
 
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `realtime.agent.host.Ears`."""
+        self._played.after_flush(settle)
+
     # -- from a client ---------------------------------------------------------------------------------------------
 
     def receive(self, event: c.ClientEvent, listener: Listener | None = None, n_bytes: int | None = None) -> bool:
@@ -395,7 +407,7 @@ class Session:
                 self._ear = listener
                 if event.played_item_id is not None and event.played_ms is not None and listener is not None:
                     # Before the agent hears it: an interruption found in this audio is cut where the user is now.
-                    listener.clock.ack(event.played_item_id, event.played_ms, self.runtime.now())
+                    self._played.ack(listener, event.played_item_id, event.played_ms)
                 taken = self.agent.receive(event)
                 if self._recorder is not None and (rate_hz := _rate_of(event)) is not None:
                     self._recorder.hear(event.audio, event.offset, rate_hz)
@@ -404,7 +416,7 @@ class Session:
                 return taken
             case c.ClientPlaybackAckEvent():
                 if listener is not None:
-                    listener.clock.ack(event.item_id, event.played_ms, self.runtime.now())
+                    self._played.ack(listener, event.item_id, event.played_ms, flushed=event.flushed)
             case c.ClientItemTruncateEvent():
                 if listener is not None:
                     listener.clock.truncate(event.item_id, event.audio_end_ms, self.runtime.now())
@@ -552,6 +564,7 @@ class Session:
             self.log.append(s.ServerSessionEndedEvent(session_id=self.session_id, reason=reason))
         logger.info("call %s ended: %s after %d ms", self.call_id, reason, self.log.now_ms())
         self.ended.set()
+        self._played.close()
         on_ended, self.on_ended = self.on_ended, []
         for told in on_ended:
             told(self)
@@ -576,6 +589,7 @@ class Session:
             return
         for listener in [*self.listeners]:
             listener.deliver(self._with_token(event, listener))
+        self._played.follow(event)
         if isinstance(event, s.AgentInputStartedEvent | s.AgentInputDoneEvent | s.AgentResponseCreatedEvent):
             self._active_at = self.runtime.now()
             if isinstance(event, s.AgentInputStartedEvent):

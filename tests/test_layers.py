@@ -27,6 +27,7 @@ LAYERS: list[set[str]] = [
     {"pipeline"},
     {"pacer"},
     {"listener", "recording", "ticket"},
+    {"played"},
     {"session"},
     {"dialects"},
     {"server"},

@@ -14,12 +14,13 @@ import msgspec
 from realtime.agent.host import Host
 from realtime.agent.reporter import Reporter
 from realtime.agent.requests import Requests
-from realtime.agent.responses import Part, Response, ThinkingEvent
+from realtime.agent.responses import OpenCut, Part, Response, ThinkingEvent
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides
 from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
 from realtime.model import base
+from realtime.state.conversation import Cut
 from realtime.turn import Action, Signal, Turn
 
 RESPONSE_REFUSED = frozenset({"conversation_already_has_active_response", "bad_response_create"})
@@ -115,6 +116,8 @@ class Answers:
         self._result_ids: dict[str, str] = {}
         """What clients call the items of their results, by call."""
         self._active: Response | None = None
+        self._cut: OpenCut | None = None
+        """The truncation that waits for its client to say how much it had played."""
         self._requests = Requests()
         # After a lost link: an answer is still owed; and so many will come unasked, to turns that were said again.
         self._owed = False
@@ -212,8 +215,8 @@ class Answers:
         self._send(base.ResponseCreate(overrides))
 
     def interrupt(self, actions: tuple[Action, ...], reason: str) -> None:
-        """Silence first; then the model; then the truth about what was heard."""
-        heard_ms = {item_id: self._ears.heard_ms(item_id) for item_id in self._reply_items}
+        """Silence first; then the model; then, once that is known, the truth about what was heard."""
+        self.settle_cut()
         if Action.FLUSH in actions:
             self._emit(s.ServerAudioFlushEvent(reason=reason))
         active = self._active
@@ -232,19 +235,50 @@ class Answers:
             for item_id in (*self._reply_items, *self._reply_texts):
                 self._withdraw(item_id)
         elif Action.TRUNCATE in actions:
-            for item_id, item_heard_ms in heard_ms.items():
-                if item_heard_ms == 0:
-                    self._withdraw(item_id)
-                elif item_heard_ms < int(self._conversation.audio_ms(item_id)):
-                    self.cut(item_id, item_heard_ms)
+            cut = self._cut = OpenCut([*self._reply_items], active)
+            self._ears.after_flush(lambda: self._settle(cut))
+            return
         if active is not None:
             self._close_parts(active)
+
+    def settle_cut(self) -> None:
+        """What is heard now counts: a truncation waits for its client no longer, since something comes behind it."""
+        if self._cut is not None:
+            self._settle(self._cut)
+
+    def _settle(self, cut: OpenCut) -> None:
+        if cut is not self._cut:
+            self._correct(cut)
+            return
+        self._cut = None
+        for item_id in cut.item_ids:
+            heard_ms = self._ears.heard_ms(item_id)
+            if heard_ms == 0:
+                self._withdraw(item_id)
+            elif heard_ms < int(self._conversation.audio_ms(item_id)):
+                cut.cut_ms[item_id] = heard_ms
+                self.cut(item_id, heard_ms)
+        if cut.active is not None:
+            self._close_parts(cut.active)
+        for event in cut.done:
+            self.done(event)
+
+    def _correct(self, cut: OpenCut) -> None:
+        """The client has answered after its time: here it counts. The model has thrown away what was cut off."""
+        for item_id, cut_ms in cut.cut_ms.items():
+            heard_ms = self._ears.heard_ms(item_id)
+            if heard_ms != cut_ms and item_id in self._conversation:
+                cut.cut_ms[item_id] = heard_ms
+                self._tell_cut(item_id, self._conversation.truncate(item_id, heard_ms, anew=True))
 
     def cut(self, item_id: str, heard_ms: int) -> None:
         """Only this much of the item was heard: here, at the model and for every listener."""
         cut = self._conversation.truncate(item_id, heard_ms)
         if self._profile.supports_truncation:
             self._send(base.ItemTruncate(item_id, cut.audio_end_ms, cut.transcript))
+        self._tell_cut(item_id, cut)
+
+    def _tell_cut(self, item_id: str, cut: Cut) -> None:
         self._emit(
             s.AgentItemTruncatedEvent(
                 item_id=item_id, audio_end_ms=cut.audio_end_ms, transcript=cut.transcript, **self._report.who
@@ -265,6 +299,7 @@ class Answers:
 
     def created(self, event: m.ModelResponseCreatedEvent) -> None:
         """A response begins."""
+        self.settle_cut()
         response = Response(event.response_id, out_of_band=event.conversation == "none", metadata=event.metadata)
         self._responses[response.id] = response
         if response.out_of_band:
@@ -386,6 +421,10 @@ class Answers:
         if response is None:
             self._report.forward(event)
             return
+        if self._cut is not None and response.dropped and not response.out_of_band:
+            # Its end is told with what was heard of it.
+            self._cut.done.append(event)
+            return
         response.done = True
         details = event.status_details or {}
         if event.status == "failed" and details.get("reason") == LINK_LOST and not response.dropped:
@@ -436,6 +475,7 @@ class Answers:
         `owed`: the model was about to answer by itself. `n_coming`: it is about to hear so many turns again, and will
         answer each of them unasked.
         """
+        self.settle_cut()
         for response in [*self._responses.values()]:
             if not response.done:
                 lost = {"type": "failed", "reason": LINK_LOST}

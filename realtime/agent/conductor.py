@@ -153,6 +153,10 @@ class Conductor:
                     self._report.add_item(Item(id=turn.item_id, role="user", name=self.user_name))
                 self._tell_words(turn, transcript)
 
+    def settle_cut(self) -> None:
+        """See `Answers`."""
+        self._answers.settle_cut()
+
     def close(self) -> None:
         """The call is over: part from what refers back here, so that all of it is freed at once."""
         self._answers.close()

@@ -27,6 +27,11 @@ class Ears(Protocol):
         """How much audio was sent but is not heard yet, in ms; 0 means silence."""
         ...
 
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """Call `settle` when it is known what was heard up to the flush right before: at once where nobody is asked,
+        else when the clients have answered or their time is over, and again should an answer come later."""
+        ...
+
 
 def nobody_hears(voice: Voice) -> None:
     """For an agent: it hears turns, not voices."""

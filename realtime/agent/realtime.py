@@ -254,6 +254,8 @@ class RealtimeAgent:
         if self._task is None:
             return
         self._leave_reason = reason
+        if self._conductor is not None:
+            self._conductor.settle_cut()
         self._stopping.set()
         task, self._task = self._task, None
         if self._connection is None:

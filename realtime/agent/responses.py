@@ -139,3 +139,16 @@ class UserTurn:
         self._growing[piece_id] = self._growing.get(piece_id, "") + delta
         begins, self._captioned = self._captioned != piece_id, piece_id
         return f" {delta}" if begins and next(iter(self._texts), piece_id) != piece_id else delta
+
+
+@dataclass(slots=True)
+class OpenCut:
+    """An answer that was interrupted. Told of when it is known how much of it was heard: its truncation, the ends of
+    its parts, and its own end where the model has told that meanwhile."""
+
+    item_ids: list[str]
+    active: Response | None
+    """The response that was running."""
+    done: list[m.ModelResponseDoneEvent] = field(default_factory=list)
+    cut_ms: dict[str, int] = field(default_factory=dict)
+    """Where each item was cut."""

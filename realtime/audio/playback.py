@@ -47,6 +47,8 @@ class PlaybackClock:
     """
 
     __slots__ = ("_epoch", "_items", "_queue", "_rate_hz", "_unheard")
+    estimates: ClassVar[bool] = True
+    """Whether what it takes for heard is an estimate, and not the client's word."""
     _runs: ClassVar[bool] = True
     """Whether time alone moves it: else the methods that are called with each chunk save themselves `_advance`."""
 
@@ -86,11 +88,16 @@ class PlaybackClock:
         self._unheard += samples
         return start
 
-    def ack(self, item_id: str, heard_ms: int, now: float) -> None:
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether the client was told to be silent and has not said yet how far it had played."""
+        return False
+
+    def ack(self, item_id: str, heard_ms: int, now: float, *, flushed: bool = False) -> None:
         """The client says that it has played *heard_ms* of the item from its beginning, and so all items before it.
 
-        Counts only for :class:`AcknowledgedPlayback`. Unknown and flushed items, and less than was known, change
-        nothing.
+        Counts only for :class:`AcknowledgedPlayback`. Unknown items, and less than was known, change nothing. Of one
+        that was flushed it counts up to the answer to that, which is `flushed`.
         """
 
     def flush(self, now: float) -> None:
@@ -191,21 +198,37 @@ class PlaybackClock:
 class AcknowledgedPlayback(PlaybackClock):
     """Heard is what the client acknowledged. A client that never acknowledges has heard nothing."""
 
-    __slots__ = ("_moved_at",)
+    __slots__ = ("_flushed", "_moved_at")
+    estimates = False
     _runs = False
 
     def __init__(self, rate_hz: int) -> None:
         super().__init__(rate_hz)
         self._moved_at = 0.0
+        self._flushed: set[str] = set()
+        """The items that the last flush met, and of which the client has not said how far it had played them."""
 
-    def ack(self, item_id: str, heard_ms: int, now: float) -> None:
+    @property
+    def awaits_answer(self) -> bool:
+        return bool(self._flushed)
+
+    def flush(self, now: float) -> None:
+        self._flushed = {item.item_id for item in self._queue}
+        super().flush(now)
+
+    def ack(self, item_id: str, heard_ms: int, now: float, *, flushed: bool = False) -> None:
         item = self._items.get(item_id)
-        if item is None or item.epoch != self._epoch or heard_ms < 0:
+        if item is None or heard_ms < 0 or (item.epoch != self._epoch and item_id not in self._flushed):
             return
         samples = heard_ms * self._rate_hz // 1000
         # A client counts whole ms: its last acknowledgement stands for the fraction behind it too.
         if samples >= item.sent or heard_ms >= item.sent * 1000 // self._rate_hz:
             samples = item.sent
+        if item_id in self._flushed:
+            item.heard = max(item.heard, samples)
+            if flushed or item.heard == item.sent:
+                self._flushed.discard(item_id)
+            return
         if samples <= item.heard:
             return
         self._moved_at = now

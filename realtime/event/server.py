@@ -130,6 +130,21 @@ class ServerLatencyEvent(Event, frozen=True, kw_only=True, tag="server_latency")
     ts_ms: int = 0
 
 
+class ServerPlaybackEvent(Event, frozen=True, kw_only=True, tag="server_playback"):
+    """How far a client has played an item: told at its first sound, every second, at a flush and at its end.
+
+    `played_ms` of the item had been played when the client's own audio stream stood at sample `input_offset` (at the
+    client's rate, since the call began; 0 where it sends none). `estimated`: the client did not say so.
+    """
+
+    item_id: str
+    played_ms: int
+    input_offset: int = 0
+    estimated: bool = False
+    seq: int = 0
+    ts_ms: int = 0
+
+
 class ServerRoomJoinedEvent(Event, frozen=True, kw_only=True, tag="server_room_joined"):
     """Somebody entered the room, or is there already when a client comes in."""
 
@@ -439,6 +454,7 @@ ServerEvent = (
     | ServerAudioReceivedEvent
     | ServerGoodbyeEvent
     | ServerLatencyEvent
+    | ServerPlaybackEvent
     | ServerRoomJoinedEvent
     | ServerRoomChangedEvent
     | ServerRoomLeftEvent

@@ -362,6 +362,10 @@ class Member:
         """See `Ears`."""
         return self._hub.heard_ms(self._prefix + item_id)
 
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `Ears`. A room passes the floor on at once: what is known now counts."""
+        settle()
+
     def unheard_ms(self) -> int:
         """See `Ears`: what the others say is nothing that this agent could be interrupted in, nor what is still heard
         of the one before it."""

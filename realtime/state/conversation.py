@@ -287,13 +287,15 @@ class Conversation:
         entry.put(msgspec.structs.replace(entry.item, status=status, content=content))
         return entry.item
 
-    def truncate(self, item_id: str, heard_ms: float) -> Cut:
+    def truncate(self, item_id: str, heard_ms: float, *, anew: bool = False) -> Cut:
         """Cut the answer after what was heard: the transcript ends with the last word heard to its end.
 
-        `heard_ms` is clamped to the audio that arrived. Cutting twice can only shorten. A text has no audio to cut and
-        stays as it is.
+        `heard_ms` is clamped to the audio that arrived. Cutting twice can only shorten, unless the first cut was wrong
+        (`anew`). A text has no audio to cut and stays as it is.
         """
         entry = self._entries[item_id]
+        if anew:
+            entry.cut = None
         spoken = self._spoken(entry)
         if not spoken.audio_ms and entry.item.content and entry.cut is None:
             return Cut(transcript=entry.item.text, audio_end_ms=0)

@@ -283,8 +283,9 @@ class Call:
         return [event for event in self.seen if isinstance(event, kind)]
 
     def types(self, start: int = 0) -> list[str]:
-        """Types of what the listener got from place `start` on; a run of audio deltas counts once."""
-        return [*squeeze(event.type for event in self.seen[start:])]
+        """Types of what the listener got from place `start` on, but how far it had played; a run of audio deltas counts
+        once."""
+        return [*squeeze(event.type for event in self.seen[start:] if event.type != "server_playback")]
 
     def transcript(self) -> list[tuple[str, str]]:
         """(who, words) of the conversation as the call knows it."""

@@ -266,6 +266,7 @@ async def test_the_same_client_code_talks_to_each_provider(fake: Fake) -> None:
         await log.until(lambda: len({event.item_id for event in log.of(s.AgentResponseAudioDeltaEvent)}) == 2)
         session.receive(c.ClientResponseCancelEvent())
         assert len(log.of(s.ServerAudioFlushEvent)) == 1
+        await log.until(lambda: len(log.of(s.AgentItemDeletedEvent) + log.of(s.AgentItemTruncatedEvent)) == 1)
         told = [item for item in session.conversation.items() if item.role == "assistant" or item.text]
         assert [(item.role, item.text) for item in told] == [("assistant", "I heard you"), ("user", "Tell me more.")]
         assert log.of(s.AgentErrorEvent) == []

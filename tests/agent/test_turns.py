@@ -14,6 +14,7 @@ from realtime.event import server as s
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model import base
+from realtime.played import FLUSH_ANSWER_S
 from realtime.testing.cases.hearing import LoudnessDetector
 from realtime.tool import Toolkit
 from tests.agent.fakes import NO_DETECTOR, PROFILE, WORDS, Call, FakeDetector, call, named, speech
@@ -158,6 +159,7 @@ async def test_what_the_client_acknowledged_is_what_was_heard() -> None:
         await asyncio.sleep(3)
         made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=2_000))
         made.link.hear_start("u2", 2_000)
+        await asyncio.sleep(FLUSH_ANSWER_S)
 
         (cut,) = made.of(s.AgentItemTruncatedEvent)
         assert (cut.audio_end_ms, cut.transcript) == (2_000, "one two three four five")
@@ -170,23 +172,61 @@ async def test_a_client_that_played_nothing_heard_nothing() -> None:
         made.link.reply(4_000)
         await asyncio.sleep(3)
         made.link.hear_start("u2", 2_000)
+        await asyncio.sleep(FLUSH_ANSWER_S)
 
         assert named(made.seen, *CUTS) == ["server_audio_flush", "agent_item_deleted"]
         assert made.transcript() == [("user", "Tell me a story.")]
         made.check_heard_truth()
 
 
-async def test_a_late_acknowledgement_of_a_flushed_item_changes_nothing() -> None:
-    async with call(clock=AcknowledgedPlayback(24_000)) as made:
-        asked(made)
-        item_id = made.link.reply(4_000)
-        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_000))
-        await asyncio.sleep(2)
-        made.link.hear_start("u2", 2_000)
-        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_100, flushed=True))
+async def interrupted(made: Call) -> str:
+    """An answer of 4 s is interrupted after 2 s, of which the client has told 1 s."""
+    asked(made)
+    response_id = made.link.begin()
+    item_id = made.link.speak(response_id, 4_000, "one two three four five six seven eight nine ten")
+    made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_000))
+    await asyncio.sleep(2)
+    made.link.hear_start("u2", 2_000)
+    made.link.finish(response_id, status="cancelled")
+    return item_id
 
-        assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_000
+
+async def test_an_answer_ends_where_the_client_says_that_it_fell_silent() -> None:
+    """The network is between what was told last and what was played: the truncation waits for the answer."""
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        item_id = await interrupted(made)
+        await asyncio.sleep(0.3)
+        assert made.of(s.AgentItemTruncatedEvent) == []
+        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_940, flushed=True))
+
+        assert [cut.audio_end_ms for cut in made.of(s.AgentItemTruncatedEvent)] == [1_940]
+        assert [cut.audio_end_ms for cut in made.link.got(base.ItemTruncate)] == [1_940]
+        after = [kind for kind in made.types() if kind in ("agent_item_truncated", "agent_response_done")]
+        assert after == ["agent_item_truncated", "agent_response_done"]
         made.check_heard_truth()
+
+
+async def test_a_client_that_answers_too_late_is_still_believed() -> None:
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        item_id = await interrupted(made)
+        await asyncio.sleep(FLUSH_ANSWER_S + 0.1)
+        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_940, flushed=True))
+
+        assert [cut.audio_end_ms for cut in made.of(s.AgentItemTruncatedEvent)] == [1_000, 1_940]
+        assert len(made.link.got(base.ItemTruncate)) == 1, "a model cannot take back what it has thrown away"
+        made.check_heard_truth()
+
+
+async def test_the_next_answer_does_not_wait_for_the_truncation_of_the_one_before() -> None:
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        item_id = await interrupted(made)
+        made.receive(c.ClientTextAppendEvent(text="Next."))
+        assert kinds(made)[-1] == "ResponseCreate"
+        made.link.begin()
+        told = [kind for kind in made.types() if kind in ("agent_item_truncated", "agent_response_created")]
+        assert told == ["agent_response_created", "agent_item_truncated", "agent_response_created"]
+        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_940, flushed=True))
+        assert made.of(s.AgentItemTruncatedEvent)[-1].audio_end_ms == 1_940
 
 
 async def test_models_that_cannot_truncate_are_not_asked_to() -> None:

@@ -129,6 +129,7 @@ def test_nothing_is_heard_after_a_flush(make: Callable[[int], PlaybackClock]) ->
     heard_ms = clock.heard_ms("a", 1.0)
     assert 0 < heard_ms <= 1000
     clock.sent("a", audio(500), 1.0)
+    clock.ack("a", heard_ms, 1.9, flushed=True)
     clock.ack("a", 9000, 2.0)
     assert clock.heard_ms("a", 60.0) == heard_ms
     assert clock.unheard_ms(1.0) == 0
@@ -212,6 +213,9 @@ class HeardRules(RuleBasedStateMachine):
     @rule(item=st.sampled_from("abcx"), heard_ms=st.integers(-10, 3000))
     def acknowledge(self, item: str, heard_ms: int) -> None:
         self.clock.ack(item, heard_ms, self.now)
+        if item in self.over:
+            # Up to the answer to the flush.
+            self.heard[item] = self.clock.heard_ms(item, self.now)
 
     @rule(wait_ms=st.integers(0, 2000))
     def wait(self, wait_ms: int) -> None:
@@ -364,3 +368,20 @@ def test_truncating_an_older_item_leaves_a_newer_one_alone_that_has_run_dry() ->
     clock.sent("new", 48_000, 2.6)
     clock.ack("new", 1_800, 3.4)
     assert (clock.heard_ms("old", 3.4), clock.heard_ms("new", 3.4)) == (500, 1_800)
+
+
+def test_what_a_client_had_played_when_it_fell_silent_is_known_from_its_answer() -> None:
+    clock = AcknowledgedPlayback(24_000)
+    clock.sent("a", 96_000, 0.0)
+    clock.sent("b", 96_000, 0.0)
+    clock.ack("a", 1_500, 1.6)
+    clock.flush(1.8)
+    assert clock.awaits_answer
+    clock.ack("a", 1_700, 1.9)
+    assert (clock.heard_ms("a", 1.9), clock.awaits_answer) == (1_700, True)
+    clock.ack("a", 1_760, 2.0, flushed=True)
+    assert clock.awaits_answer
+    clock.ack("b", 0, 2.0, flushed=True)
+    assert (clock.heard_ms("a", 2.0), clock.heard_ms("b", 2.0), clock.awaits_answer) == (1_760, 0, False)
+    clock.ack("a", 1_900, 2.1)
+    assert clock.heard_ms("a", 2.1) == 1_760

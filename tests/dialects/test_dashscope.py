@@ -486,6 +486,7 @@ def test_what_the_service_has_no_words_for_is_not_told() -> None:
         s.AgentEndedEvent(),
         s.ServerGoodbyeEvent(reason="idle"),
         s.ServerLatencyEvent(response_id="r", turn_end_to_audio_ms=1),
+        s.ServerPlaybackEvent(item_id="i", played_ms=1),
         s.AgentReconnectingEvent(attempt=1, retry_after_ms=1, reason="lost"),
         s.AgentReconnectedEvent(gap_ms=3),
         s.AgentSessionUpdatedEvent(settings={}),

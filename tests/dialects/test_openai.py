@@ -294,6 +294,7 @@ def test_every_server_event_is_told_without_words_that_the_service_does_not_have
         s.AgentEndedEvent(),
         s.ServerGoodbyeEvent(reason="idle"),
         s.ServerLatencyEvent(response_id="r", turn_end_to_audio_ms=1),
+        s.ServerPlaybackEvent(item_id="i", played_ms=1),
         s.AgentReconnectedEvent(gap_ms=3),
         s.AgentSessionUpdatedEvent(settings={}),
         s.AgentItemTruncatedEvent(item_id="i"),

@@ -14,6 +14,7 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig
 from realtime.listener import Listener
+from realtime.played import FLUSH_ANSWER_S
 from realtime.runtime import Runtime
 from realtime.session import Limits, Session
 from realtime.state.log import AudioRun
@@ -312,6 +313,7 @@ async def test_the_ear_of_whoever_speaks_counts() -> None:
         await play(made, (made.listener, 3_000), (second, 1_000))
         made.session.receive(c.ClientAudioAppendEvent(audio=speech(100)), second)
         made.link.hear_start("u1")
+        await asyncio.sleep(FLUSH_ANSWER_S)
 
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_000
 
@@ -331,6 +333,7 @@ async def test_what_speech_says_was_played_counts_before_the_speech_is_heard() -
             made.receive(c.ClientAudioAppendEvent(audio=speech(40), played_item_id=item_id, played_ms=played_ms))
         made.receive(c.ClientAudioAppendEvent(audio=speech(40), played_item_id="another", played_ms=9))
         made.link.hear_start("u1")
+        await asyncio.sleep(FLUSH_ANSWER_S)
 
         assert heard_ms == [1_500] * 4
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_500
@@ -342,6 +345,7 @@ async def test_where_nobody_spoke_the_furthest_ear_counts() -> None:
         second, _ = second_listener(made, clock=AcknowledgedPlayback(24_000))
         await play(made, (made.listener, 1_000), (second, 3_000))
         made.link.hear_start("u1")
+        await asyncio.sleep(FLUSH_ANSWER_S)
 
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 3_000
 
@@ -353,6 +357,7 @@ async def test_an_ear_that_left_counts_no_more() -> None:
         await play(made, (made.listener, 2_000), (second, 3_000))
         made.session.detach(second)
         made.link.hear_start("u1")
+        await asyncio.sleep(FLUSH_ANSWER_S)
 
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 2_000
 

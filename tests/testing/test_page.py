@@ -174,6 +174,34 @@ async def test_after_a_flush_no_more_sounds_than_is_on_its_way_to_the_ear(client
     assert len(page.lanes()[1].pcm) // 2 == pytest.approx((played.from_ms + played.ms) * 24, abs=2)
 
 
+@pytest.mark.parametrize("round_trip_ms", [0, 100, 300])
+@pytest.mark.parametrize("client", RETURNING)
+async def test_an_interrupted_answer_ends_where_it_fell_silent_however_far_away_the_page_is(
+    client: Client, round_trip_ms: int
+) -> None:
+    async with served(Hearer([answer(5.0)], [])) as app:
+        page = Page(app, client=client)
+        await page.join()
+        page.uplink.network = Network(delay_ms=round_trip_ms)
+        page.say(voice(500))
+        await asyncio.sleep(2.5)
+        page.say(voice(500, seed=2))
+        await asyncio.sleep(5)
+        (played,) = page.played()
+        (cut,) = of(page, "agent_item_truncated")
+        told = of(page, "server_playback")
+        await page.leave()
+    assert abs(cut["audio_end_ms"] - played.ms) <= 40
+    assert [one["played_ms"] for one in told] == sorted(one["played_ms"] for one in told)
+    assert told[0]["played_ms"] <= 200
+    assert abs(told[-1]["played_ms"] - played.ms) <= 40
+    for one in told[:-1]:
+        # When that much was heard, the page had said so much: at the network's distance from now.
+        heard_at_ms = played.from_ms + one["played_ms"]
+        assert one["input_offset"] / 16 == pytest.approx(heard_at_ms, abs=120)
+        assert not one["estimated"]
+
+
 @given(
     doings=st.lists(
         st.tuples(

@@ -596,6 +596,22 @@ export interface ServerLatencyEvent {
   ts_ms: number;
 }
 
+/**
+ * How far a client has played an item: told at its first sound, every second, at a flush and at its end.
+ *
+ * `played_ms` of the item had been played when the client's own audio stream stood at sample `input_offset` (at the
+ * client's rate, since the call began; 0 where it sends none). `estimated`: the client did not say so.
+ */
+export interface ServerPlaybackEvent {
+  type: "server_playback";
+  item_id: string;
+  played_ms: number;
+  input_offset: number;
+  estimated: boolean;
+  seq?: number;
+  ts_ms: number;
+}
+
 /** Somebody entered the room, or is there already when a client comes in. */
 export interface ServerRoomJoinedEvent {
   type: "server_room_joined";
@@ -1087,6 +1103,7 @@ export type ServerEvent =
   | ServerAudioReceivedEvent
   | ServerGoodbyeEvent
   | ServerLatencyEvent
+  | ServerPlaybackEvent
   | ServerRoomJoinedEvent
   | ServerRoomChangedEvent
   | ServerRoomLeftEvent
@@ -1156,6 +1173,7 @@ export const SERVER_EVENT_TYPES = [
   "server_audio_received",
   "server_goodbye",
   "server_latency",
+  "server_playback",
   "server_room_joined",
   "server_room_changed",
   "server_room_left",
@@ -1235,6 +1253,7 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["server_audio_received", struct({ offset: isInteger, ts_ms: isInteger }, { seq: isInteger })],
   ["server_goodbye", struct({ reason: isString, resume_token: either(isString, isNull), retry_after_ms: either(isInteger, isNull), ts_ms: isInteger }, { seq: isInteger })],
   ["server_latency", struct({ response_id: isString, turn_end_to_audio_ms: isInteger, stages_ms: recordOf(isInteger), ts_ms: isInteger }, { seq: isInteger })],
+  ["server_playback", struct({ item_id: isString, played_ms: isInteger, input_offset: isInteger, estimated: isBoolean, ts_ms: isInteger }, { seq: isInteger })],
   ["server_room_joined", struct({ participant_id: isString, name: isString, kind: isString, muted: isBoolean, away: isBoolean, ts_ms: isInteger }, { seq: isInteger })],
   ["server_room_changed", struct({ participant_id: isString, name: isString, kind: isString, muted: isBoolean, away: isBoolean, ts_ms: isInteger }, { seq: isInteger })],
   ["server_room_left", struct({ participant_id: isString, name: isString, reason: isString, ts_ms: isInteger }, { seq: isInteger })],

@@ -461,7 +461,8 @@ class Page:
             self.flushes.append((self.ms(now), item_id or ""))
         for one in hit:
             if one.received and self.client != "agentscope1":
-                heard_ms = self._heard_ms(one.item_id, now)
+                # What is on its way to the ear will still be heard: the answer to a flush takes nothing off.
+                heard_ms = self._heard_ms(one.item_id, now + OUTPUT_LATENCY_S)
                 self._loop.call_soon(self._acknowledge, one, heard_ms, True)
         self._mind_end()
 
@@ -543,7 +544,8 @@ class Page:
     def _news_of_playback(self) -> tuple[str | None, int]:
         """What was heard of the item that sounds, where the server does not know it and is to be told."""
         now = self._loop.time()
-        if now < self._next_ack_s or self.client == "agentscope1":
+        # Times are sums of fractions: in two runs of one call the same report is due at the same frame.
+        if now < self._next_ack_s - 1e-6 or self.client == "agentscope1":
             return None, 0
         item_id = self._speaker.sounding(now)
         if item_id is None:
