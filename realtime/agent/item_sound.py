@@ -10,8 +10,8 @@ from realtime.errors import ClientError
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, ContentPart, Item
 
 MAX_MS = 15_000
-"""Longer speech goes through the input audio, in pieces. To change the rate of so much takes some 10 ms, in which nobody
-else is served."""
+"""Longer speech goes through the input audio, in pieces. To change the rate of so much takes some 10 ms, in which
+nobody else is served."""
 
 
 def at_rate(item: Item, rate_hz: int) -> Item:
