@@ -20,7 +20,7 @@ from bench.clients import Call, Load
 from bench.process import LOAD_CORE, SERVER_CORE, free_port, listening, pin, running
 from bench.report import Check, Section, median
 from bench.window import SERVER_VAD, server_command
-from realtime.server.load import DEFAULT_MAX_BUSY
+from realtime.server.load import DEFAULT_MAX_BUSY, PATIENCE_S
 
 TIMES = 4
 """As many clients ask for each call that is let in."""
@@ -89,8 +89,10 @@ async def measure_overload(hold_s: float = HOLD_S, max_busy: float = DEFAULT_MAX
             stack.callback(os.sched_setaffinity, 0, range(os.cpu_count() or 1))
         crowd = Crowd()
         asked = await _ask(crowd, port)
-        lived = len(crowd.live)
         readiness = await asyncio.to_thread(_readiness, port)
+        # The last to ask may still wait for their answer.
+        await asyncio.sleep(PATIENCE_S + 1)
+        lived = len(crowd.live)
         cpu_s, start = server.cpu_s(), time.monotonic()
         await asyncio.sleep(hold_s)
         busy_percent = (server.cpu_s() - cpu_s) / (time.monotonic() - start) * 100
@@ -131,8 +133,6 @@ async def _ask(crowd: Crowd, port: int) -> int:
             lived, since = len(crowd.live), loop.time()
         if asked >= TIMES * lived > 0 and loop.time() - since > STEADY_S:
             break
-    # The last to ask may still wait for their answer.
-    await asyncio.sleep(STEADY_S + 1)
     return asked
 
 

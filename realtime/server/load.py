@@ -154,6 +154,7 @@ class Load:
         """The refusal of one call, with when its client may try again."""
         self._refused = self._refused + 1 if now_s < self._refused_at_s + CALM_S else 0
         self._refused_at_s = now_s
+        self.overloaded = True  # until the next sample says otherwise
         return Overloaded(min(RETRY_AFTER_MS + self._refused * RETRY_STEP_MS, MAX_RETRY_AFTER_MS))
 
 

@@ -132,6 +132,15 @@ def test_overload_is_over_when_the_loop_has_room_again_and_not_at_the_first_calm
     assert core.ask() is Verdict.ADMIT
 
 
+def test_readiness_follows_a_refusal_until_there_is_room_again() -> None:
+    core = Core(0.002)
+    core.crowd(50, 3)
+    core.load.refuse(core.now_s)
+    assert core.load.overloaded
+    core.rest(1)
+    assert not core.load.overloaded
+
+
 def test_refused_clients_are_told_to_return_one_after_the_other() -> None:
     load = Load(25, MAX_BUSY)
     told = [load.refuse(1.0).retry_after_ms for _ in range(1_000)]
