@@ -48,19 +48,16 @@ def test_usage_is_the_sum_of_all_model_calls_of_the_reply() -> None:
 
 
 def test_a_reply_that_ends_by_itself_stopped_by_the_model() -> None:
-    """USE-06: normal reply."""
     assert reason_of(ReplyEndEvent(reply_id="r1", session_id="s1")) == "MODEL_STOP"
 
 
 def test_a_reply_that_waits_for_a_tool_is_suspended() -> None:
-    """USE-07: browser tool pending."""
     waiting = RequireExternalExecutionEvent(reply_id="r1", tool_calls=[ToolCallBlock(id="c1", name="where")])
     start = ToolCallStartEvent(reply_id="r1", tool_call_id="c1", tool_call_name="where")
     assert reason_of(start, waiting) == "TOOL_SUSPENDED"
 
 
 def test_a_reply_that_the_user_broke_off_is_interrupted() -> None:
-    """USE-10: barge-in."""
     assert reason_of(ReplyEndEvent(reply_id="r1", session_id="s1", finished_reason="interrupted")) == "INTERRUPTED"
 
 

@@ -24,6 +24,7 @@ from realtime.message import (
     Usage,
     fold_messages,
 )
+from realtime.message.outcome import to_generate_reason
 from realtime.model.base import ItemCreate, ResponseCreate, ToolResult
 from realtime.model.scripted import CallTools, Expect, ScriptedModel, Speak, Step
 from realtime.state.replies import OPEN_USER_REPLIES, ReplyProjection, messages
@@ -592,3 +593,24 @@ async def test_each_model_call_names_its_response_and_the_labels_of_its_request(
     first, second = {"response_id": "resp_1"}, {"response_id": "resp_2", "response_metadata": {"topic": "time"}}
     assert [event.metadata for event in calls] == [first, first, second, second]
     assert all(event.model_dump()["metadata"] == {} for event in events if event not in calls)
+
+
+async def test_a_reply_says_why_it_stands_while_the_page_works_and_after_the_user_broke_in() -> None:
+    """USE-06, USE-07, USE-10: the end reasons of real runs, in the words of AgentScope Java."""
+    async with call(config=IN_CLIENT) as made:
+        made.receive(c.ClientTextAppendEvent(text="Where am I?"))
+        ask_tools(made, ("call_1", "where", "{}"))
+        await asyncio.sleep(1)
+        waiting = messages(project(made.log, client_tools=["where"]))[-1]
+        made.receive(c.ClientToolResultEvent(id="call_1", name="where", output="In Oslo"))
+        await asyncio.sleep(0)
+        made.link.reply(500, "In Oslo.")
+        await asyncio.sleep(5)
+        made.receive(c.ClientTextAppendEvent(text="And tomorrow?"))
+        made.link.reply(4_000, WORDS)
+        await asyncio.sleep(1)
+        made.link.hear_start("u9")
+        await asyncio.sleep(5)
+    whole, broken = [one for one in messages(project(made.log, client_tools=["where"])) if one.role == "assistant"]
+    reasons = [to_generate_reason(one.finished_reason, one.metadata) for one in (waiting, whole, broken)]
+    assert reasons == ["TOOL_SUSPENDED", "MODEL_STOP", "INTERRUPTED"]
