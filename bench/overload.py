@@ -115,6 +115,8 @@ async def measure_overload(hold_s: float = HOLD_S, max_busy: float = DEFAULT_MAX
         Check("handshake, highest", max(crowd.handshakes_s) * 1000, None, " ms"),
         Check("/readyz says overloaded", float(readiness == "overloaded"), 1, at_least=True),
         Check("the server's core meanwhile", busy_percent, None, " %"),
+        # Clients that are late send less, and the server rightly lets more of them in.
+        Check("the clients, late at worst", crowd.chunks.worst_late_ms, None, " ms"),
     ]
     section.data = {"broken": crowd.broken, "retry_after_ms": crowd.retry_after_ms, "readiness": readiness}
     return section
