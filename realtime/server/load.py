@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from realtime.errors import Overloaded
-from realtime.runtime import thread_cpu_s
+from realtime.runtime import cpu_s_of
 
 DEFAULT_MAX_LAG_MS = 25.0
 DEFAULT_MAX_BUSY = 0.8
@@ -161,13 +161,12 @@ class Load:
 class Admission:
     """Lets calls in as `Load` decides, and samples the event loop for it while there are enough calls to matter.
 
-    `running` tells how many calls there are, those included that wait here; `cpu_s` what the loop's thread has used.
+    `running` tells how many calls there are, those included that wait here.
     """
 
-    def __init__(self, load: Load, running: Callable[[], int], cpu_s: Callable[[], float] = thread_cpu_s) -> None:
+    def __init__(self, load: Load, running: Callable[[], int]) -> None:
         self.load = load
         self._running = running
-        self._cpu_s = cpu_s
         self._waiting: deque[tuple[object, float, asyncio.Future[None]]] = deque()
         self._is_sampling = False
 
@@ -202,7 +201,7 @@ class Admission:
         if running < ALWAYS_ADMITTED:
             self.load.forget()
         else:
-            self.load.sample(now_s, max(0.0, now_s - due_s), self._cpu_s(), running)
+            self.load.sample(now_s, max(0.0, now_s - due_s), cpu_s_of(loop), running)
         self._let_in(now_s)
         self._is_sampling = running >= ALWAYS_ADMITTED or bool(self._waiting)
         if self._is_sampling:

@@ -104,6 +104,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """The wall clock that belongs to this loop: a fixed epoch plus the virtual time, in Unix seconds."""
         return self._epoch_s + self.time()
 
+    @staticmethod
+    def cpu_s() -> float:
+        """No work takes time here, so none loads this loop (`realtime.runtime.cpu_s_of`)."""
+        return 0.0
+
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
