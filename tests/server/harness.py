@@ -28,6 +28,7 @@ from realtime.server.serve import Server, TlsFiles, open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import EXTENSION
 from realtime.server.sockets import ClientSocket, MakeAgent
+from realtime.session import Limits
 
 Json = dict[str, Any]
 PATIENCE_S = 10.0
@@ -177,6 +178,10 @@ async def serving_app(app: FastAPI, *, tls: TlsFiles | None = None) -> AsyncIter
         finally:
             server.should_exit = True
             await running
+
+
+WITHOUT_GRACE = ServerSettings(drain_s=0, limits=Limits(grace_s=0))
+"""Calls end with their sockets, those of Gemini clients too, which may come back by a handle after they closed."""
 
 
 @asynccontextmanager

@@ -25,6 +25,7 @@ from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
 from tests.calls.models import wordless_engine
 from tests.server.harness import (
+    WITHOUT_GRACE,
     FakeSocket,
     Json,
     audio_append,
@@ -597,7 +598,7 @@ async def test_all_four_kinds_of_model_are_in_one_room(spoken: bool, fixtures_di
         local = RealtimeAgent("local", "", LocalRealtimeModel(engine=engine))
         return ChatRoom([*agents, local], floor=broadcast)
 
-    async with serving(far_agent) as far:
+    async with serving(far_agent, WITHOUT_GRACE) as far:
         rooms = Rooms({"all": template}, grace_s=0)
         async with hosting(rooms) as place, place.client("/rooms/all/ws?name=Ann") as ann:
             await come_in(ann)

