@@ -99,6 +99,17 @@ def test_frames_as_json_lines_are_imported_and_replayed(frames: list[object], fo
     assert last == (20 if form == "bare" else 40) * (len(frames) - 1)
 
 
+def test_times_that_yaml_reads_as_dates_are_kept(tmp_path: Path) -> None:
+    source = tmp_path / "session.yaml"
+    rows = [
+        f"- {{direction: sent, timestamp: 2026-01-01T10:00:0{second}, data: {json.dumps(UPDATE)}}}" for second in (0, 2)
+    ]
+    source.write_text("\n".join(["interactions:", *rows]))
+    made = import_cassette(source, tmp_path / "cassette")
+    times = [line.at_ms for line in read_cassette(made.folder).lines if isinstance(line, FrameLine)]
+    assert times == [0, 2_000]
+
+
 def test_an_imported_cassette_holds_no_key(tmp_path: Path) -> None:
     secret = {
         "type": "session.update",
@@ -118,7 +129,12 @@ def test_an_imported_cassette_holds_no_key(tmp_path: Path) -> None:
         ("a.jsonl", '{"direction": "sent", "data": "x"}', "line 1: its frame is not JSON"),
         ("a.jsonl", '{"direction": "sent", "data": {"type": "x"}, "timestamp": "soon"}', "timestamp is no time"),
         ("a.jsonl", '{"type": "response.create"}', "no frame names the model. Name it: --model"),
+        ("a.jsonl", '{"direction": ["up"], "data": {}}', "line 1: there is no direction ['up']. Use `sent`"),
+        ("a.jsonl", '{"direction": "sent", "data": {"type": "x"}, "at_ms": 1e999}', "line 1: at_ms is no time"),
         ("a.yaml", "a: [", "this is not YAML"),
+        pytest.param("a.yaml", "interactions: " + "[" * 5_000, "this is nested too deeply", id="deep.yaml"),
+        ("a.yaml", "interactions: [{direction: sent, data: {at: 2026-01-01}}]", "1: its frame is not JSON"),
+        ("a.yaml", "interactions: [{direction: sent, data: &a {self: *a}}]", "interaction 1: its frame is not JSON"),
         ("a.yaml", "a: 1", "there are no `interactions` in it"),
         ("no/such.jsonl", None, "cannot be read"),
     ],

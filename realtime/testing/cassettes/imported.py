@@ -11,6 +11,7 @@ time stand 20 ms apart.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -143,6 +144,8 @@ def _yaml_entries(source: Path, text: str) -> Iterator[tuple[str, Any]]:
         whole = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise CaseError(source, f"this is not YAML ({' '.join(str(error).split())})", _FORMS) from None
+    except RecursionError:
+        raise CaseError(source, "this is nested too deeply", _FORMS) from None
     interactions = whole.get("interactions") if isinstance(whole, dict) else None
     if not isinstance(interactions, list):
         raise CaseError(source, "there are no `interactions` in it", _FORMS)
@@ -160,14 +163,14 @@ def _frame(source: Path, place: str, entry: Any) -> tuple[Direction, Any, float 
         if direction is None:
             raise CaseError(source, "it does not say who sent it", _FORMS, place=place)
         return direction, entry, None
-    if told not in _DIRECTIONS:
+    if not isinstance(told, str) or told not in _DIRECTIONS:
         raise CaseError(source, f"there is no direction {told!r}", "Use `sent` or `received`.", place=place)
     body = next((entry[key] for key in _FRAME_KEYS if key in entry), None)
-    if isinstance(body, str):
-        try:
-            body = json.loads(body)
-        except (ValueError, RecursionError):
-            raise CaseError(source, "its frame is not JSON", _FORMS, place=place) from None
+    try:
+        # YAML knows more than JSON does: dates, sets, and structures that hold themselves.
+        body = json.loads(body if isinstance(body, str) else json.dumps(body))
+    except (TypeError, ValueError, RecursionError):
+        raise CaseError(source, "its frame is not JSON", _FORMS, place=place) from None
     if body is None and entry.get("kind", "message") != "message":
         return None
     if not isinstance(body, dict):
@@ -192,7 +195,11 @@ def _time_ms(source: Path, place: str, entry: dict[str, Any]) -> float | None:
                 return datetime.fromisoformat(value).timestamp() * 1000
             except ValueError:
                 raise CaseError(source, f"{key} is no time", "Use a number or an ISO date.", place=place) from None
+        if isinstance(value, datetime):
+            return value.timestamp() * 1000
         if isinstance(value, int | float):
+            if not math.isfinite(value):
+                raise CaseError(source, f"{key} is no time", "Use a number or an ISO date.", place=place)
             return value * factor
     return None
 
