@@ -122,8 +122,8 @@ class Archive:
         )
         self._live: dict[str, Session] = {}
         self._is_known_slow = False
-        self._logged: set[str | None] = set()
-        """Calls of whose trouble the log says; null: all."""
+        self._is_logged = False
+        """Whether the server's log says of the present trouble of the whole store."""
         self._closed = False
 
     def keep(self, session: Session, info: CallInfo | None = None) -> None:
@@ -289,14 +289,19 @@ class Archive:
                 return
             self._is_known_slow = True
             warned = _one_of_each_room(warned)
-        logger.error("the store fails: %s", error)
-        self._logged.add(call_id)
+        if call_id is None:
+            self._is_logged = True
+            logger.error("the store fails: %s", error)
+        else:
+            logger.error("call %s is not stored: %s", call_id, error)
         for session in warned:
             session.complain(_warning(error))
 
     def _recovered(self, call_id: str | None) -> None:
-        if call_id in self._logged:
-            self._logged.discard(call_id)
+        if call_id is not None:
+            logger.warning("call %s is stored again, with what memory still holds of it", call_id)
+        elif self._is_logged:
+            self._is_logged = False
             logger.warning("the store is well: what memory still holds is written")
 
     async def close(self) -> None:

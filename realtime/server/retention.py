@@ -90,8 +90,10 @@ class Retention:
                 if not is_too_much and not self._may_be_old(info, wall_now):
                     page = []  # nor is any that began later
                     break
-                if (is_too_much or rules.is_old(info, wall_now)) and self._may_delete(info, wall_now):
-                    n_bytes = await self._n_bytes(info.call_id)
+                if not (is_too_much or rules.is_old(info, wall_now)):
+                    continue
+                n_bytes = await self._n_bytes(info.call_id)
+                if self._may_delete(info, wall_now):  # it may have been resumed until now
                     with suppress(ClientError):
                         if not await self._calls.forget(info.call_id):
                             total, deleted = total - n_bytes, deleted + 1

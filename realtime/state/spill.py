@@ -38,6 +38,8 @@ RETRY_S = (0.25, 5.0)
 """How long a store that failed is left alone: at first, and at most after doubling each time."""
 MAX_PARTED = 256
 """Ended calls that wait for a store which fails; past it the one that ended first is given up. 200 kB each."""
+MAX_PARTED_SLOW = 2_048
+"""The same for a store that is only slow: a server that stops ends all of its calls while one writing lasts."""
 CALLS_AT_ONCE = 64
 """Logs that are read before the event loop may do something else: well below a millisecond."""
 MAX_SET_ASIDE = 16_384
@@ -151,9 +153,9 @@ class Spill:
     """The one way from the logs to `store`; one per process, used on one event loop.
 
     Blocking work runs in `executor` (null: the loop's own). `on_trouble(call_id, error)` is called once when a call, or
-    with null the whole store, can no longer be written; `on_recovered(call_id)` once when it can again. Neither the
-    store nor the executor is closed here. A call that fills more than `quota` allows is told of as trouble
-    (`store_quota`), and the rest of its log is noted as a gap.
+    with null the whole store, can no longer be written, and once more where a store that was only slow fails;
+    `on_recovered(call_id)` once when it can again. Neither the store nor the executor is closed here. A call that fills
+    more than `quota` allows is told of as trouble (`store_quota`), and the rest of its log is noted as a gap.
     """
 
     def __init__(
@@ -216,7 +218,7 @@ class Spill:
         def note(_: ServerEvent) -> None:
             if not call.queued:
                 self._enqueue(call)
-            elif not self._troubles:
+            elif self._may_be_taken(call):
                 call.keep_up()
 
         call.unsubscribe = log.subscribe(note, audio=False)
@@ -254,10 +256,11 @@ class Spill:
             return
         self._enqueue(call)
         self._parted.append(call)
-        while len(self._parted) > MAX_PARTED and self._troubles:
+        fails = any(trouble.code != SLOW for trouble in self._troubles.values())
+        while len(self._parted) > (MAX_PARTED if fails else MAX_PARTED_SLOW) and self._troubles:
             lost = self._parted.popleft()
             lost.gone = True
-            self._well(lost.info.call_id)
+            self._troubles.pop(lost.info.call_id, None)
             logger.error("call %s: what the store did not take of it is lost", lost.info.call_id)
 
     async def delete(self, call_id: str) -> bool:
@@ -273,7 +276,7 @@ class Spill:
             if call.info.call_id == call_id:
                 call.gone = True
                 self._parted.remove(call)
-        self._well(call_id)
+        self._troubles.pop(call_id, None)
         async with self._at_work:
             try:
                 return await self._in_executor(self._store.delete, call_id)
@@ -334,7 +337,9 @@ class Spill:
                 self._next_s = asyncio.get_running_loop().time() + self._every_s
                 waiters, self._flushes = self._flushes, []
                 self._sweep(whole=bool(waiters))
-                error = await self._write_all(hurry=bool(waiters))
+                # What is taken from a log is written before a deletion may find that the store is lost.
+                async with self._at_work:
+                    error = await self._write_all(hurry=bool(waiters))
                 _release(waiters, error)
         finally:
             _release([*waiters, *self._flushes], StoreError("the spill was closed", code="store_closed"))
@@ -409,22 +414,21 @@ class Spill:
 
     async def _write(self, batch: Sequence[tuple[_Call, Change]]) -> StoreError | None:
         """Write this much. What fails waits for another try."""
-        async with self._at_work:
-            batch = [(call, change) for call, change in batch if not call.gone]
-            for call, change in batch:
-                call.info_due = call.info_due and change.info is not call.info
-            loop = asyncio.get_running_loop()
-            slow = loop.call_later(self._slow_after_s, self._ill, None, _too_slow(self._slow_after_s))
-            error: StoreError | None = None
-            try:
-                await self._in_executor(self._store.write, [change for _, change in batch])
-            except StoreError as failure:
-                error = failure
-            except Exception as failure:
-                logger.exception("the store failed in a way of its own")
-                error = StoreError(f"{type(failure).__name__} in the store", code="store_failed")
-            finally:
-                slow.cancel()
+        batch = [(call, change) for call, change in batch if not call.gone]
+        for call, change in batch:
+            call.info_due = call.info_due and change.info is not call.info
+        loop = asyncio.get_running_loop()
+        slow = loop.call_later(self._slow_after_s, self._ill, None, _too_slow(self._slow_after_s))
+        error: StoreError | None = None
+        try:
+            await self._in_executor(self._store.write, [change for _, change in batch])
+        except StoreError as failure:
+            error = failure
+        except Exception as failure:
+            logger.exception("the store failed in a way of its own")
+            error = StoreError(f"{type(failure).__name__} in the store", code="store_failed")
+        finally:
+            slow.cancel()
         failed = self._failed_ids(batch, error)
         self._judge(batch, error, failed)
         for call, change in batch:
@@ -495,8 +499,14 @@ class Spill:
             self._queue.pop(call, None)  # where it was put while it was being written
             self._failed[call] = None
 
+    def _may_be_taken(self, call: _Call) -> bool:
+        """Whether the store may take more of this call before long: it is well, or only slow."""
+        trouble = self._troubles.get(None) or self._troubles.get(call.info.call_id)
+        return trouble is None or trouble.code == SLOW
+
     def _ill(self, call_id: str | None, error: StoreError) -> None:
-        if call_id not in self._troubles:
+        known = self._troubles.get(call_id)
+        if known is None or (known.code == SLOW and error.code != SLOW):
             self._troubles[call_id] = error
             if self._on_trouble is not None:
                 _tell(self._on_trouble, call_id, error)

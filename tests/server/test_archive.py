@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from realtime.errors import StoreError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.server.archive import Archive
@@ -18,6 +19,27 @@ class SlowStore(MemoryStore):
 
     def write(self, batch: Sequence[Change]) -> None:
         super().write(batch)
+
+
+class FailingStore(MemoryStore):
+    """Keeps nothing while it is full, and not the calls that it refuses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_full = False
+        self.refuses: set[str] = set()
+
+    def write(self, batch: Sequence[Change]) -> None:
+        if self.is_full:
+            raise StoreError("no space left on device (/var/calls.sqlite)", code="store_full")
+        super().write([change for change in batch if change.call_id not in self.refuses])
+        refused = self.refuses & {change.call_id for change in batch}
+        if refused:
+            raise StoreError("Is a directory", call_ids=frozenset(refused))
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    return [(one.levelname, one.getMessage()) for one in caplog.records if one.name == "realtime.server.archive"]
 
 
 async def kept(home: House, archive: Archive, name: str) -> Human:
@@ -43,3 +65,49 @@ async def test_a_slow_store_is_told_of_once_and_to_one_call_of_a_room(caplog: py
         assert caplog.text.count("the store fails") == 1
         assert humans[1].of(s.AgentItemAddedEvent), "calls go on"
         await archive.close()
+
+
+@pytest.mark.virtual_time
+async def test_the_log_of_the_server_says_once_that_its_store_is_full_and_once_that_it_is_well(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = FailingStore()
+    archive = Archive(store, resume_s=60.0)
+    async with house(agent("Alice", Mind("Yes."))) as home:
+        anna = await kept(home, archive, "Anna")
+        store.is_full = True
+        for _ in range(5):
+            anna.call.receive(c.ClientTextAppendEvent(text="Hello."))
+            await asyncio.sleep(10)
+        assert archive.trouble == "store_full"
+        assert anna.errors() == ["store_full"]
+        assert "/var" not in str(anna.of(s.AgentErrorEvent))
+        store.is_full = False
+        await asyncio.sleep(10)
+        assert archive.trouble is None
+        await archive.close()
+    assert lines(caplog) == [
+        ("ERROR", "the store fails: no space left on device (/var/calls.sqlite)"),
+        ("WARNING", "the store is well: what memory still holds is written"),
+    ]
+
+
+@pytest.mark.virtual_time
+async def test_the_log_of_the_server_names_the_one_call_that_its_store_refuses(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = FailingStore()
+    archive = Archive(store, resume_s=60.0)
+    async with house(agent("Alice", Mind("Yes."))) as home:
+        anna, ben = await kept(home, archive, "Anna"), await kept(home, archive, "Ben")
+        store.refuses = {"call_Anna"}
+        anna.call.receive(c.ClientTextAppendEvent(text="Hello."))
+        await asyncio.sleep(10)
+        assert (anna.errors(), ben.errors()) == (["store_failed"], [])
+        store.refuses = set()
+        await asyncio.sleep(10)
+        await archive.close()
+    assert lines(caplog) == [
+        ("ERROR", "call call_Anna is not stored: Is a directory"),
+        ("WARNING", "call call_Anna is stored again, with what memory still holds of it"),
+    ]

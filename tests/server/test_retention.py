@@ -1,6 +1,6 @@
 """Which calls are deleted by themselves: the oldest that are over, by age or by the room they take."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from realtime.server.retention import DAY_S, Retention, Rules
 from realtime.state.memory import MemoryStore
 from realtime.state.open import open_store
 from realtime.state.store import CallInfo, Change, Store
+from tests.pipeline.rooms import Mind, agent, house
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC).timestamp()
 
@@ -82,6 +83,30 @@ async def test_a_call_that_goes_on_is_never_deleted_by_itself(tmp_path: Path) ->
     async with place(store, Rules(keep_s=0, keep_bytes=0)) as (retention, _):
         assert await retention.sweep(NOW) == 0
         assert left(store) == ["goes_on"]
+
+
+class Revived(MemoryStore):
+    """A client comes back to its call while the room that it takes is measured."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.revive: Callable[[], None] = lambda: None
+
+    def n_bytes(self, call_id: str | None = None) -> int:
+        if call_id is not None:
+            self.revive()
+        return 100
+
+
+async def test_a_call_that_is_resumed_while_old_calls_are_deleted_goes_on() -> None:
+    store = Revived()
+    store.write([Change("old", call("old", began=9, ended=9))])
+    async with house(agent("Alice", Mind("Yes."))) as home, place(store, Rules(keep_s=DAY_S)) as (retention, calls):
+        human = await home.come("Anna", call_id="old")
+        store.revive = lambda: calls.sessions.update(old=human.call)
+        assert await retention.sweep(NOW) == 0
+        assert not human.call.ended.is_set()
+        assert left(store) == ["old"]
 
 
 async def test_nothing_is_deleted_by_itself_unless_somebody_asks_for_it() -> None:

@@ -33,6 +33,7 @@ class FakeStore(MemoryStore):
         self.wrote_at: list[float] = []
         self.fails: Exception | None = None
         self.refuses: set[str] = set()
+        self.is_replaced = False
 
     def write(self, batch: Sequence[Change]) -> None:
         self.wrote_at.append(asyncio.get_running_loop().time())
@@ -42,6 +43,14 @@ class FakeStore(MemoryStore):
         refused = self.refuses & {change.call_id for change in batch}
         if refused:
             raise StoreError("is a directory", call_ids=frozenset(refused))
+
+    def delete(self, call_id: str) -> bool:
+        if self.is_replaced:
+            self.is_replaced = False
+            for info in self.calls():
+                super().delete(info.call_id)
+            raise StoreError("it was replaced by an empty one", lost=True)
+        return super().delete(call_id)
 
 
 @dataclass
@@ -485,6 +494,21 @@ async def test_whoever_is_told_and_fails_hurts_nobody(caplog: pytest.LogCaptureF
     await spill.close()
 
 
+@pytest.mark.virtual_time(costs={"FakeStore.delete": 0.5})
+async def test_a_deletion_that_finds_the_store_replaced_loses_nothing_that_is_said_meanwhile(world: World) -> None:
+    log = world.call()
+    log.append(other())
+    await world.spill.flush()
+    world.store.is_replaced = True
+    deletion = asyncio.create_task(world.spill.delete("another"))
+    await asyncio.sleep(0.1)
+    log.append(other())
+    with pytest.raises(StoreError, match="replaced"):
+        await deletion
+    await asyncio.sleep(5)
+    assert world.store.read("call") == log.read()
+
+
 # -- a store that is slow ----------------------------------------------------------------------------------------------
 
 
@@ -501,6 +525,44 @@ async def test_a_slow_store_is_told_of_once_and_holds_nobody_up(world: World) ->
     await asyncio.sleep(30)
     assert world.told.news[:2] == [(None, "store_slow"), (None, "recovered")]
     assert world.store.read("call") == log.read()
+
+
+@pytest.mark.virtual_time(costs={"FakeStore.write": 2.0})
+async def test_a_store_that_fails_while_it_is_slow_is_told_of_as_failing(world: World) -> None:
+    log = world.call()
+    world.store.fails = FULL
+    log.append(other())
+    await asyncio.sleep(30)
+    assert world.told.news == [(None, "store_slow"), (None, "store_full")]
+    assert world.spill.trouble == FULL
+    world.store.fails = None
+    await asyncio.sleep(10)
+    assert world.told.news[2] == (None, "recovered")
+
+
+@pytest.mark.virtual_time(costs={"FakeStore.write": 2.0})
+async def test_a_burst_while_the_store_is_slow_leaves_no_gap(world: World) -> None:
+    log = world.call()
+    await asyncio.sleep(1.5)
+    assert world.told.news == [(None, "store_slow")]
+    for _ in range(5_000):
+        log.append(other())
+    await world.spill.flush()
+    assert seqs(world.store.read("call")) == [*range(1, 5_001)]
+
+
+@pytest.mark.virtual_time(costs={"FakeStore.write": 2.0})
+async def test_of_many_calls_that_end_while_the_store_is_slow_none_is_lost(world: World) -> None:
+    ids = [f"call_{number}" for number in range(2 * MAX_PARTED)]
+    for call_id in ids:
+        world.call(call_id)
+    await asyncio.sleep(1.5)
+    assert world.told.news == [(None, "store_slow")]
+    for call_id in ids:
+        world.logs[call_id].append(other())
+        world.spill.remove(call_id)
+    await world.spill.flush()
+    assert [len(world.store.read(call_id)) for call_id in ids] == [1] * len(ids)
 
 
 @pytest.mark.virtual_time(costs={"FakeStore.write": 1_000.0})
