@@ -150,11 +150,14 @@ class Answers:
         )
 
     def is_current(self, response_id: str) -> bool:
-        """Whether this response runs, waits for its tools, or was the last and is not heard to its end.
+        """Whether this response runs, waits for its tools or for the model to speak on after them, or was the last and
+        is not heard to its end.
 
         The first response of a reply stands for all of them: its id is that of the reply.
         """
         if response_id == self._reply_id and self._last_id is not None:
+            if self._continues and self._requests.is_wanted:
+                return True  # between two of its responses
             response_id = self._last_id
         if self._active is not None:
             return self._active.id == response_id
@@ -203,6 +206,7 @@ class Answers:
         self._reply_texts.clear()
         self._overrides = None
         self._owed, self._n_coming = False, 0
+        self._continues = False
         self._doubted_s = None
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
@@ -318,7 +322,7 @@ class Answers:
             self._active, self._created_at, self._last_id = response, now, response.id
             if not self._continues:
                 self._reply_id = response.id
-        self._continues = False
+            self._continues = False
         if response.metadata is None and request is not None:
             response.metadata = request.metadata  # not every model repeats it
         self._report.forward(msgspec.structs.replace(event, metadata=response.metadata))
@@ -617,6 +621,10 @@ class Answers:
                 self._conversation.add(item)
             self._report.item_done(item)
         return True
+
+    def is_taken(self, item_id: str) -> bool:
+        """Whether a result that is on its way will have this id."""
+        return item_id in self._result_ids.values()
 
     def answered_by_client(self, call_id: str, item_id: str | None = None) -> None:
         """The client has delivered a result, which `tool_done` will be called with; `item_id` is its name for it."""

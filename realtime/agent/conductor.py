@@ -202,7 +202,7 @@ class Conductor:
                 result = ToolResultBlock(id=event.id, name=event.name, output=event.output, state=event.state)
                 if event.item_id is not None:
                     self._check_id(event.item_id)
-                    if event.item_id in self._conversation:
+                    if event.item_id in self._conversation or self._answers.is_taken(event.item_id):
                         raise ClientError(f"there is an item {event.item_id!r} already", code="invalid_item")
                 if not self._tools.answer_tool(result):
                     raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")

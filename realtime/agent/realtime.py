@@ -204,7 +204,8 @@ class RealtimeAgent:
 
     async def send(self, event: InputEvent) -> None:
         """Answer a reply that goes on: with the results of tools that run elsewhere, with the user's answers to calls
-        that ask for consent (name and input of the call may be changed), or that it is to stop.
+        that ask for consent (name and input of the call may be changed), or that it is to stop. A wish to stop another
+        reply than the one that goes on does nothing.
 
         Raises UsageError before `start` and for permission rules, which nobody suggests; ClientError for a call that
         does not wait. What stands before it is done.
@@ -218,7 +219,7 @@ class RealtimeAgent:
                         )
                     )
             case UserInterruptEvent():
-                self.act(c.ClientResponseCancelEvent())
+                self.act(c.ClientResponseCancelEvent(response_id=event.reply_id or None))
             case UserConfirmResultEvent():
                 for answer in event.confirm_results:
                     self._confirm(answer)

@@ -193,6 +193,18 @@ async def test_a_reply_can_be_stopped_by_an_event() -> None:
             assert error.value.code == "unknown_tool_call"
 
 
+async def test_a_wish_to_stop_another_reply_leaves_this_one_alone() -> None:
+    """A late click on the stop button of the reply before."""
+    async with started(answers=False) as (agent, link, _):
+        link.answer = lambda message: begin(link, 1_000, "one two three ")
+        reading = asyncio.create_task(agent.reply(UserMsg("user", "Count.")))
+        await asyncio.sleep(0.1)
+        await agent.send(UserInterruptEvent(reply_id="resp_0"))
+        assert link.got(base.ResponseCancel) == []
+        link.say(m.ModelResponseDoneEvent(response_id="resp_1"))
+        assert (await reading).finished_reason == "completed"
+
+
 async def test_pictures_go_with_the_words() -> None:
     """An image block is image input where the model sees; the speech may be kept with the reply."""
     async with started(profile=SEES) as (agent, link, _):

@@ -408,3 +408,33 @@ async def test_a_tool_for_which_no_thread_is_left_is_told_to_the_model_and_to_th
         assert results(made) == [("call_1", "error", refused)]
         (told,) = made.of(s.AgentErrorEvent)
         assert (told.error_type, told.code, told.message) == ("tool_error", "tools_busy", refused)
+
+
+async def test_a_reply_can_be_stopped_while_the_model_thinks_about_the_result_of_a_tool() -> None:
+    """HITL-21: between two responses of a reply none runs, and the reply goes on, under the id of its first."""
+    async with call(toolkit=TOOLS) as made:
+        made.receive(c.ClientTextAppendEvent(text="What time is it?"))
+        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
+        await asyncio.sleep(2)
+        assert len(made.link.got(base.ResponseCreate)) == 2
+        made.receive(c.ClientResponseCancelEvent(response_id="resp_1"))
+        made.link.reply(1_000, "Twelve.")
+        await asyncio.sleep(2)
+        assert "Twelve." not in str(made.transcript())
+
+
+async def test_two_results_with_one_item_id_are_both_kept() -> None:
+    """The second is refused while the first is on its way, and comes under another id."""
+    async with call(config=IN_CLIENT) as made:
+        ask_tools(made, ("call_1", "where", "{}"), ("call_2", "where", "{}"))
+        await asyncio.sleep(0.1)
+        made.receive(
+            c.ClientToolResultEvent(id="call_1", name="where", output="Oslo", item_id="mine"),
+            c.ClientToolResultEvent(id="call_2", name="where", output="Rome", item_id="mine"),
+        )
+        await asyncio.sleep(0.1)
+        assert [error.code for error in made.of(s.AgentErrorEvent)] == ["invalid_item"]
+        made.receive(c.ClientToolResultEvent(id="call_2", name="where", output="Rome"))
+        await asyncio.sleep(0.1)
+        kept = [item.tool_result for item in made.session.conversation.items() if item.tool_result is not None]
+        assert [result.output for result in kept] == ["Oslo", "Rome"]
