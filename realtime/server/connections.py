@@ -43,7 +43,11 @@ class Connections:
         return len(self._addresses)
 
     def enter(self, connection: Hashable, address: str) -> Refusal | None:
-        """Count a connection of this address; one that is refused is not counted."""
+        """Count a connection of this address; one that is refused is not counted.
+
+        A proxy sends requests of one client after the other on the same connection: it counts for the latest.
+        """
+        self.leave(connection)
         if self._counts[address] >= self._max_per_address:
             return TOO_MANY
         self._counts[address] += 1

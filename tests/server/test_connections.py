@@ -19,6 +19,16 @@ def test_an_address_has_so_many_connections_and_gets_one_back_when_one_closes() 
     assert len(connections) == 3
 
 
+def test_a_connection_that_a_proxy_uses_again_counts_for_the_client_of_its_latest_request() -> None:
+    connections = Connections(1)
+    for _ in range(3):
+        assert connections.enter("kept alive", "10.0.0.1") is None
+    assert connections.enter("kept alive", "10.0.0.2") is None
+    assert connections.enter("new", "10.0.0.1") is None
+    connections.leave("kept alive")
+    assert connections.enter("newer", "10.0.0.2") is None
+
+
 @pytest.mark.parametrize(("descriptor", "lacks"), [(100, False), (101, True)])
 def test_a_socket_with_a_high_number_says_that_the_files_run_out(descriptor: int, lacks: bool) -> None:
     refused = Connections(2, max_descriptor=100).lacks_files(descriptor)

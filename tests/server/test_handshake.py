@@ -182,6 +182,18 @@ async def test_one_address_has_so_many_connections_and_others_still_come_in(capl
     assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.handshake"]
 
 
+async def test_a_proxy_that_keeps_its_connections_open_shuts_no_client_out() -> None:
+    settings = ServerSettings(max_calls_per_address=1, max_connections_per_address=1, trust_forwarded=True, drain_s=0)
+    async with serving(settings=settings) as place, wire(place) as proxy:
+        for _ in range(5):
+            proxy.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 10.0.0.1\r\n\r\n")
+            assert await proxy.status() == 200
+            await proxy.reader.readuntil(b'{"status":"ok"}')
+        proxy.writer.close()
+        await settled(lambda: not place.app.state.connections)
+        assert place.app.state.connections.enter("a later client", "10.0.0.1") is None
+
+
 async def test_idle_connections_of_one_address_are_bounded_before_they_say_anything() -> None:
     settings = ServerSettings(max_calls_per_address=1, max_connections_per_address=2, handshake_s=5, drain_s=0)
     async with serving(settings=settings) as place, AsyncExitStack() as stack:
