@@ -3,6 +3,7 @@ pictures are. Each costs the same again wherever it passes: to the model, the lo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 
 from realtime.errors import ClientError
@@ -17,6 +18,7 @@ MAX_PICTURE_CHARS = 1_048_576
 """Of base64, of all pictures in one frame."""
 _STEP = 131_072
 """Looked at in one step, a fraction of a millisecond."""
+_JSON = re.compile(rb"[ \t\r\n]*[\[{]")
 _OPENS, _BETWEEN = b"[{", b",:"
 _OTHERS = bytes(set(range(256)) - set(_OPENS + _BETWEEN))
 
@@ -26,7 +28,7 @@ def weighed(frame: str | bytes) -> Generator[None]:
 
     What is no JSON (binary speech) weighs nothing.
     """
-    if isinstance(frame, bytes) and not frame[:64].lstrip().startswith((b"{", b"[")):
+    if isinstance(frame, bytes) and _JSON.match(frame) is None:
         return
     found = 0
     for piece in _pieces(frame):

@@ -265,12 +265,18 @@ class ClientSocket:
             raise ClientError(f"a frame has at most {limit} bytes, this one has more", code="frame_too_large")
         if len(frame) <= LARGE_FRAME:
             return self._dialect.decode(frame)
-        rest = self._slices.run(weighed(frame))
+        read: list[c.ClientEvent | s.ServerEvent] = []
+
+        def steps() -> Iterator[None]:
+            yield from weighed(frame)
+            # A step too, so that large frames of many clients are not all read in one turn.
+            read.append(self._dialect.decode(frame))
+            yield
+
+        rest = self._slices.run(steps())
         if rest is not None:
             await rest
-        event = self._dialect.decode(frame)
-        await asyncio.sleep(0)  # what has been read by now has taken its share of this turn
-        return event
+        return read[0]
 
     def _handed_over(self, event: c.ClientEvent, n_bytes: int, session: Session) -> Iterator[None]:
         """What a frame says, to the call; long speech in pieces, of which the first that is refused is the last."""

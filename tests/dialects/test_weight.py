@@ -56,6 +56,10 @@ def test_wherever_a_step_ends_the_count_is_the_same(monkeypatch: pytest.MonkeyPa
             assert refused(frame) is expected, frame
 
 
+def test_spaces_before_a_binary_frame_of_json_hide_none_of_its_values() -> None:
+    assert refused(b" \n" * 100 + b"[" + b"0," * (MAX_VALUES + 1) + b"0]")
+
+
 def test_binary_speech_weighs_nothing() -> None:
     assert not refused(b"\x01" + b",[{" * 100_000)
 

@@ -4,15 +4,19 @@ import asyncio
 import base64
 import itertools
 import json
+from contextlib import AsyncExitStack
 
 import pytest
 from websockets.asyncio.client import connect
 
 from realtime.agent import RealtimeAgent
+from realtime.dialects.native import NativeDialect
 from realtime.dialects.weight import MAX_TEXT_CHARS, MAX_VALUES
+from realtime.event.client import ClientEvent
 from realtime.model import base
 from realtime.server.protocol import MAX_UNREAD_MESSAGES
 from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
+from realtime.server.sockets import LARGE_FRAME
 from realtime.slices import SLICE_S, slices_of
 from realtime.websocket import TEXT, client_frame
 from tests.agent.fakes import FakeModel
@@ -117,6 +121,35 @@ async def test_a_minute_of_speech_in_one_frame_is_heard_whole_before_what_follow
         turns.stop()
         assert model.link.heard_bytes() == speech, "all of it stands before the commit"
     assert turns.count - began > len(speech) // 6_400 // A_TURN, "nobody was served meanwhile"
+
+
+@pytest.mark.virtual_time(limit_s=60)
+async def test_large_frames_of_many_clients_at_once_are_read_in_as_many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    slices_of(asyncio.get_running_loop(), lambda: now_s)
+    at_turn: list[int] = []
+    decode = NativeDialect.decode
+
+    def slow(dialect: NativeDialect, frame: str | bytes) -> ClientEvent:
+        nonlocal now_s
+        if len(frame) > LARGE_FRAME:
+            at_turn.append(turns.count)
+            now_s += SLICE_S
+        return decode(dialect, frame)
+
+    monkeypatch.setattr(NativeDialect, "decode", slow)
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(FakeSocket(session_id=f"session{number}")) for number in range(4)]
+        for client in clients:
+            client.say(create())
+            await client.until("agent_ready")
+        turns = Turns()
+        for client in clients:
+            client.say({"type": "client_text_append", "text": "a" * LARGE_FRAME})
+        while len(at_turn) < len(clients):  # noqa: ASYNC110  (in virtual time; the reader tells nobody)
+            await asyncio.sleep(0)
+        turns.stop()
+    assert len(set(at_turn)) == len(clients)
 
 
 @pytest.mark.virtual_time(limit_s=60)
