@@ -380,8 +380,9 @@ class GeminiCodec(Codec):
                     continue
                 answer.signature = part.thought_signature or answer.signature
                 if part.thought:
-                    continue
-                if part.inline_data is not None and part.inline_data.mime_type.startswith("audio/"):
+                    if part.text:
+                        answer.think(part.text, events)
+                elif part.inline_data is not None and part.inline_data.mime_type.startswith("audio/"):
                     try:
                         answer.speak(read_base64(payload or part.inline_data.data), events)
                     except ValueError:

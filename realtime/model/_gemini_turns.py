@@ -25,6 +25,8 @@ from realtime.event.model import (
     ModelResponseDoneEvent,
     ModelResponseTextDeltaEvent,
     ModelResponseTextDoneEvent,
+    ModelResponseThinkingDeltaEvent,
+    ModelResponseThinkingDoneEvent,
     ModelResponseToolUseDoneEvent,
 )
 from realtime.message import ToolCallBlock
@@ -138,6 +140,8 @@ class Answer:
         "_odd",
         "_said",
         "_sound_over",
+        "_thought_id",
+        "_thoughts",
         "_written",
         "_wrote",
         "cut",
@@ -176,6 +180,9 @@ class Answer:
         self._sound_over = False
         self._said: list[str] = []
         self._wrote: list[str] = []
+        self._thought_id = ""
+        self._thoughts: list[str] = []
+        """The pieces of what is being thought."""
 
     @property
     def runs(self) -> bool:
@@ -193,6 +200,8 @@ class Answer:
         """A chunk of any length; what comes after the end of the generation belongs to nothing."""
         if self._written or self._sound_over:
             return
+        if self._thoughts:
+            self._end_thought(events)
         if self._odd or len(pcm) & 1:
             pcm = self._odd + pcm
             self._odd = pcm[-1:] if len(pcm) & 1 else b""
@@ -213,6 +222,7 @@ class Answer:
         if self._written:
             self.write(words, events)
             return
+        self._end_thought(events)
         if not self._announced:
             self._announce(events)
         self._said.append(words)
@@ -222,10 +232,30 @@ class Answer:
 
     def write(self, words: str, events: list[ModelEvent]) -> None:
         """Words that are not spoken."""
+        self._end_thought(events)
         if not self._announced:
             self._announce(events)
         self._wrote.append(words)
         events.append(ModelResponseTextDeltaEvent(response_id=self.response_id, item_id=self._item_id, delta=words))
+
+    def think(self, words: str, events: list[ModelEvent]) -> None:
+        """What it thinks: no part of the answer."""
+        if not self._thoughts:
+            self._thought_id = self._new_id("item")
+        self._thoughts.append(words)
+        events.append(
+            ModelResponseThinkingDeltaEvent(response_id=self.response_id, item_id=self._thought_id, delta=words)
+        )
+
+    def _end_thought(self, events: list[ModelEvent]) -> None:
+        """What was thought is complete: something else comes."""
+        thoughts, self._thoughts = self._thoughts, []
+        if thoughts:
+            events.append(
+                ModelResponseThinkingDoneEvent(
+                    response_id=self.response_id, item_id=self._thought_id, thinking="".join(thoughts)
+                )
+            )
 
     def call(self, call_id: str, name: str, arguments: str, events: list[ModelEvent]) -> None:
         """A complete call, an item of its own. What was said before it is complete."""
@@ -261,6 +291,7 @@ class Answer:
         events.append(ModelItemAddedEvent(item=item))
 
     def _close_item(self, events: list[ModelEvent], status: ItemStatus) -> None:
+        self._end_thought(events)
         if not self._announced:
             return
         self._announced = False

@@ -43,7 +43,7 @@ def told(made: Call) -> list[Msg]:
 
 
 async def test_thoughts_stand_in_the_message_and_in_no_transcript() -> None:
-    """FMT-10, FMT-11: a ThinkingBlock before the words; not in the text, not in the conversation, not in a payload."""
+    """FMT-11: a ThinkingBlock before the words; not in the text, not in the conversation, not in a payload."""
     async with call() as made:
         response_id = made.link.begin()
         think(made, response_id)

@@ -124,6 +124,37 @@ def spoken(item_id: str, words: str) -> Item:
     return Item(id=item_id, role="assistant", content=(ContentPart(type="audio", transcript=words),))
 
 
+def test_what_gemini_thinks_is_told_apart_from_what_it_says() -> None:
+    """In pieces, before the words and between them, each time complete before something else comes."""
+    codec = make_codec()
+    events = content(codec, modelTurn={"parts": [{"text": "A joke. ", "thought": True}]})
+    events += content(codec, modelTurn={"parts": [{"text": "A short one.", "thought": True}]})
+    events += content(codec, outputTranscription={"text": "Knock knock."})
+    events += content(codec, modelTurn={"parts": [{"text": "Wait.", "thought": True}, SOUND]})
+    events += content(codec, turnComplete=True)
+    assert types(events) == [
+        *("response_created", "response_thinking_delta", "response_thinking_delta", "response_thinking_done"),
+        *("item_added", "response_audio_transcript_delta", "response_thinking_delta", "response_thinking_done"),
+        *("response_audio_delta", "response_audio_done", "response_audio_transcript_done", "item_done"),
+        "response_done",
+    ]
+    done = only(events, ModelEvents.ModelResponseThinkingDoneEvent)
+    assert [one.thinking for one in done] == ["A joke. A short one.", "Wait."]
+    (said,) = only(events, ModelEvents.ModelResponseAudioTranscriptDoneEvent)
+    assert said.transcript == "Knock knock."
+    assert len({said.item_id, *(one.item_id for one in done)}) == 3
+
+
+def test_thoughts_end_with_the_calls_that_they_led_to_and_with_an_answer_that_is_cut() -> None:
+    thought = {"parts": [{"text": "The weather.", "thought": True}]}
+    codec = make_codec()
+    events = content(codec, modelTurn=thought)
+    events += hear(codec, toolCall={"functionCalls": [{"id": "fc_1", "name": "get_weather", "args": {}}]})
+    assert types(events)[1:4] == ["response_thinking_delta", "response_thinking_done", "item_added"]
+    events = content(make_codec(), modelTurn=thought, turnComplete=True)
+    assert types(events)[1:] == ["response_thinking_delta", "response_thinking_done", "response_done"]
+
+
 def test_the_signature_of_a_thought_is_given_back_with_the_answer_it_led_to() -> None:
     """On a new session, which knows nothing of it; on a resumed one the service has it."""
     resumption = Resumption()
@@ -152,6 +183,9 @@ def test_the_signature_of_an_answer_that_was_cut_is_not_given_back() -> None:
     hear(again, setupComplete={})
     (frame, _) = say(again, ResponseCreate())
     assert frame["clientContent"]["turns"] == [{"parts": [{"text": "Once"}], "role": "model"}]
+
+
+SOUND = {"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "AAAA"}}
 
 
 def typed(item_id: str, words: str) -> ItemCreate:

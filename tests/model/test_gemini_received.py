@@ -173,6 +173,8 @@ def test_a_spoken_turn(fixtures_dir: Path) -> None:
         "input_done",
         "input_committed",
         "response_created",
+        "response_thinking_delta",
+        "response_thinking_done",
         "item_added",
         "response_audio_transcript_delta",
         "response_audio_transcript_delta",

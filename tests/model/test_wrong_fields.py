@@ -202,7 +202,7 @@ def test_the_other_calls_of_a_frame_run_where_one_cannot_be_read() -> None:
 def test_a_thought_is_never_spoken_however_it_is_marked(mark: Any) -> None:
     codec = gemini_frames.make_codec()
     events = gemini_frames.content(codec, modelTurn={"parts": [{"text": "They want a joke.", "thought": mark}]})
-    assert types(events) == ["response_created"]
+    assert types(events) == ["response_created", "response_thinking_delta"]
 
 
 def test_an_unknown_key_beside_the_words_of_gemini_is_counted_and_the_words_arrive() -> None:

@@ -161,7 +161,7 @@ async def test_closing_an_answer_closes_the_request(endpoint: ChatEndpoint) -> N
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 async def test_thoughts_in_a_field_of_their_own_are_thoughts_and_no_words(endpoint: ChatEndpoint, field: str) -> None:
-    """FMT-10. vLLM, llama.cpp and DeepSeek send `reasoning_content`, Ollama and OpenRouter `reasoning`."""
+    """vLLM, llama.cpp and DeepSeek send `reasoning_content`, Ollama and OpenRouter `reasoning`."""
     thoughts = [chunk({"role": "assistant", "content": None, field: text}) for text in ("The user", " greets.")]
     given = await answer(endpoint, *thoughts, *words("Hi."), DONE)
     assert given == [ReplyThought("The user"), ReplyThought(" greets."), ReplyText("Hi.")]
