@@ -98,6 +98,10 @@ class Hub(Protocol):
         """How much of an item (by its name in the room) was heard."""
         ...
 
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `realtime.agent.host.Ears`."""
+        ...
+
     def unheard_ms(self) -> int:
         """How much was sent and is not heard yet."""
         ...
@@ -288,23 +292,32 @@ class Member:
         """As `realtime.agent.answers` does it where the model is there."""
         if self._hub.unheard_ms() <= 0:
             return
-        heard_ms = {item_id: self.heard_ms(item_id) for item_id in self._spoken if self._talk.audio_ms(item_id)}
         self._hub.tell(s.ServerAudioFlushEvent(reason="cancel"))
+        talk, item_ids = self._talk, [item_id for item_id in self._spoken if self._talk.audio_ms(item_id)]
+
+        def settle() -> None:
+            for item_id in item_ids:
+                self._cut_item(talk, item_id)
+            item_ids.clear()  # How long the words are was estimated by what arrived: a late answer changes nothing.
+
+        self.after_flush(settle)
+
+    def _cut_item(self, talk: Conversation, item_id: str) -> None:
+        heard_ms = self.heard_ms(item_id)
         who: dict[str, Any] = {"agent_id": self.id, "agent_name": self.name}
-        for item_id, item_heard_ms in heard_ms.items():
-            if item_heard_ms == 0:
-                self._talk.delete(item_id)
-                self._hub.tell(s.AgentItemDeletedEvent(item_id=self._prefix + item_id, **who))
-            elif item_heard_ms < int(self._talk.audio_ms(item_id)):
-                cut = self._talk.truncate(item_id, item_heard_ms)
-                self._hub.tell(
-                    s.AgentItemTruncatedEvent(
-                        item_id=self._prefix + item_id,
-                        audio_end_ms=cut.audio_end_ms,
-                        transcript=cut.transcript,
-                        **who,
-                    )
+        if heard_ms == 0:
+            talk.delete(item_id)
+            self._hub.tell(s.AgentItemDeletedEvent(item_id=self._prefix + item_id, **who))
+        elif heard_ms < int(talk.audio_ms(item_id)):
+            cut = talk.truncate(item_id, heard_ms)
+            self._hub.tell(
+                s.AgentItemTruncatedEvent(
+                    item_id=self._prefix + item_id,
+                    audio_end_ms=cut.audio_end_ms,
+                    transcript=cut.transcript,
+                    **who,
                 )
+            )
 
     def open_call(self, call_id: str) -> OpenCall | None:
         """The call of this id (as the room names it); None where none of this agent's is open."""
@@ -363,8 +376,8 @@ class Member:
         return self._hub.heard_ms(self._prefix + item_id)
 
     def after_flush(self, settle: Callable[[], None]) -> None:
-        """See `Ears`. A room passes the floor on at once: what is known now counts."""
-        settle()
+        """See `Ears`."""
+        self._hub.after_flush(settle)
 
     def unheard_ms(self) -> int:
         """See `Ears`: what the others say is nothing that this agent could be interrupted in, nor what is still heard

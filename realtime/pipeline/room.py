@@ -181,10 +181,9 @@ class ChatRoom(Talk):
         """See `realtime.pipeline.seat.Room`."""
         if seat not in self.seats:
             return
-        if self._speaker is not None and seat in self._audience:
-            for item_id in self._speaker.item_ids:
-                heard_ms = max(self._heard_by_gone.get(item_id, 0), seat.heard_ms(item_id))
-                self._heard_by_gone[item_id] = heard_ms
+        if self._hearing.ear is seat:
+            self._settle_cut()  # What they have heard is known as well as it will be.
+        self._hearing.without(seat)
         if self._over or seat is self._own_seat:
             seat.is_speaking = False  # Nobody will be there to hear it.
         else:
@@ -193,8 +192,6 @@ class ChatRoom(Talk):
         self._cancel(f"voice {seat.id}")
         self._go(seat.id, seat.name, reason)
         self._consent.refuse_for_absent()
-        if self._ear is seat:
-            self._ear = None
         if seat is self._own_seat:
             self._over = True
             for member in [*self.members]:
@@ -270,6 +267,7 @@ class ChatRoom(Talk):
     async def remove(self, participant_id: str, reason: str = "kicked") -> None:
         """Somebody has to go: an agent's model is closed, a human is told why. Raises KeyError for nobody here."""
         self._known(participant_id)
+        self._settle_cut()
         for member in [*self.members]:
             if member.id == participant_id:
                 if self._speaker is member:
@@ -289,6 +287,7 @@ class ChatRoom(Talk):
 
     async def close(self, reason: str) -> None:
         """The room is over: its agents leave. Idempotent; whoever is in it keeps a call without a partner."""
+        self._settle_cut()
         self._over = True
         for timer in self._timers.values():
             timer.cancel()
@@ -390,7 +389,7 @@ class ChatRoom(Talk):
             self._consider()
 
         def begin() -> None:
-            if self._speaker is member:
+            if self._speaker is member or self._hearing.cut is not None:
                 # What it said last is still being heard: it is to know how much of it was.
                 self._try_again(member, attempt)
                 return

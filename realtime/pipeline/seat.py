@@ -7,6 +7,7 @@ call of their own, with all that belongs to one: a log, what was heard, coming b
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from realtime.agent.audio_input import AudioInput, Detector
@@ -246,6 +247,13 @@ class Seat:
     def heard_ms(self, item_id: str) -> int:
         """How much of an item this human has heard."""
         return self._host.ears.heard_ms(item_id) if self._host is not None else 0
+
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `realtime.agent.host.Ears`."""
+        if self._host is not None:
+            self._host.ears.after_flush(settle)
+        else:
+            settle()
 
     def unheard_ms(self) -> int:
         """How much this human will still hear."""

@@ -20,6 +20,7 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, ContentPart, Item
 from realtime.floor import FloorState, Participant, Policy, Said, named_by, with_turn
 from realtime.pipeline.consent import Consent, ConsentBy
+from realtime.pipeline.hearing import Hearing
 from realtime.pipeline.member import Member, Utterance
 from realtime.pipeline.seat import Seat
 from realtime.pipeline.words import Words, anybody_hears
@@ -85,11 +86,8 @@ class Talk:
         self._late: list[Utterance] = []
         """Turns of which the words came while an agent spoke: they count as said after its turn."""
         self._speaker: Member | None = None
-        self._ear: Seat | None = None
-        self._audience: tuple[Seat, ...] = ()
-        """The humans who were there when the agent that speaks began."""
-        self._heard_by_gone: dict[str, int] = {}
-        """How much of each item of the agent that speaks was heard by those who have left since, in ms."""
+        self._hearing = Hearing()
+        """Who hears the agent that speaks, or spoke last."""
         self._floor: str | None = None
         self._is_ending = False
         """Whether the agent that speaks has said all, and is only heard to its end."""
@@ -208,6 +206,7 @@ class Talk:
         match event:
             case c.ClientTextAppendEvent(text=text):
                 self._take_floor(seat, "text")
+                self._settle_cut()
                 self._is_quiet = False
                 item = Item(
                     id=self._new_id("said"),
@@ -228,8 +227,8 @@ class Talk:
                     self._failures.clear()
                     self._consider(reason="asked")
             case c.ClientResponseCancelEvent():
-                self._ear, self._is_quiet = seat, True
-                self._stop_speaker()
+                self._is_quiet = True
+                self._stop_speaker(seat)
                 self._consider()
             case c.ClientToolResultEvent():
                 self._answer_tool(seat, event)
@@ -329,15 +328,32 @@ class Talk:
         return any(one.listens == "audio" and one is not member for one in self.members)
 
     def heard_ms(self, item_id: str) -> int:
-        """See `Hub`: the ear of whoever interrupts counts, else the furthest.
+        """See `Hub`."""
+        return self._hearing.heard_ms(item_id, self.seats)
 
-        Who came in the middle, or does not say what was played, knows nothing of what the others have heard.
-        """
-        furthest_ms = max([self._heard_by_gone.get(item_id, 0), *(seat.heard_ms(item_id) for seat in self.seats)])
-        if self._ear is None or self._ear not in self._audience:
-            return furthest_ms
-        heard_ms = self._ear.heard_ms(item_id)
-        return heard_ms if heard_ms and furthest_ms - heard_ms <= STALLED_S * 1000 else furthest_ms
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `Hub`."""
+        hearing = self._hearing
+
+        def cut() -> None:
+            # A late answer counts for the turn that it was given to, whoever speaks by now.
+            now, self._hearing = self._hearing, hearing
+            hearing.cut = None
+            try:
+                settle()
+            finally:
+                self._hearing = now
+            conclude, hearing.conclude = hearing.conclude, None
+            if conclude is not None:
+                conclude()
+
+        hearing.cut = cut
+        hearing.after_flush(cut)
+
+    def _settle_cut(self) -> None:
+        """What is known now of what was heard counts: something comes behind the turn that was interrupted."""
+        if self._hearing.cut is not None:
+            self._hearing.cut()
 
     def unheard_ms(self) -> int:
         """See `Hub`."""
@@ -388,13 +404,13 @@ class Talk:
     # -- the floor -------------------------------------------------------------------------------------------------
 
     def _take_floor(self, seat: Seat, reason: str) -> None:
-        self._ear = seat
-        self._stop_speaker()
+        self._stop_speaker(seat)
         self._decide_anew()
         self._set_floor(seat.id, reason)
 
-    def _stop_speaker(self) -> None:
+    def _stop_speaker(self, by: Seat | None = None) -> None:
         if self._speaker is not None:
+            self._hearing.ear = by
             self._stop(self._speaker, interrupted=True)
 
     def _stop(self, member: Member, *, interrupted: bool = False, failed: bool = False) -> None:
@@ -407,14 +423,22 @@ class Talk:
         self._end_turn(member, interrupted=interrupted, failed=failed)
 
     def _end_turn(self, member: Member, *, interrupted: bool = False, failed: bool = False) -> None:
-        """The agent's turn is over, with the words that were heard. Where none were since it was `interrupted`, has
-        `failed`, its model was lost or its provider failed, there was no turn: what was asked is still open."""
+        """The agent's turn is over: the floor is free at once; its words count once it is known which were heard."""
         self._speaker = None
         self._cancel("heard")
         self._cancel("answer")
         self._cancel("refused")
         member.has_floor = False
         self._set_floor(None, "interrupted" if interrupted else "done")
+        conclude = partial(self._conclude, member, interrupted=interrupted, failed=failed)
+        if self._hearing.cut is not None:
+            self._hearing.conclude = conclude
+        else:
+            conclude()
+
+    def _conclude(self, member: Member, *, interrupted: bool, failed: bool) -> None:
+        """An agent's turn counts with the words that were heard. Where none were since it was `interrupted`, has
+        `failed`, its model was lost or its provider failed, there was no turn: what was asked is still open."""
         said = member.utterance(self._new_id("said"))
         if said.text or not (interrupted or failed or member.is_away or member.has_failed):
             self._spoken(said, "agent")
@@ -432,6 +456,7 @@ class Talk:
     def _spoken(self, utterance: Utterance, kind: str) -> None:
         """A turn is over and its words are known: everybody hears it who has not, and who cannot hear it now reads
         it."""
+        self._settle_cut()
         is_agent = kind == "agent"
         if utterance.text and not is_agent:
             self._consent.asked_by = utterance.who
@@ -473,6 +498,7 @@ class Talk:
         if self._is_quiet:
             self._set_floor(None, "cancelled")
             return
+        self._settle_cut()
         state = self._askable()
         if self._failures and not state.agents:
             self._set_floor(None, "nobody")
@@ -531,9 +557,8 @@ class Talk:
         if member is None:
             self._set_floor(None, "nobody")
             return
-        self._speaker, self._ear, self._is_ending = member, None, False
-        self._audience = tuple(self.seats)
-        self._heard_by_gone.clear()
+        self._speaker, self._is_ending = member, False
+        self._hearing = Hearing(member, self.seats)
         self._set_floor(member.id, "policy")
         self._active_at_s = self._played_at_s = self._now()
         self._watch_speaker(member, ANSWER_S)

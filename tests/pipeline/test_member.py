@@ -1,7 +1,7 @@
 """An agent in a room: which responses of its model count, what it is told, and what is left when its model is lost."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -177,6 +177,9 @@ class Note:
 
     def heard_ms(self, item_id: str) -> int:
         return 0
+
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        settle()
 
     def unheard_ms(self) -> int:
         return 0
