@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -70,19 +70,15 @@ RETURNING id
 """
 _INFO = "SELECT id, info, last_seq, call_id, owner, created_at FROM calls"
 _BYTES_OF_CALL = """
-SELECT coalesce(sum(length(body)), 0) FROM entries WHERE call = (SELECT id FROM calls WHERE call_id = ?)
+SELECT length(info) + (SELECT coalesce(sum(length(body)), 0) FROM entries WHERE call = calls.id)
+FROM calls WHERE call_id = ?
 """
 _PUT_SEGMENT = """
 INSERT INTO entries (call, seq, last_seq, body) VALUES (?, ?, ?, ?)
 ON CONFLICT (call, seq) DO UPDATE SET last_seq = excluded.last_seq, body = excluded.body
 WHERE excluded.last_seq >= entries.last_seq
 """
-_SEGMENTS = """
-SELECT seq, body FROM entries WHERE call = :call AND last_seq > :after_seq AND seq >= coalesce(
-    (SELECT max(seq) FROM entries WHERE call = :call AND seq <= :after_seq), 0
-)
-ORDER BY seq
-"""
+_SEGMENTS = "SELECT seq, body FROM entries WHERE call = ? AND last_seq > ? ORDER BY seq"
 
 
 class _Place(NamedTuple):
@@ -149,8 +145,8 @@ class SqliteStore:
 
         try:
             self._writer.use(act)
-        except StoreError:
-            self._ids.clear()
+        except BaseException:
+            self._ids.clear()  # some may be of calls that were undone: others would get their numbers
             raise
         if self._journal_bytes >= self._max_journal_bytes:
             self._sort_journal()
@@ -216,7 +212,8 @@ class SqliteStore:
 
         def act(connection: sqlite3.Connection) -> int:
             if call_id is not None:
-                return int(connection.execute(_BYTES_OF_CALL, (call_id,)).fetchone()[0])
+                row = connection.execute(_BYTES_OF_CALL, (call_id,)).fetchone()
+                return 0 if row is None else int(row[0])
             names = ("page_count", "freelist_count", "page_size")
             pages, free, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
             return int((pages - free) * size)
@@ -239,7 +236,7 @@ class SqliteStore:
             if row is None or limit == 0:
                 return []
             found: list[Entry] = []
-            rows = connection.execute(_SEGMENTS, {"call": row[0], "after_seq": after_seq})
+            rows = connection.execute(_SEGMENTS, (row[0], after_seq))
             for first_seq, body in rows:
                 if (
                     limit is not None
@@ -286,6 +283,7 @@ class _Connection:
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._file: os.stat_result | None = None
+        self._has_failed = False
         self._lock = threading.Lock()
 
     def use(self, act: Callable[[sqlite3.Connection], T]) -> T:
@@ -296,15 +294,23 @@ class _Connection:
         """
         with self._lock, _sqlite_errors(self._path):
             connection = self._connection
+            if connection is not None and not self._is_same_file():
+                self._drop()
+                raise StoreError("the file of the calls was deleted or replaced", lost=True)
+            if connection is None or self._has_failed:
+                # The old one is let go of only now: while it was open, no new file could pass for its own.
+                self._connection = _connect(self._path)
+                self._file = os.stat(self._path)
+                self._has_failed = False
+                if connection is not None:
+                    connection.close()
+                connection = self._connection
             try:
-                if connection is None:
-                    connection = self._connection = _connect(self._path)
-                    self._file = os.stat(self._path)
-                elif not self._is_same_file():
-                    raise StoreError("the file of the calls was deleted or replaced", lost=True)
                 return act(connection)
             except BaseException:
-                self._drop()
+                self._has_failed = True
+                with suppress(sqlite3.Error):
+                    connection.rollback()
                 raise
 
     def _is_same_file(self) -> bool:
@@ -470,6 +476,8 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise error_of(error) from error
+    except msgspec.DecodeError as error:
+        raise StoreError(f"a row cannot be read: {error} ({path})", code="store_corrupt", retryable=False) from error
     except sqlite3.Error as error:
         code = _CODES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "store_failed")
         raise StoreError(f"{error} ({path})", code=code, retryable=code != "store_corrupt") from error

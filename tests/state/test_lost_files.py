@@ -158,6 +158,23 @@ async def test_a_call_that_begins_on_a_full_disk_hears_of_it_and_is_kept_when_th
         assert one.store.read("call") == one.log.read()
 
 
+async def test_a_full_store_whose_file_is_deleted_to_make_room_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "calls"
+    filled = _limit_pages(monkeypatch, 20)
+    async with keeping(f"sqlite:{place}") as one:
+        one.say("before")
+        await one.spill.flush()
+        one.say("x" * 100_000)
+        assert await one.heard(1) == ["store_full"]
+        filled.undo()
+        lose(place, "deleted")
+        assert await one.heard(2) == ["store_full", "well"]
+        await one.spill.flush()
+        assert one.store.read("call") == one.log.read()
+
+
 def _limit_pages(monkeypatch: pytest.MonkeyPatch, pages: int) -> pytest.MonkeyPatch:
     """New connections may make the file so long, until it is undone."""
     connect = sqlite3.connect

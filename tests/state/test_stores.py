@@ -105,6 +105,16 @@ def test_what_is_written_in_any_pieces_is_read_back_from_any_place(
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_what_was_written_twice_is_read_whole_from_any_place(kind: str) -> None:
+    entries: list[Entry] = [event(seq) for seq in range(1, 101)]
+    with opened(kind) as (store, again):
+        store.write([Change("call", CALL, entries)])
+        store.write([Change("call", None, entries[49:60])])
+        for after_seq in (0, 49, 55, 70, 99, 100):
+            assert again().read("call", after_seq) == entries[after_seq:]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=20)
 @given(lengths=st.lists(st.integers(0, 20), min_size=1))
 def test_of_a_run_that_was_written_many_times_the_longest_stays(kind: str, lengths: list[int]) -> None:
@@ -377,6 +387,34 @@ def test_a_batch_that_fails_leaves_nothing_of_itself(tmp_path: Path) -> None:
     store.write([Change("call", None, [event(2)]), Change("other", None, [event(1)])])
     assert store.read("call") == [event(1), event(2)]
     assert store.call("other") is None
+    store.close()
+
+
+def test_what_is_said_in_a_call_that_could_not_be_stored_is_in_no_later_call(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "calls.db")
+    with pytest.raises(TypeError):
+        store.write(
+            [
+                Change("undone", CallInfo(call_id="undone", owner="ann"), [event(1)]),
+                Change("wrong", CallInfo(call_id="wrong", config={"tool": object()})),
+            ]
+        )
+    store.write([Change("later", CallInfo(call_id="later", owner="bob"))])
+    store.write([Change("undone", None, [event(2)])])
+    assert store.read("later") == []
+    store.close()
+
+
+def test_a_damaged_row_of_the_journal_is_told_as_a_damaged_store(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "calls.db")
+    store.write([Change("call", CALL, [event(1)])])
+    with sqlite3.connect(tmp_path / "calls.db") as connection:
+        connection.execute("UPDATE journal SET places = x'ff00'")
+    connection.close()
+    for ask in (store.calls, lambda: store.read("call")):
+        with pytest.raises(StoreError) as damaged:
+            ask()
+        assert damaged.value.code == "store_corrupt"
     store.close()
 
 
