@@ -14,6 +14,8 @@ transcript belongs to the sound that follows it."""
 
 _FENCE = re.compile("`{3,}")
 _FENCE_BEGINS = re.compile("`+$")
+_BLANKS = " \t\r"
+_LINE_ENDS = rf"(?=[{_BLANKS}]*(?:\n|\Z))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class Passage:
 class PassageSplitter:
     """Cuts streamed text: any division into deltas gives the same passages as the whole text at once.
 
-    Three backticks or more begin code, as many end it; code that is never ended reaches to the end of the text.
+    Three backticks or more begin code. As many end it: in the same line, or at the end of a later one, since code may
+    hold backticks of its own. Code that is never ended reaches to the end of the text.
     """
 
     def __init__(self) -> None:
@@ -51,11 +54,11 @@ class PassageSplitter:
     def _cut(self, *, ended: bool) -> Iterator[Passage]:
         while True:
             if self._fence:
-                code, fence, behind = self._rest.partition(self._fence)
-                if not fence:
+                end = self._code_end(ended=ended)
+                if end is None:
                     return
-                yield _code(self._fence + code + fence)
-                self._fence, self._rest = "", behind
+                yield _code(self._fence + self._rest[:end])
+                self._fence, self._rest = "", self._rest[end:]
             found = _FENCE.search(self._rest)
             if found is None or (found.end() == len(self._rest) and not ended):
                 # Backticks at the end may become a fence, or a longer one.
@@ -67,6 +70,15 @@ class PassageSplitter:
             yield from map(_said, self._sentences.push(self._rest[: found.start()]))
             yield from map(_said, self._sentences.finish())
             self._fence, self._rest = found.group(), self._rest[found.end() :]
+
+    def _code_end(self, *, ended: bool) -> int | None:
+        """Where the code ends that has begun; None where that is not known yet."""
+        line, _, _ = self._rest.partition("\n")
+        behind = "" if "`" in line else _LINE_ENDS
+        found = re.search(f"`{{{len(self._fence)},}}{behind}", self._rest)
+        if found is None or (not ended and not self._rest[found.end() :].strip(_BLANKS)):
+            return None  # what follows decides whether it is one
+        return found.end()
 
 
 def _said(sentence: str) -> Passage:

@@ -30,6 +30,13 @@ def split(*deltas: str) -> list[tuple[str, str]]:
         ),
         ("```\na. b. c.", [("```\na. b. c.", CODE_ALOUD)]),
         ("````\n```\nx\n```\n````", [("````\n```\nx\n```\n````", CODE_ALOUD)]),
+        ("```\nx\n`````\nDone.", [("```\nx\n`````", CODE_ALOUD), ("Done.", "Done.")]),
+        (
+            '```python\nmark = "```"\nprint(mark)\n```\nDone.',
+            [('```python\nmark = "```"\nprint(mark)\n```', CODE_ALOUD), ("Done.", "Done.")],
+        ),
+        ("```md\n```sh\nls\n```\nDone.", [("```md\n```sh\nls\n```", CODE_ALOUD), ("Done.", "Done.")]),
+        ("```\nls```  \nDone.", [("```\nls```", CODE_ALOUD), ("Done.", "Done.")]),
         ("Say ```x``` now.", [("Say", "Say"), ("```x```", CODE_ALOUD), ("now.", "now.")]),
     ],
 )
