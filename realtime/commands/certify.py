@@ -49,7 +49,8 @@ def certify(
     _print_table([(row.turn, row.expected, row.seen, row.passed) for row in certificate.rows])
     tokens_in, tokens_out = certificate.tokens
     typer.echo(f"The provider counted {tokens_in} tokens in and {tokens_out} out.")
-    typer.echo(f"{folder}: the cassette, without keys. It is played again by `realtime certify-replay {folder}`.")
+    if certificate.recorded:
+        typer.echo(f"{folder}: the cassette, without keys. It is played again by `realtime certify-replay {folder}`.")
     _judge(certificate.failure, passed=certificate.passed)
 
 

@@ -48,6 +48,8 @@ def test_an_endpoint_that_nobody_answers_at_is_one_sentence(folder: Path) -> Non
     failed = says("openai", "--url", "http://127.0.0.1:1/v1", "--yes")
     assert isinstance(failed.exception, UsageError)
     assert failed.exception.message == "not all turns were reached: 127.0.0.1 refused the connection"
+    assert "cassette" not in failed.output
+    assert [*folder.iterdir()] == []  # the next attempt may use the same folder
 
 
 def test_a_folder_that_holds_something_is_not_written_into(folder: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from realtime.agent import RealtimeAgent
@@ -16,6 +18,7 @@ from realtime.model.base import Address, RealtimeModel
 from realtime.model.wire import Dial, Link, Receiver, WireLimits
 from realtime.state.log import Entry
 from realtime.testing.call import play
+from realtime.testing.cassettes.format import FILE_NAME
 from realtime.testing.cassettes.record import RecordingModel, WireModel
 from realtime.testing.cassettes.replay import recorded_model
 from realtime.testing.certify.turns import FOLDER, INSTRUCTIONS, Seen, Turn, tokens_of, turns_for
@@ -39,11 +42,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What came of all turns. `failure` says why not all were reached."""
+    """What came of all turns. `failure` says why not all were reached, `recorded` whether there is a cassette."""
 
     rows: tuple[Row, ...]
     tokens: tuple[int, int]
     failure: str | None = None
+    recorded: bool = True
 
     @property
     def passed(self) -> bool:
@@ -54,12 +58,28 @@ class Certificate:
 async def certify(model: RealtimeModel, folder: Path) -> Certificate:
     """Hold the ten turns with this provider's model and record them as a cassette in `folder`.
 
-    Runs on the loop's clock: by the wall clock where the provider is real.
+    Runs on the loop's clock: by the wall clock where the provider is real. One that was not reached leaves no cassette.
     """
     cutter = _Cutter()
     if isinstance(model, WireModel):
         model.dial = cutter.dial(model.dial)
-    return await _hold(RecordingModel(model, folder), cutter)
+    certificate = await _hold(RecordingModel(model, folder), cutter)
+    return replace(certificate, recorded=_is_recorded(folder))
+
+
+def _is_recorded(folder: Path) -> bool:
+    """Whether a frame has passed. A cassette without one is removed: it cannot be played."""
+    file = folder / FILE_NAME
+    try:
+        with file.open("rb") as lines:
+            if any("dir" in json.loads(line) for line in lines):
+                return True
+        file.unlink()
+    except FileNotFoundError:
+        return False
+    with contextlib.suppress(OSError):  # there is something else in it
+        folder.rmdir()
+    return False
 
 
 def replay_certificate(folder: Path) -> Certificate:
