@@ -33,6 +33,8 @@ def kit_errors() -> Iterator[None]:
 @contextmanager
 def calls_of(url: str | None) -> Iterator[Store]:
     """The store, closed at the end. Raises UsageError where there is none."""
+    if url == "none":
+        raise UsageError("a server with `--store none` keeps no calls: name the store of another one", code="no_store")
     store = open_store(url or own_store(), new=False)
     try:
         yield store

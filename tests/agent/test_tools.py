@@ -411,7 +411,7 @@ async def test_a_tool_for_which_no_thread_is_left_is_told_to_the_model_and_to_th
 
 
 async def test_a_reply_can_be_stopped_while_the_model_thinks_about_the_result_of_a_tool() -> None:
-    """HITL-21: between two responses of a reply none runs, and the reply goes on, under the id of its first."""
+    """Between two responses of a reply none runs, and the reply goes on, under the id of its first."""
     async with call(toolkit=TOOLS) as made:
         made.receive(c.ClientTextAppendEvent(text="What time is it?"))
         ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))

@@ -65,3 +65,9 @@ def test_a_store_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     assert isinstance(missing.exception, UsageError)
     assert "there is no store" in missing.exception.message
     assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_a_server_that_keeps_nothing_has_nothing_to_list() -> None:
+    refused = says("--store", "none")
+    assert isinstance(refused.exception, UsageError)
+    assert refused.exception.message.startswith("a server with `--store none` keeps no calls")
