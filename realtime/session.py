@@ -136,6 +136,8 @@ class Session:
         self._complaint_bytes = 0
         self._began_after = self.log.last_seq
         self._recent_ids: deque[str] = deque(recent_ids, maxlen=RECENT_EVENTS)
+        self._kept_ids: deque[str] = deque(recent_ids, maxlen=KEPT_EVENT_IDS)
+        """Of those, the ones that count once though the server is killed."""
         self._repeated: set[str] = set()
         self.on_taken: Callable[[Sequence[str]], None] | None = None
         """Called with the latest event ids whenever a client that may come back has said something with one."""
@@ -356,11 +358,11 @@ class Session:
                 refusal = f"an event_id has at most {MAX_EVENT_ID_CHARS} characters: {event.type} was ignored"
                 self.complain(ClientError(refusal, code="invalid_event_id"))
                 return False
-            if self._is_repeated(event.event_id):
+            if self._is_repeated(event, event.event_id):
                 return False
             may_say_again = listener is not None and listener.resumable
             if self.on_taken is not None and may_say_again and not isinstance(event, _UNCOUNTED):
-                self.on_taken([*self._recent_ids][-KEPT_EVENT_IDS:])
+                self.on_taken([*self._kept_ids])
         try:
             if not isinstance(event, _UNCOUNTED):
                 self._count(event, n_bytes)
@@ -370,12 +372,14 @@ class Session:
             self.complain(error)
             return False
 
-    def _is_repeated(self, event_id: str) -> bool:
+    def _is_repeated(self, event: c.ClientEvent, event_id: str) -> bool:
         """Whether a client that came back says again what had arrived before its socket was lost."""
         if event_id in self._repeated:
             self._repeated.remove(event_id)
             return True
         self._recent_ids.append(event_id)
+        if not isinstance(event, _ENDS_SPEECH):
+            self._kept_ids.append(event_id)
         return False
 
     def _count(self, event: c.ClientEvent, n_bytes: int | None) -> None:
@@ -645,6 +649,9 @@ class Session:
 
 _UNCOUNTED = c.ClientAudioAppendEvent | c.ClientImageAppendEvent | c.ClientPlaybackAckEvent | c.ClientSessionEndEvent
 """What comes all the time and is not kept as it came; and a call can always be ended."""
+_ENDS_SPEECH = c.ClientAudioCommitEvent | c.ClientAudioClearEvent
+"""A server that goes on from the store may be told the speech before it again, and then this as well: where nothing was
+said before it, it means nothing."""
 
 
 def _rate_of(event: c.ClientAudioAppendEvent) -> int | None:

@@ -397,6 +397,8 @@ class Conductor:
             # First the turn that is committed: a model in this process answers while it is told.
             stretch = self._unsettled.committed(self._user_turn if self.turn.authority == "server" else None)
             stretch.label = label
+            if self.turn.authority == "client":
+                stretch.end_ms = self._input.position_ms
             self._commits.append(stretch)
             self._send(base.AudioCommit())
             self._input.uncommitted_ms = 0.0
@@ -444,7 +446,7 @@ class Conductor:
             if stretch.turn is None:
                 stretch.turn = self._user_turn = UserTurn(piece_id)
             turn, stretch.piece_id = stretch.turn, piece_id
-            turn.label = stretch.label
+            turn.label, turn.end_ms = stretch.label, stretch.end_ms
             self._remember(turn, piece_id)
         return turn
 
@@ -559,7 +561,10 @@ class Conductor:
         self._report.add_item(Item(id=turn.item_id, role="user", name=self.user_name, content=(words,)))
         self._emit(
             s.AgentInputCommittedEvent(
-                item_id=turn.item_id, previous_item_id=event.previous_item_id, **self._report.who
+                item_id=turn.item_id,
+                previous_item_id=event.previous_item_id,
+                audio_end_ms=turn.end_ms,
+                **self._report.who,
             )
         )
 

@@ -86,12 +86,14 @@ class Response:
 class UserTurn:
     """A turn of the user that may consist of several pieces of audio, since a hasty turn end is undone."""
 
-    __slots__ = ("_captioned", "_growing", "_texts", "item_id", "label", "quiet")
+    __slots__ = ("_captioned", "_growing", "_texts", "end_ms", "item_id", "label", "quiet")
 
     def __init__(self, item_id: str) -> None:
         self.item_id = item_id
         self.label: str | None = None
         """The `event_id` of the client's commit that ended it."""
+        self.end_ms: int | None = None
+        """In push-to-talk: where in the client's audio that commit stands."""
         self._texts: dict[str, str] = {}
         self._growing: dict[str, str] = {}
         """What was told so far of pieces whose words are not all known."""

@@ -31,6 +31,8 @@ class Stretch:
     """We told the model that it ends here; else the model finds that out by itself, again if it is said again."""
     label: str | None = None
     """The `event_id` of the client's commit that ended it."""
+    end_ms: int | None = None
+    """In push-to-talk: where in the client's audio that commit stands."""
 
 
 class Unsettled:

@@ -365,6 +365,12 @@ class AgentInputDoneEvent(meaning.InputDone, frozen=True, kw_only=True, tag="age
 
 
 class AgentInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True, tag="agent_input_committed"):
+    """The input audio so far became the user item `item_id`.
+
+    In push-to-talk `audio_end_ms` is where in the client's audio it ends; else `agent_input_done` has told that.
+    """
+
+    audio_end_ms: int | None = None
     agent_id: str = ""
     agent_name: str = ""
     seq: int = 0

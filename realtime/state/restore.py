@@ -44,7 +44,7 @@ class Restored:
     """Of the agent that spoke last."""
     unheard_since_ms: int | None = None
     """Up to where in the client's audio all was understood: what follows is to be said again. None where the log does
-    not tell, as in push-to-talk."""
+    not tell."""
 
 
 def restore(entries: Iterable[Entry], heard: Heard | None = None) -> Restored:
@@ -168,6 +168,11 @@ class ConversationReader:
                 if event.agent_id == self._own_id or not self._own_id:
                     self._own_voices.add(item_id)
             case s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=end_ms):
+                self._voice_ends[item_id] = end_ms
+            case s.AgentInputCommittedEvent(item_id=item_id, audio_end_ms=int(end_ms)):
+                # Push-to-talk: all since the turn before it.
+                self._voices[item_id] = max(self._voice_ends.values(), default=0)
+                self._own_voices.add(item_id)
                 self._voice_ends[item_id] = end_ms
             case s.AgentInputCommittedEvent(item_id=item_id):
                 self._tells_places = self._tells_places and item_id in self._voice_ends

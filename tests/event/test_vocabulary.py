@@ -58,13 +58,20 @@ def test_an_agent_event_is_the_model_event_with_its_speaker_and_its_place(meanin
     assert agent.__struct_fields__ == (*model.__struct_fields__, *SPEAKER_AND_PLACE)
 
 
+OF_THE_CALL: dict[type, tuple[str, ...]] = {
+    ServerEvents.AgentInputClearedEvent: ("item_id",),
+    ServerEvents.AgentInputCommittedEvent: ("audio_end_ms",),
+}
+"""What a model does not know: whose turn it was in a room, and where in the client's audio a commit stands."""
+
+
 def test_every_model_event_but_those_of_the_connection_has_its_agent_event() -> None:
     for model in MODEL:
         if model in (ModelEvents.ModelSessionCreatedEvent, ModelEvents.ModelSessionEndedEvent):
             continue
         agent = of_agent(model)
         assert agent in SERVER
-        own = ("item_id",) if agent is ServerEvents.AgentInputClearedEvent else ()  # Whose turn it was in a room.
+        own = OF_THE_CALL.get(agent, ())
         assert agent.__struct_fields__ == (*model.__struct_fields__, *own, *SPEAKER_AND_PLACE)
         assert agent.__struct_defaults__[: len(model.__struct_defaults__)] == model.__struct_defaults__
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import ClientError, ProviderError, StoreError
 from realtime.event import model as m
 from realtime.message import ToolCallBlock
+from realtime.model.base import AudioAppend, AudioClear, AudioCommit
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
@@ -18,8 +20,8 @@ from realtime.session import Limits
 from realtime.state.memory import MemoryStore
 from realtime.state.quota import Quota
 from realtime.state.store import Change
-from tests.agent.fakes import FakeModel
-from tests.server.harness import FakeSocket, Json, create
+from tests.agent.fakes import FakeModel, speech
+from tests.server.harness import FakeSocket, Json, audio_append, create
 
 pytestmark = pytest.mark.virtual_time
 
@@ -498,4 +500,68 @@ async def test_what_was_typed_right_before_the_kill_counts_once(kept: bool) -> N
         await asyncio.sleep(1)
         (session,) = later.calls.sessions.values()
         assert [item.text for item in session.conversation.items() if item.role == "user"] == ["Hello"]
+    await later.stop()
+
+
+PUSHED = {"turn_detection": {"authority": "client"}}
+
+
+def commit(number: int) -> Json:
+    return {"type": "client_audio_commit", "event_id": f"commit{number}"}
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_push_to_talk_that_a_killed_server_had_not_understood_is_heard_by_the_next(answered: bool) -> None:
+    """`answered`: the words of the first turn are known; of the second only the sound had come."""
+    first, second, third = speech(800), speech(600), speech(400)
+    async with place_with_call(PUSHED) as (place, client, created):
+        client.say(audio_append(first, offset=0), commit(1))
+        await client.read_on()
+        place.model.link.say(m.ModelInputCommittedEvent(item_id="u1"))
+        if answered:
+            place.model.link.say(m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="Count to ten."))
+        client.say(audio_append(second, offset=len(first) // 2))
+        await client.read_on()
+        last_seq = max(event.get("seq", 0) for event in client.sent)
+        later = await killed(place, created, last_seq)
+    async with later.socket() as again:
+        again.say(resume(created, last_seq))
+        place_of_speech = await again.until("server_audio_received")
+        await again.until("agent_ready")
+        assert place_of_speech["offset"] == (len(first) // 2 if answered else 0)
+        # As the page does: the events of the last 10 s in their places, and the speech that was not understood.
+        if not answered:
+            again.say(audio_append(first, offset=0))
+        again.say(commit(1))
+        again.say(audio_append(second + third, offset=len(first) // 2), commit(2))
+        await again.read_on()
+        sent = [one for one in later.model.link.sent if isinstance(one, AudioAppend | AudioCommit)]
+    turns = [b""]
+    for message in sent:
+        if isinstance(message, AudioCommit):
+            turns.append(b"")
+        else:
+            turns[-1] += message.pcm
+    heard = [len(pcm) for pcm in turns if pcm]
+    said = [len(second + third)] if answered else [len(first), len(second + third)]
+    assert heard == pytest.approx([n * later.model.profile.input_rate_hz // 16_000 for n in said], abs=200)
+    assert turns[-1] == b"", "the last turn was committed"
+    await later.stop()
+
+
+async def test_push_to_talk_that_was_taken_back_stays_so_though_the_server_is_killed() -> None:
+    first, second = speech(800), speech(600)
+    clear = {"type": "client_audio_clear", "event_id": "clear1"}
+    async with place_with_call(PUSHED) as (place, client, created):
+        client.say(audio_append(first, offset=0), clear)
+        await client.read_on()
+        last_seq = max(event.get("seq", 0) for event in client.sent)
+        later = await killed(place, created, last_seq)
+    async with later.socket() as again:
+        again.say(resume(created, last_seq))
+        await again.until("agent_ready")
+        again.say(audio_append(first, offset=0), clear, audio_append(second, offset=len(first) // 2), commit(1))
+        await again.read_on()
+        kinds = [type(one) for one in later.model.link.sent if isinstance(one, AudioAppend | AudioClear | AudioCommit)]
+    assert [kind for kind, _ in groupby(kinds)] == [AudioAppend, AudioClear, AudioAppend, AudioCommit]
     await later.stop()

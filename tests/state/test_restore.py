@@ -143,8 +143,30 @@ def test_a_turn_that_was_answered_is_not_heard_again_though_its_words_are_not_kn
     assert restored.unheard_since_ms == 0
 
 
+def pushed(log: Log, item_id: str, end_ms: int, before: str | None = None) -> None:
+    voice = Item(id=item_id, role="user", content=(ContentPart(type="audio"),))
+    log.append(s.AgentItemAddedEvent(item=voice, previous_item_id=before))
+    log.append(s.AgentInputCommittedEvent(item_id=item_id, audio_end_ms=end_ms))
+
+
+def test_push_to_talk_is_heard_again_from_the_last_commit_that_was_understood() -> None:
+    log = Log(lambda: 0.0)
+    pushed(log, "i1", 1_500)
+    log.append(s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Count."))
+    assert restore(log.read()).unheard_since_ms == 1_500
+    pushed(log, "i2", 4_000, "i1")
+    restored = restore(log.read())
+    assert restored.unheard_since_ms == 1_500
+    assert restored.closing == [s.AgentItemDeletedEvent(item_id="i2")]
+    answer = Item(
+        id="i3", role="assistant", status="completed", content=(ContentPart(type="audio", transcript="One."),)
+    )
+    log.append(s.AgentItemAddedEvent(item=answer, previous_item_id="i2"))
+    assert restore(log.read()).unheard_since_ms == 4_000
+
+
 def test_speech_without_a_place_in_the_log_is_not_heard_again() -> None:
-    """Push-to-talk: a commit says nothing of where in the audio it is, and nothing may be heard twice."""
+    """A commit that says nothing of where in the audio it is, as older servers stored it: nothing is heard twice."""
     log = Log(lambda: 0.0)
     log.append(s.AgentInputCommittedEvent(item_id="i1"))
     assert restore(log.read()).unheard_since_ms is None

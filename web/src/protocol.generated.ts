@@ -943,11 +943,16 @@ export interface AgentInputDoneEvent {
   ts_ms: number;
 }
 
-/** The input audio so far became the user item `item_id`. */
+/**
+ * The input audio so far became the user item `item_id`.
+ *
+ * In push-to-talk `audio_end_ms` is where in the client's audio it ends; else `agent_input_done` has told that.
+ */
 export interface AgentInputCommittedEvent {
   type: "agent_input_committed";
   item_id: string;
   previous_item_id: string | null;
+  audio_end_ms: number | null;
   agent_id: string;
   agent_name: string;
   seq?: number;
@@ -1278,7 +1283,7 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["agent_input_transcription_failed", struct({ item_id: isString, code: isString, message: isString, content_index: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_input_started", struct({ item_id: isString, audio_start_ms: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_input_done", struct({ item_id: isString, audio_end_ms: isInteger, agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
-  ["agent_input_committed", struct({ item_id: isString, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
+  ["agent_input_committed", struct({ item_id: isString, previous_item_id: either(isString, isNull), audio_end_ms: either(isInteger, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_input_cleared", struct({ item_id: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_item_added", struct({ item: isItem, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
   ["agent_item_done", struct({ item: isItem, previous_item_id: either(isString, isNull), agent_id: isString, agent_name: isString, ts_ms: isInteger }, { seq: isInteger })],
