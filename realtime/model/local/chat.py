@@ -7,6 +7,7 @@ went wrong.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import AsyncGenerator, Mapping
@@ -23,6 +24,8 @@ from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyThough
 
 if TYPE_CHECKING:
     from openai import APIStatusError
+
+logger = logging.getLogger(__name__)
 
 BASE_URL = "REALTIME_LLM_BASE_URL"
 MODEL = "REALTIME_LLM_MODEL"
@@ -84,8 +87,9 @@ class ChatResponder:
         try:
             import openai
         except ImportError as error:
+            logger.warning("the package openai cannot be imported: %s", error)  # the text may name files
             raise UsageError(
-                f"a chat endpoint needs the package openai ({error}): {INSTALL_LOCAL}, or pip install 'openai>=2'",
+                f"a chat endpoint needs the package openai: {INSTALL_LOCAL}, or pip install 'openai>=2'",
                 code="missing_package",
             ) from None
         self._model = model

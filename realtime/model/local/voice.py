@@ -7,6 +7,7 @@ command, so that its licence, the GPL, stays outside this process).
 from __future__ import annotations
 
 import io
+import logging
 import re
 import shutil
 import subprocess
@@ -20,6 +21,8 @@ import soundfile
 import soxr
 
 from realtime.model.local.weights import SpeechPartMissing, hibari_file
+
+logger = logging.getLogger(__name__)
 
 SAMPLE_RATE_HZ = 24_000
 DEFAULT_VOICE = "heart"
@@ -85,7 +88,8 @@ class HibariEngine:
         try:
             import hibari
         except ImportError as error:
-            raise SpeechPartMissing(f"hibari-tts cannot be imported: {error}") from None
+            logger.warning("hibari-tts cannot be imported: %s", error)  # the text may name files: not for clients
+            raise SpeechPartMissing("hibari-tts cannot be imported: the server's log says why") from None
         # Named by path, so that no name of a voice can ever start a download.
         self._hibari: Any = hibari.Hibari(model=str(path), threads=1)
         self._loading = threading.Lock()

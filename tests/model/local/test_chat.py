@@ -496,7 +496,7 @@ def test_without_the_package_the_line_that_installs_it_is_named(monkeypatch: pyt
 
     def without_openai(name: str, *args: Any, **more: Any) -> Any:
         if name == "openai":
-            raise ImportError("No module named 'openai'")
+            raise ImportError("cannot import name 'x' from 'openai' (/opt/openai/__init__.py)")
         return real(name, *args, **more)
 
     monkeypatch.setattr(builtins, "__import__", without_openai)
@@ -504,6 +504,7 @@ def test_without_the_package_the_line_that_installs_it_is_named(monkeypatch: pyt
         ChatResponder("http://localhost:11434/v1", "qwen3")
     assert caught.value.code == "missing_package"
     assert "pip install '.[local]'" in caught.value.message
+    assert "/opt" not in caught.value.message, "a client that asks for this model is told"
 
 
 async def test_the_history_is_bounded(endpoint: ChatEndpoint) -> None:

@@ -1,9 +1,11 @@
 """Speech: two voices, one sentence at a time, the same bytes every time."""
 
+import builtins
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,6 +126,23 @@ def test_a_voice_that_reads_nothing_after_all_gives_nothing() -> None:
             return np.zeros(0, np.float32)
 
     assert HibariVoice(Mute(), 0.8).synthesize("Hello.") == b""  # type: ignore[arg-type]
+
+
+def test_a_voice_that_cannot_be_imported_is_told_without_the_files_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = builtins.__import__
+
+    def broken(name: str, *args: Any, **more: Any) -> Any:
+        if name == "hibari":
+            raise ImportError("/opt/hibari/_core.so: undefined symbol")
+        return real(name, *args, **more)
+
+    monkeypatch.setattr(builtins, "__import__", broken)
+    with pytest.raises(SpeechPartMissing, match="hibari-tts cannot be imported: the server's log says why") as missing:
+        HibariEngine()
+    assert "/opt" not in missing.value.message
+    assert "/opt/hibari/_core.so: undefined symbol" in caplog.text
 
 
 def test_without_hibari_espeak_speaks_and_without_both_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
