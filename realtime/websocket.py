@@ -176,6 +176,17 @@ class FrameCutter:
         self._rest += data
         self.has_more = True
 
+    @property
+    def kept_long_bytes(self) -> int:
+        """How much of a long message is kept so far."""
+        return sum(map(len, self._long or ()))
+
+    def keep_no_long(self) -> None:
+        """Drop long messages from now on, also the one that is coming in: nobody takes them any more."""
+        self._kept_bytes = 0
+        if self._long is not None:
+            self._long, self._long_is_dropped = self._long[:1], True
+
     def drain(self) -> bytes:
         """What was held back of a frame that is not complete; the cutter is empty afterwards."""
         rest, self._rest = self._rest, b""
@@ -186,8 +197,8 @@ class FrameCutter:
 class FrameReader:
     """Hands over what a `FrameCutter` finds: one message at once, those of a burst in slices, always in order.
 
-    `handle(kind, payload)` takes a message; False: nothing behind it counts. `pause` and `resume` stop and go on
-    reading the socket, which is read no further than one read beyond a burst.
+    `handle(kind, payload)` takes a message and raises nothing; False: nothing behind it counts. `pause` and `resume`
+    stop and go on reading the socket, which is read no further than one read beyond a burst.
     """
 
     __slots__ = (

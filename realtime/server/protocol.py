@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,7 +25,10 @@ from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, FrameReader, se
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
+    from websockets.frames import Frame
     from websockets.http11 import Request
+
+logger = logging.getLogger(__name__)
 
 MAX_UNREAD_MESSAGES = 16
 """More messages that the application has not taken pause the socket."""
@@ -33,8 +37,9 @@ LAST_LOOK_S = 1.0
 NO_HANDSHAKE = Refusal(400, "this is no WebSocket handshake", "requests that cannot be read")
 NEEDED = (
     *("close_sent", "config", "conn", "curr_msg_data_type", "frames", "handle_connect", "handshake_initiated"),
-    *("keepalive_timeout", "loop", "on_task_complete", "pending_ping_payload", "pong_timer", "queue", "read_paused"),
-    *("schedule_ping", "send_keepalive_ping", "send_receive_event_to_app", "shutdown", "transport"),
+    *("handle_close", "handle_cont", "handle_parser_exception", "handle_ping", "keepalive_timeout"),
+    *("loop", "on_task_complete", "pending_ping_payload", "pong_timer", "queue", "read_paused"),
+    *("schedule_ping", "send_keepalive_ping", "send_receive_event_to_app", "shutdown", "transport", "writable"),
 )
 """What `VoiceSocketProtocol` uses of its base that nobody promises."""
 _OPEN = State.OPEN
@@ -74,6 +79,12 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         """What the base's `writable` tells, without a call for each message."""
         self._heard = False
         """Whether anything was read since the last ping."""
+        self._fragments = bytearray()
+        """What has come of a message in fragments."""
+        self._is_lost = False
+        """Whether the connection is gone."""
+        self._pong = b""
+        """The answer to the latest ping, while the client does not read."""
 
     def handle_connect(self, event: Request) -> None:
         """See the base."""
@@ -104,14 +115,56 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
 
     def _take(self, kind: int, payload: bytes) -> bool:
         """One message, or bytes for the library. False: closed by the other side or by a fault."""
-        if kind != OTHER:
-            self._message(kind, payload)
-            return True
-        super().data_received(payload)
+        try:
+            if kind != OTHER:
+                self._message(kind, payload)
+                return True
+            super().data_received(payload)
+        except Exception:
+            logger.exception("a frame could not be taken")
+            self.transport.abort()
+            return False
+        if self._reader is not None and self.queue.qsize() > MAX_UNREAD_MESSAGES:
+            self._reader.hold()
         if self.conn.state in _TAKING:
             return True
         self._cutter = None
         return False
+
+    def handle_cont(self, event: Frame) -> None:
+        """See the base. Fragments are joined as they come: one by one, small ones take many times their length."""
+        joined = self._fragments
+        if self.frames:
+            joined += self.frames.pop()
+        if len(joined) <= LONGEST_MESSAGE_BYTES and not self.close_sent:
+            joined += event.data
+        if event.fin:
+            self._fragments = bytearray()
+            self.frames = [bytes(joined if len(joined) <= LONGEST_MESSAGE_BYTES else LONGEST_MESSAGE_BYTES + 1)]
+            self.send_receive_event_to_app()
+
+    def handle_ping(self) -> None:
+        """See the base. While the client does not read, only its latest ping waits for an answer (RFC 6455, 5.5.3)."""
+        pong = b"".join(self.conn.data_to_send())
+        if self._full:
+            self._pong = pong
+        elif not self.transport.is_closing():
+            self.transport.write(pong)
+
+    def handle_close(self, event: Frame) -> None:
+        """See the base, which does not tell how a client closed whose connection is lost by then."""
+        if self.transport.is_closing() and not self.close_sent and self.conn.close_rcvd is not None:
+            code, reason = self.conn.close_rcvd.code, self.conn.close_rcvd.reason
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        else:
+            super().handle_close(event)
+
+    def handle_parser_exception(self) -> None:
+        """See the base, which writes."""
+        if self.transport.is_closing():
+            self.close_sent = True
+        else:
+            super().handle_parser_exception()
 
     def _pause(self) -> None:
         if not self.read_paused:
@@ -119,7 +172,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
             self.transport.pause_reading()
 
     def _resume(self) -> None:
-        if self.read_paused and self.queue.qsize() < MAX_UNREAD_MESSAGES:
+        if self.read_paused and not self._is_lost and self.queue.qsize() < MAX_UNREAD_MESSAGES:
             self.read_paused = False
             self.transport.resume_reading()
 
@@ -143,6 +196,9 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         """See `asyncio.BaseProtocol`."""
         super().resume_writing()
         self._full = False
+        pong, self._pong = self._pong, b""
+        if pong:
+            self.transport.write(pong)
 
     def send_keepalive_ping(self) -> None:
         """See the base."""
@@ -169,9 +225,13 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         """See `asyncio.Protocol`. Parts from the scope, so that both are freed at once and not by the collector."""
         if (connections := connections_of(self.config)) is not None:
             connections.leave(self.transport)
+        self._is_lost = True
         if self._reader is None:
             self._lost(exc)
         else:
+            # What waits to write would wait for ever, and the rest of a burst behind it; nor can it be paused.
+            self.disconnected = self.read_paused = True
+            self.writable.set()
             self._reader.finish(functools.partial(self._lost, exc))
 
     def _lost(self, exc: Exception | None) -> None:
@@ -244,4 +304,6 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
                 return
             if self.transport.is_closing():
                 raise ClientDisconnected
+        elif message["type"] == "websocket.close" and self._cutter is not None:
+            self._cutter.keep_no_long()
         await super().send(message)

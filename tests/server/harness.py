@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import socket
 import ssl
@@ -29,11 +30,14 @@ from realtime.server.settings import ServerSettings
 from realtime.server.sink import EXTENSION
 from realtime.server.sockets import ClientSocket, MakeAgent
 from realtime.session import Limits
+from realtime.slices import SLICE_S, slices_of
 
 Json = dict[str, Any]
 PATIENCE_S = 10.0
 """How long a test waits for an event before it fails."""
 NATIVE = "realtime.v1"
+A_TURN = 5
+"""Steps that a turn of the loop has time for, by `ticking`."""
 
 
 def echo_agent() -> RealtimeAgent:
@@ -191,6 +195,12 @@ async def serving(
     """Our application with these agents. Calls that still run at the end get no time."""
     async with serving_app(create_app(make_agent, settings or ServerSettings(drain_s=0)), tls=tls) as place:
         yield place
+
+
+def ticking() -> None:
+    """Each look at the stopwatch takes as long as a step does, so that a turn has time for `A_TURN`."""
+    ticks = itertools.count()
+    slices_of(asyncio.get_running_loop(), lambda: next(ticks) * SLICE_S / A_TURN)
 
 
 async def settled(condition: Callable[[], bool]) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import itertools
 import json
 from contextlib import AsyncExitStack
 
@@ -20,22 +19,14 @@ from realtime.server.sockets import LARGE_FRAME
 from realtime.slices import SLICE_S, slices_of
 from realtime.websocket import TEXT, client_frame
 from tests.agent.fakes import FakeModel
-from tests.server.harness import FakeSocket, Json, create, echo_agent, serving, settled
+from tests.server.harness import A_TURN, FakeSocket, Json, create, echo_agent, serving, settled, ticking
 from tests.server.test_protocol import Application, served
 
-A_TURN = 5
-"""Steps that a turn of the loop has time for, by `ticking`."""
 BURST = 400
 GEMINI = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
 OPENAI = "/v1/realtime?model=gpt-realtime"
 DASHSCOPE = "/api-ws/v1/realtime?model=qwen3-omni-flash-realtime"
 TOO_MANY = list(range(MAX_VALUES))
-
-
-def ticking() -> None:
-    """Each look at the stopwatch takes as long as a step does, so that a turn has time for `A_TURN`."""
-    ticks = itertools.count()
-    slices_of(asyncio.get_running_loop(), lambda: next(ticks) * SLICE_S / A_TURN)
 
 
 class Turns:

@@ -1,6 +1,8 @@
 """The short way between socket and application: nothing is lost, reordered or let through that the library bars."""
 
 import asyncio
+import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -11,12 +13,35 @@ from starlette.websockets import WebSocketDisconnect
 
 from realtime.server.calls import Calls
 from realtime.server.protocol import MAX_UNREAD_MESSAGES, VoiceSocketProtocol
-from realtime.server.settings import ServerSettings
+from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
 from realtime.server.sink import EXTENSION
-from realtime.websocket import BINARY, TEXT, client_frame
-from tests.server.harness import Place, serving_app, settled
+from realtime.websocket import BINARY, TEXT, client_frame, server_frame
+from tests.server.harness import PATIENCE_S, Place, serving_app, settled, ticking
+from tests.server.test_handshake import UPGRADE
 
 LARGE = 100_000
+
+
+CONTINUATION, CLOSE, PING, PONG = 0, 8, 9, 10
+
+
+def fragment(kind: int, payload: bytes) -> bytes:
+    """A frame with more to come."""
+    frame = client_frame(kind, payload)
+    return bytes((frame[0] & 0x7F,)) + frame[1:]
+
+
+@asynccontextmanager
+async def wire(place: Place, *, receive_bytes: int = 65_536) -> AsyncIterator[socket.socket]:
+    """A bare WebSocket behind its handshake, of which nothing is read unless the test reads it."""
+    loop = asyncio.get_running_loop()
+    with socket.socket() as client:
+        client.setblocking(False)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        await loop.sock_connect(client, ("127.0.0.1", urlsplit(place.url).port))
+        await loop.sock_sendall(client, f"GET /ws HTTP/1.1\r\n{UPGRADE}\r\n".encode())
+        await loop.sock_recv(client, 4_096)
+        yield client
 
 
 class Application:
@@ -25,6 +50,7 @@ class Application:
     def __init__(self, *, direct: bool = False) -> None:
         self.direct = direct
         self.got: list[str | bytes] = []
+        self.closed_with: int | None = None
         self.protocol: VoiceSocketProtocol | None = None
         self.accepting, self.reading = asyncio.Event(), asyncio.Event()
         self.accepting.set()
@@ -43,6 +69,7 @@ class Application:
                 await self.reading.wait()
                 message = await websocket.receive()
                 if message["type"] == "websocket.disconnect":
+                    self.closed_with = message["code"]
                     return
                 text = message.get("text")
                 self.got.append(text if text is not None else message["bytes"])
@@ -53,6 +80,8 @@ class Application:
     def take_at_once(self, message: str | bytes) -> bool:
         if message == "by ASGI":
             return False
+        if message == "a fault":
+            raise ValueError(message)
         self.got.append(message)
         assert self.protocol is not None
         return self.protocol.write_now(message)
@@ -157,3 +186,108 @@ async def test_nothing_is_written_on_a_closed_socket() -> None:
         assert application.protocol is not None
         await settled(lambda: application.protocol is not None and application.protocol.transport.is_closing())
         assert not application.protocol.write_now("gone")
+
+
+async def test_a_message_in_ever_more_fragments_takes_no_more_memory_than_its_length() -> None:
+    application = Application()
+    async with served(application) as place, wire(place) as client:
+        send = asyncio.get_running_loop().sock_sendall
+        await send(
+            client, fragment(TEXT, b"begins") + (fragment(CONTINUATION, b"") + fragment(CONTINUATION, b".")) * 500
+        )
+        await send(client, client_frame(PING, b"all is read"))
+        assert await asyncio.get_running_loop().sock_recv(client, 4_096) == server_frame(PONG, b"all is read")
+        assert application.protocol is not None
+        assert len(application.protocol.frames) <= 1
+        await send(client, client_frame(CONTINUATION, b"ends"))
+        await settled(lambda: bool(application.got))
+    assert application.got == ["begins" + "." * 500 + "ends"]
+
+
+async def test_a_message_in_fragments_that_is_longer_than_any_endpoint_takes_is_not_kept() -> None:
+    application = Application()
+    application.reading.set()
+    half = b"x" * (LONGEST_MESSAGE_BYTES // 2 + 1)
+    async with served(application) as place, wire(place) as client:
+        for frame in (fragment(TEXT, half), *[fragment(CONTINUATION, half)] * 3, client_frame(CONTINUATION, half)):
+            await asyncio.get_running_loop().sock_sendall(client, frame)
+        await settled(lambda: bool(application.got))
+    assert application.got == ["\0" * (LONGEST_MESSAGE_BYTES + 1)], "too long all the same"
+
+
+async def test_pings_of_a_client_that_does_not_read_fill_no_memory_and_the_latest_is_answered() -> None:
+    application = Application()
+    loop = asyncio.get_running_loop()
+    async with served(application) as place, wire(place, receive_bytes=4_096) as client:
+        await settled(lambda: application.protocol is not None)
+        assert application.protocol is not None
+        transport = application.protocol.transport
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+        pings = [b"%0125d" % number for number in range(3_000)]
+        await loop.sock_sendall(client, b"".join(client_frame(PING, one) for one in pings))
+        await loop.sock_sendall(client, client_frame(TEXT, b"behind"))
+        await settled(lambda: application.got == ["behind"])
+        assert transport.get_write_buffer_size() < 100_000
+        answers = b""
+        async with asyncio.timeout(PATIENCE_S):
+            while server_frame(PONG, pings[-1]) not in answers:
+                answers += await loop.sock_recv(client, 65_536)
+
+
+async def test_a_client_that_is_gone_without_reading_frees_its_socket_though_more_of_its_burst_waits() -> None:
+    ticking()
+    application = Application()
+    burst = b"".join(client_frame(TEXT, b"x" * 2_000) + client_frame(PING, b"") for _ in range(3_000))
+    async with served(application) as place:
+        async with wire(place, receive_bytes=4_096) as client:
+            sending = asyncio.create_task(asyncio.get_running_loop().sock_sendall(client, burst))
+            await settled(lambda: application.protocol is not None and application.protocol._full)
+            sending.cancel()
+            await asyncio.wait([sending])
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        await settled(lambda: not place.server.server_state.connections)
+        await settled(lambda: not place.server.server_state.tasks)
+
+
+async def test_how_a_client_closed_is_known_though_it_waited_for_nothing_behind_a_burst() -> None:
+    ticking()
+    application = Application(direct=True)
+    async with served(application) as place:
+        async with wire(place) as client:
+            await settled(lambda: application.protocol is not None and application.protocol.on_message is not None)
+            assert application.protocol is not None
+            application.protocol.on_message = lambda message: application.got.append(message) is None
+            burst = b"".join(client_frame(TEXT, b"%d" % number) for number in range(100))
+            await asyncio.get_running_loop().sock_sendall(client, burst + client_frame(CLOSE, struct.pack("!H", 1000)))
+        await settled(lambda: application.closed_with is not None)
+    assert len(application.got) == 100
+    assert application.closed_with == 1000
+
+
+async def test_a_fault_behind_a_burst_closes_its_socket_and_leaves_nothing_of_it() -> None:
+    ticking()
+    application = Application(direct=True)
+    async with served(application) as place, wire(place) as client:
+        await settled(lambda: application.protocol is not None and application.protocol.on_message is not None)
+        burst = [client_frame(TEXT, b"%d" % number) for number in range(20)]
+        await asyncio.get_running_loop().sock_sendall(
+            client, b"".join([*burst, client_frame(TEXT, b"a fault"), *burst])
+        )
+        await settled(lambda: not place.server.server_state.connections and not place.server.server_state.tasks)
+    assert application.got == [str(number) for number in range(20)]
+
+
+async def test_a_closed_socket_keeps_no_long_message_that_still_comes_in() -> None:
+    application = Application()
+    async with served(application) as place, wire(place) as client:
+        await settled(lambda: application.protocol is not None)
+        assert application.protocol is not None
+        sent = client_frame(BINARY, bytes(LONGEST_MESSAGE_BYTES))
+        await asyncio.get_running_loop().sock_sendall(client, sent[: len(sent) // 2])
+        cutter = application.protocol._cutter
+        assert cutter is not None
+        await settled(lambda: cutter.kept_long_bytes > 1_000_000)
+        await application.protocol.send({"type": "websocket.close", "code": 1008})
+        assert cutter.kept_long_bytes < 100
+        await asyncio.get_running_loop().sock_sendall(client, sent[len(sent) // 2 : -1])
+        assert cutter.kept_long_bytes < 100
