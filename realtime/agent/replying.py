@@ -14,6 +14,7 @@ from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.base import ContentPart, Item
 from realtime.message import Base64Source, DataBlock, Msg, TextBlock
+from realtime.message.formatter import spoken_by
 from realtime.model.base import ItemCreate, Profile, refusal
 from realtime.runtime import Runtime, iso
 from realtime.state.log import Log
@@ -42,7 +43,7 @@ def item_of(message: Msg, item_id: str, profile: Profile) -> Item:
     parts = []
     for block in message.content:
         if isinstance(block, TextBlock):
-            text = block.text if message.role == "user" else f"[{message.name}]: {block.text}"
+            text = block.text if message.role == "user" else spoken_by(message.name, block.text)
             parts.append(ContentPart(type="text", text=text))
         elif isinstance(block, DataBlock) and message.role == "user":
             parts.append(_picture(block))

@@ -16,7 +16,7 @@ import pybase64
 
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
-from realtime.message.formatter import own_words, spoken_by
+from realtime.message.formatter import own_words, speaker_and_words, spoken_by
 from realtime.model.local.responder import Prompt
 
 Json = dict[str, Any]
@@ -149,6 +149,9 @@ def _user_content(item: Item, *, named: bool, takes_images: bool) -> str | list[
     field `name` is ignored by most templates and refused by some servers."""
     text = item.text
     if named and text:
+        said_by, words = speaker_and_words(text)
+        if said_by is not None and said_by == item.name:
+            text = words  # what another agent said begins with its name already
         text = spoken_by(item.name, text) if item.name else own_words(text)
     images = [_image(part) for part in item.content if takes_images and part.image is not None]
     return [*_text_parts(text), *images] if images else text
