@@ -188,7 +188,8 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         remains = await calls.forget(call_id)
         if not remains:
             return Response(status_code=204)
-        text = f"not everything could be deleted: {' and '.join(remains)} remain; try again later"
+        what = f"the {' and the '.join(remains)} remain{'s' if len(remains) == 1 else ''}"
+        text = f"not everything could be deleted: {what}; try again later"
         return JSONResponse({"code": "not_deleted", "error": text, "remains": remains}, 503)
 
     return router

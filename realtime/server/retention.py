@@ -101,7 +101,7 @@ class Retention:
                 break
             after = page[-1].place
         if deleted:
-            logger.warning("%d calls were deleted as --keep-days and --keep-gb say", deleted)
+            logger.warning("calls that --keep-days and --keep-gb deleted: %d", deleted)
         return deleted
 
     def _may_be_old(self, info: CallInfo, wall_now: float) -> bool:

@@ -271,13 +271,35 @@ async def test_a_call_whose_recording_cannot_be_deleted_says_what_remains_and_ca
             503,
             {
                 "code": "not_deleted",
-                "error": "not everything could be deleted: recording and log remain; try again later",
+                "error": "not everything could be deleted: the recording and the log remain; try again later",
                 "remains": ["recording", "log"],
             },
         )
         assert await place.delete(f"/api/calls/{call_id}?user=user1") == 204
         assert not sound.exists()
         assert (await place.get(f"/api/calls/{call_id}?user=user1")).status == 404
+
+
+async def test_a_call_whose_log_cannot_be_deleted_says_that_it_remains_and_can_be_deleted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ServerSettings(drain_s=0, store=f"file:{tmp_path}")
+    async with serving(echo_agent, settings) as place:
+        call_id = await one_call(place)
+
+        def refuse(folder: Path) -> None:
+            raise PermissionError(13, "Permission denied", str(folder))
+
+        with monkeypatch.context() as patched:
+            patched.setattr("shutil.rmtree", refuse)
+            answer = await place.answer_to_delete(f"/api/calls/{call_id}?user=user1")
+        assert (answer.status, answer.json()["error"], answer.json()["remains"]) == (
+            503,
+            "not everything could be deleted: the log remains; try again later",
+            ["log"],
+        )
+        assert await place.delete(f"/api/calls/{call_id}?user=user1") == 204
+        assert not (tmp_path / call_id).exists()
 
 
 def replace_by_folder(file: Path) -> None:

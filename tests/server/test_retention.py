@@ -1,5 +1,6 @@
 """Which calls are deleted by themselves: the oldest that are over, by age or by the room they take."""
 
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -83,6 +84,28 @@ async def test_a_call_that_goes_on_is_never_deleted_by_itself(tmp_path: Path) ->
     async with place(store, Rules(keep_s=0, keep_bytes=0)) as (retention, _):
         assert await retention.sweep(NOW) == 0
         assert left(store) == ["goes_on"]
+
+
+async def test_a_damaged_call_is_as_old_as_its_files(tmp_path: Path) -> None:
+    store = open_store(f"file:{tmp_path}")
+    for name, days in (("old", 9), ("new", 2)):
+        store.write([Change(name, call(name, began=9, ended=9))])
+        description = tmp_path / name / "call.json"
+        description.write_text("{")
+        os.utime(description, (NOW - days * DAY_S, NOW - days * DAY_S))
+    store.close()
+    async with place(open_store(f"file:{tmp_path}"), Rules(keep_s=7 * DAY_S)) as (retention, _):
+        assert await retention.sweep(NOW) == 1
+    assert [name for name in os.listdir(tmp_path) if not name.startswith(".")] == ["new"]
+
+
+async def test_what_was_deleted_by_itself_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryStore()
+    store.write([Change(name, call(name, began=9, ended=9)) for name in ("one", "two")])
+    async with place(store, Rules(keep_s=DAY_S)) as (retention, _):
+        await retention.sweep(NOW)
+        await retention.sweep(NOW)
+    assert [record.getMessage() for record in caplog.records] == ["calls that --keep-days and --keep-gb deleted: 2"]
 
 
 class Revived(MemoryStore):
