@@ -65,6 +65,9 @@ OTHERWISE = {
 }
 """Become ready and ended, or are told from the call's own conversation."""
 
+OF_THE_CALL = {m.ModelInputClearedEvent: ("item_id",), m.ModelInputCommittedEvent: ("audio_end_ms",)}
+"""What no model knows: in a room who took words back, in push-to-talk where a turn ends."""
+
 
 async def test_each_model_event_becomes_the_agents_with_all_it_says_and_who_says_it() -> None:
     """RTA-13, SEV-20: the table ModelX -> AgentX, `model_` -> `agent_`, plus agent_id and agent_name."""
@@ -81,8 +84,7 @@ async def test_each_model_event_becomes_the_agents_with_all_it_says_and_who_says
             assert (fields.pop("agent_id"), fields.pop("agent_name")) == ("agent-7", "Friday")
             assert fields.pop("seq") > 0
             fields.pop("ts_ms")
-            only_in_rooms = {"item_id": None} if isinstance(event, m.ModelInputClearedEvent) else {}
-            assert fields == event.model_dump() | {"type": name} | only_in_rooms
+            assert fields == event.model_dump() | {"type": name} | dict.fromkeys(OF_THE_CALL.get(type(event), ()))
 
 
 async def test_the_models_session_is_told_as_ready_and_ended() -> None:
