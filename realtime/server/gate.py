@@ -109,7 +109,8 @@ class Gate:
             return _Refusal(why, 429, wait_s)
         if any(secrets.compare_digest(token.encode("utf-8", "surrogatepass"), self._token) for token in given):
             return None
-        self._wrong_tokens.count(address, now)
+        for _ in {*given}:
+            self._wrong_tokens.count(address, now)
         return _Refusal("the token is wrong: show that of --token, --token-file or REALTIME_TOKEN")
 
     def wrong_origin(self, request: HTTPConnection) -> str | None:
@@ -155,7 +156,9 @@ def _tokens_shown(request: HTTPConnection) -> list[str | None]:
     # As Google's clients show a key: in a header, or in the address.
     shown += [request.headers.get("x-goog-api-key"), request.query_params.get("key")]
     offered = [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]
-    return shown + [one.removeprefix(KEY_SUBPROTOCOL) for one in offered if one.startswith(KEY_SUBPROTOCOL)]
+    # One of them: a list of guesses would be one try.
+    key = next((one for one in offered if one.startswith(KEY_SUBPROTOCOL)), None)
+    return [*shown, key.removeprefix(KEY_SUBPROTOCOL) if key is not None else None]
 
 
 def _port(address: SplitResult) -> int | None:

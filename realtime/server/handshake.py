@@ -36,6 +36,7 @@ LINGER_S = 1.0
 LONG_LINE = Refusal(414, "the address of the request is too long", "oversized requests")
 LARGE_HEAD = Refusal(431, "the headers of the request are too large", "oversized requests")
 UNREADABLE = Refusal(400, "this is no HTTP request", "requests that cannot be read")
+AHEAD = Refusal(431, "too much was sent before the answer to an earlier request", "oversized requests")
 TOO_SLOW = Refusal(408, "the request did not arrive in time", "requests that did not arrive in time")
 
 
@@ -88,6 +89,8 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._connections = connections_of(self.config)
         self._head: bytearray | None = bytearray()
         """What has arrived of a request's head; None once it is complete."""
+        self._ahead_bytes = 0
+        """What has arrived behind a whole request before its answer was through."""
         self._timer: asyncio.TimerHandle | None = None
         self._is_served = False
         """Whether the base knows of the connection."""
@@ -112,9 +115,11 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         if self._is_refused:
             return
         if self._head is None:
-            if getattr(self, "timeout_keep_alive_task", None) is None:
-                super().data_received(data)
+            idle = getattr(self, "timeout_keep_alive_task", None)
+            if idle is None:
+                self._pass_on(data)
                 return
+            idle.cancel()  # the base does not know that a request has begun
             self._expect_request()
         head = self._head = (self._head or bytearray()) + data
         end = head.find(HEAD_END)
@@ -128,6 +133,16 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             super().data_received(bytes(head))
             if not self._is_arriving():
                 self._stop_timer()
+
+    def _pass_on(self, data: bytes) -> None:
+        """A body, or what a client that does not wait for its answer sends behind a request."""
+        if not self._is_arriving():
+            self._ahead_bytes += len(data)
+            if self._ahead_bytes > MAX_HEAD_BYTES:
+                note(self._connections, AHEAD, self.loop.time())
+                self.transport.abort()  # an answer would stand inside the one that is being written
+                return
+        super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
@@ -145,6 +160,7 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     def _expect_request(self) -> None:
         self._head = bytearray()
+        self._ahead_bytes = 0
         self._stop_timer()
         self._timer = self.loop.call_later(self._handshake_s, self._late)
 

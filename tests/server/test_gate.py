@@ -8,8 +8,8 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from realtime.runtime import Runtime
-from realtime.server.entrance import PageSessions, WrongTokens
-from realtime.server.gate import COOKIE, LOOPBACK_HOSTS, Gate
+from realtime.server.entrance import FREE_TRIES, PageSessions, WrongTokens
+from realtime.server.gate import COOKIE, KEY_SUBPROTOCOL, LOOPBACK_HOSTS, Gate
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed
 from tests.server.harness import serving
@@ -76,6 +76,15 @@ def test_an_address_that_guesses_tokens_is_slowed_down_and_others_are_not() -> N
         assert "the token is wrong" in (gate.refusal(request("token=wrong")) or "")
     clock.now += 60
     assert gate.refusal(request("token=right")) is None
+
+
+def test_many_tokens_in_one_request_are_as_many_guesses() -> None:
+    gate = Clock().gate(token="right")
+    guesses = ", ".join(f"{KEY_SUBPROTOCOL}{number}" for number in range(100))
+    assert gate.refusal(request(sec_websocket_protocol=f"{guesses}, {KEY_SUBPROTOCOL}right")) is not None
+    for number in range(FREE_TRIES // 2):
+        gate.refusal(request(f"token=wrong{number}&key=bad{number}"))
+    assert "too many wrong tokens" in (gate.refusal(request("token=right")) or "")
 
 
 def test_whoever_is_slowed_down_reads_in_an_http_answer_how_long() -> None:

@@ -83,6 +83,37 @@ async def test_the_second_request_of_a_connection_has_a_time_limit_too() -> None
         assert b" 408 " in await client.closed()
 
 
+async def test_the_second_request_of_a_connection_may_take_as_long_as_the_first() -> None:
+    async with serving(settings=ServerSettings(drain_s=0)) as place:
+        place.server.config.timeout_keep_alive = 0.05
+        async with wire(place) as client:
+            client.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert await client.status() == 200
+            await client.reader.readuntil(b'{"status":"ok"}')
+            client.send("GET /healthz HTTP/1.1\r\nhost: loc")
+            await asyncio.sleep(0.1)
+            client.send("alhost\r\n\r\n")
+            assert await client.status() == 200
+
+
+async def test_headers_without_an_end_behind_a_request_whose_answer_takes_long_are_closed() -> None:
+    answering = asyncio.Event()
+    async with serving(settings=ServerSettings(drain_s=0)) as place:
+
+        @place.app.get("/slow")
+        async def slow() -> str:
+            await answering.wait()
+            return "done"
+
+        place.app.router.routes.insert(0, place.app.router.routes.pop())
+        async with wire(place) as client:
+            client.send("GET /slow HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            await settled(lambda: bool(place.server.server_state.tasks))
+            client.send("GET /healthz HTTP/1.1\r\n" + "x-more: and more\r\n" * 5_000)
+            assert await client.closed() == b""
+        answering.set()
+
+
 async def test_an_answer_that_takes_longer_than_a_handshake_may_is_not_broken_off() -> None:
     async with serving(settings=ServerSettings(handshake_s=0.05, drain_s=0)) as place:
 
