@@ -32,6 +32,7 @@ from realtime.state.store import (
     Place,
     StoreError,
     decode_entry,
+    encode_info,
     error_of,
     is_call_id,
     merged,
@@ -112,7 +113,7 @@ class JsonFileStore:
         folder = self._folder / change.call_id
         if change.info is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_file(folder / "call.json", msgspec.json.encode(change.info))
+            replace_file(folder / "call.json", encode_info(change.info))
             self._index[change.call_id] = _Lasting(change.call_id, change.info.owner, change.info.created_at)
         elif change.call_id not in self._logs and not (folder / "call.json").exists():
             return

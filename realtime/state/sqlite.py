@@ -17,7 +17,7 @@ import msgspec
 
 from realtime.errors import StoreError
 from realtime.state.log import Entry, last_seq_of
-from realtime.state.store import CallInfo, Change, Place, decode_entry, error_of, merged
+from realtime.state.store import CallInfo, Change, Place, decode_entry, encode_info, error_of, merged
 
 T = TypeVar("T")
 
@@ -155,7 +155,7 @@ class SqliteStore:
         """The number of the call in this file; None where it is not there."""
         info, call_id = change.info, change.call_id
         if info is not None:
-            values = (call_id, info.owner, info.created_at, msgspec.json.encode(info))
+            values = (call_id, info.owner, info.created_at, encode_info(info))
             self._ids[call_id] = connection.execute(_PUT_CALL, values).fetchone()[0]
         elif call_id not in self._ids:
             row = connection.execute("SELECT id FROM calls WHERE call_id = ?", (call_id,)).fetchone()

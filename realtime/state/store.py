@@ -30,6 +30,7 @@ __all__ = [
     "StoreError",
     "decode_entry",
     "encode_entry",
+    "encode_info",
     "error_of",
     "is_call_id",
     "merged",
@@ -184,12 +185,21 @@ def encode_entry(entry: Entry) -> bytes:
     Half a surrogate pair, which UTF-8 cannot hold, is written as `?`. Raises StoreError for what JSON cannot hold.
     """
     try:
-        return _encoder.encode(entry)
-    except (UnicodeEncodeError, OverflowError):
-        text = json.dumps(msgspec.to_builtins(entry), ensure_ascii=False)
-        return text.encode("utf-8", "replace")
+        return _as_json(entry)
     except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(f"seq {entry.seq} cannot be written as JSON: {error}", code="not_json") from error
+
+
+def encode_info(info: CallInfo) -> bytes:
+    """What is known of a call as JSON; half a surrogate pair is written as `?`."""
+    return _as_json(info)
+
+
+def _as_json(one: Entry | CallInfo) -> bytes:
+    try:
+        return _encoder.encode(one)
+    except (UnicodeEncodeError, OverflowError):
+        return json.dumps(msgspec.to_builtins(one), ensure_ascii=False).encode("utf-8", "replace")
 
 
 def decode_entry(line: bytes | str) -> Entry:

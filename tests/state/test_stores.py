@@ -179,6 +179,15 @@ def test_text_that_utf8_cannot_hold_costs_only_itself(kind: str, caplog: pytest.
     assert caplog.records[0].getMessage().startswith("call call: seq 2 cannot be written as JSON")
 
 
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_settings_that_utf8_cannot_hold_keep_no_other_call_from_being_stored(kind: str) -> None:
+    odd = CallInfo(call_id="odd", agent_name="half \ud83d", config={"instructions": "Say \ud83d."})
+    with opened(kind) as (store, again):
+        store.write([Change("odd", odd, [event(1)]), Change("call", CALL, [event(1)])])
+        assert [info.agent_name for info in again().calls(oldest_first=True)] == ["", "half ?"]
+        assert again().read("odd") == again().read("call") == [event(1)]
+
+
 @pytest.mark.parametrize("call_id", ["", "..", "a/b", "a b", "a.b", "ü", "x" * 129, "a\n"])
 def test_a_call_cannot_have_a_name_that_is_a_path(call_id: str) -> None:
     with pytest.raises(ValueError, match="not a call id"):
