@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Hashable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
@@ -95,10 +96,14 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._is_served = False
         """Whether the base knows of the connection."""
         self._is_refused = False
+        self.counted_as: Hashable = None
+        """As what the connection is counted until it is made: during its TLS handshake."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
         self.transport = cast(asyncio.Transport, transport)
+        if self._connections is not None:
+            self._connections.leave(self.counted_as)
         bare = transport.get_extra_info("socket")
         refusal = None
         if self._connections is not None and bare is not None:

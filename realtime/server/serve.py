@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import cast
 from urllib.parse import quote
 
 import uvicorn
@@ -27,7 +28,8 @@ from uvicorn.supervisors import ChangeReload
 
 from realtime.errors import UsageError
 from realtime.server.calls import Calls
-from realtime.server.handshake import HANDSHAKE_S, GuardedHttp, counted
+from realtime.server.handshake import HANDSHAKE_S, GuardedHttp, connections_of, counted
+from realtime.server.tls_listener import TlsListener
 
 logger = logging.getLogger(__name__)
 
@@ -245,19 +247,20 @@ class Server(uvicorn.Server):
         if config.ssl is None or sockets is None:
             await super().startup(sockets)
         else:
-            # uvicorn sets no time limit for TLS, and asyncio's is a minute.
             await super().startup([])
             settings = getattr(getattr(config.loaded_app, "state", None), "settings", None)
-            self.servers = [
-                await asyncio.get_running_loop().create_server(
+            listeners = [
+                TlsListener(
+                    bound,
                     self._protocol,
-                    sock=bound,
-                    ssl=config.ssl,
-                    backlog=config.backlog,
-                    ssl_handshake_timeout=settings.handshake_s if settings is not None else HANDSHAKE_S,
+                    config.ssl,
+                    connections_of(config),
+                    handshake_s=settings.handshake_s if settings is not None else HANDSHAKE_S,
+                    by_address=settings is None or not settings.trust_forwarded,
                 )
                 for bound in sockets
             ]
+            self.servers = cast(list[asyncio.base_events.Server], listeners)
         if self._on_started is not None:
             self._on_started()
 

@@ -264,3 +264,27 @@ async def test_a_tls_handshake_that_does_not_come_is_closed(tmp_path: Path) -> N
             assert await client.closed() == b""
         trusting = ssl.create_default_context(cafile=str(files.certificate))
         assert (await place.get("/healthz", trusting=trusting)).status == 200
+
+
+async def test_one_address_has_so_many_connections_inside_their_tls_handshakes_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = self_signed(tmp_path, ["localhost", "127.0.0.1"])
+    settings = ServerSettings(max_calls_per_address=1, max_connections_per_address=2, handshake_s=5, drain_s=0)
+    trusting = ssl.create_default_context(cafile=str(files.certificate))
+    async with serving(settings=settings, tls=files) as place:
+        connections = place.app.state.connections
+        async with wire(place), wire(place) as second:
+            await settled(lambda: len(connections) == 2)
+            assert (await place.get("/healthz", trusting=trusting)).status == 200, "one more has its place"
+            await settled(lambda: len(connections) == 2)
+            async with wire(place):
+                await settled(lambda: len(connections) == 3)
+                async with wire(place) as late:
+                    assert await late.closed() == b""
+            second.send("no TLS at all\r\n\r\n")
+            await second.closed()
+            await settled(lambda: len(connections) == 1)
+        await settled(lambda: not connections)
+        assert (await place.get("/healthz", trusting=trusting)).status == 200
+    assert [line.name for line in caplog.records if line.levelno >= logging.WARNING] == ["realtime.server.handshake"]
