@@ -37,6 +37,10 @@ class PassageSplitter:
         self._sentences = SentenceSplitter()
         self._rest = ""
         self._fence = ""
+        self._code: list[str] = []
+        """What is sure to be code, behind the fence."""
+        self._ends: re.Pattern[str] | None = None
+        """What ends it, once its first line tells."""
 
     def push(self, delta: str) -> list[Passage]:
         """Take more text and give the passages that are now complete."""
@@ -47,8 +51,8 @@ class PassageSplitter:
         """The text has ended: what is left is a passage. The splitter is as new afterwards."""
         passages = [*self._cut(ended=True)]
         if self._fence:
-            passages.append(_code(self._fence + self._rest.rstrip()))
-        self._rest = self._fence = ""
+            passages.append(_shown(self._take_code(len(self._rest)).rstrip()))
+        self._rest = ""
         return [*passages, *map(_said, self._sentences.finish())]
 
     def _cut(self, *, ended: bool) -> Iterator[Passage]:
@@ -57,8 +61,7 @@ class PassageSplitter:
                 end = self._code_end(ended=ended)
                 if end is None:
                     return
-                yield _code(self._fence + self._rest[:end])
-                self._fence, self._rest = "", self._rest[end:]
+                yield _shown(self._take_code(end))
             found = _FENCE.search(self._rest)
             if found is None or (found.end() == len(self._rest) and not ended):
                 # Backticks at the end may become a fence, or a longer one.
@@ -72,18 +75,31 @@ class PassageSplitter:
             self._fence, self._rest = found.group(), self._rest[found.end() :]
 
     def _code_end(self, *, ended: bool) -> int | None:
-        """Where the code ends that has begun; None where that is not known yet."""
-        line, _, _ = self._rest.partition("\n")
-        behind = "" if "`" in line else _LINE_ENDS
-        found = re.search(f"`{{{len(self._fence)},}}{behind}", self._rest)
-        if found is None or (not ended and not self._rest[found.end() :].strip(_BLANKS)):
-            return None  # what follows decides whether it is one
-        return found.end()
+        """Where in the rest the code ends that has begun; None where that is not known yet."""
+        if self._ends is None:
+            line, newline, _ = self._rest.partition("\n")
+            if not (newline or "`" in line):
+                return None
+            self._ends = re.compile(f"`{{{len(self._fence)},}}{'' if '`' in line else _LINE_ENDS}")
+        found = self._ends.search(self._rest)
+        if found is not None and (ended or self._rest[found.end() :].strip(_BLANKS)):
+            return found.end()
+        # Only backticks at the end may still end it. What stands before them is not searched again.
+        sure = len(self._rest.rstrip(_BLANKS).rstrip("`"))
+        self._code.append(self._rest[:sure])
+        self._rest = self._rest[sure:]
+        return None
+
+    def _take_code(self, end: int) -> str:
+        """The code with its fence, up to this place in the rest."""
+        code = "".join((self._fence, *self._code, self._rest[:end]))
+        self._fence, self._code, self._ends, self._rest = "", [], None, self._rest[end:]
+        return code
 
 
 def _said(sentence: str) -> Passage:
     return Passage(sentence, sentence)
 
 
-def _code(text: str) -> Passage:
+def _shown(text: str) -> Passage:
     return Passage(text, CODE_ALOUD)
