@@ -155,9 +155,13 @@ class JsonFileStore:
         index: dict[str, _Lasting] = {}
         damaged: list[_Lasting] = []
         for call_id in self._call_ids():
+            known = self._index.get(call_id)
+            if known is not None:
+                index[call_id] = known
+                continue
             path = self._folder / call_id / "call.json"
             try:
-                known = self._index.get(call_id) or _decoded(_read_file(path), _lasting_of)
+                known = _decoded(_read_file(path), _lasting_of)
                 if known is not None:
                     index[call_id] = known
             except StoreError as error:
