@@ -132,6 +132,9 @@ class FamilyDialect(ABC, Generic[F, R, L]):
             name = self._open_calls.pop(call_id)
             self._settled_calls[call_id] = name
             self._asked.add(("result", call_id))
+            if item_id is not None:  # from now on the id is taken
+                block = ToolResultBlock(id=call_id, name=name, output=output)
+                self._items[item_id] = Item(id=item_id, type="tool_result", tool_result=block)
             return c.ClientToolResultEvent(id=call_id, name=name, output=output, item_id=item_id, event_id=label)
         if call_id in self._lapsed:
             # The model went on without it.

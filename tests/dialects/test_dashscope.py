@@ -417,6 +417,25 @@ def test_a_result_is_acknowledged_under_the_name_that_the_client_gave_it() -> No
     assert refused(call, "conversation.item.create", item=again).message == "Unknown function call id: call_1"
 
 
+def test_a_result_under_the_id_of_one_that_is_on_its_way_is_refused_and_its_call_stays_open() -> None:
+    call = Call()
+    call.update(tools=[TOOL])
+    call.tell(s.AgentResponseCreatedEvent(response_id="r"))
+    for call_id in ("call_1", "call_2"):
+        tool = ToolCallBlock(id=call_id, name="look", input="{}")
+        call.tell(s.AgentResponseToolUseDoneEvent(response_id="r", item_id=f"use_{call_id}", tool_use=tool))
+    call.tell(s.AgentResponseDoneEvent(response_id="r"))
+    first, second = (
+        {"type": "function_call_output", "id": "mine", "call_id": call_id, "output": "a fox"}
+        for call_id in ("call_1", "call_2")
+    )
+    assert isinstance(call.say("conversation.item.create", item=first), c.ClientToolResultEvent)
+    told = refused(call, "conversation.item.create", item=second)
+    assert told.message == "An item with id 'mine' already exists."
+    result = call.say("conversation.item.create", item=second | {"id": "mine_too"})
+    assert (result.id, result.item_id) == ("call_2", "mine_too")
+
+
 def test_an_answer_withdrawn_unheard_can_still_be_named_by_the_client() -> None:
     call = Call()
     speak(call)
