@@ -30,6 +30,7 @@ from realtime.pipeline.seat import Seat
 from realtime.server.archive import no_such_token
 from realtime.server.calls import Calls, Place
 from realtime.server.pair import pair_of
+from realtime.server.read_ahead import ReadAhead
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import EXTENSION, DirectSocket, Message, SocketSink
 from realtime.session import Session, public_error
@@ -49,8 +50,6 @@ LARGE_FRAME = 16_384
 """Characters or bytes, more than a quarter of a second of speech: a larger frame is read in slices, not at once."""
 MAX_BAD_FRAMES = 100
 """A client that sends more in a row, without one that can be read, is sent away."""
-MAX_EARLY_SIZE = 1_000_000
-"""Characters and bytes that may wait while a call is being made; then the socket is not read until it is."""
 NORMAL_CLOSURE = 1000
 """The close code of a client that has what it wanted (RFC 6455). One that is left says 1001, a lost socket nothing."""
 TRY_AGAIN_LATER = 1013
@@ -114,8 +113,7 @@ class ClientSocket:
         self._session: Session | None = None
         self._listener: Listener | None = None
         self._latest: Session | None = None
-        self._early: list[Message] = []
-        self._receiving: asyncio.Task[Message] | None = None
+        self._ahead = ReadAhead(websocket.receive)
         self._bad_frames = 0
         self._faults = 0
         self._idle = False
@@ -155,7 +153,7 @@ class ClientSocket:
             except Exception:
                 await self._fault("make a call")
         while not self._sink.closed or self._sink.lost:
-            message = await (self._next_early() if self._early or self._receiving else self._next())
+            message = await (self._ahead.next() if self._ahead.has_more else self._next())
             if message["type"] == "websocket.disconnect":
                 self._left = message.get("code") == NORMAL_CLOSURE
                 return
@@ -300,14 +298,6 @@ class ClientSocket:
         finally:
             self._idle = False
 
-    async def _next_early(self) -> Message:
-        """What was received while a call was made."""
-        if self._early:
-            return self._early.pop(0)
-        assert self._receiving is not None
-        receiving, self._receiving = self._receiving, None
-        return await receiving
-
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def _without_call(self, event: c.ClientEvent) -> None:
@@ -392,7 +382,7 @@ class ClientSocket:
 
         opening = asyncio.create_task(open_it(), name="making a call")
         try:
-            await self._read_while(opening)
+            await self._ahead.read_while(opening)
         finally:
             outlived = not opening.done() and self._is_outlived(listener)
             if outlived:
@@ -412,7 +402,7 @@ class ClientSocket:
             waiting = self._calls.admission.enter(place)
             if waiting is None:
                 return True
-            await self._read_while(waiting)
+            await self._ahead.read_while(waiting)
             if waiting.done():
                 waiting.result()
                 return True
@@ -425,7 +415,7 @@ class ClientSocket:
 
     def _is_outlived(self, listener: Listener) -> bool:
         """Whether the call that is being made goes on without this socket."""
-        last = self._early[-1] if self._early else {}
+        last = self._ahead.latest or {}
         left = last.get("type") == "websocket.disconnect" and last.get("code") == NORMAL_CLOSURE
         return self._session is not None and not left and self._session.outlives(listener)
 
@@ -528,25 +518,6 @@ class ClientSocket:
         self._listener = listener
         self._close_in(None)
 
-    async def _read_while(self, opening: asyncio.Future[None]) -> None:
-        """Keep what arrives until `opening` is done; return early when the client is gone."""
-        kept = sum(map(_size, self._early))
-        while not opening.done():
-            if kept > MAX_EARLY_SIZE:
-                await asyncio.wait([opening])
-                return
-            if self._receiving is None:
-                self._receiving = asyncio.create_task(self._websocket.receive(), name="reading while a call is made")
-            both: list[asyncio.Future[Any]] = [opening, self._receiving]
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if self._receiving.done():
-                message = await self._receiving
-                self._receiving = None
-                self._early.append(message)
-                kept += _size(message)
-                if message["type"] == "websocket.disconnect":
-                    return
-
     def _call_ended(self, _: Session) -> None:
         self._session = None
         if self._only_call is None:
@@ -566,8 +537,7 @@ class ClientSocket:
         """The socket is closed."""
         if self._direct is not None:
             self._direct.on_message = None
-        if self._receiving is not None:
-            self._receiving.cancel()
+        self._ahead.stop()
         session = self._session
         self._forget_call()
         if session is not None:
@@ -644,11 +614,6 @@ def _note(what: str, error: Exception) -> None:
         logger.warning("%s: %s", what, error)
     else:
         logger.error("%s", what, exc_info=error)
-
-
-def _size(message: Message) -> int:
-    """Its length, and a little for each message, so that empty ones count too."""
-    return 100 + len(message.get("text") or message.get("bytes") or "")
 
 
 async def make_agent_of(make_agent: MakeAgent, **known: Any) -> RealtimeAgent | Seat:
