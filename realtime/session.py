@@ -148,11 +148,12 @@ class Session:
         self._over = False
         self._said_goodbye = False
         self._stop_recording: Callable[[], None] = _follows_nothing
+        listeners = self.listeners  # without `self`, which would refer to itself
         self._played = Played(
             self.log,
             runtime.now,
-            lambda: self.listeners,
-            lambda: self.agent.received_samples,
+            lambda: listeners,
+            lambda: agent.received_samples,
             tells=not private,
         )
         self._stop_following = self.log.subscribe(self._follow)
