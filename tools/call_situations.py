@@ -60,6 +60,7 @@ SHORT = Say("All right.")
 ASK: dict[str, Any] = {"type": "client_response_create"}
 CANCEL: dict[str, Any] = {"type": "client_response_cancel"}
 COMMIT: dict[str, Any] = {"type": "client_audio_commit"}
+CLEAR: dict[str, Any] = {"type": "client_audio_clear"}
 BY_SERVER: dict[str, Any] = {"turn_detection": {"authority": "server"}}
 BY_CLIENT: dict[str, Any] = {"turn_detection": "none"}
 
