@@ -45,6 +45,7 @@ CREATED = WaitFor("agent_response_created")
 STARTED = WaitFor("agent_input_started")
 SAID = Silence(1_300)
 INTO = Speak(MONOLOGUE.audio, text=MONOLOGUE.text, to_ms=5_600, wait=False)
+CLEAR: dict[str, Any] = {"type": "client_audio_clear"}
 PUSHES: dict[str, Any] = {"type": "client_session_update", "config": {"turn_detection": "none"}}
 FREES: dict[str, Any] = {"type": "client_session_update", "config": {"turn_detection": {"authority": "provider"}}}
 LET_ON: dict[str, Any] = {"turn_detection": {"authority": "server", "interrupt_response": False}}
@@ -393,6 +394,22 @@ def into_speech() -> list[Situation]:
             answers=(LIVE, LIVE, SHORT),
         ),
         speak(
+            "clear_into_speech",
+            "What the user says is taken back and not answered. A typed turn is, and a voice interrupts its answer.",
+            later,
+            Send(CLEAR),
+            Silence(5_000),
+            Type("Hello."),
+            SOUND,
+            SAID,
+            WAIT,
+            HEARD,
+            answers=(LIVE, SHORT),
+            hears=(str(WAIT.text),),
+            turns=3,
+            barge_ins=1,
+        ),
+        speak(
             "cancel_into_speech",
             "An answer is asked for while the user speaks, and cancelled when it is heard.",
             later,
@@ -660,6 +677,17 @@ def lost_links() -> list[Situation]:
             Send(CANCEL),
             Silence(4_000),
             answers=(LIVE, SHORT),
+        ),
+        lost(
+            "after_a_clear",
+            "The user takes back what was said so far; the provider answers the rest once.",
+            (5_500, 6_000),
+            INTO,
+            STARTED,
+            Silence(900),
+            Send(CLEAR),
+            Silence(7_000),
+            answers=(SHORT,),
         ),
         lost(
             "after_an_early_cancel",

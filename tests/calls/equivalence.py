@@ -64,6 +64,7 @@ def happenings(around: Around) -> Iterator[Happening]:
         yield Signal.SPEECH_STARTED, replace(around, speaking=True)
     if by_voice and around.speaking:
         yield Signal.SPEECH_STOPPED, replace(around, speaking=False)
+        yield Signal.CLEAR, replace(around, speaking=False)
     for signal in (Signal.COMMIT, Signal.TEXT, Signal.REQUEST, Signal.CANCEL):
         yield signal, around
     if not around.active and (around.awaited or around.authority == "provider"):

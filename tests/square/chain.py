@@ -25,7 +25,7 @@ from realtime.server.serve import TlsFiles
 from realtime.server.sockets import MakeAgent
 from realtime.session import Session
 from tests.judges.scenarios import Weather
-from tests.server.harness import Place, serving, settled
+from tests.server.harness import WITHOUT_GRACE, Place, serving, settled
 from tests.square import callers
 from tests.square.table import LOCAL, MODELS
 
@@ -75,9 +75,9 @@ class Servers:
         """All of them, until the block ends."""
         make_agent: MakeAgent = lambda: RealtimeAgent("Heart", "Be Heart.", self.model)  # noqa: E731
         async with (
-            serving(make_agent) as self.plain,
-            serving(make_agent, tls=tls) as self.secure,
-            serving(lambda: RealtimeAgent("Friday", "Be Friday.", self.far_model)) as self.far,
+            serving(make_agent, WITHOUT_GRACE) as self.plain,
+            serving(make_agent, WITHOUT_GRACE, tls=tls) as self.secure,
+            serving(lambda: RealtimeAgent("Friday", "Be Friday.", self.far_model), WITHOUT_GRACE) as self.far,
         ):
             yield self
 

@@ -123,7 +123,7 @@ def test_a_test_on_recordings_is_skipped_visibly_where_a_part_is_missing(
     suite.makepyfile(USING_RECORDINGS)
     result = suite.runpytest()
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["   1  REALTIME_RECORDINGS=. holds no recordings/"])
+    result.stdout.fnmatch_lines(["   1  REALTIME_RECORDINGS=. holds no recordings"])
 
 
 def test_a_test_on_recordings_gets_their_folder(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

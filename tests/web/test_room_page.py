@@ -22,6 +22,7 @@ from realtime.pipeline import ChatRoom
 from realtime.server.app import SecurityHeaders
 from realtime.server.calls import Calls
 from realtime.server.demo_room import demo_room
+from realtime.server.gate import Gate
 from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router
 from realtime.server.serve import Server, open_socket, uvicorn_config
@@ -114,7 +115,7 @@ class RoomServing:
         app.state.calls = calls = Calls(max_per_address=50, max_total=50)
         app.include_router(rooms_router(self.rooms, settings=settings, calls=calls))
         app.mount("/", StaticFiles(directory=DIST))
-        app.add_middleware(SecurityHeaders)
+        app.add_middleware(SecurityHeaders, gate=Gate(settings))
         return app
 
 
