@@ -178,6 +178,8 @@ class Conductor:
                 self._unsettled.clear()
                 self._send(base.AudioClear())
                 self._signal(Signal.CLEAR)
+                # What was asked for meanwhile is still answered; where nothing was, nothing is awaited.
+                self._signal(Signal.RESPONSE_DONE)
             case c.ClientTextAppendEvent():
                 self._read(event)
             case c.ClientImageAppendEvent():

@@ -108,13 +108,16 @@ def _outcome(what: Signal | str, around: Around, stand: Stand, late: bool) -> Ou
     turn = Turn(around.authority, stand.state, 0, 0.0 if stand.fresh else None, stand.fresh)
     turn.interrupts, turn.creates = around.interrupts, around.creates
     now = LATE_S if late else SOON_S
-    actions = turn.receive(
-        what,
-        now,
-        responding=around.responding,
-        heard_ms=HEARD_MS[around.heard],
-        unheard_ms=500 if around.unheard else 0,
-    )
+    actions: tuple[Action, ...] = ()
+    # After a clear the turn is told at once where nothing is awaited.
+    for signal in (what, Signal.RESPONSE_DONE) if what is Signal.CLEAR else (what,):
+        actions += turn.receive(
+            signal,
+            now,
+            responding=around.responding,
+            heard_ms=HEARD_MS[around.heard],
+            unheard_ms=500 if around.unheard else 0,
+        )
     effective = [action for action in actions if _matters(action, around)]
     return (*seen, *effective), _after(what, around, effective), Stand(turn.state, _is_fresh(turn, now))
 
