@@ -45,7 +45,6 @@ CREATED = WaitFor("agent_response_created")
 STARTED = WaitFor("agent_input_started")
 SAID = Silence(1_300)
 INTO = Speak(MONOLOGUE.audio, text=MONOLOGUE.text, to_ms=5_600, wait=False)
-CLEAR: dict[str, Any] = {"type": "client_audio_clear"}
 PUSHES: dict[str, Any] = {"type": "client_session_update", "config": {"turn_detection": "none"}}
 FREES: dict[str, Any] = {"type": "client_session_update", "config": {"turn_detection": {"authority": "provider"}}}
 LET_ON: dict[str, Any] = {"turn_detection": {"authority": "server", "interrupt_response": False}}
@@ -443,7 +442,7 @@ def into_speech() -> list[Situation]:
             config={},
         ),
         speak(
-            "clear_into_speech",
+            "clear_into_speech_and_an_answer",
             "The client takes back what the user says while an answer to a text is heard; what follows is a turn.",
             later,
             Type("Hello."),
