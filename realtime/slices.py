@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
-from weakref import WeakKeyDictionary
+from typing import Any
 
 from realtime.runtime import Runtime
 
@@ -80,12 +80,11 @@ def _step(steps: Steps) -> bool:
     return True
 
 
-_slices: WeakKeyDictionary[asyncio.AbstractEventLoop, Slices] = WeakKeyDictionary()
-
-
 def slices_of(loop: asyncio.AbstractEventLoop, stopwatch: Callable[[], float] | None = None) -> Slices:
-    """What all sockets of the loop share; who asks first says which stopwatch it goes by (default: the real one)."""
-    found = _slices.get(loop)
+    """What all sockets of the loop share; the first to ask says which stopwatch it goes by (default: the real one)."""
+    # Kept by the loop itself: a table would keep every loop for ever, since what it held would refer to its key.
+    owner: Any = loop
+    found: Slices | None = getattr(owner, "realtime_slices", None)
     if found is None:
-        found = _slices[loop] = Slices(loop, stopwatch or Runtime().stopwatch)
+        found = owner.realtime_slices = Slices(loop, stopwatch or Runtime().stopwatch)
     return found

@@ -1,12 +1,14 @@
 """Bursts are worked off a slice per turn of the event loop, in order, and share what a turn has for them."""
 
 import asyncio
+import gc
 import itertools
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
-from realtime.slices import SLICE_S, Slices
+from realtime.slices import SLICE_S, Slices, slices_of
 
 STEP_S = 0.001
 A_TURN = round(SLICE_S / STEP_S)
@@ -101,3 +103,13 @@ async def test_nothing_more_is_done_for_a_client_that_is_gone(slices: Slices, st
     for _ in range(10):
         await asyncio.sleep(0)
     assert len(done) == A_TURN
+
+
+def test_a_loop_that_is_over_is_freed_with_its_bursts() -> None:
+    loop = asyncio.new_event_loop()
+    slices_of(loop, loop.time)
+    loop.close()
+    known = weakref.ref(loop)
+    del loop
+    gc.collect()
+    assert known() is None
