@@ -182,7 +182,8 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         if self.queue.empty():
             reader = self._reader
             if reader is not None:
-                reader.go_on()
+                # Not before this message is handled: what comes next may be taken at once.
+                self.loop.call_soon(reader.go_on)
             if reader is None or not reader.is_behind:
                 self._resume()
         return message

@@ -95,6 +95,23 @@ async def test_a_burst_waits_in_the_socket_for_an_application_that_is_slow() -> 
         assert [await client.connection.recv() for _ in range(BURST)] == [str(number) for number in range(BURST)]
 
 
+async def test_what_stands_behind_the_messages_that_wait_does_not_overtake_the_last_of_them() -> None:
+    ticking()
+    application = Application(direct=True)
+    burst = ["by ASGI", *(str(number) for number in range(BURST))]
+    async with served(application) as place:
+        application.reading.clear()
+        async with place.client("/ws") as client:
+            await settled(lambda: application.protocol is not None and application.protocol.on_message is not None)
+            client.connection.transport.write(b"".join(client_frame(TEXT, one.encode()) for one in burst))
+            await settled(
+                lambda: application.protocol is not None and application.protocol.queue.qsize() >= MAX_UNREAD_MESSAGES
+            )
+            application.reading.set()
+            await settled(lambda: len(application.got) == len(burst))
+    assert application.got == burst
+
+
 @pytest.mark.virtual_time(limit_s=60)
 async def test_a_minute_of_speech_in_one_frame_is_heard_whole_before_what_follows_it() -> None:
     ticking()
