@@ -80,7 +80,8 @@ async def voice_turn(chain: Chain) -> None:
     async with chain.caller() as caller:
         for part in question(caller):
             await caller.talk(part)
-        assert re.search("(twelve|12) times (seven|7)", await caller.heard(), re.IGNORECASE)
+        heard = await caller.heard()
+        assert re.search("(twelve|12) times (seven|7)", heard, re.IGNORECASE), heard
         check(await caller.answer(), product(chain))
     assert_answered(chain)
 
@@ -91,7 +92,8 @@ async def push_to_talk(chain: Chain) -> None:
         for part in question(caller):
             await caller.talk(part)
         await caller.release()
-        assert re.search("(twelve|12) times (seven|7)", await caller.heard(), re.IGNORECASE)
+        heard = await caller.heard()
+        assert re.search("(twelve|12) times (seven|7)", heard, re.IGNORECASE), heard
         check(await caller.answer(), product(chain))
         assert not caller.complaints
     assert_answered(chain)

@@ -25,6 +25,7 @@ OTHERWISE = {
         "commit_into_speech",
         "commit_into_speech_by_provider",
     },
+    "what a client takes back in mid-speech is in no log": {"clear_into_speech", "clear_into_speech_and_an_answer"},
     "turns are found by one alone, whoever the settings name later": {
         "hands_free_again",
         "hands_free_again_after_two",
