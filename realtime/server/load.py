@@ -170,9 +170,13 @@ class Admission:
         self._waiting: deque[tuple[object, float, asyncio.Future[None]]] = deque()
         self._is_sampling = False
 
-    def enter(self, call: object) -> asyncio.Future[None] | None:
+    def enter(self, call: object, *, returns: bool = False) -> asyncio.Future[None] | None:
         """Let a call in: None at once, else a future that is done when it may begin. Raises Overloaded, as the future
-        does, where it may not. `call` is known by `leave`."""
+        does, where it may not. `call` is known by `leave`.
+
+        One that `returns` from the store is always let in: a user is in the middle of it, and the server had room for
+        all of these when it was killed.
+        """
         if self.load.is_unlimited:
             return None
         loop = asyncio.get_running_loop()
@@ -180,6 +184,9 @@ class Admission:
         if before >= ALWAYS_ADMITTED and not self._is_sampling:
             self._is_sampling = True
             self._sample(loop, loop.time())
+        if returns:
+            self.load.admitted(call, loop.time())
+            return None
         match self.load.verdict(before) if not self._waiting else Verdict.WAIT:
             case Verdict.ADMIT:
                 self.load.admitted(call, loop.time())

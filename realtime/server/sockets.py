@@ -358,7 +358,7 @@ class ClientSocket:
         Returns when it is made, has failed, or the client is gone."""
         self._forget_call()
         place = self._calls.take_place(self._address)
-        if not await self._is_let_in(place):
+        if not await self._is_let_in(place, returns=resume is not None):
             return
 
         async def open_it() -> None:
@@ -395,11 +395,11 @@ class ClientSocket:
         if not outlived and not opening.cancelled():
             opening.result()
 
-    async def _is_let_in(self, place: Place) -> bool:
+    async def _is_let_in(self, place: Place, *, returns: bool) -> bool:
         """Whether the call may begin, once that is decided; False where its client has left meanwhile. Raises
         Overloaded where the server has no room for it."""
         try:
-            waiting = self._calls.admission.enter(place)
+            waiting = self._calls.admission.enter(place, returns=returns)
             if waiting is None:
                 return True
             await self._ahead.read_while(waiting)

@@ -167,10 +167,10 @@ class Desk:
         self._at_s = now_s
         return self._cpu_s
 
-    def ask(self) -> asyncio.Future[None] | None:
+    def ask(self, *, returns: bool = False) -> asyncio.Future[None] | None:
         self.running += 1
         try:
-            return self.admission.enter(self.running)
+            return self.admission.enter(self.running, returns=returns)
         except Overloaded:
             self.running -= 1
             raise
@@ -186,6 +186,14 @@ async def test_calls_of_a_burst_wait_for_those_before_them_in_their_order() -> N
         one.add_done_callback(lambda _, number=number: order.append(number))  # type: ignore[misc]
     await asyncio.gather(*waiting[:8])
     assert order == sorted(order)
+
+
+@pytest.mark.virtual_time
+async def test_all_calls_of_a_killed_server_are_let_in_at_once_and_new_ones_wait_behind_them() -> None:
+    desk = Desk()
+    assert [desk.ask(returns=True) for _ in range(200)] == [None] * 200
+    with pytest.raises(Overloaded):
+        await (desk.ask() or asyncio.sleep(0))
 
 
 @pytest.mark.virtual_time

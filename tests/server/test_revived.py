@@ -22,6 +22,7 @@ from realtime.state.quota import Quota
 from realtime.state.store import Change
 from tests.agent.fakes import FakeModel, speech
 from tests.server.harness import FakeSocket, Json, audio_append, create
+from tests.server.test_overload import Full
 
 pytestmark = pytest.mark.virtual_time
 
@@ -450,6 +451,16 @@ async def test_a_client_that_has_seen_more_than_was_kept_is_let_in_at_once() -> 
         assert (resumed["rewound_to_seq"], resumed["last_seq"]) == (kept_seq, kept_seq)
         assert "agent_error" not in again.types
         assert min(event["seq"] for event in rest if "seq" in event) == kept_seq + 1
+
+
+async def test_a_client_of_a_killed_server_comes_back_although_there_is_no_room_for_new_calls() -> None:
+    async with place_with_call() as (place, client, created):
+        last_seq = client.sent[-1]["seq"]
+        later = await killed(place, created, last_seq)
+    later.calls.admission.load = Full()
+    async with back(later, created, last_seq) as again:
+        assert "server_session_resumed" in again.types
+        assert "agent_error" not in again.types
 
 
 async def test_a_client_whose_first_socket_was_lost_again_is_told_what_was_told_in_place_of_the_lost() -> None:
