@@ -67,11 +67,10 @@ class Played:
         self._told_ms = 0
 
     def close(self) -> None:
-        """The call is over: part from it, so that it is freed at once and not by the collector."""
+        """The call is over."""
         self._stop_waiting()
         self._stop_looking()
         self._settle = None
-        self._listeners, self._received_samples = tuple, int
 
     # -- what clients say ------------------------------------------------------------------------------------------
 
