@@ -26,7 +26,7 @@ from realtime.event.config import SessionConfig
 from realtime.listener import Listener, queue_listener
 from realtime.pipeline.seat import Seat
 from realtime.played import Played
-from realtime.runtime import Runtime
+from realtime.runtime import Runtime, iso
 from realtime.state.conversation import Conversation
 from realtime.state.json_files import JSONSession, SessionBase
 from realtime.state.log import AudioRun, Log
@@ -114,6 +114,8 @@ class Session:
         self.call_id = call_id or runtime.new_id("call")
         self.limits = limits or Limits()
         self.log = log or Log(runtime.now)
+        self.created_at = iso(runtime.wall_now() - self.log.now_ms() / 1000)
+        """ISO 8601. Read once: reckoned again from two clocks it would move by a millisecond."""
         self.conversation = conversation or Conversation()
         self.ticket = ticket or Ticket(self.call_id, runtime.new_id)
         self.config = SessionConfig()

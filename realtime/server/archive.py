@@ -135,7 +135,7 @@ class Archive:
                 call_id=session.call_id,
                 owner=session.owner,
                 session_id=session.session_id,
-                created_at=iso(runtime.wall_now()),
+                created_at=session.created_at,
                 config=config,
             )
         else:

@@ -379,13 +379,12 @@ def _gaps(info: CallInfo, entries: list[Entry]) -> list[list[int]]:
 
 def _info_of(session: Session) -> CallInfo:
     """Of a call that no store keeps."""
-    runtime = session.runtime
     return CallInfo(
         call_id=session.call_id,
         owner=session.owner,
         session_id=session.session_id,
         agent_name=session.agent.name,
-        created_at=iso(runtime.wall_now() - session.log.now_ms() / 1000),
+        created_at=session.created_at,
         last_seq=session.log.last_seq,
     )
 

@@ -294,13 +294,12 @@ class _Connection:
         """
         with self._lock, _sqlite_errors(self._path):
             connection = self._connection
-            if connection is not None and not self._is_same_file():
+            if connection is not None and not (self._file and _is_file_at(self._path, self._file)):
                 self._drop()
                 raise StoreError("the file of the calls was deleted or replaced", lost=True)
             if connection is None or self._has_failed:
                 # The old one is let go of only now: while it was open, no new file could pass for its own.
-                self._connection = _connect(self._path)
-                self._file = os.stat(self._path)
+                self._connection, self._file = _connect(self._path)
                 self._has_failed = False
                 if connection is not None:
                     connection.close()
@@ -312,12 +311,6 @@ class _Connection:
                 with suppress(sqlite3.Error):
                     connection.rollback()
                 raise
-
-    def _is_same_file(self) -> bool:
-        try:
-            return self._file is not None and os.path.samestat(os.stat(self._path), self._file)
-        except FileNotFoundError:
-            return False
 
     def read(self, act: Callable[[sqlite3.Connection], T]) -> T:
         """What `act` returns, to which nothing is written meanwhile."""
@@ -345,12 +338,14 @@ class _Connection:
             connection.close()
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
+    """A connection, and which file it is to. Raises StoreError (lost) for a file that is replaced meanwhile."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         pass
+    file = os.stat(path)
     connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -364,10 +359,20 @@ def _connect(path: Path) -> sqlite3.Connection:
                 code="store_version",
                 retryable=False,
             )
+        # SQLite opened the file in between: it is the one that stood there before and after.
+        if not _is_file_at(path, file):
+            raise StoreError("the file of the calls was deleted or replaced", lost=True)
     except BaseException:
         connection.close()
         raise
-    return connection
+    return connection, file
+
+
+def _is_file_at(path: Path, file: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), file)
+    except FileNotFoundError:
+        return False
 
 
 def _make(connection: sqlite3.Connection, version: int) -> None:

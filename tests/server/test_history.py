@@ -21,6 +21,7 @@ from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.archive import Archive
 from realtime.server.settings import ServerSettings
 from realtime.session import Limits
+from realtime.state.log import Log
 from realtime.state.memory import MemoryStore
 from realtime.state.open import open_store
 from realtime.state.store import CallInfo, Change
@@ -238,6 +239,18 @@ async def test_a_list_without_a_store_is_told_in_pages_too() -> None:
         second = (await place.get(f"/api/calls?user=user1&limit=1&after={first['next']}")).json()
         assert {told["calls"][0]["call_id"] for told in (first, second)} == made
         assert second["next"] is None
+
+
+async def test_a_live_call_keeps_its_place_in_the_list_whatever_the_clocks_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving(echo_agent, ServerSettings(drain_s=0)) as place, place.client() as client:
+        await client.make_call()
+        shown = [(await place.get("/api/calls?user=user1")).json()["calls"][0]["created_at"]]
+        # The log's clock against the wall's, one step apart.
+        monkeypatch.setattr(Log, "now_ms", lambda _: 1_000)
+        shown.append((await place.get("/api/calls?user=user1")).json()["calls"][0]["created_at"])
+        assert shown[0] == shown[1]
 
 
 async def test_a_call_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
