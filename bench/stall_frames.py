@@ -10,6 +10,7 @@ from typing import Any
 from bench.wire import BINARY, frame
 from bench.work import encoded
 from realtime.dialects.weight import MAX_PICTURE_CHARS, MAX_TEXT_CHARS, MAX_VALUES
+from realtime.event.base import MAX_TOOLS
 from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
 
 BURST = 3_000
@@ -107,10 +108,11 @@ def _lists(way: Way, name: str, event: Json, cell: str, most: int = MAX_VALUES) 
     values = 1 + sum(map(cell.count, ",:[{"))
 
     def make(count: int) -> bytes:
-        return frame((head + "[" + ",".join([cell] * count) + "]" + tail).encode(), masked=True)
+        cells = ",".join(cell.replace("#", str(number)) for number in range(count))
+        return frame(f"{head}[{cells}]{tail}".encode(), masked=True)
 
     taken = min(most, (MAX_VALUES - MARGIN) // values)
-    too_many = (way.max_chars - len(head) - len(tail) - MARGIN) // (len(cell) + 1)
+    too_many = (way.max_chars - len(head) - len(tail) - MARGIN) // (len(cell) + 5)
     return [
         Kind(way, f"{name}, as many as are taken", lambda: make(taken)),
         Kind(way, f"{name}, too many", lambda: make(too_many)),
@@ -127,6 +129,13 @@ def _base64(room: int) -> str:
 
 def _picture_url(room: int) -> str:
     return '"data:image/jpeg;base64,' + "A" * ((room - 30) // 4 * 4) + '"'
+
+
+def _tool(kind: str | None = None) -> str:
+    """A tool with a schema of many properties."""
+    schema = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(40)}}
+    tool = {**({"type": kind} if kind else {}), "name": "a#", "description": "Look.", "parameters": schema}
+    return json.dumps(tool, separators=(",", ":"))
 
 
 def _ours(way: Way) -> list[Kind]:
@@ -151,7 +160,8 @@ def _ours(way: Way) -> list[Kind]:
         a_long_item,
         _long(way, "a long picture", {"type": "client_image_append", "image": "*"}, _base64, MAX_PICTURE_CHARS),
         *_lists(way, "parts of an item", item, part),
-        *_lists(way, "tools", tools, '{"name":"a"}'),
+        *_lists(way, "tools", tools, '{"name":"a#"}', MAX_TOOLS),
+        *_lists(way, "tools with parameters", tools, _tool(), MAX_TOOLS),
         *_lists(way, "settings", extra, "[]"),
         *_lists(way, "results", {"type": "client_tool_result", "id": "a", "name": "a", "output": "*"}, part),
         *_lists(way, "a context", {"type": "client_response_create", "response": {"input": "*"}}, '{"id":"a"}'),
@@ -220,7 +230,6 @@ def _family(way: Way) -> list[Kind]:
     picture = [{"type": "input_image", "image_url": "*"}]
     context = {"type": "response.create", "response": {"input": "*"}}
     entry = '{"type":"message","role":"user","content":[]}'
-    tool = '{"type":"function","name":"a"}'
     unknown_item = {"type": "conversation.item.delete", "item_id": "none"}
     return [
         _long(way, "a long append", {"type": "input_audio_buffer.append", "audio": "*"}, _base64, way.max_chars),
@@ -229,7 +238,8 @@ def _family(way: Way) -> list[Kind]:
         _long(way, "a long picture", message(picture), _picture_url, MAX_PICTURE_CHARS),
         _long(way, "long instructions", update(instructions="*"), _words, MAX_TEXT_CHARS),
         *_lists(way, "parts of an item", message("*"), '{"type":"input_text","text":"a"}'),
-        *_lists(way, "tools", update(tools="*"), tool),
+        *_lists(way, "tools", update(tools="*"), '{"type":"function","name":"a#"}', MAX_TOOLS),
+        *_lists(way, "tools with parameters", update(tools="*"), _tool("function"), MAX_TOOLS),
         *_lists(way, "a context", context, entry),
         *_lists(way, "an unknown event", {"type": "unknown", "value": "*"}, "[]"),
         Kind(way, "a burst of speech", lambda: _text(chunk) * BURST),
@@ -263,7 +273,8 @@ def _gemini() -> list[Kind]:
         *_lists(way, "parts of a turn", turns({"parts": "*"}), '{"text":"a"}'),
         *_lists(way, "chunks", {"realtimeInput": {"mediaChunks": "*"}}, small_blob),
         *_lists(way, "results", {"toolResponse": {"functionResponses": "*"}}, '{"id":"a","response":{}}'),
-        *_lists(way, "tools", declarations, '{"name":"a"}'),
+        *_lists(way, "tools", declarations, '{"name":"a#"}', MAX_TOOLS),
+        *_lists(way, "tools with parameters", declarations, _tool(), MAX_TOOLS),
         *_lists(way, "an unknown message", {"unknown": "*"}, "{}"),
         Kind(way, "a burst of speech", lambda: _text(chunk) * BURST),
         Kind(way, "a burst of turns", lambda: _text(short_turn) * BURST),

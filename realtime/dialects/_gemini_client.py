@@ -14,7 +14,7 @@ import pybase64
 
 from realtime.dialects.weight import MAX_TEXT_CHARS, too_long
 from realtime.errors import ClientError
-from realtime.event.base import SAMPLE_RATES_HZ, AudioFormat, ContentPart
+from realtime.event.base import SAMPLE_RATES_HZ, AudioFormat, ContentPart, check_tool_count
 
 Json = dict[str, Any]
 Frame = str | bytes
@@ -445,14 +445,17 @@ def _level(said: str | None, prefix: str) -> Sensitivity:
 
 def declarations(tools: list[Json]) -> list[Json]:
     """The functions of all tools, as the call knows them. Raises Refusal for tools that run at the provider."""
-    made = []
+    made: list[Json] = []
     for tool in tools:
         for kind in tool:
             if kind != "functionDeclarations":
                 raise unsupported(f"The tool {kind[:40]}")
+        declared = tool.get("functionDeclarations", [])
         try:
-            given = msgspec.convert(tool.get("functionDeclarations", []), list[Declaration], strict=False)
-        except msgspec.ValidationError as error:
+            if isinstance(declared, list):
+                check_tool_count(len(made) + len(declared))
+            given = msgspec.convert(declared, list[Declaration], strict=False)
+        except ValueError as error:
             raise Refusal(f"{error}.") from error
         for one in given:
             try:

@@ -28,7 +28,7 @@ from realtime.dialects._openai_client import (
     WireItem,
     item_of,
 )
-from realtime.event.base import Item, Modality, ResponseOverrides
+from realtime.event.base import Item, Modality, ResponseOverrides, check_tool_count
 
 DEFAULT_VOICE = "marin"
 PCM: Json = {"type": "audio/pcm", "rate": RATE_HZ}
@@ -170,7 +170,11 @@ def check_modalities(wanted: list[OutputModality] | UnsetType | None, param: str
 
 
 def check_tools(tools: list[Tool] | UnsetType | None, param: str) -> None:
-    """Raises Refusal for tools that run at a server elsewhere."""
+    """Raises Refusal for too many tools, and for those that run at a server elsewhere."""
+    try:
+        check_tool_count(len(tools or ()))
+    except ValueError as error:
+        raise Refusal(f"{error}.", code="invalid_value", param=param) from error
     for place, tool in enumerate(tools or ()):
         if isinstance(tool, McpTool):
             raise Refusal(

@@ -142,6 +142,16 @@ class UsageDetail(msgspec.Struct, frozen=True, kw_only=True):
     output_reasoning_tokens: int | None = None
 
 
+MAX_TOOLS = 512
+"""Tools of one call. A model that has to choose among more chooses badly, and each costs time wherever it passes."""
+
+
+def check_tool_count(count: int) -> None:
+    """Raises ValueError for more than `MAX_TOOLS`."""
+    if count > MAX_TOOLS:
+        raise ValueError(f"{count} tools, at most {MAX_TOOLS} are taken")
+
+
 class ResponseOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one response does differently from the session. A missing field keeps the session's value.
 
@@ -159,3 +169,6 @@ class ResponseOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     conversation: ConversationMode = "auto"
     input: tuple[Item, ...] | None = None
     metadata: dict[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        check_tool_count(len(self.tools or ()))

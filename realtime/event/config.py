@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from realtime.event.base import AudioFormat, MaxTokens, Modality
+from realtime.event.base import AudioFormat, MaxTokens, Modality, check_tool_count
 from realtime.event.decode import explain
 
 TurnAuthority = Literal["provider", "server", "client"]
@@ -82,6 +82,9 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: MaxTokens | None = None
     extra: dict[str, Any] | None = None
     recording: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_tool_count(len(self.tools or ()))
 
     @classmethod
     def from_dict(cls, config: dict[str, Any]) -> SessionConfig:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import AudioFormat
+from realtime.event.base import MAX_TOOLS, AudioFormat
 from realtime.event.config import SessionConfig, TurnDetection
 from tests.dialects.gemini_call import LOOK, MANUAL, PCM, Call, Json, refused
 
@@ -329,3 +329,12 @@ def test_no_setup_breaks_it(setup: Json) -> None:
 @given(st.text() | st.binary())
 def test_garbage_is_refused(frame: str | bytes) -> None:
     refused(Call(), frame)
+
+
+def test_more_functions_than_a_call_takes_are_refused_whichever_tools_they_stand_in() -> None:
+    functions = [{"name": f"look{number}"} for number in range(MAX_TOOLS + 1)]
+    half = len(functions) // 2
+    parts = [{"functionDeclarations": functions[:half]}, {"functionDeclarations": functions[half:]}]
+    taken = Call(tools=[parts[0], {"functionDeclarations": functions[half:-1]}])
+    assert len(taken.config.tools or ()) == MAX_TOOLS
+    assert refused(taken, {"contextUpdate": {"tools": {"tools": parts}}}) == "513 tools, at most 512 are taken."

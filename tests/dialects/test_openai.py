@@ -14,7 +14,7 @@ from realtime.dialects.openai import OpenAIDialect
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import AudioFormat, Item, ResponseOverrides, UsageDetail
+from realtime.event.base import MAX_TOOLS, AudioFormat, Item, ResponseOverrides, UsageDetail
 from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock
 from realtime.runtime import Runtime
@@ -351,3 +351,10 @@ def test_what_is_sent_is_json_in_text_frames() -> None:
         for frame in call.dialect.encode(event):
             assert isinstance(frame, str)
             assert msgspec.json.decode(frame)["event_id"]
+
+
+def test_more_tools_than_a_call_takes_are_refused() -> None:
+    call, tools = Call(), [{**TOOL, "name": f"look{number}"} for number in range(MAX_TOOLS + 1)]
+    assert call.say("session.update", session={"type": "realtime", "tools": tools[1:]}).config["tools"]
+    assert refused(call, "session.update", session={"type": "realtime", "tools": tools}) == "invalid_value"
+    assert refused(call, "response.create", response={"tools": tools}) == "invalid_value"

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from realtime.event import AudioFormat, SessionConfig, ToolDeclaration, TurnDetection
+from realtime.event.base import MAX_TOOLS, ResponseOverrides
 
 
 def test_everything_not_said_is_null() -> None:
@@ -82,3 +83,12 @@ def test_a_turn_that_ends_after_no_silence_is_refused_by_name(silence_ms: int) -
         SessionConfig.from_dict({"turn_detection": {"silence_duration_ms": silence_ms}})
     with pytest.raises(ValueError, match="silence_duration_ms"):
         TurnDetection(silence_duration_ms=silence_ms)
+
+
+def test_more_tools_than_a_model_can_choose_among_are_refused() -> None:
+    tools = [{"name": f"tool{number}"} for number in range(MAX_TOOLS + 1)]
+    assert len(SessionConfig.from_dict({"tools": tools[1:]}).tools or ()) == MAX_TOOLS
+    with pytest.raises(ValueError, match=r"^config: 513 tools, at most 512 are taken$"):
+        SessionConfig.from_dict({"tools": tools})
+    with pytest.raises(ValueError, match=r"^513 tools, at most 512 are taken$"):
+        ResponseOverrides(tools=tuple(tools))
