@@ -157,6 +157,8 @@ class Played:
                 heard_ms = clock.heard_ms(item_id, self._now())
                 if heard_ms >= clock.sent_ms(item_id):
                     self._tell(item_id, heard_ms, is_end=True)
+        if self._look_timer is not None:
+            self._look_again()
 
     def _tell(self, item_id: str, heard_ms: int, *, is_end: bool, estimated: bool = False) -> None:
         """Into the log: at the first sound, every second and at the end."""
@@ -176,8 +178,7 @@ class Played:
 
     def _look(self) -> None:
         """Tell how far the clients that do not say so are thought to be, and look again while something plays."""
-        self._look_timer = None
-        now, next_s = self._now(), LOOK_S if self._open_items else None
+        now = self._now()
         for listener in self._listeners():
             clock = listener.clock
             if not clock.estimates:
@@ -187,10 +188,20 @@ class Played:
                 self._tell(self._item_id, clock.heard_ms(self._item_id, now), is_end=True, estimated=True)
             if queue:
                 self._tell(queue[0], clock.heard_ms(queue[0], now), is_end=False, estimated=True)
-                ends_at = clock.finished_at(now)
-                begun = self._item_id == queue[0]
-                wait_s = TOLD_EVERY_MS / 1000 if begun else LOOK_S
-                next_s = wait_s if ends_at is None else min(wait_s, max(0.0, ends_at - now) + 0.001)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        self._stop_looking()
+        now, next_s = self._now(), LOOK_S if self._open_items else None
+        for clock in [one.clock for one in self._listeners() if one.clock.estimates]:
+            queue = clock.unheard_items(now)
+            if not queue:
+                continue
+            next_s = TOLD_EVERY_MS / 1000 if self._item_id == queue[0] else LOOK_S
+            ends_at = clock.finished_at(now)
+            # Speech that still comes as fast as it is played seems about to end all the time.
+            if ends_at is not None and queue[-1] in self._complete:
+                next_s = min(next_s, max(0.0, ends_at - now) + 0.001)
         if next_s is not None:
             self._look_in(next_s)
 

@@ -7,6 +7,7 @@ audio entry is (seq, ts_ms, item_id, offset, bytes), and neighbouring entries of
 from __future__ import annotations
 
 import copy
+import functools
 import logging
 import pickle
 import zlib
@@ -109,14 +110,26 @@ class _Block:
 
 def _long_bytes(entry: Entry) -> int:
     """What texts and pictures in the entry take: its own, and those of its item."""
+    if isinstance(entry, AudioRun):
+        return 0
     item = getattr(entry, "item", None)
     parts = item.content if isinstance(item, Item) else ()
-    return sum(
-        len(value)
-        for one in (entry, *parts)
-        for name in one.__struct_fields__
-        if isinstance(value := getattr(one, name), str | bytes)
-    )
+    return sum(_long_bytes_of(one) for one in (entry, *parts))
+
+
+def _long_bytes_of(one: ServerEvent | ContentPart) -> int:
+    found = 0
+    for name in _long_fields(type(one)):
+        value = getattr(one, name)
+        if isinstance(value, str | bytes):
+            found += len(value)
+    return found
+
+
+@functools.cache
+def _long_fields(kind: type[ServerEvent | ContentPart]) -> tuple[str, ...]:
+    """The fields that may hold a long text; ids and names are short."""
+    return tuple(name for name in kind.__struct_fields__ if not name.endswith(("_id", "_name", "_ms", "_index", "seq")))
 
 
 class _Entries:
