@@ -63,7 +63,19 @@ CHANCE_MODULES = ("random.", "secrets.", "numpy.random.")
 
 # A core install has none of these, and none may be loaded by `import realtime`.
 OPTIONAL = ["openai", "google.genai", "dashscope", "onnxruntime", "ctranslate2", "hibari", "tokenizers"]
-HEAVY = [*OPTIONAL, "fastapi", "starlette", "uvicorn", "numpy", "soxr", "soundfile", "cryptography", "typer", "rich"]
+HEAVY = [
+    *OPTIONAL,
+    "fastapi",
+    "starlette",
+    "uvicorn",
+    "numpy",
+    "soxr",
+    "soundfile",
+    "cryptography",
+    "typer",
+    "rich",
+    "disarm",
+]
 
 
 class Import(NamedTuple):
@@ -135,6 +147,15 @@ def run_python(code: str) -> list[str]:
 
 def test_importing_the_package_loads_no_sdk_no_server_and_no_speech_model() -> None:
     code = f"import json, sys, realtime; print(json.dumps([name for name in {HEAVY} if name in sys.modules]))"
+    assert run_python(code) == []
+
+
+def test_a_server_without_rooms_loads_no_table_of_look_alikes() -> None:
+    """They take 7 MB."""
+    code = (
+        "import json, sys; from realtime.server.app import create_app; create_app(lambda *_: None);"
+        "print(json.dumps([name for name in ('disarm',) if name in sys.modules]))"
+    )
     assert run_python(code) == []
 
 

@@ -17,7 +17,7 @@ from realtime.dialects import choose
 from realtime.errors import ClientError, RealtimeError
 from realtime.event.decode import explain
 from realtime.event.server import error_event
-from realtime.pipeline.names import settled_name
+from realtime.pipeline.names import load_names, settled_name
 from realtime.pipeline.seat import Seat
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
@@ -93,6 +93,7 @@ def rooms_router(
             await turn_away(websocket, refusal)
             return
         loop = asyncio.get_running_loop()
+        await asyncio.to_thread(load_names)
         subprotocol = None
         try:
             dialect = choose(
@@ -158,6 +159,7 @@ def rooms_router(
         if all_calls.draining:
             raise ClientError("the server is about to stop and makes no rooms", code="draining", retryable=True)
         stranger = None if settings.lists_calls else door.address(request)
+        await asyncio.to_thread(load_names)
         hosted = rooms.make(asked, all_calls.make_runtime(asyncio.get_running_loop()), user, stranger=stranger)
         # Beside this very address: whatever stands before it, such as the prefix of a router around this one.
         url = f"{request.url.path.removesuffix('/api/rooms')}/rooms/{hosted.id}/ws"

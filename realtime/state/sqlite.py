@@ -349,6 +349,7 @@ def _connect(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
     connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA cache_size = -512")  # in kB; the default of 2 MB holds what nobody reads again
         connection.execute("PRAGMA secure_delete = ON")  # what somebody deletes is not to be found in the file
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version in _SCRIPTS:
