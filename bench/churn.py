@@ -24,11 +24,11 @@ from bench.process import Child, running
 from bench.report import Check, Section
 from bench.wire import CLIENT_KEY, frame, frame_header
 from realtime.agent import RealtimeAgent
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.call.session import Limits
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.server.app import create_app
 from realtime.server.serve import open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
-from realtime.session import Limits
 
 CALLS, MARK = 1_000, 200
 AT_ONCE = 20

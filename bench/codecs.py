@@ -22,17 +22,18 @@ from bench.report import Check, Section
 from realtime.dialects import frames
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.base import ClientDialect
-from realtime.dialects.dashscope import DashScopeDialect
-from realtime.dialects.gemini import GeminiDialect
+from realtime.dialects.gemini.gemini import GeminiDialect
 from realtime.dialects.native import NativeDialect
-from realtime.dialects.openai import OpenAIDialect
+from realtime.dialects.openai_family.dashscope import DashScopeDialect
+from realtime.dialects.openai_family.openai import OpenAIDialect
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.client import ClientAudioAppendEvent
 from realtime.event.config import SessionConfig
 from realtime.event.model import ModelResponseAudioDeltaEvent
-from realtime.model import dashscope, gemini, openai
 from realtime.model.base import AudioAppend, Codec, Settings
+from realtime.model.gemini import gemini
+from realtime.model.openai_family import dashscope, openai
 from realtime.runtime import Runtime
 
 CHUNK_MS = 100

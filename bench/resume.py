@@ -20,6 +20,7 @@ from starlette.websockets import WebSocket
 
 from realtime.agent import RealtimeAgent
 from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.call.session import Session
 from realtime.dialects import choose
 from realtime.dialects import frames as binary
 from realtime.model.base import AudioAppend, ModelInput, ResponseCreate
@@ -28,7 +29,6 @@ from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket, MakeAgent
-from realtime.session import Session
 from realtime.state.log import Entry
 
 TICK_MS = 40

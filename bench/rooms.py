@@ -29,22 +29,22 @@ from bench.wire import BINARY, TEXT, ClientPeer
 from realtime.agent import RealtimeAgent
 from realtime.audio.files import read_pcm16
 from realtime.audio.mix import FRAME_MS, MEETS_MS, Mixer
+from realtime.call.listener import queue_listener
+from realtime.call.session import Session
 from realtime.dialects import frames
 from realtime.dialects.native import NativeDialect
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig
-from realtime.listener import queue_listener
 from realtime.model.base import AudioCommit, ModelInput, ResponseCreate
 from realtime.model.script import Speak, Step, Transcribe, Wait
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
-from realtime.pipeline import ChatRoom
+from realtime.room import ChatRoom
 from realtime.runtime import Runtime
 from realtime.server.app import create_app
 from realtime.server.serve import open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
-from realtime.session import Session
 from realtime.testing.cases.hearing import LoudnessDetector
 
 HUMANS, AGENTS = 8, 4

@@ -10,8 +10,8 @@ import asyncio
 from typing import Any
 
 from realtime import ClientEvents, LocalRealtimeModel, RealtimeAgent
-from realtime.floor import addressed
-from realtime.pipeline import ChatRoom
+from realtime.room import ChatRoom
+from realtime.room.floor import addressed
 
 
 async def main() -> list[str]:

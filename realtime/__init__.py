@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from realtime.agent import RealtimeAgent as RealtimeAgent
+    from realtime.call.session import Limits as Limits
     from realtime.event import ClientEvents as ClientEvents
     from realtime.event import ModelEvents as ModelEvents
     from realtime.event import ServerEvents as ServerEvents
@@ -20,32 +21,31 @@ if TYPE_CHECKING:
     from realtime.message import SystemMsg as SystemMsg
     from realtime.message import UserMsg as UserMsg
     from realtime.model.choose import open_model as open_model
-    from realtime.model.dashscope import DashScopeRealtimeModel as DashScopeRealtimeModel
     from realtime.model.failover import failover as failover
-    from realtime.model.gemini import GeminiRealtimeModel as GeminiRealtimeModel
+    from realtime.model.gemini.gemini import GeminiRealtimeModel as GeminiRealtimeModel
     from realtime.model.local.connection import LocalRealtimeModel as LocalRealtimeModel
-    from realtime.model.openai import OpenAIRealtimeModel as OpenAIRealtimeModel
+    from realtime.model.openai_family.dashscope import DashScopeRealtimeModel as DashScopeRealtimeModel
+    from realtime.model.openai_family.openai import OpenAIRealtimeModel as OpenAIRealtimeModel
     from realtime.model.scripted import ScriptedModel as ScriptedModel
-    from realtime.pipeline import ChatRoom as ChatRoom
+    from realtime.room import ChatRoom as ChatRoom
     from realtime.server.app import create_app as create_app
     from realtime.server.router import voice_router as voice_router
     from realtime.server.settings import ServerSettings as ServerSettings
-    from realtime.session import Limits as Limits
     from realtime.tool import Toolkit as Toolkit
 
 __version__ = "0.1.0"
 
 _WHERE = {
     "AssistantMsg": "realtime.message",
-    "ChatRoom": "realtime.pipeline",
+    "ChatRoom": "realtime.room",
     "ClientEvents": "realtime.event",
-    "DashScopeRealtimeModel": "realtime.model.dashscope",
-    "GeminiRealtimeModel": "realtime.model.gemini",
-    "Limits": "realtime.session",
+    "DashScopeRealtimeModel": "realtime.model.openai_family.dashscope",
+    "GeminiRealtimeModel": "realtime.model.gemini.gemini",
+    "Limits": "realtime.call.session",
     "LocalRealtimeModel": "realtime.model.local.connection",
     "ModelEvents": "realtime.event",
     "Msg": "realtime.message",
-    "OpenAIRealtimeModel": "realtime.model.openai",
+    "OpenAIRealtimeModel": "realtime.model.openai_family.openai",
     "RealtimeAgent": "realtime.agent",
     "ScriptedModel": "realtime.model.scripted",
     "ServerEvents": "realtime.event",

@@ -15,20 +15,20 @@ import typer
 from fastapi import FastAPI
 
 import realtime
+from realtime.call.session import Limits
 from realtime.commands import calls, certify, kit
 from realtime.commands.common import own_store
 from realtime.errors import StoreError, UsageError
 from realtime.server import plan as planning
 from realtime.server import serve as serving
 from realtime.server.doctor import examine, try_keys
-from realtime.server.fronts import FRONTS, fronts_for
+from realtime.server.endpoints import FRONTS, fronts_for
 from realtime.server.gate import LOOPBACK_HOSTS
 from realtime.server.history import Cases
 from realtime.server.load import DEFAULT_MAX_BUSY
 from realtime.server.plan import Plan, app_of, reload_folder, set_up_logging
 from realtime.server.retention import DAY_S, MUCH_BYTES
 from realtime.server.settings import ServerSettings
-from realtime.session import Limits
 from realtime.state.open import open_store
 from realtime.state.store import CallInfo, Change
 

@@ -29,14 +29,14 @@ THREAD_END_S = 2.0
 
 
 LONGEST_FIRST = (
-    "pipeline/test_room_simulation.py",
+    "room/test_room_simulation.py",
     "test_testing_guide.py",
     "calls/test_pauses.py",
     "calls/test_markers.py",
     "testing/test_plugin.py",
     "test_cli_testing.py",
     "calls/test_turn_mutants.py",
-    "session/test_resume_cuts.py",
+    "call/test_resume_cuts.py",
     "bench/test_bench.py",
     "bench/test_testkit_bench.py",
     "model/local/test_recognizer.py",

@@ -20,12 +20,12 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 import realtime
+from realtime.call.session import Limits
 from realtime.cli import announce, cli, origins_of, routes_of, spread_tls, store_url, writable_folder
 from realtime.errors import UsageError
 from realtime.server import doctor
 from realtime.server.plan import PLAN, Plan, load_make_agent, reload_folder, room_name
 from realtime.server.settings import ServerSettings
-from realtime.session import Limits
 from realtime.state.json_files import JsonFileStore
 from realtime.state.open import open_store
 from realtime.state.sqlite import SqliteStore

@@ -23,17 +23,14 @@ LAYERS: list[set[str]] = [
     {"model"},
     {"turn"},
     {"agent"},
-    {"floor"},
-    {"pipeline"},
-    {"pacer"},
-    {"listener", "recording", "ticket"},
-    {"played"},
-    {"session"},
+    {"room"},
+    {"call"},
     {"dialects"},
+    {"demo"},
     {"server"},
     {"commands"},
     {"cli"},
-    {"__main__"},
+    {"__main__", "pipeline"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 
@@ -41,15 +38,15 @@ HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 LAZY_EXCEPTIONS = {
     ("cli", "testing"): "the server makes cases of calls with the test tools",
     ("commands", "testing"): "commands that record and replay are made of the test tools",
-    ("agent", "session"): "an agent used alone makes a private session (docs/decisions.md)",
-    ("pipeline", "session"): "a room used alone makes one as well",
+    ("agent", "call"): "an agent used alone makes a private session (docs/decisions.md)",
+    ("room", "call"): "a room used alone makes one as well",
 }
 
 # The public package re-exports lazily and the test tools look at everything: neither has a height.
 WITHOUT_HEIGHT = {"__init__", "testing"}
 
 # Where time, ids and chance come from. Everything else is given them.
-CLOCK_OWNERS = ("runtime.py", "websocket.py", "server/", "cli.py", "testing/")
+CLOCK_OWNERS = ("runtime.py", "websocket.py", "demo/", "server/", "cli.py", "testing/")
 CLOCKS_AND_CHANCE = {
     "time": {
         *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "sleep"),

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import get_args
 
 from realtime.event.config import TurnAuthority
-from realtime.turn import DONE_BY_PROVIDER, INTERRUPT, ONLY_FOR, SPEECH_SIGNALS, TRANSITIONS, Action, Signal, State
+from realtime.turn.machine import (
+    DONE_BY_PROVIDER,
+    INTERRUPT,
+    ONLY_FOR,
+    SPEECH_SIGNALS,
+    TRANSITIONS,
+    Action,
+    Signal,
+    State,
+)
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "lifecycle.md"
 BEGIN = "<!-- drawn by tools/draw_lifecycle.py: begin -->"

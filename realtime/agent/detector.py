@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from realtime.agent.audio_input import Detector
+from realtime.agent.input import Detector
 from realtime.audio.endpoint import SILENCE_MS
 from realtime.errors import UsageError
 from realtime.event.config import TurnDetection

@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, assert_never
 
-from realtime.agent.audio_input import Detector
-from realtime.agent.conductor import Conductor
+from realtime.agent.controller import Controller
 from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, load_silero, silence_ms_of, silero_detector
 from realtime.agent.host import Host
+from realtime.agent.input import Detector
 from realtime.agent.others import OthersWords
 from realtime.agent.replying import OwnCall, ReplyQueue
 from realtime.agent.tools import DEFAULT_CLIENT_TOOL_TIMEOUT_S, DEFAULT_TOOL_TIMEOUT_S, ToolRunner
@@ -31,7 +31,7 @@ from realtime.model.base import Connection, RealtimeModel, SessionUpdate, Settin
 from realtime.model.voices import voice_here
 from realtime.runtime import Runtime
 from realtime.tool import Toolkit
-from realtime.turn import State, Turn
+from realtime.turn.machine import State, Turn
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class RealtimeAgent:
         """Why there is no detector of ours, once that is known."""
         self._client_may_replace_tools = client_may_replace_tools
         self._host: Host | None = None
-        self._conductor: Conductor | None = None
+        self._controller: Controller | None = None
         self._connection: Connection | None = None
         self._tools: ToolRunner | None = None
         self._task: asyncio.Task[None] | None = None
@@ -124,7 +124,7 @@ class RealtimeAgent:
         runs already. Cancelling leaves nothing running.
         """
         # The one import upwards: used alone, an agent needs a call around it (docs/decisions.md).
-        from realtime.session import Session, queue_listener
+        from realtime.call.session import Session, queue_listener
 
         if self._own_session is not None or self._joined:
             raise UsageError("this agent runs already; make one agent per call", code="agent_running")
@@ -155,7 +155,7 @@ class RealtimeAgent:
 
         Raises UsageError before `start`.
         """
-        if self._own_session is None and self._conductor is None:
+        if self._own_session is None and self._controller is None:
             raise _not_running()
         if not isinstance(event, c.ClientEventBase):
             line = self._others.take(event, me=self.agent_id)
@@ -178,7 +178,7 @@ class RealtimeAgent:
         Raises UsageError before `start`, ClientError for what the model cannot take, ProviderError where it refuses.
         """
         call = self._own_session
-        if call is None or self._conductor is None:
+        if call is None or self._controller is None:
             raise _not_running()
         return self._replies.stream(
             msg,
@@ -255,8 +255,8 @@ class RealtimeAgent:
         if self._task is None:
             return
         self._leave_reason = reason
-        if self._conductor is not None:
-            self._conductor.settle_cut()
+        if self._controller is not None:
+            self._controller.settle_cut()
         self._stopping.set()
         task, self._task = self._task, None
         if self._connection is None:
@@ -266,19 +266,19 @@ class RealtimeAgent:
             logger.error("agent %s is left behind: a tool or its model does not end", self.agent_id)
         self._say_ended(reason)
         # What refers back to the call goes, so that both are freed at once and not by the collector.
-        if self._conductor is not None:
-            self._conductor.close()
-        self._host = self._conductor = self._connection = self._tools = None
+        if self._controller is not None:
+            self._controller.close()
+        self._host = self._controller = self._connection = self._tools = None
 
     def receive(self, event: c.ClientEvent) -> bool:
         """Take a client event at once. False: a ClientError became an `agent_error`.
 
         Raises UsageError before `join`.
         """
-        if self._conductor is None or self._host is None:
+        if self._controller is None or self._host is None:
             raise _not_running()
         try:
-            self._conductor.on_client(event)
+            self._controller.on_client(event)
         except ClientError as error:
             error.client_event_id = event.event_id
             self._host.emit(s.error_event(error, agent_id=self.agent_id or "", agent_name=self.name))
@@ -287,7 +287,7 @@ class RealtimeAgent:
 
     def label_of(self, item_id: str) -> str | None:
         """The `event_id` of the client's commit that ended this turn of the user; None where nobody knows."""
-        return self._conductor.label_of(item_id) if self._conductor is not None else None
+        return self._controller.label_of(item_id) if self._controller is not None else None
 
     @property
     def finds_turns(self) -> bool:
@@ -296,42 +296,42 @@ class RealtimeAgent:
 
     def audio_stopped(self) -> None:
         """The client has sent no audio for a while, in the middle of a turn that silence would end."""
-        if self._conductor is not None:
-            self._conductor.audio_stopped()
+        if self._controller is not None:
+            self._controller.audio_stopped()
 
     def is_dropped(self, response_id: str) -> bool:
         """Whether nothing counts of a response that runs or has just begun: it was interrupted, or is not wanted."""
-        return self._conductor is not None and self._conductor.is_dropped(response_id)
+        return self._controller is not None and self._controller.is_dropped(response_id)
 
     def end_responses(self) -> None:
         """The model is gone for good: every response that runs ends as it stands."""
-        if self._conductor is not None:
-            self._conductor.end_responses()
+        if self._controller is not None:
+            self._controller.end_responses()
 
     def give_up(self) -> None:
         """Nobody waits any longer for what the model was asked for: what it has not begun for long is taken to be lost,
         and the next response to answer the next request."""
-        if self._conductor is not None:
-            self._conductor.give_up()
+        if self._controller is not None:
+            self._controller.give_up()
 
     def drop(self, response_id: str) -> None:
         """Cancel a response that nobody has asked for. An unknown one is none, and so is any before `join`."""
-        if self._conductor is not None:
-            self._conductor.drop(response_id)
+        if self._controller is not None:
+            self._controller.drop(response_id)
 
     def act(self, event: c.ClientEvent) -> None:
         """Take a client event at once. Raises ClientError for what cannot be done, UsageError before and after."""
-        if self._conductor is None:
+        if self._controller is None:
             raise _not_running()
-        self._conductor.on_client(event)
+        self._controller.on_client(event)
 
     def _confirm(self, answer: ConfirmResult) -> None:
         """See `send`."""
-        if self._conductor is None:
+        if self._controller is None:
             raise _not_running()
         if answer.rules:
             raise UsageError("permission rules are not kept: answer each call", code="unsupported_rules")
-        self._conductor.confirm(answer.tool_call.id, answer.confirmed, changed=answer.tool_call)
+        self._controller.confirm(answer.tool_call.id, answer.confirmed, changed=answer.tool_call)
 
     def configure(self, change: SessionConfig) -> SessionConfig:
         """Apply new settings to the running agent; returns the effective ones.
@@ -340,18 +340,18 @@ class RealtimeAgent:
         """
         settled, detects = self._config, self._authority() == "server"
         self._take_on(change)
-        conductor, connection, tools = self._conductor, self._connection, self._tools
-        if conductor is None or connection is None or tools is None:
+        controller, connection, tools = self._controller, self._connection, self._tools
+        if controller is None or connection is None or tools is None:
             return self._config
         if detects != (self._authority() == "server"):
             try:
-                conductor.detect_with(self._new_detector())
+                controller.detect_with(self._new_detector())
             except UsageError as error:
                 self._config = settled
                 raise ClientError(error.message, code=error.code) from error
         elif detects and (silence_ms := silence_ms_of(self._config.detection)) != silence_ms_of(settled.detection):
-            conductor.wait_for(silence_ms)
-        self._apply(conductor, tools)
+            controller.wait_for(silence_ms)
+        self._apply(controller, tools)
         connection.send(SessionUpdate(self._settings()))
         if change.tools:
             self._say_what_is_left_out()
@@ -390,7 +390,7 @@ class RealtimeAgent:
     @property
     def received_samples(self) -> int:
         """How many samples of the client's audio have arrived, at the client's rate."""
-        return self._conductor.received_samples if self._conductor is not None else 0
+        return self._controller.received_samples if self._controller is not None else 0
 
     @property
     def hasty_turns(self) -> int:
@@ -442,9 +442,9 @@ class RealtimeAgent:
                 self._connection = connection
                 try:
                     detector = detector or self._new_detector()
-                    self._conductor = self._make_conductor(host, connection, tools, detector)
-                    self._turn = self._conductor.turn
-                    self._apply(self._conductor, tools)
+                    self._controller = self._make_controller(host, connection, tools, detector)
+                    self._turn = self._controller.turn
+                    self._apply(self._controller, tools)
                     self._say_ready()
                     self._say_what_is_left_out()
                     if not started.done():
@@ -471,10 +471,10 @@ class RealtimeAgent:
             if not started.done():
                 started.set_exception(UsageError("the agent was stopped before it had started", code="agent_stopped"))
 
-    def _make_conductor(
+    def _make_controller(
         self, host: Host, connection: Connection, tools: ToolRunner, detector: Detector | None
-    ) -> Conductor:
-        return Conductor(
+    ) -> Controller:
+        return Controller(
             host=host,
             agent_id=self.agent_id or "",
             agent_name=self.name,
@@ -501,17 +501,17 @@ class RealtimeAgent:
             self._no_detector = error.message
             return None
 
-    def _apply(self, conductor: Conductor, tools: ToolRunner) -> None:
+    def _apply(self, controller: Controller, tools: ToolRunner) -> None:
         config = self._config
         tools.set_client_tools(config.tools or ())
-        conductor.auto_response = config.auto_response is not False
-        conductor.text_auto_response = config.text_auto_response is not False
-        conductor.set_tool_auto_response(config.tool_auto_response is not False)
-        conductor.user_name = config.user_name
+        controller.auto_response = config.auto_response is not False
+        controller.text_auto_response = config.text_auto_response is not False
+        controller.set_tool_auto_response(config.tool_auto_response is not False)
+        controller.user_name = config.user_name
         detection = self._config.detection
-        conductor.turn.authority = self._authority()
-        conductor.turn.creates = detection.create_response is not False
-        conductor.turn.interrupts = detection.interrupt_response is not False
+        controller.turn.authority = self._authority()
+        controller.turn.creates = detection.create_response is not False
+        controller.turn.interrupts = detection.interrupt_response is not False
 
     def _authority(self) -> TurnAuthority:
         wanted = self._config.detection.authority
@@ -550,18 +550,18 @@ class RealtimeAgent:
         return tuple({tool.name: tool for tool in (*self.toolkit.declarations(), *(self._config.tools or ()))}.values())
 
     def _on_model_event(self, event: m.ModelEvent) -> None:
-        if self._conductor is None:
+        if self._controller is None:
             if self._early is not None:
                 self._early.append(event)
         elif isinstance(event, m.ModelSessionEndedEvent):
             self._say_ended(self._leave_reason or event.reason)
             self._stopping.set()
         else:
-            self._conductor.on_model(event)
+            self._controller.on_model(event)
 
     def _tool_done(self, result: Any) -> None:
-        if self._conductor is not None and not self._stopping.is_set():
-            self._conductor.tool_done(result)
+        if self._controller is not None and not self._stopping.is_set():
+            self._controller.tool_done(result)
 
     def _tool_refused(self, error: ToolError) -> None:
         if self._host is not None:
@@ -595,9 +595,9 @@ class RealtimeAgent:
             )
 
     def _say_ended(self, reason: str) -> None:
-        if self._host is not None and not self._ended and self._conductor is not None:
+        if self._host is not None and not self._ended and self._controller is not None:
             self._ended = True
-            self._conductor.settle_words()
+            self._controller.settle_words()
             self._host.emit(s.AgentEndedEvent(reason=reason, agent_id=self.agent_id or "", agent_name=self.name))
 
     def __repr__(self) -> str:

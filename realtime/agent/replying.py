@@ -22,7 +22,7 @@ from realtime.state.replies import ReplyProjection
 
 
 class OwnCall(Protocol):
-    """The private call around an agent that is used alone (a `realtime.session.Session`)."""
+    """The private call around an agent that is used alone (a `realtime.call.session.Session`)."""
 
     log: Log
     runtime: Runtime

@@ -6,7 +6,7 @@ import numpy as np
 
 from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.audio.resample import Resampler
-from realtime.audio.unheard import Chunk
+from realtime.audio.unplayed import Chunk
 from realtime.event.base import AudioFormat
 from realtime.event.server import AgentResponseAudioDeltaEvent
 

@@ -68,9 +68,9 @@ def certify_replay(
 
 def _model(provider: str, name: str | None, url: str | None) -> RealtimeModel:
     """The provider's model. Raises UsageError where its key is not set, for an endpoint of one's own it need not be."""
-    from realtime.model.dashscope import DashScopeRealtimeModel
-    from realtime.model.gemini import GeminiRealtimeModel
-    from realtime.model.openai import OpenAIRealtimeModel
+    from realtime.model.gemini.gemini import GeminiRealtimeModel
+    from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
+    from realtime.model.openai_family.openai import OpenAIRealtimeModel
 
     service = SERVICES[provider]
     key = os.environ.get(service.key_variable(os.environ)) or (NO_KEY if url is not None else None)

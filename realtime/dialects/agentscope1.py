@@ -17,6 +17,7 @@ import msgspec
 from realtime.audio.pcm import bytes_of
 from realtime.audio.playback import AHEAD_MS, EstimatedPlayback
 from realtime.audio.voice import is_voice
+from realtime.call.listener import Listener, Sink
 from realtime.dialects.base import AudioDeltaWriter, Frame, decode_json
 from realtime.dialects.reply_frames import ReplyFrames
 from realtime.errors import ClientError
@@ -30,7 +31,6 @@ from realtime.event.client import (
     ClientSessionEndEvent,
 )
 from realtime.event.config import SessionConfig
-from realtime.listener import Listener, Sink
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.runtime import Runtime
 

@@ -7,13 +7,13 @@ from typing import Any, Protocol
 import msgspec
 import pybase64
 
+from realtime.call.listener import Listener, Sink
 from realtime.dialects.weight import MAX_TEXT_CHARS, check_length
 from realtime.errors import ClientError
 from realtime.event.client import ClientEvent
 from realtime.event.config import SessionConfig
 from realtime.event.decode import explain
 from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
-from realtime.listener import Listener, Sink
 from realtime.runtime import Runtime
 
 Frame = str | bytes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from realtime.audio.playback import KEPT_ITEMS, AcknowledgedPlayback
-from realtime.audio.unheard import Chunk
+from realtime.audio.unplayed import Chunk
+from realtime.call.listener import Listener, Sink
 from realtime.dialects import frames
 from realtime.dialects.base import (
     AudioDeltaWriter,
@@ -19,7 +20,6 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ, AudioFormat
 from realtime.event.client import ClientAudioAppendEvent, ClientEvent
 from realtime.event.config import SessionConfig
-from realtime.listener import Listener, Sink
 from realtime.runtime import Runtime
 
 SUBPROTOCOL = "realtime.v1"

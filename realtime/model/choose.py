@@ -69,19 +69,19 @@ def open_model(name: str) -> RealtimeModel:
 
 
 def _openai(model_name: str) -> RealtimeModel:
-    from realtime.model.openai import OpenAIRealtimeModel
+    from realtime.model.openai_family.openai import OpenAIRealtimeModel
 
     return OpenAIRealtimeModel(model_name) if model_name else OpenAIRealtimeModel()
 
 
 def _gemini(model_name: str) -> RealtimeModel:
-    from realtime.model.gemini import GeminiRealtimeModel
+    from realtime.model.gemini.gemini import GeminiRealtimeModel
 
     return GeminiRealtimeModel(model_name) if model_name else GeminiRealtimeModel()
 
 
 def _dashscope(model_name: str) -> RealtimeModel:
-    from realtime.model.dashscope import DashScopeRealtimeModel
+    from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
 
     return DashScopeRealtimeModel(model_name) if model_name else DashScopeRealtimeModel()
 

@@ -16,7 +16,7 @@ GEMINI = (
 QWEN_FIRST = ("Cherry", "Serena", "Ethan", "Chelsie")
 QWEN_NEWER = ("Tina", *QWEN_FIRST)
 QWEN = (*QWEN_NEWER, "longanlingxin")
-"""All of them; `realtime.model._dashscope_shapes` says which family of models has which."""
+"""All of them; `realtime.model.openai_family.dashscope_shapes` says which family of models has which."""
 
 _OF_SERVICES = frozenset((*OPENAI, *GEMINI, *QWEN))
 

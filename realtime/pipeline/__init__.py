@@ -1,5 +1,3 @@
-"""Rooms: `ChatRoom`."""
+"""`realtime.pipeline`, where AgentScope has `ChatRoom`: see `realtime.room`."""
 
-from realtime.pipeline.room import ChatRoom
-
-__all__ = ["ChatRoom"]
+from realtime.room import ChatRoom as ChatRoom

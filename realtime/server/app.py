@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 import realtime
 from realtime.server.connections import Connections, highest_descriptor
-from realtime.server.fronts import front_routers
+from realtime.server.endpoints import front_routers
 from realtime.server.gate import COOKIE, Gate
 from realtime.server.history import Cases
 from realtime.server.rooms import Rooms
@@ -81,7 +81,7 @@ def create_app(
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
     """An application with the socket, the page at `/`, `/healthz`, `/readyz`, `GET /api/info`, `GET /api/models`, and
-    the fronts of `settings.fronts` (`realtime.server.fronts`).
+    the fronts of `settings.fronts` (`realtime.server.endpoints`).
 
     `info` is what `/api/info` tells; without it, the model of the latest call. `offer` is what `/api/models` tells;
     without it, that there is nothing to choose. `page_providers`, `cases` and `rooms` go to `voice_router`.

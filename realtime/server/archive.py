@@ -12,19 +12,19 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from realtime.call.resume_token import ResumeToken
+from realtime.call.session import Session
 from realtime.errors import ClientError, RealtimeError, StoreError
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat
 from realtime.event.config import SessionConfig
-from realtime.pipeline.seat import Seat
+from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime, iso
-from realtime.session import Session
 from realtime.state.log import AudioRun, Entry, Log, last_seq_of
 from realtime.state.quota import Quota
 from realtime.state.restore import Heard, Restored, ends_of_grace, restore
 from realtime.state.spill import SLOW, Spill
 from realtime.state.store import CallInfo, Place, Store, is_call_id
-from realtime.ticket import Ticket
 
 T = TypeVar("T")
 
@@ -71,14 +71,14 @@ class Found:
         restored = self.restored
         # The time in which nobody called is no time of the call.
         log = Log(runtime.now, last_seq=restored.last_seq, start_ms=restored.last_ts_ms)
-        ticket = Ticket(self.info.call_id, runtime.new_id, kept=self.info.token_hash or "")
+        resume_token = ResumeToken(self.info.call_id, runtime.new_id, kept=self.info.token_hash or "")
         session = Session(
             call_id=self.info.call_id,
             session_id=self.info.session_id,
             owner=self.info.owner,
             log=log,
             conversation=restored.conversation,
-            ticket=ticket,
+            resume_token=resume_token,
             recent_ids=self.info.event_ids,
             **parts,
         )
@@ -151,7 +151,7 @@ class Archive:
         if self._spill.trouble is not None and self._spill.trouble.code != SLOW:
             _warn_at_first(session, self._spill.trouble)
 
-        def note_ticket(kept: str) -> None:
+        def note_token(kept: str) -> None:
             self._spill.update(
                 session.call_id, token_hash=kept, token_expires_at=iso(runtime.wall_now() + self._resume_s)
             )
@@ -165,15 +165,15 @@ class Archive:
             self._live.pop(session.call_id, None)
             now = runtime.wall_now()
             changes: dict[str, Any] = {"ended_at": iso(now), "ended_reason": session.end_reason}
-            if session.ticket.kept:
+            if session.resume_token.kept:
                 changes["token_expires_at"] = iso(now + self._resume_s)
             self._spill.update(session.call_id, **changes)
             self._spill.remove(session.call_id)
-            session.ticket.keep_nothing()
+            session.resume_token.keep_nothing()
 
-        session.ticket.on_change = note_ticket
-        if session.ticket.kept:
-            note_ticket(session.ticket.kept)
+        session.resume_token.on_change = note_token
+        if session.resume_token.kept:
+            note_token(session.resume_token.kept)
         session.on_taken = note_taken
         session.on_ended.append(note_end)
 
@@ -189,7 +189,7 @@ class Archive:
             )
         if info is None or (info.owner, info.session_id) != (user, session_id):
             raise no_such_token()
-        if not Ticket(call_id, lambda _: "", kept=info.token_hash or "").is_good(token):
+        if not ResumeToken(call_id, lambda _: "", kept=info.token_hash or "").is_good(token):
             raise no_such_token()
         if info.ended_reason not in RESUMABLE_ENDS:
             raise ClientError("the call is over: create a new one", code="session_ended")
@@ -317,7 +317,7 @@ class Archive:
 
 def _one_of_each_room(sessions: Iterable[Session]) -> list[Session]:
     """Without those that are in a room with another one."""
-    by_room = {id(one.agent.room) if isinstance(one.agent, Seat) else id(one): one for one in sessions}
+    by_room = {id(one.agent.room) if isinstance(one.agent, HumanParticipant) else id(one): one for one in sessions}
     return [*by_room.values()]
 
 

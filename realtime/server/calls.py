@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from realtime.call.session import Session
 from realtime.errors import ClientError, StoreError
 from realtime.runtime import Runtime
 from realtime.server.archive import Archive, no_such_token
 from realtime.server.load import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS, Admission, Load
 from realtime.server.recordings import Recordings
-from realtime.session import Session
 
 logger = logging.getLogger(__name__)
 

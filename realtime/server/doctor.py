@@ -18,12 +18,11 @@ from realtime.model.choose import SERVICES, Service, open_model
 from realtime.model.local.chat import API_KEY as CHAT_KEY
 from realtime.model.local.chat import BASE_URL as CHAT_BASE_URL
 from realtime.model.local.chat import MODEL as CHAT_MODEL
-from realtime.model.local.weights import speech_status
+from realtime.model.local.weights import WHISPER_FOLDER, speech_status
 from realtime.runtime import Runtime
 from realtime.server.app import page_folder
 
 DISTRIBUTION = "realtime-voice-agent"
-WHISPER_FOLDER = "REALTIME_WHISPER_DIR"
 TRY_S = 20.0
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 

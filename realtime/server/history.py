@@ -17,6 +17,7 @@ import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from realtime.call.session import Session
 from realtime.errors import ClientError
 from realtime.event import server as s
 from realtime.event.reply import AgentEvent
@@ -24,7 +25,6 @@ from realtime.runtime import iso
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.settings import ServerSettings
-from realtime.session import Session
 from realtime.state.log import AudioRun, Entry, last_seq_of
 from realtime.state.replies import ReplyProjection, messages
 from realtime.state.store import CallInfo, Place

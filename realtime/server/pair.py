@@ -16,14 +16,14 @@ from realtime.dialects.agentscope1 import PairedAgent
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
-from realtime.floor import FloorState, Policy, Said, broadcast
-from realtime.pipeline import ChatRoom
-from realtime.pipeline.seat import Seat
+from realtime.room import ChatRoom
+from realtime.room.floor import FloorState, Policy, Said, broadcast
+from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime
 
 MAX_TURNS = 200
 """So often the two speak without a human: half an hour of talk. A page that was left open ends there; Stop and Start
-begin anew. Other rooms stop after `realtime.floor.MAX_AGENT_TURNS`, but here nobody else could ever speak."""
+begin anew. Other rooms stop after `realtime.room.floor.MAX_AGENT_TURNS`, but here nobody else could ever speak."""
 MAX_SILENT_TURNS = 3
 """An agent whose answers hold no words so often in a row is not asked again."""
 
@@ -31,9 +31,9 @@ MAX_SILENT_TURNS = 3
 async def pair_of(
     pair: tuple[PairedAgent, PairedAgent],
     config: SessionConfig,
-    make: Callable[[SessionConfig], Awaitable[RealtimeAgent | Seat]],
+    make: Callable[[SessionConfig], Awaitable[RealtimeAgent | HumanParticipant]],
     runtime: Runtime,
-) -> RealtimeAgent | Seat:
+) -> RealtimeAgent | HumanParticipant:
     """A seat in a new room with these two agents, each made by `make` with its own name and instructions.
 
     Where `make` gives a seat, the client is in a room already: it gets that. Raises what `make` raises.
@@ -41,7 +41,7 @@ async def pair_of(
     agents: list[RealtimeAgent] = []
     for one in pair:
         made = await make(msgspec.structs.replace(config, agent_name=one.name, instructions=one.instructions))
-        if isinstance(made, Seat):
+        if isinstance(made, HumanParticipant):
             return made
         made.name, made.sys_prompt = one.name, one.instructions
         agents.append(made)
@@ -78,7 +78,7 @@ def in_turns() -> Policy:
     return decide
 
 
-class PairSeat(Seat):
+class PairSeat(HumanParticipant):
     """The only human in a room: it begins and ends with them."""
 
     def __init__(self, room: ChatRoom, runtime: Runtime) -> None:
@@ -87,13 +87,13 @@ class PairSeat(Seat):
         self._voices = {agent.name: agent.describe()["voice"] for agent in room.agents}
 
     async def join(self, host: Host, config: SessionConfig) -> None:
-        """See `Seat.join`. The first agent begins."""
+        """See `HumanParticipant.join`. The first agent begins."""
         await super().join(host, config)
         self._chat_room.on_event.append(self._follow)
         self._let_begin()
 
     async def leave(self, reason: str) -> None:
-        """See `Seat.leave`. The agents end with their room, and say so."""
+        """See `HumanParticipant.leave`. The agents end with their room, and say so."""
         if self._host is None:
             return
         await self._chat_room.close(reason)

@@ -10,14 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from realtime.call.session import Session
 from realtime.errors import RealtimeError
 from realtime.runtime import iso
-from realtime.session import Session
 from realtime.state.json_files import folder_bytes
 from realtime.state.store import is_call_id
 
 if TYPE_CHECKING:
-    from realtime.recording import Recorder
+    from realtime.call.recording import Recorder
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ class Recordings:
     def begin(self, session: Session) -> Recorder:
         """The recorder of a call that begins, or goes on."""
         # The first recorded call loads what writes FLAC.
-        from realtime.recording import Recorder
+        from realtime.call.recording import Recorder
 
         runtime = session.runtime
 

@@ -15,11 +15,11 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import ClientError, UsageError
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
-from realtime.floor import POLICIES, folded
 from realtime.model.base import RealtimeModel
-from realtime.pipeline import ChatRoom
-from realtime.pipeline.names import settled_name
-from realtime.pipeline.seat import Seat
+from realtime.room import ChatRoom
+from realtime.room.floor import POLICIES, folded
+from realtime.room.human_participant import HumanParticipant
+from realtime.room.names import settled_name
 from realtime.runtime import Runtime
 
 logger = logging.getLogger(__name__)
@@ -48,8 +48,8 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class RoomRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A room that somebody wants: from a template, or with these agents and this policy of `realtime.floor.POLICIES`
-    (null: `addressed`). `room_id` null: one that nobody guesses."""
+    """A room that somebody wants: from a template, or with these agents and this policy of
+    `realtime.room.floor.POLICIES` (null: `addressed`). `room_id` null: one that nobody guesses."""
 
     template: str | None = None
     agents: tuple[AgentRequest, ...] | None = None
@@ -193,7 +193,7 @@ class Rooms:
         if room_id not in self._hosted:
             self._template_for(room_id)
 
-    def seat(self, room_id: str, name: str, runtime: Runtime) -> Seat:
+    def seat(self, room_id: str, name: str, runtime: Runtime) -> HumanParticipant:
         """A place in the room, which is made where a template says how. Raises ClientError as `admit` and
         `ChatRoom.seat` do, and what a template raises."""
         self.admit(room_id, name)

@@ -13,19 +13,19 @@ import msgspec
 from fastapi import APIRouter, FastAPI, Request, Response, WebSocket, params
 from fastapi.responses import JSONResponse
 
+from realtime.call.session import public_error
 from realtime.dialects import choose
 from realtime.errors import ClientError, RealtimeError
 from realtime.event.decode import explain
 from realtime.event.server import error_event
-from realtime.pipeline.names import load_names, settled_name
-from realtime.pipeline.seat import Seat
+from realtime.room.human_participant import HumanParticipant
+from realtime.room.names import load_names, settled_name
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.rooms import AgentRequest, Hosted, RoomRequest, Rooms
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket
 from realtime.server.turn_away import close_reason, turn_away
-from realtime.session import public_error
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ def rooms_router(
             return
         await websocket.accept(subprotocol)
 
-        def take_a_seat() -> Seat:
+        def take_a_seat() -> HumanParticipant:
             return rooms.seat(room_id, name, all_calls.make_runtime(loop))
 
         socket = ClientSocket(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from realtime.call.session import Limits
 from realtime.server.load import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS
-from realtime.session import Limits
 
 LONGEST_MESSAGE_BYTES = 4_194_304
 """The longest that any endpoint takes. Only to map the memory of a longer one would keep all calls waiting."""

@@ -27,7 +27,7 @@ class DirectSocket(Protocol):
 
 
 class SocketSink:
-    """The sink of a listener over a WebSocket (`realtime.listener.Sink`).
+    """The sink of a listener over a WebSocket (`realtime.call.listener.Sink`).
 
     Where the socket takes the frame it is out when `write` returns, in whichever task or timer made it: written
     directly, or under another server by stepping the coroutine of ASGI's send by hand. Where the socket is full, a task

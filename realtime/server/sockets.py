@@ -16,7 +16,10 @@ from typing import Any, Protocol
 from starlette.websockets import WebSocket
 
 from realtime.agent import RealtimeAgent
-from realtime.agent.audio_input import pieces_of
+from realtime.agent.input import pieces_of
+from realtime.call.listener import Listener
+from realtime.call.resume_token import call_of
+from realtime.call.session import Session, public_error
 from realtime.dialects import ClientDialect
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.weight import weighed
@@ -25,24 +28,21 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.event.server import error_event
-from realtime.listener import Listener
-from realtime.pipeline.seat import Seat
+from realtime.room.human_participant import HumanParticipant
 from realtime.server.archive import no_such_token
 from realtime.server.calls import Calls, Place
 from realtime.server.pair import pair_of
 from realtime.server.read_ahead import ReadAhead
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import EXTENSION, DirectSocket, Message, SocketSink
-from realtime.session import Session, public_error
 from realtime.slices import slices_of
 from realtime.state.restore import Heard
 from realtime.state.store import CallInfo
-from realtime.ticket import call_of
 
 logger = logging.getLogger(__name__)
 
 AGENT_PARAMETERS = ("user", "config", "call_id")
-MakeAgent = Callable[..., RealtimeAgent | Seat | Awaitable[RealtimeAgent | Seat]]
+MakeAgent = Callable[..., RealtimeAgent | HumanParticipant | Awaitable[RealtimeAgent | HumanParticipant]]
 """A function, plain or async, that makes the agent of one call, or takes a seat in a room for it. It is given those of
 `user` (str), `config` (SessionConfig) and `call_id` (str) that it has parameters for, by name."""
 
@@ -180,7 +180,7 @@ class ClientSocket:
                 session = self._session
                 if self._resumed and session is not None:
                     self._resumed = False
-                    session.ticket.confirm()
+                    session.resume_token.confirm()
                 if not isinstance(event, c.ClientEventBase):
                     self._answer(event)
                     continue
@@ -332,7 +332,7 @@ class ClientSocket:
         listener = self._dialect.listener(self._sink, self._runtime, config)
         call_id = self._runtime.new_id("call")
 
-        def make(agent: RealtimeAgent | Seat) -> Session:
+        def make(agent: RealtimeAgent | HumanParticipant) -> Session:
             return Session(
                 agent=agent,
                 runtime=self._runtime,
@@ -350,7 +350,7 @@ class ClientSocket:
         call_id: str,
         config: SessionConfig,
         listener: Listener,
-        make: Callable[[RealtimeAgent | Seat], Session],
+        make: Callable[[RealtimeAgent | HumanParticipant], Session],
         resume: Callable[[Session], None] | None = None,
         info: CallInfo | None = None,
     ) -> None:
@@ -419,10 +419,12 @@ class ClientSocket:
         left = last.get("type") == "websocket.disconnect" and last.get("code") == NORMAL_CLOSURE
         return self._session is not None and not left and self._session.outlives(listener)
 
-    async def _agent_for(self, call_id: str, config: SessionConfig, place: Place) -> RealtimeAgent | Seat | None:
+    async def _agent_for(
+        self, call_id: str, config: SessionConfig, place: Place
+    ) -> RealtimeAgent | HumanParticipant | None:
         """The agent of a call; None where it cannot be made: told to the client, its details stay in the log."""
 
-        async def make(settings: SessionConfig) -> RealtimeAgent | Seat:
+        async def make(settings: SessionConfig) -> RealtimeAgent | HumanParticipant:
             return await make_agent_of(self._make_agent, user=self._user, config=settings, call_id=call_id)
 
         pair = self._dialect.pair if isinstance(self._dialect, AgentScope1Dialect) else None
@@ -482,7 +484,7 @@ class ClientSocket:
             listener = self._returning_listener(config)
             received_samples = found.received_samples(config)
 
-            def make(agent: RealtimeAgent | Seat) -> Session:
+            def make(agent: RealtimeAgent | HumanParticipant) -> Session:
                 return found.session(
                     agent=agent, runtime=self._runtime, limits=self._settings.limits, record=self._record
                 )
@@ -503,7 +505,7 @@ class ClientSocket:
     def _check_right(self, session: Session, token: str) -> None:
         """Raises ClientError where it is not this client's call. A token of another path is as good as a wrong one."""
         own = session.owner == self._user and session.session_id == self._session_id
-        if not own or not session.ticket.is_good(token):
+        if not own or not session.resume_token.is_good(token):
             raise no_such_token()
 
     def _returning_listener(self, config: SessionConfig) -> Listener:
@@ -616,7 +618,7 @@ def _note(what: str, error: Exception) -> None:
         logger.error("%s", what, exc_info=error)
 
 
-async def make_agent_of(make_agent: MakeAgent, **known: Any) -> RealtimeAgent | Seat:
+async def make_agent_of(make_agent: MakeAgent, **known: Any) -> RealtimeAgent | HumanParticipant:
     """The agent that `make_agent` makes, given by name those of `known` that it has parameters for.
 
     Raises what it raises, and TypeError where it returns something else.
@@ -626,6 +628,6 @@ async def make_agent_of(make_agent: MakeAgent, **known: Any) -> RealtimeAgent | 
     names = {one.name for one in parameters}
     made = make_agent(**{name: value for name, value in known.items() if takes_all or name in names})
     agent = await made if inspect.isawaitable(made) else made
-    if not isinstance(agent, RealtimeAgent | Seat):
+    if not isinstance(agent, RealtimeAgent | HumanParticipant):
         raise TypeError(f"make_agent returned {type(agent).__name__}, not a RealtimeAgent or a seat in a room")
     return agent

@@ -24,8 +24,8 @@ from realtime.message import (
 )
 
 HASTY_MS = 1_500
-"""So long after the end of a turn the user may still go on with the same one (`realtime.turn`: 800 ms, and at most
-500 ms until the voice is noticed)."""
+"""So long after the end of a turn the user may still go on with the same one (`realtime.turn.machine`: 800 ms, and at
+most 500 ms until the voice is noticed)."""
 TRANSCRIPT_TIMEOUT_MS = 30_000
 """Words that have not come by then are not waited for."""
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from fastapi import FastAPI
 
 from realtime.agent import RealtimeAgent
+from realtime.call.session import Limits, Session
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
 from realtime.runtime import Runtime
@@ -27,7 +28,6 @@ from realtime.server.app import create_app
 from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent, make_agent_of
-from realtime.session import Limits, Session
 from realtime.testing.cases.case import CASE_FILE, Case, Person, check_case, load_case
 from realtime.testing.cases.stand_in import StandInModel
 from realtime.testing.cases.tools import TestToolkit, Tools

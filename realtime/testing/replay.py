@@ -10,7 +10,7 @@ from pathlib import Path
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
 from realtime.model.choose import open_model
-from realtime.model.local.skills import make_skills
+from realtime.model.local.keyless.skills import make_skills
 from realtime.runtime import Runtime
 from realtime.server.builtin import HouseAgent
 from realtime.server.sockets import MakeAgent

@@ -24,16 +24,16 @@ from typing import Any
 import msgspec
 
 from realtime.agent import RealtimeAgent
-from realtime.agent.audio_input import Detector
+from realtime.agent.input import Detector
 from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.call.session import Limits
 from realtime.event import server as s
 from realtime.event.config import TurnDetection
-from realtime.floor import MAX_AGENT_TURNS, Policy, addressed
-from realtime.pipeline import ChatRoom
-from realtime.pipeline.seat import Seat
+from realtime.room import ChatRoom
+from realtime.room.floor import MAX_AGENT_TURNS, Policy, addressed
+from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime
 from realtime.server.settings import ServerSettings
-from realtime.session import Limits
 from realtime.state.log import Entry
 from realtime.testing.call import naming_apart, serving
 from realtime.testing.cases.case import CASE_FILE, Case, Person
@@ -107,7 +107,7 @@ async def voice_room(
     runtime = naming_apart(Runtime.deterministic(loop.time, seed=case.seed))
     stage.follow(room)
 
-    async def make_agent(user: str) -> Seat:
+    async def make_agent(user: str) -> HumanParticipant:
         seat = stage.room.seat(user, runtime)
         stage.seats[user] = seat
         return seat
@@ -207,7 +207,7 @@ class _Stage:
     case: Case
     folder: Path
     humans: list[_Human] = field(default_factory=list)
-    seats: dict[str, Seat] = field(default_factory=dict)
+    seats: dict[str, HumanParticipant] = field(default_factory=dict)
     """By the name that the human asked for."""
     heard: dict[str, list[Heard]] = field(default_factory=dict)
     said: dict[str, dict[str, bytearray]] = field(default_factory=dict)

@@ -13,16 +13,16 @@ import msgspec
 from realtime.agent import RealtimeAgent
 from realtime.audio.endpoint import EndpointEvent
 from realtime.audio.playback import PlaybackClock, WallClockPlayback
+from realtime.call.listener import EventDialect, Listener
+from realtime.call.session import Limits, Session
 from realtime.errors import ProviderError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig
-from realtime.listener import EventDialect, Listener
 from realtime.model import base
 from realtime.runtime import Runtime
-from realtime.session import Limits, Session
 from realtime.state.conversation import Conversation
 
 T = TypeVar("T")

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from realtime.agent.audio_input import MAX_GAP_MS
+from realtime.agent.input import MAX_GAP_MS
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from realtime.audio.playback import WallClockPlayback
+from realtime.call.session import MAX_COMPLAINT_BYTES, MAX_EVENT_ID_CHARS, MAX_GIVEN_BYTES, MAX_SENTENCE_CHARS
 from realtime.errors import ClientError
 from realtime.event import ClientEvents
 from realtime.event import client as c
@@ -16,7 +17,6 @@ from realtime.event.base import ContentPart, ImageFormat, Item, ResponseOverride
 from realtime.event.config import SessionConfig, ToolDeclaration, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model import base
-from realtime.session import MAX_COMPLAINT_BYTES, MAX_EVENT_ID_CHARS, MAX_GIVEN_BYTES, MAX_SENTENCE_CHARS
 from tests.agent.fakes import NO_DETECTOR, PROFILE, WORDS, Call, FakeDetector, call, speech
 
 pytestmark = pytest.mark.virtual_time

@@ -15,14 +15,14 @@ from websockets.exceptions import ConnectionClosed
 
 from realtime.agent.realtime import RealtimeAgent
 from realtime.audio.playback import AcknowledgedPlayback
+from realtime.call.session import Session as CallSession
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime
-from realtime.session import Session as CallSession
 from tests.agent.fakes import ListSink, listener_into
 from tests.model.emulator import BYTES_PER_MS, CHUNK_MS, Emulator, Json, Session
 

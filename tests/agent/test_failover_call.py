@@ -8,16 +8,16 @@ import pybase64
 
 from realtime.agent.realtime import RealtimeAgent
 from realtime.audio.playback import AcknowledgedPlayback
+from realtime.call.session import Session
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.model.failover import failover
-from realtime.model.gemini import GeminiRealtimeModel
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.gemini.gemini import GeminiRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime
-from realtime.session import Session
 from tests.agent.fakes import FakeDetector, ListSink, listener_into, speech
 from tests.agent.test_dropped_socket import Log
 from tests.model.emulator import Emulator

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from realtime.agent.unsettled import KEPT_MS, KEPT_WHILE_QUIET_MS
+from realtime.agent.replay_buffer import KEPT_MS, KEPT_WHILE_QUIET_MS
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.event import client as c
 from realtime.event import model as m

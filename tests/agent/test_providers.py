@@ -13,12 +13,12 @@ import pytest
 
 from realtime.agent.realtime import RealtimeAgent
 from realtime.audio.playback import AcknowledgedPlayback
+from realtime.call.session import Session
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.runtime import Runtime
-from realtime.session import Session
 from tests.agent.fakes import ListSink, listener_into
 from tests.agent.test_dropped_socket import Log, hear_all, said
 from tests.model.providers import FAKES, Fake

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from realtime.agent.answers import RESPONSE_REFUSED
 from realtime.agent.requests import FORGOTTEN_S, GIVEN_UP_S, UNANSWERED_S, Requests
+from realtime.agent.responses import RESPONSE_REFUSED
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s

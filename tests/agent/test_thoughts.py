@@ -7,10 +7,10 @@ import pytest
 
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.base import ClientDialect
-from realtime.dialects.dashscope import DashScopeDialect
-from realtime.dialects.gemini import GeminiDialect
+from realtime.dialects.gemini.gemini import GeminiDialect
 from realtime.dialects.native import NativeDialect
-from realtime.dialects.openai import OpenAIDialect
+from realtime.dialects.openai_family.dashscope import DashScopeDialect
+from realtime.dialects.openai_family.openai import OpenAIDialect
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s

@@ -8,13 +8,13 @@ import pytest
 
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.audio.playback import AcknowledgedPlayback, EstimatedPlayback
+from realtime.call.played import FLUSH_ANSWER_S
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model import base
-from realtime.played import FLUSH_ANSWER_S
 from realtime.testing.cases.hearing import LoudnessDetector
 from realtime.tool import Toolkit
 from tests.agent.fakes import NO_DETECTOR, PROFILE, WORDS, Call, FakeDetector, call, named, speech

@@ -42,7 +42,7 @@ async def test_everybody_but_the_speaker_hears_each_frame() -> None:
 
 
 async def test_a_room_that_loses_frames_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("realtime.listener.Listener.deliver_voice", lambda *_: None)
+    monkeypatch.setattr("realtime.call.listener.Listener.deliver_voice", lambda *_: None)
     with pytest.raises(ValueError, match=r"of 50 frames were heard: \[0, 0, 0\]"):
         await in_process(3, 1.0)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from realtime.event.config import TurnAuthority
-from realtime.turn import Action, Signal, State, Turn
+from realtime.turn.machine import Action, Signal, State, Turn
 from tests.calls.mutants import Mutant, Row
 
 SOON_S, LATE_S = 0.1, 10.0

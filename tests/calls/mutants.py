@@ -19,7 +19,7 @@ from realtime.testing.cases.case import LOG_FILE, read_case
 from realtime.testing.check.golden import difference
 from realtime.testing.clock import VirtualLoop
 from realtime.testing.record import CallRecord
-from realtime.turn import TRANSITIONS, Action, Signal, State, Turn
+from realtime.turn.machine import TRANSITIONS, Action, Signal, State, Turn
 from tests.calls.situations import FOLDER, options
 
 NOTICED_FILE = FOLDER / "noticed.json"

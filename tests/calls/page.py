@@ -13,12 +13,12 @@ from typing import Any, Literal
 import pybase64
 
 from realtime.agent import RealtimeAgent
+from realtime.call.session import Session
 from realtime.dialects import frames
 from realtime.model.base import RealtimeModel
 from realtime.runtime import Runtime
 from realtime.server.app import create_app
 from realtime.server.settings import ServerSettings
-from realtime.session import Session
 from realtime.testing.client import page as kit
 from realtime.testing.client.devices import OUTPUT_LATENCY_S
 from realtime.testing.client.pair import Direction, Frame

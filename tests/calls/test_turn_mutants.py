@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from realtime.turn import TRANSITIONS
+from realtime.turn.machine import TRANSITIONS
 from tests.calls.equivalence import difference
 from tests.calls.mutants import Row, known_noticers, known_survivors, mutants, noticer_of
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.dialects._dashscope_listener import DashScopeListener
-from realtime.dialects.dashscope import DashScopeDialect
+from realtime.dialects.openai_family.dashscope import DashScopeDialect
+from realtime.dialects.openai_family.dashscope_listener import DashScopeListener
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s

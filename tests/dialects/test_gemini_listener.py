@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from realtime.dialects.gemini import GeminiDialect
+from realtime.call.listener import Listener
+from realtime.dialects.gemini.gemini import GeminiDialect
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig
-from realtime.listener import Listener
 from realtime.runtime import Runtime
 
 pytestmark = pytest.mark.virtual_time

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.audio.playback import KEPT_ITEMS
-from realtime.dialects.openai import OpenAIDialect
+from realtime.dialects.openai_family.openai import OpenAIDialect
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.dialects._openai_g711 import SUBTYPES, Encoder, decode
+from realtime.dialects.openai_family.g711 import SUBTYPES, Encoder, decode
 
 laws = pytest.mark.parametrize("law", SUBTYPES)
 

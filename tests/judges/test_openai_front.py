@@ -9,11 +9,11 @@ import pytest
 from websockets.exceptions import ConnectionClosedOK
 
 from realtime.agent import RealtimeAgent
+from realtime.call.session import Limits
 from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.scripted import PROFILE, Expect, ScriptedModel, Speak, Step
 from realtime.server.settings import ServerSettings
-from realtime.session import Limits
 from tests.judges.agents_client import openai_agents
 from tests.judges.livekit_client import livekit_plugin
 from tests.judges.openai_clients import raw, typed

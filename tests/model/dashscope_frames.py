@@ -8,7 +8,7 @@ from typing import Any
 
 from realtime.event import ModelEvent
 from realtime.model.base import ModelInput
-from realtime.model.dashscope import DashScopeCodec, profile_of
+from realtime.model.openai_family.dashscope import DashScopeCodec, profile_of
 
 Json = dict[str, Any]
 KEY = "sk-fixture-key"

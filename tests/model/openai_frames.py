@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from realtime.event import ModelEvent
 from realtime.model.base import ModelInput
-from realtime.model.openai import OpenAICodec, profile_of
+from realtime.model.openai_family.openai import OpenAICodec, profile_of
 
 T = TypeVar("T")
 Json = dict[str, Any]

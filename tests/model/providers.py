@@ -13,9 +13,9 @@ import pybase64
 
 from realtime.event import Item, ModelEvent
 from realtime.model.base import Connection, RealtimeModel, Settings
-from realtime.model.dashscope import DashScopeRealtimeModel
-from realtime.model.gemini import GeminiRealtimeModel
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.gemini.gemini import GeminiRealtimeModel
+from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime
 from tests.model.dashscope_emulator import QwenEmulator

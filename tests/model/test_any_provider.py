@@ -177,9 +177,9 @@ async def test_a_frame_is_parsed_to_one_several_or_no_events(fake: Fake) -> None
 
 
 def codec_of(model: RealtimeModel) -> Codec:
-    from realtime.model._dashscope_codec import DashScopeCodec
-    from realtime.model._gemini_codec import GeminiCodec
-    from realtime.model._openai_codec import OpenAICodec
+    from realtime.model.gemini.codec import GeminiCodec
+    from realtime.model.openai_family.dashscope_codec import DashScopeCodec
+    from realtime.model.openai_family.openai_codec import OpenAICodec
 
     match model.profile.provider:
         case "openai":

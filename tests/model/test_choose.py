@@ -9,7 +9,7 @@ import pytest
 
 from realtime.errors import UsageError
 from realtime.model.choose import SERVICES, default_model, open_model
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.scripted import ScriptedModel
 
 

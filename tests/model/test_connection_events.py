@@ -7,7 +7,7 @@ from typing import get_args
 
 from realtime.event import ModelEvent, ModelEvents
 from realtime.model.base import Settings
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime
 from tests.model.emulator import Emulator

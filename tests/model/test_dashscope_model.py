@@ -29,7 +29,7 @@ from realtime.model.base import (
     refusal,
 )
 from realtime.model.choose import open_model
-from realtime.model.dashscope import DashScopeRealtimeModel, profile_of
+from realtime.model.openai_family.dashscope import DashScopeRealtimeModel, profile_of
 from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime
 from tests.model.dashscope_emulator import QwenEmulator, QwenSession

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from realtime.event import Item, ModelEvent, ModelEvents
 from realtime.event.base import ContentPart
-from realtime.model import _dashscope_frames as wire
 from realtime.model.base import Settings
+from realtime.model.openai_family import dashscope_frames as wire
 from tests.model.dashscope_frames import (
     KEY,
     PLACE,

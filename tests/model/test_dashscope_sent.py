@@ -27,7 +27,7 @@ from realtime.model.base import (
     Settings,
     ToolResult,
 )
-from realtime.model.dashscope import DashScopeCodec
+from realtime.model.openai_family.dashscope import DashScopeCodec
 from tests.model.dashscope_frames import KEY, Json, make_codec, one, responding, say
 from tests.model.openai_frames import types
 

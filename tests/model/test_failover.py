@@ -31,7 +31,7 @@ from realtime.model.base import (
 )
 from realtime.model.failover import adapted, common_profile, failover
 from realtime.model.link import WireLimits
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.runtime import Runtime
 from tests.model.emulator import Emulator
 from tests.model.grammar import check_grammar

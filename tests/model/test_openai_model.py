@@ -13,7 +13,7 @@ from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolResultBlock
 from realtime.model.base import Connection, ItemCreate, OnEvent, ResponseCancel, ResponseCreate, Settings, ToolResult
-from realtime.model.openai import OpenAIRealtimeModel, profile_of
+from realtime.model.openai_family.openai import OpenAIRealtimeModel, profile_of
 from realtime.runtime import Runtime
 from tests.model.emulator import Emulator
 from tests.model.grammar import check_grammar

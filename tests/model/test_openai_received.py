@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from realtime.event import Item, ModelEvent, ModelEvents
 from realtime.event.base import ContentPart
 from realtime.message import ToolCallBlock, ToolResultBlock
-from realtime.model import _openai_frames as wire
 from realtime.model.base import (
     ItemCreate,
     ItemTruncate,
@@ -25,6 +24,7 @@ from realtime.model.base import (
     Settings,
     ToolResult,
 )
+from realtime.model.openai_family import openai_frames as wire
 from tests.model.grammar import check_grammar
 from tests.model.openai_frames import KEY, PLACE, Json, decode_all, dump, make_codec, one, only, received, say, types
 

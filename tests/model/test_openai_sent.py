@@ -27,7 +27,7 @@ from realtime.model.base import (
     Settings,
     ToolResult,
 )
-from realtime.model.openai import OpenAICodec, profile_of
+from realtime.model.openai_family.openai import OpenAICodec, profile_of
 from tests.model.openai_frames import PLACE, Json, make_codec, one, say, types
 
 # What we say.

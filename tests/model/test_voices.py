@@ -9,9 +9,9 @@ from realtime.event import client as c
 from realtime.event.base import ResponseOverrides
 from realtime.event.config import SessionConfig
 from realtime.model import base, voices
-from realtime.model.dashscope import DashScopeRealtimeModel
-from realtime.model.gemini import GeminiRealtimeModel
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.gemini.gemini import GeminiRealtimeModel
+from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from tests.agent.fakes import PROFILE, call
 
 GEMINI_LIKE = msgspec.structs.replace(PROFILE, voices=voices.GEMINI)

@@ -20,7 +20,7 @@ from realtime.event import Item, ModelEvent, ModelEvents
 from realtime.event.base import ContentPart
 from realtime.model._patient import Patient
 from realtime.model.base import Address, AudioAppend, AudioCommit, Connection, Frame, ResponseCreate, Settings
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Wire, WireLimits, dial_websocket
 from realtime.runtime import Runtime
 from tests.model.emulator import Emulator, Session

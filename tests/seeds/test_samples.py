@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from realtime import agent as agents
+from realtime.call.session import JSONSession
 from realtime.event import ReplyStartEvent
 from realtime.message import AssistantMsg, Msg, UserMsg
-from realtime.session import JSONSession
 from tests.seeds.samples import Sample, all_samples, samples_of, unfolded
 from tests.server.harness import create, echo_agent, serving, serving_app
 

@@ -24,7 +24,7 @@ from websocket import WebSocketApp
 from realtime.agent import RealtimeAgent
 from realtime.model import base
 from realtime.model.scripted import PROFILE, Expect, ScriptedModel, Step
-from realtime.server.dashscope_door import PATH
+from realtime.server.dashscope_endpoint import PATH
 from realtime.tool import Toolkit
 from tests.server.harness import PATIENCE_S, Json, Place, serving
 

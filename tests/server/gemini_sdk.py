@@ -17,7 +17,7 @@ from google.genai.live import AsyncSession
 from realtime.agent import RealtimeAgent
 from realtime.model.scripted import PROFILE, CallTools, ScriptedModel, Step
 from realtime.server.calls import Calls
-from realtime.server.gemini_door import gemini_door
+from realtime.server.gemini_endpoint import gemini_door
 from realtime.server.serve import TlsFiles
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent

@@ -21,6 +21,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from realtime.agent import RealtimeAgent
+from realtime.call.session import Limits
 from realtime.dialects import choose
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.app import create_app
@@ -29,7 +30,6 @@ from realtime.server.serve import Server, TlsFiles, open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import EXTENSION
 from realtime.server.sockets import ClientSocket, MakeAgent
-from realtime.session import Limits
 from realtime.slices import SLICE_S, slices_of
 
 Json = dict[str, Any]

@@ -13,16 +13,16 @@ from typing import Any
 from fastapi import FastAPI
 
 from realtime.agent import RealtimeAgent
-from realtime.floor import addressed
+from realtime.call.session import Limits
 from realtime.model.base import AudioCommit, ModelInput, ResponseCreate
 from realtime.model.script import Speak, Step, Transcribe
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
-from realtime.pipeline import ChatRoom
+from realtime.room import ChatRoom
+from realtime.room.floor import addressed
 from realtime.server.calls import Calls
 from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router
 from realtime.server.settings import ServerSettings
-from realtime.session import Limits
 from tests.server.harness import PATIENCE_S, Client, Json, Place, create, serving_app
 
 

@@ -11,7 +11,7 @@ from realtime.event import server as s
 from realtime.server.archive import Archive
 from realtime.state.memory import MemoryStore
 from realtime.state.store import Change
-from tests.pipeline.rooms import House, Human, Mind, agent, house
+from tests.room.rooms import House, Human, Mind, agent, house
 
 
 class SlowStore(MemoryStore):

@@ -13,10 +13,10 @@ import pybase64
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.call.session import Limits
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.settings import ServerSettings
-from realtime.session import Limits
 from tests.model.emulator import Emulator
 from tests.server.harness import Json, audio_append, create, serving, settled, small_buffers
 

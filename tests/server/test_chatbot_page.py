@@ -20,7 +20,7 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.audio.files import read_pcm16
 from realtime.model.local.connection import LocalRealtimeModel
-from realtime.model.local.skills import make_skills
+from realtime.model.local.keyless.skills import make_skills
 from realtime.server.calls import Calls
 from realtime.tool import Toolkit
 from tests.calls.models import REAL_COSTS

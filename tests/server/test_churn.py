@@ -9,14 +9,14 @@ import psutil
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.agent.conductor import Conductor
-from realtime.listener import Listener
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.agent.controller import Controller
+from realtime.call.listener import Listener
+from realtime.call.session import Limits, Session
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Wire
 from realtime.server.protocol import VoiceSocketProtocol
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket
-from realtime.session import Limits, Session
 from tests.model.emulator import Emulator
 from tests.server.harness import Json, Place, audio_append, create, serving, settled
 
@@ -92,7 +92,7 @@ def alive(*kinds: type) -> dict[str, int]:
 
 async def test_ended_calls_are_freed_without_the_collector() -> None:
     """Objects that refer to each other in a circle would wait for its next full run, some hundred calls later."""
-    kinds = (Session, RealtimeAgent, Conductor, Listener, ClientSocket, Wire, VoiceSocketProtocol)
+    kinds = (Session, RealtimeAgent, Controller, Listener, ClientSocket, Wire, VoiceSocketProtocol)
     async with Emulator() as provider:
         model = OpenAIRealtimeModel(api_key="k", base_url=provider.base_url)
         async with serving(

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
+from realtime.call.session import Limits
 from realtime.event.client import ClientEvent
 from realtime.event.decode import classes_by_type
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel, echo_bot
 from realtime.server.settings import ServerSettings
-from realtime.session import Limits
 from tests.server.harness import FakeSocket, audio_append, create
 from tests.volumes import volume
 

@@ -9,16 +9,16 @@ from fastapi import FastAPI
 from google.genai import errors, types
 
 from realtime.agent import RealtimeAgent
+from realtime.call.session import Limits, Session
 from realtime.event import server as s
 from realtime.model import base
 from realtime.model.scripted import Expect, ScriptedModel, Speak, Step, echo_bot
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
-from realtime.server.gemini_door import gemini_door
+from realtime.server.gemini_endpoint import gemini_door
 from realtime.server.serve import TlsFiles
 from realtime.server.settings import ServerSettings
 from realtime.server.tls import self_signed
-from realtime.session import Limits, Session
 from realtime.state.memory import MemoryStore
 from tests.agent.fakes import FakeModel
 from tests.server.gemini_sdk import Ear, sdk, serving

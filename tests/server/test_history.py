@@ -11,6 +11,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from realtime.agent import RealtimeAgent
+from realtime.call.session import Limits
 from realtime.errors import ClientError, StoreError
 from realtime.event import model as m
 from realtime.event.reply import ReplyStartEvent, read_reply_event
@@ -20,7 +21,6 @@ from realtime.model.script import CallTools, Emit, Speak, Step
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.archive import Archive
 from realtime.server.settings import ServerSettings
-from realtime.session import Limits
 from realtime.state.log import Log
 from realtime.state.memory import MemoryStore
 from realtime.state.open import open_store

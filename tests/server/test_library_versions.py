@@ -17,7 +17,7 @@ QUICK = ["tests/server/test_protocol.py", "tests/server/test_overload.py", "-k",
 FULL = [
     *("tests/server/test_protocol.py", "tests/server/test_overload.py", "tests/server/test_handshake.py"),
     *("tests/server/test_standard_sockets.py", "tests/server/test_serve.py", "tests/server/test_app.py"),
-    *("tests/server/test_openai_door.py", "tests/test_websocket.py", "tests/model/test_wire_sockets.py"),
+    *("tests/server/test_openai_endpoint.py", "tests/test_websocket.py", "tests/model/test_wire_sockets.py"),
 ]
 
 

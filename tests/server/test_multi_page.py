@@ -17,13 +17,13 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.errors import ProviderError
 from realtime.event.config import SessionConfig
-from realtime.floor import FloorState, Said, with_turn
-from realtime.floor import Participant as Someone
 from realtime.model import base
 from realtime.model.base import ModelInput, RealtimeModel, ResponseCreate
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.script import Hangup, Speak, Step, Wait
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
+from realtime.room.floor import FloorState, Said, with_turn
+from realtime.room.floor import Participant as Someone
 from realtime.server.builtin import HouseAgent
 from realtime.server.calls import Calls
 from realtime.server.pair import MAX_SILENT_TURNS, MAX_TURNS, in_turns

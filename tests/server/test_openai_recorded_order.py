@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from realtime.agent import RealtimeAgent
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from tests.model.emulator import Emulator, Session
 from tests.server.harness import Json, serving
 from tests.server.openai_sdk import Ear, sdk

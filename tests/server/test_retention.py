@@ -17,7 +17,7 @@ from realtime.server.retention import DAY_S, Retention, Rules
 from realtime.state.memory import MemoryStore
 from realtime.state.open import open_store
 from realtime.state.store import CallInfo, Change, Store
-from tests.pipeline.rooms import Mind, agent, house
+from tests.room.rooms import Mind, agent, house
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC).timestamp()
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
+from realtime.call.session import Limits
 from realtime.errors import ClientError, ProviderError, StoreError
 from realtime.event import model as m
 from realtime.message import ToolCallBlock
@@ -16,7 +17,6 @@ from realtime.model.base import AudioAppend, AudioClear, AudioCommit
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
-from realtime.session import Limits
 from realtime.state.memory import MemoryStore
 from realtime.state.quota import Quota
 from realtime.state.store import Change
@@ -398,7 +398,7 @@ async def test_an_ended_call_is_kept_alive_by_nobody() -> None:
         (session,) = place.calls.sessions.values()
         client.say({"type": "client_session_end"})
         await client.until("server_session_ended")
-        assert session.ticket.on_change("x") is None
+        assert session.resume_token.on_change("x") is None
         assert session.on_ended == []
         assert place.calls.sessions == {}
     assert place.calls.archive is not None

@@ -13,11 +13,11 @@ from realtime.agent import RealtimeAgent
 from realtime.audio.files import read_pcm16
 from realtime.errors import ClientError, ProviderError
 from realtime.event.config import SessionConfig
-from realtime.floor import broadcast
 from realtime.model.base import Connection, RealtimeModel
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
-from realtime.pipeline import ChatRoom
+from realtime.room import ChatRoom
+from realtime.room.floor import broadcast
 from realtime.server.calls import Calls
 from realtime.server.rooms import MAX_AGENTS, MAX_AWAITED, AgentRequest, Rooms
 from realtime.server.rooms_router import NO_SUCH_ROOM

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.floor import FloorState, Participant, Said, named_in, with_turn
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.scripted import ScriptedModel, echo_bot
+from realtime.room.floor import FloorState, Participant, Said, named_in, with_turn
 from tests.server.harness import serving_app
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "rooms.md"

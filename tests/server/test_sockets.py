@@ -10,13 +10,13 @@ import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from realtime.agent import RealtimeAgent
+from realtime.call.session import Limits
 from realtime.errors import ProviderError
 from realtime.event.config import SessionConfig
 from realtime.model.scripted import PROFILE, Hangup, ScriptedModel, Speak, Wait, echo_bot
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import SocketSink
 from realtime.server.sockets import MAX_BAD_FRAMES, make_agent_of
-from realtime.session import Limits
 from tests.agent.fakes import FakeModel
 from tests.server.harness import FakeSocket, Json, audio_append, create, echo_agent
 

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 import pytest
 
 from realtime.agent import RealtimeAgent
+from realtime.call.session import Session
 from realtime.model.base import RealtimeModel
-from realtime.model.dashscope import DashScopeRealtimeModel
-from realtime.model.gemini import GeminiRealtimeModel
+from realtime.model.gemini.gemini import GeminiRealtimeModel
 from realtime.model.local.connection import LocalRealtimeModel
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.scripted import PROFILE, ScriptedModel, Step
 from realtime.model.wire import Tap
 from realtime.server.serve import TlsFiles
 from realtime.server.sockets import MakeAgent
-from realtime.session import Session
 from tests.judges.scenarios import Weather
 from tests.server.harness import WITHOUT_GRACE, Place, serving, settled
 from tests.square import callers

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from realtime.model import dashscope, gemini, openai
 from realtime.model.base import Profile
+from realtime.model.gemini import gemini
+from realtime.model.openai_family import dashscope, openai
 from tests.square.table import (
     BEHIND,
     FRONTS,

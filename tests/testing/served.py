@@ -12,13 +12,13 @@ from fastapi import FastAPI
 
 from realtime.agent import RealtimeAgent
 from realtime.audio.pcm import ms_of
+from realtime.call.session import Session
 from realtime.model.base import AudioAppend, ModelInput, Profile, ResponseCreate
 from realtime.model.script import Speak, SpeechEnd, SpeechStart, Step
 from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.runtime import Runtime
 from realtime.server.app import create_app
 from realtime.server.settings import ServerSettings
-from realtime.session import Session
 from realtime.testing.client.page import Page
 from realtime.tool import Toolkit
 

@@ -13,9 +13,9 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.event import server as s
 from realtime.model.base import Address, RealtimeModel
-from realtime.model.dashscope import DashScopeRealtimeModel
-from realtime.model.gemini import GeminiRealtimeModel
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.gemini.gemini import GeminiRealtimeModel
+from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.script import Speak, Step
 from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.model.wire import Link, Receiver, WireLimits

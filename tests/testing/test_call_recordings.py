@@ -12,7 +12,7 @@ import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.model.base import Address, RealtimeModel
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Link, Receiver, WireLimits
 from realtime.testing import (
     CallRecord,

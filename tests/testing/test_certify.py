@@ -10,9 +10,9 @@ import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.model.base import RealtimeModel
-from realtime.model.dashscope import DashScopeRealtimeModel
-from realtime.model.gemini import GeminiRealtimeModel
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.gemini.gemini import GeminiRealtimeModel
+from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.runtime import Runtime
 from realtime.server.settings import ServerSettings
 from realtime.testing import StandIn, VirtualLoop

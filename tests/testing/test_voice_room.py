@@ -13,9 +13,9 @@ import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.event import server as s
-from realtime.floor import FloorState, broadcast
 from realtime.model.scripted import ScriptedModel
-from realtime.pipeline import ChatRoom
+from realtime.room import ChatRoom
+from realtime.room.floor import FloorState, broadcast
 from realtime.testing import ScriptFailure, clock
 from realtime.testing.cases.case import Case, Person, Returned
 from realtime.testing.cases.hearing import LoudnessDetector, Vocabulary, voice

@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from realtime.turn import TRANSITIONS, Signal
+from realtime.turn.machine import TRANSITIONS, Signal
 
 
 @pytest.fixture

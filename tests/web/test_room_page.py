@@ -15,13 +15,13 @@ from playwright.sync_api import Locator, Page, expect
 from starlette.staticfiles import StaticFiles
 
 from realtime.agent import RealtimeAgent
-from realtime.floor import addressed, broadcast
+from realtime.demo.room import demo_room
 from realtime.model.base import AudioCommit, ModelInput, ResponseCreate
 from realtime.model.scripted import MANUAL_PROFILE, Hangup, ScriptedModel, Speak, Step, Transcribe
-from realtime.pipeline import ChatRoom
+from realtime.room import ChatRoom
+from realtime.room.floor import addressed, broadcast
 from realtime.server.app import SecurityHeaders
 from realtime.server.calls import Calls
-from realtime.server.demo_room import demo_room
 from realtime.server.gate import Gate
 from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router

@@ -16,9 +16,9 @@ from realtime.message import ToolCallBlock
 from realtime.model.base import OnEvent, Settings
 from realtime.model.local.context import Context
 from realtime.model.local.engine import SpeechEngine
+from realtime.model.local.language_model import Prompt, ReplyText, ReplyThought, ReplyToolCall, ReplyUsage, Responder
 from realtime.model.local.passages import Passage, PassageSplitter
 from realtime.model.local.recognizer import Transcript
-from realtime.model.local.responder import Prompt, ReplyText, ReplyThought, ReplyToolCall, ReplyUsage, Responder
 from realtime.model.local.voice import SAMPLE_RATE_HZ, Voice
 from realtime.runtime import Runtime
 

@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 from realtime.errors import INSTALL_LOCAL, ProviderError, UsageError
 from realtime.event.base import UsageDetail
 from realtime.message.think import Piece, ThinkParser
-from realtime.model._openai_family import without_keys
 from realtime.model.local.chat_messages import HistoryLimits, Json, write_messages, write_tool, write_tool_choice
 from realtime.model.local.chat_pieces import CallPieces
-from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyThought, ReplyUsage
+from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyThought, ReplyUsage
+from realtime.model.openai_family.shared import without_keys
 
 if TYPE_CHECKING:
     from openai import APIStatusError

@@ -17,7 +17,7 @@ import pybase64
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
 from realtime.message.formatter import own_words, speaker_and_words, spoken_by
-from realtime.model.local.responder import Prompt
+from realtime.model.local.language_model import Prompt
 
 Json = dict[str, Any]
 

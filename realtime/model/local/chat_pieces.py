@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from realtime.model.local.responder import ReplyToolCall
+from realtime.model.local.language_model import ReplyToolCall
 
 
 @dataclass(slots=True)

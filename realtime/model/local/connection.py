@@ -39,12 +39,12 @@ from realtime.model.local.ahead import TurnsAhead
 from realtime.model.local.answer import Answer
 from realtime.model.local.chat import responder_from_environment
 from realtime.model.local.context import Context
-from realtime.model.local.conversationalist import Conversationalist
 from realtime.model.local.ears import RATE_HZ as INPUT_RATE_HZ
 from realtime.model.local.ears import Ears, Ended, Heard, Paused, Resumed, Started, endpoint_config
 from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts, looks_installed, shared_engine
+from realtime.model.local.keyless.conversationalist import Conversationalist
+from realtime.model.local.language_model import Responder
 from realtime.model.local.recognizer import Transcript
-from realtime.model.local.responder import Responder
 from realtime.model.local.voice import DEFAULT_VOICE, Voice
 from realtime.model.local.voice import SAMPLE_RATE_HZ as OUTPUT_RATE_HZ
 from realtime.runtime import Runtime

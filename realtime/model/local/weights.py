@@ -23,6 +23,8 @@ WHISPER_SHA256 = {
 }
 HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
 
+WHISPER_FOLDER = "REALTIME_WHISPER_DIR"
+"""The environment variable that names a folder with another Whisper."""
 _READ_BYTES = 1 << 20
 
 

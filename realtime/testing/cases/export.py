@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from realtime.agent.answers import REFUSED
+from realtime.agent.responses import REFUSED
 from realtime.audio.files import write_flac
 from realtime.audio.pcm import SAMPLE_BYTES, bytes_of, from_float32
 from realtime.event import server as s

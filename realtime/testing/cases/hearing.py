@@ -167,7 +167,7 @@ class _OverheardLink:
 
 
 class LoudnessDetector:
-    """Finds a voice where it is loud (a `realtime.agent.audio_input.Detector`). For clean recordings; costs nothing."""
+    """Finds a voice where it is loud (a `realtime.agent.input.Detector`). For clean recordings; costs nothing."""
 
     def __init__(self, *, ends_ms: int = ENDS_MS) -> None:
         self._ends_ms = ends_ms

@@ -18,8 +18,8 @@ from typing import Annotated, Any, Literal, assert_never
 
 import msgspec
 
-from realtime.agent.audio_input import Detector
 from realtime.agent.detector import silero_detector
+from realtime.agent.input import Detector
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.audio.files import read_pcm16
 from realtime.audio.pcm import bytes_of, ms_of

@@ -25,9 +25,9 @@ import pybase64
 
 from realtime.errors import ProviderError
 from realtime.model.base import Address, Connection, Frame, History, OnEvent, Profile, RealtimeModel, Settings
-from realtime.model.dashscope import DashScopeRealtimeModel
-from realtime.model.gemini import GeminiRealtimeModel
-from realtime.model.openai import OpenAIRealtimeModel
+from realtime.model.gemini.gemini import GeminiRealtimeModel
+from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Link, Receiver, Tap, WireLimits
 from realtime.runtime import Runtime
 from realtime.testing.cassettes.format import (

@@ -13,8 +13,8 @@ from realtime.event.base import ContentPart, Event, Item
 from realtime.model.base import AudioAppend, Connection, ItemCreate, ModelInput, Settings
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine, SpeechParts
+from realtime.model.local.language_model import Responder
 from realtime.model.local.recognizer import Transcript
-from realtime.model.local.responder import Responder
 from realtime.runtime import Runtime
 
 RATE_HZ = 16_000

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.model.local.arithmetic import evaluate, find_expression, find_number, say_expression, say_number
+from realtime.model.local.keyless.arithmetic import evaluate, find_expression, find_number, say_expression, say_number
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
 from realtime.model.local.chat import ChatResponder, _Answer, responder_from_environment
 from realtime.model.local.chat_messages import LISTENING, HistoryLimits
-from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyThought, ReplyToolCall, ReplyUsage
+from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyThought, ReplyToolCall, ReplyUsage
 from tests.model.local.chat_endpoint import (
     DONE,
     KEY,

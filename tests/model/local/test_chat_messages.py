@@ -21,7 +21,7 @@ from realtime.model.local.chat_messages import (
     write_tool,
     write_tool_choice,
 )
-from realtime.model.local.responder import Prompt
+from realtime.model.local.language_model import Prompt
 
 Json = dict[str, Any]
 NO_LIMITS = HistoryLimits(messages=10_000, chars=10_000_000)

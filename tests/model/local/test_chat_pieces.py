@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.model.local.chat_pieces import CallPieces
-from realtime.model.local.responder import ReplyToolCall
+from realtime.model.local.language_model import ReplyToolCall
 
 Piece = tuple[int | None, str, str, Any]
 

@@ -30,7 +30,7 @@ from realtime.model.base import (
 )
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine, SpeechParts
-from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyToolCall
+from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 from realtime.testing import Send, WaitFor, WaitUntilHeard
 from tests.model.local.stand_ins import (
     SENTENCE_BYTES,

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock
-from realtime.model.local.conversationalist import SET_A_KEY, Conversationalist, answer
-from realtime.model.local.names import learned_name, own_name
-from realtime.model.local.responder import Prompt, Reply, ReplyText, ReplyToolCall
-from realtime.model.local.toolbox import tool_call_for
+from realtime.model.local.keyless.conversationalist import SET_A_KEY, Conversationalist, answer
+from realtime.model.local.keyless.names import learned_name, own_name
+from realtime.model.local.keyless.toolbox import tool_call_for
+from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOLS = tuple(ToolDeclaration(name=name) for name in ("get_time", "get_date", "calculate", "set_timer"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from realtime.model.local.skills import LONGEST_TIMER_S, make_skills, say_duration
+from realtime.model.local.keyless.skills import LONGEST_TIMER_S, make_skills, say_duration
 
 NOON_S = 1_767_268_800.0  # 2026-01-01T12:00:00Z
 

@@ -1,0 +1,194 @@
+"""The user's audio that no model has understood yet, kept so that it can be said again after a lost link.
+
+Positions are bytes of pcm16 at the model's rate since the call began: what is said again does not count again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from realtime.agent.open_responses import UserTurn
+from realtime.model.base import AudioAppend, AudioCommit
+
+KEPT_MS = 10_000
+"""More than this is never said again."""
+KEPT_WHILE_QUIET_MS = 1_000
+"""Kept while the model's detector hears nobody: it reports a voice within half of this. 48 kB a call at 24 kHz."""
+MIN_COMMIT_MS = 100
+"""A commit of less is refused as empty (OpenAI)."""
+
+
+@dataclass(slots=True, eq=False)
+class Stretch:
+    """Audio that is one piece of a user's turn. `end` null: it goes on. Nulls are what nobody has told yet."""
+
+    start: int
+    end: int | None = None
+    turn: UserTurn | None = None
+    piece_id: str | None = None
+    """The model's name for it."""
+    committed: bool = False
+    """We told the model that it ends here; else the model finds that out by itself, again if it is said again."""
+    label: str | None = None
+    """The `event_id` of the client's commit that ended it."""
+    end_ms: int | None = None
+    """In push-to-talk: where in the client's audio that commit stands."""
+
+
+class ReplayBuffer:
+    """What was sent and not understood: audio, and which stretches of it are turns. A stretch is settled when its words
+    are known (or known to be lost), and everything before it with it."""
+
+    __slots__ = (
+        "_again",
+        "_bytes_per_ms",
+        "_chunks",
+        "_end",
+        "_lost_at",
+        "_most_bytes",
+        "_quiet_bytes",
+        "_start",
+        "_stretches",
+    )
+
+    def __init__(self, rate_hz: int) -> None:
+        self._bytes_per_ms = rate_hz * 2 / 1000
+        self._quiet_bytes = int(self._bytes_per_ms * KEPT_WHILE_QUIET_MS)
+        self._most_bytes = int(self._bytes_per_ms * KEPT_MS)
+        self._chunks: list[bytes] = []
+        self._start = self._end = 0
+        self._stretches: list[Stretch] = []
+        self._again: list[Stretch] = []
+        self._lost_at = 0
+
+    def add(self, pcm: bytes, *, waits_for_speech: bool) -> None:
+        """This was sent. `waits_for_speech`: the model reports when a voice begins; little need be kept before that."""
+        self._chunks.append(pcm)
+        self._end += len(pcm)
+        quiet = waits_for_speech and not self._stretches
+        bound = self._quiet_bytes if quiet else self._most_bytes
+        while self._end - self._start > bound and len(self._chunks) > 1:
+            self._start += len(self._chunks.pop(0))
+        while self._stretches and (end := self._stretches[0].end) is not None and end <= self._start:
+            del self._stretches[0]
+
+    # -- turns -----------------------------------------------------------------------------------------------------
+
+    def started(self, turn: UserTurn, piece_id: str, start_ms: int) -> None:
+        """The model's detector hears a voice."""
+        self._stretches.append(Stretch(self._at(start_ms), turn=turn, piece_id=piece_id))
+
+    def stopped(self, piece_id: str, end_ms: int) -> bool:
+        """The model's detector hears it end. False: that was known already, and it was only said again."""
+        for stretch in self._stretches:
+            if stretch.piece_id == piece_id:
+                if stretch.end is not None:
+                    return False
+                stretch.end = self._at(end_ms)
+        return True
+
+    def committed(self, turn: UserTurn | None) -> Stretch:
+        """We end a turn here; null: its name comes with the model's answer."""
+        stretch = Stretch(self._start, self._end, turn=turn, committed=True)
+        self._stretches.append(stretch)
+        return stretch
+
+    def noticed(self) -> Stretch:
+        """The model speaks of a piece of which it reported neither start nor end: it ends here."""
+        stretch = Stretch(self._start, self._end)
+        self._stretches.append(stretch)
+        return stretch
+
+    def settle(self, piece_id: str) -> None:
+        """The words of the piece are known."""
+        for place, stretch in enumerate(self._stretches):
+            if stretch.piece_id == piece_id:
+                del self._stretches[: place + 1]
+                self._drop_until(self._end if stretch.end is None else stretch.end)
+                return
+
+    def clear(self) -> None:
+        """The model was told to forget what is not committed."""
+        self._stretches = self.commits
+        until = (self._stretches[-1].end or 0) if self._stretches else self._start
+        kept: list[bytes] = []
+        position = self._start
+        for chunk in self._chunks:
+            position += len(chunk)
+            # Commits stand between chunks, so that whole ones go.
+            if position <= until:
+                kept.append(chunk)
+        self._chunks = kept
+        moved = self._end - sum(map(len, kept)) - self._start
+        self._start += moved
+        for stretch in self._stretches:
+            stretch.start, stretch.end = stretch.start + moved, (stretch.end or 0) + moved
+
+    # -- after a lost link -----------------------------------------------------------------------------------------
+
+    def say_again(self) -> list[AudioAppend | AudioCommit]:
+        """Everything that the next link has to hear first.
+
+        The model will name the pieces anew. Those that we end again stand in `commits`; the others are taken up by
+        `taken_up` as the model reports them.
+        """
+        self._lost_at = self._end
+        while self._stretches and self._is_torn(self._stretches[0]):
+            self._drop_until(self._stretches.pop(0).end or 0)
+        for stretch in self._stretches:
+            stretch.piece_id = None
+            if stretch.turn is not None:
+                stretch.turn.starts_over()
+        self._again = [one for one in self._stretches if not one.committed and one.turn is not None]
+        messages: list[AudioAppend | AudioCommit] = []
+        ends = self.commits
+        position = since = self._start
+        for chunk in self._chunks:
+            messages.append(AudioAppend(chunk, again=True))
+            position += len(chunk)
+            while ends and (ends[0].end or 0) <= position:
+                stretch = ends.pop(0)
+                if position - since >= MIN_COMMIT_MS * self._bytes_per_ms:
+                    messages.append(AudioCommit())
+                    since = position
+                else:
+                    self._stretches.remove(stretch)
+        return messages
+
+    @property
+    def commits(self) -> list[Stretch]:
+        """The stretches that we ended and whose words are not known, in order."""
+        return [one for one in self._stretches if one.committed]
+
+    @property
+    def n_whole_again(self) -> int:
+        """How many whole turns of the model's own finding are being said again: if it answers turns by itself, it will
+        answer each."""
+        return sum(stretch.end is not None for stretch in self._again)
+
+    def taken_up(self, piece_id: str, start_ms: int | None = None) -> Stretch | None:
+        """The stretch that was said again and that the model now hears as this piece, or null: it is a new one."""
+        while self._again:
+            stretch = self._again.pop(0)
+            end = self._lost_at if stretch.end is None else stretch.end
+            if start_ms is None or self._at(start_ms) <= end:
+                stretch.piece_id = piece_id
+                return stretch
+        return None
+
+    def _is_torn(self, stretch: Stretch) -> bool:
+        """The model ended it by itself, and its beginning is not kept: it would be heard as something else."""
+        return not stretch.committed and stretch.end is not None and stretch.start < self._start
+
+    def _at(self, ms: int) -> int:
+        return int(ms * self._bytes_per_ms) & ~1
+
+    def _drop_until(self, position: int) -> None:
+        while self._chunks and self._start < position:
+            chunk = self._chunks.pop(0)
+            surplus = self._start + len(chunk) - position
+            if surplus > 0:
+                self._chunks.insert(0, chunk[-surplus:])
+                self._start = position
+            else:
+                self._start += len(chunk)

@@ -1,0 +1,87 @@
+"""The speech that a client was sent and has not played: kept, so that it can be sent again after a lost socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.audio.playback import PlaybackClock
+from realtime.event.server import AgentResponseAudioDeltaEvent
+
+LIMIT_BYTES = 4_000_000
+"""A client that never says what it played has the newest of this kept: 83 s at 24 kHz."""
+_LOOK_EVERY = 4
+"""Chunks between two looks at what was heard: each look costs, and what is kept needlessly is memory."""
+
+
+class Chunk(NamedTuple):
+    """Speech with its place: it begins at sample `start` of its item."""
+
+    event: AgentResponseAudioDeltaEvent
+    start: int
+
+
+class UnplayedAudio:
+    """The speech of one client, oldest first, at most `limit_bytes` of it. `clock` knows what was heard; `now` is its
+    time."""
+
+    __slots__ = ("_chunks", "_clock", "_limit_bytes", "_look_at", "_now", "size_bytes")
+
+    def __init__(self, clock: PlaybackClock, now: Callable[[], float], limit_bytes: int = LIMIT_BYTES) -> None:
+        self._clock = clock
+        self._now = now
+        self._limit_bytes = limit_bytes
+        self._chunks: list[tuple[AgentResponseAudioDeltaEvent, int]] = []
+        self._look_at = _LOOK_EVERY
+        self.size_bytes = 0
+
+    def add(self, event: AgentResponseAudioDeltaEvent, start: int) -> None:
+        """This went to the client, or would have. `start` is where it begins in its item, in samples."""
+        self._chunks.append((event, start))
+        self.size_bytes += len(event.delta)
+        if len(self._chunks) >= self._look_at:
+            self._drop_heard()
+            while self.size_bytes > self._limit_bytes:
+                self._drop_oldest()
+            self._look_at = len(self._chunks) + _LOOK_EVERY
+
+    def rest(self) -> list[Chunk]:
+        """What was not heard yet, in order; a chunk that was heard in part is cut."""
+        self._drop_heard()
+        rest: list[Chunk] = []
+        for event, start in self._chunks:
+            heard = self._clock.heard_samples(event.item_id, self._now())
+            if heard is None:
+                continue
+            surplus = heard - start
+            if surplus <= 0:
+                rest.append(Chunk(event, start))
+            elif surplus * SAMPLE_BYTES < len(event.delta):
+                cut = msgspec.structs.replace(event, delta=event.delta[surplus * SAMPLE_BYTES :])
+                rest.append(Chunk(cut, heard))
+        return rest
+
+    def clear(self) -> None:
+        """The client was told to be silent."""
+        self._chunks.clear()
+        self.size_bytes = 0
+        self._look_at = _LOOK_EVERY
+
+    def _drop_heard(self) -> None:
+        chunks = self._chunks
+        while chunks:
+            item_id = chunks[0][0].item_id
+            heard = self._clock.heard_samples(item_id, self._now())
+            while chunks:
+                event, start = chunks[0]
+                if event.item_id != item_id:
+                    break
+                if heard is not None and heard < start + len(event.delta) // SAMPLE_BYTES:
+                    return
+                self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        self.size_bytes -= len(self._chunks.pop(0)[0].delta)

@@ -1,0 +1,447 @@
+"""A listener: one client's view of a call. It reads the log, speaks the client's dialect and knows what was heard.
+
+Nothing here waits: what the client cannot take now goes into a bounded buffer that one drainer task empties. A listener
+that overflows is closed with a reason; the call and all other listeners live on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from realtime.audio.playback import AHEAD_MS, EstimatedPlayback, PlaybackClock
+from realtime.audio.resample import Resampler
+from realtime.audio.unplayed import Chunk, UnplayedAudio
+from realtime.call.pacer import MAX_AUDIO_BYTES, MIXED_AHEAD_MS, Pacer
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat
+from realtime.runtime import Runtime
+
+logger = logging.getLogger(__name__)
+
+MAX_CONTROL_EVENTS = 10_000
+
+Frame = Any
+"""What a sink takes: text or bytes for a socket, events for a queue."""
+
+
+class Sink(Protocol):
+    """Where frames go."""
+
+    def write(self, frame: Frame) -> bool:
+        """Hand over one frame. False: it is taken, but nothing more may be written until `finish` has returned."""
+        ...
+
+    async def finish(self) -> None:
+        """Wait until the frame in flight is out. Raises ConnectionError when the other side is gone."""
+        ...
+
+    def close(self, code: int, reason: str) -> None:
+        """Tell the other side that this listener is over (a WebSocket close code and a short reason)."""
+        ...
+
+
+class Dialect(Protocol):
+    """How server events look to this client. Pure."""
+
+    def encode(self, event: s.ServerEvent) -> list[Frame]:
+        """The frames that say it; empty where this client has no words for it."""
+        ...
+
+
+class ResumableDialect(Dialect, Protocol):
+    """A dialect whose clients can come back to their call."""
+
+    def encode_again(self, chunk: Chunk) -> list[Frame]:
+        """The frames of speech that may have been sent on an earlier socket, with its place in the item."""
+        ...
+
+
+class LaneDialect(Dialect, Protocol):
+    """A dialect in which each human of a room is heard by themselves."""
+
+    def encode_voice(self, chunk: Chunk) -> list[Frame]:
+        """The frames of what a human says now, with its place in their voice."""
+        ...
+
+
+class Listener:
+    """One client of a call.
+
+    `clock` is the truth about what it heard. `ahead_ms`, where given, paces speech to at most that far ahead of real
+    time; else it is sent as it comes. `output_rate_hz` is the rate that the client plays. `resumes_with`, where given,
+    is the dialect of a client that may come back: what it has not heard is kept for it. `lanes`, where given, is the
+    dialect of a client that plays the humans of a room beside the agents; any other gets all as one stream.
+    """
+
+    def __init__(
+        self,
+        *,
+        sink: Sink,
+        dialect: Dialect,
+        runtime: Runtime,
+        clock: PlaybackClock | None = None,
+        ahead_ms: int | None = None,
+        output_rate_hz: int = DEFAULT_OUTPUT_RATE_HZ,
+        tells_received_audio: bool = False,
+        resumes_with: ResumableDialect | None = None,
+        lanes: LaneDialect | None = None,
+    ) -> None:
+        self._sink = sink
+        self._dialect = dialect
+        self._now = runtime.now
+        self.clock = clock or EstimatedPlayback(output_rate_hz)
+        self._rate_hz = output_rate_hz
+        self._pacer = self._paced(ahead_ms) if ahead_ms is not None else None
+        self._lanes = lanes
+        self._resampler: Resampler | None = None
+        self._model_rate_hz = output_rate_hz
+        self._resumes_with = resumes_with
+        self._unheard = UnplayedAudio(self.clock, runtime.now) if resumes_with is not None else None
+        self._begun_before: set[str] = set()
+        """Items whose speech began on an earlier socket, and was not gone on with on this one."""
+        self._waiting: list[s.ServerEvent | Chunk] = []
+        self._waiting_audio_bytes = 0
+        self._max_waiting = MAX_CONTROL_EVENTS
+        self._in_flight: list[Frame] = []
+        self._drainer: asyncio.Task[None] | None = None
+        self.tells_received_audio = tells_received_audio
+        self.told_received = 0
+        """The samples of its own audio that it was last told of."""
+        self.bytes_until_told = 0
+        """So much more of its audio has to come before it can be due to be told again."""
+        self.closed = False
+        self.away = False
+        """Its socket is gone and it may come back: it keeps the speech that it would have been sent."""
+        self.by_handle = False
+        """Its client comes back by a handle, also after it has closed its socket itself, and without what was being
+        said when it left."""
+        self.unsent: set[str] = set()
+        """Items whose speech came while the client of a handle was away: it will never hear them."""
+        self.frames_dropped = 0
+        self.voices_dropped = 0
+        """Chunks of humans' voices that the client could not take when they were said."""
+
+    @property
+    def rate_hz(self) -> int:
+        """What it plays at."""
+        return self._rate_hz
+
+    @property
+    def hears_humans(self) -> bool:
+        """Whether humans sound at this moment in the one stream of this client."""
+        return self._pacer is not None and self._pacer.mixes
+
+    @property
+    def resumable(self) -> bool:
+        """Whether this client may come back after its socket was lost."""
+        return self._resumes_with is not None
+
+    def unheard_ms(self, now: float) -> int:
+        """Speech that this client will still hear: what it was sent, and what waits for it."""
+        waiting_bytes = self._waiting_audio_bytes + (self._pacer.waiting_bytes if self._pacer is not None else 0)
+        return self.clock.unheard_ms(now) + waiting_bytes * 500 // self._rate_hz
+
+    # -- reading the log -------------------------------------------------------------------------------------------
+
+    def deliver(self, event: s.ServerEvent) -> None:
+        """The next event of the call."""
+        if self.closed:
+            return
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            if event.format.rate != self._rate_hz:
+                event = self._resampled(event)
+                if not event.delta:
+                    return
+            if self._pacer is not None:
+                self._pacer.push(event, self._now())
+            else:
+                self._send(event)
+            return
+        if type(event) is s.ServerAudioFlushEvent:
+            closing = self._flush()
+            self._send(event)
+            for one in closing:
+                self._send(one)
+            return
+        if type(event) is s.AgentResponseAudioDoneEvent and self._resampler is not None:
+            self._finish_resampling(event)
+        elif type(event) is s.AgentEndedEvent and self._pacer is not None:
+            # Speech after the end would start a page playing again.
+            for one in self._pacer.flush(self._now()):
+                self._send(one)
+        if self._pacer is not None and self._pacer.holds(event):
+            return
+        self._send(event)
+
+    def deliver_voice(self, chunk: Chunk) -> None:
+        """A human of the room says this, at the rate of this client: now or never.
+
+        It is no part of the call: nothing of it is kept, acknowledged or resumed, and a flush leaves it alone.
+        """
+        if self.closed or not chunk.event.delta:
+            return
+        if self.away or self._drainer is not None:
+            self.voices_dropped += 1
+        elif self._lanes is not None:
+            self._put(self._lanes.encode_voice(chunk))
+        else:
+            if self._pacer is None:
+                self._pacer = self._paced(MIXED_AHEAD_MS)
+            self._pacer.hear(chunk.event, self._now())
+
+    def _paced(self, ahead_ms: int) -> Pacer:
+        return Pacer(self._rate_hz, ahead_ms, self._send, self._send_voice, self._overflow)
+
+    def _send_voice(self, event: s.ServerEvent) -> None:
+        """A frame of humans without speech of an agent, or the beginning or end of what they say."""
+        if self.away or (self._drainer is not None and type(event) is s.AgentResponseAudioDeltaEvent):
+            self.voices_dropped += 1
+        elif self._drainer is not None:
+            self._waiting.append(event)
+        else:
+            self._put(self._dialect.encode(event))
+
+    def _resampled(self, event: s.AgentResponseAudioDeltaEvent) -> s.AgentResponseAudioDeltaEvent:
+        rate_hz = event.format.rate or self._rate_hz
+        if self._resampler is None or self._model_rate_hz != rate_hz:
+            self._resampler = Resampler(rate_hz, self._rate_hz)
+            self._model_rate_hz = rate_hz
+        delta = self._resampler.push(event.delta)
+        return msgspec.structs.replace(event, delta=delta, format=AudioFormat.pcm16(self._rate_hz))
+
+    def _finish_resampling(self, done: s.AgentResponseAudioDoneEvent) -> None:
+        """The filter's tail is the last sound of the item."""
+        assert self._resampler is not None
+        tail = self._resampler.flush()
+        if tail:
+            fields = {name: getattr(done, name) for name in done.__struct_fields__}
+            event = s.AgentResponseAudioDeltaEvent(delta=tail, format=AudioFormat.pcm16(self._rate_hz), **fields)
+            self.deliver(event)
+
+    def _flush(self) -> list[s.ServerEvent]:
+        """Drop all speech that was not sent. Returns what waited behind it and is to be sent all the same."""
+        self.clock.flush(self._now())
+        if self._resampler is not None:
+            self._resampler.clear()
+        if self._waiting_audio_bytes:
+            self._waiting = [e for e in self._waiting if not _is_speech(e)]
+            self._waiting_audio_bytes = 0
+        if self._unheard is not None:
+            self._unheard.clear()
+        return self._pacer.flush(self._now()) if self._pacer is not None else []
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def _send(self, event: s.ServerEvent) -> None:
+        """Out at once where the client takes it, else into the buffer."""
+        if self._drainer is None:
+            if not self.away:
+                self._write(event)
+            elif type(event) is s.AgentResponseAudioDeltaEvent:
+                self._count(event)
+            return
+        self._waiting.append(event)
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            self._waiting_audio_bytes += len(event.delta)
+        if self._waiting_audio_bytes > MAX_AUDIO_BYTES or len(self._waiting) > self._max_waiting:
+            self._overflow()
+
+    def _count(self, event: s.AgentResponseAudioDeltaEvent) -> int | None:
+        """The speech is the client's now. Returns where in its item it begins, in samples."""
+        start = self.clock.sent(event.item_id, len(event.delta), self._now())
+        if self._unheard is not None and start is not None:
+            self._unheard.add(event, start)
+        return start
+
+    def _write(self, event: s.ServerEvent | Chunk) -> bool:
+        """Encode and write. False when the client takes no more for now; the drainer is then at work."""
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            start = self._count(event)
+            if self._begun_before and start is not None and event.item_id in self._begun_before:
+                return self._write(Chunk(event, start))
+        elif isinstance(event, Chunk):
+            self._begun_before.discard(event.event.item_id)
+            return self._put(self._resumes_with.encode_again(event) if self._resumes_with is not None else [])
+        return self._put(self._dialect.encode(event))
+
+    def _put(self, frames: list[Frame]) -> bool:
+        for place, frame in enumerate(frames):
+            if not self._sink.write(frame):
+                self._in_flight = frames[place + 1 :]
+                if self._drainer is None:
+                    self._drainer = asyncio.create_task(self._drain(), name="listener drainer")
+                return False
+        return True
+
+    async def _drain(self) -> None:
+        """Empty the buffer as the client takes it. Ends with an empty buffer or a client that is gone."""
+        try:
+            while True:
+                await self._sink.finish()
+                if self._in_flight:
+                    frame = self._in_flight.pop(0)
+                    if not self._sink.write(frame):
+                        continue
+                    if self._in_flight:
+                        continue
+                while self._waiting:
+                    event = self._waiting.pop(0)
+                    self._waiting_audio_bytes -= _speech_bytes(event)
+                    try:
+                        taken = self._write(event)
+                    except ConnectionError:
+                        raise
+                    except Exception:
+                        # As a reader of the log that fails: it costs this event and not those behind it.
+                        logger.exception("an event that had waited could not be written")
+                        continue
+                    if not taken:
+                        break
+                else:
+                    return
+        except ConnectionError:
+            self.closed = True
+        finally:
+            self._drainer = None
+
+    def _overflow(self) -> None:
+        self.frames_dropped += len(self._waiting)
+        code, reason = 1013, "the client does not read what it is sent"
+        if self.resumable:
+            # It may be in a tunnel: what it has not heard is kept as for a lost socket.
+            self.part()
+            self._sink.close(code, reason)
+        else:
+            self.close(code, reason)
+
+    # -- coming back -----------------------------------------------------------------------------------------------
+
+    def part(self) -> None:
+        """The socket is gone, and the client may come back. Its speech is kept; the log has everything else."""
+        self.away = True
+        if self._drainer is not None:
+            self._drainer.cancel()
+            self._drainer = None
+        waiting, self._waiting = self._waiting, []
+        self._waiting_audio_bytes = 0
+        for event in waiting:
+            if type(event) is s.AgentResponseAudioDeltaEvent:
+                self._count(event)
+
+    def take_over(self, earlier: Listener | None, missed: Sequence[s.ServerEvent]) -> None:
+        """Go on where an earlier listener of the same client is: with what it missed, and in its place the speech that
+        it has not heard. The earlier one is good for nothing afterwards."""
+        if earlier is not None:
+            if not earlier.away:
+                earlier.part()
+            self.clock = earlier.clock
+            self._resampler, self._model_rate_hz = earlier._resampler, earlier._model_rate_hz
+            self._unheard, earlier._unheard = earlier._unheard, None
+            self._begun_before = self.clock.begun()
+        chunks = self._unheard.rest() if self._unheard is not None else []
+        self._max_waiting = MAX_CONTROL_EVENTS + len(missed) + len(chunks)
+        for one in heapq.merge(chunks, missed, key=_place):
+            if self._drainer is not None:
+                self._waiting.append(one)
+                self._waiting_audio_bytes += _speech_bytes(one)
+            else:
+                self._write(one)
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    async def finish(self, timeout_s: float) -> None:
+        """The call is over: let the client take what waits for it, for `timeout_s` at most, then stop writing."""
+        if self._drainer is not None:
+            await asyncio.wait([self._drainer], timeout=timeout_s)
+        self.frames_dropped += len(self._waiting)
+        self.release()
+
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        """No more events; the client is told why. Idempotent."""
+        if self.closed:
+            return
+        self.release()
+        self._sink.close(code, reason)
+
+    def release(self) -> None:
+        """Forget everything that waits and stop writing, without a word to the client. Idempotent."""
+        self.closed = True
+        self._waiting.clear()
+        self._waiting_audio_bytes = 0
+        if self._pacer is not None:
+            self._pacer.stop()
+            self._pacer = None
+        if self._drainer is not None:
+            self._drainer.cancel()
+            self._drainer = None
+
+
+def _is_speech(event: s.ServerEvent | Chunk) -> bool:
+    return isinstance(event, s.AgentResponseAudioDeltaEvent | Chunk)
+
+
+def _speech_bytes(event: s.ServerEvent | Chunk) -> int:
+    if isinstance(event, Chunk):
+        event = event.event
+    return len(event.delta) if isinstance(event, s.AgentResponseAudioDeltaEvent) else 0
+
+
+def _place(event: s.ServerEvent | Chunk) -> int:
+    """Where in the log it stands."""
+    return event.event.seq if isinstance(event, Chunk) else event.seq
+
+
+class EventDialect:
+    """For queues and callables: events as they are."""
+
+    def encode(self, event: s.ServerEvent) -> list[Frame]:
+        """The event itself. What concerns sockets and their calls is left out."""
+        if isinstance(event, s.ServerSessionCreatedEvent | s.ServerSessionEndedEvent):
+            return []
+        return [event]
+
+    def encode_voice(self, chunk: Chunk) -> list[Frame]:
+        """See `LaneDialect`."""
+        return [chunk.event]
+
+
+class QueueSink:
+    """Frames into an `asyncio.Queue` of any bound, or a callable."""
+
+    def __init__(self, out: Callable[[Any], None] | asyncio.Queue[Any]) -> None:
+        self._out = out
+        self._blocked: Frame | None = None
+
+    def write(self, frame: Frame) -> bool:
+        """See `Sink`."""
+        if not isinstance(self._out, asyncio.Queue):
+            self._out(frame)
+            return True
+        try:
+            self._out.put_nowait(frame)
+        except asyncio.QueueFull:
+            self._blocked = frame
+            return False
+        return True
+
+    async def finish(self) -> None:
+        """See `Sink`. Cancelling it keeps the frame for the next call."""
+        if self._blocked is not None and isinstance(self._out, asyncio.Queue):
+            await self._out.put(self._blocked)
+            self._blocked = None
+
+    def close(self, code: int, reason: str) -> None:
+        """A queue has no way to say it."""
+        logger.info("a queue listener was closed: %s", reason)
+
+
+def queue_listener(out: Callable[[Any], None] | asyncio.Queue[Any], runtime: Runtime) -> Listener:
+    """A listener for `agent.start(queue)`: events as objects, speech at most 350 ms ahead of real time."""
+    dialect = EventDialect()
+    return Listener(sink=QueueSink(out), dialect=dialect, runtime=runtime, ahead_ms=AHEAD_MS, lanes=dialect)

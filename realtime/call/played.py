@@ -1,0 +1,214 @@
+"""How far the clients of a call have played: the answers to a flush, and what the log tells of it.
+
+A client that acknowledges is believed, and asked at a flush; of the others the clock's estimate is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from realtime.call.listener import Listener
+from realtime.event import server as s
+from realtime.state.log import Log
+
+FLUSH_ANSWER_S = 0.5
+"""How long a truncation waits for the clients to say how far they had played."""
+TOLD_EVERY_MS = 1_000
+LOOK_S = 0.25
+"""How often it is looked whether an estimated client has begun to play."""
+KEPT_ITEMS = 32
+"""Items whose speech is known to be complete; a clock knows no more either."""
+
+
+class Played:
+    """Follows the playback of one call. `listeners` gives its clients, `received_samples` how much of their audio has
+    come; where it `tells`, the log is told."""
+
+    __slots__ = (
+        "_complete",
+        "_item_id",
+        "_listeners",
+        "_log",
+        "_look_timer",
+        "_now",
+        "_open_items",
+        "_received_samples",
+        "_settle",
+        "_tells",
+        "_timer",
+        "_told_ms",
+    )
+
+    def __init__(
+        self,
+        log: Log,
+        now: Callable[[], float],
+        listeners: Callable[[], Sequence[Listener]],
+        received_samples: Callable[[], int],
+        *,
+        tells: bool,
+    ) -> None:
+        self._log = log
+        self._now = now
+        self._listeners = listeners
+        self._received_samples = received_samples
+        self._tells = tells
+        self._settle: Callable[[], None] | None = None
+        """What the last flush is to be settled with; kept for an answer that comes late."""
+        self._timer: asyncio.TimerHandle | None = None
+        """While a flush waits for its answers."""
+        self._look_timer: asyncio.TimerHandle | None = None
+        self._open_items: set[str] = set()
+        """Answers that may still get speech."""
+        self._complete: dict[str, None] = {}
+        self._item_id: str | None = None
+        """The item that the log was told of last, and how far."""
+        self._told_ms = 0
+
+    def close(self) -> None:
+        """The call is over."""
+        self._stop_waiting()
+        self._stop_looking()
+        self._settle = None
+
+    # -- what clients say ------------------------------------------------------------------------------------------
+
+    def ack(self, listener: Listener, item_id: str, played_ms: int, *, flushed: bool = False) -> None:
+        """A client has played so much of an item; `flushed` is its answer to a flush."""
+        clock, now = listener.clock, self._now()
+        clock.ack(item_id, played_ms, now, flushed=flushed)
+        if clock.estimates:
+            return
+        heard_ms = clock.heard_ms(item_id, now)
+        is_end = flushed or (heard_ms >= clock.sent_ms(item_id) and item_id in self._complete)
+        self._tell(item_id, heard_ms, is_end=is_end)
+        if self._settle is not None and (flushed or self._timer is not None):
+            self._answered()
+
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `realtime.agent.host.Ears`."""
+        if self._timer is None:
+            settle()
+        else:
+            self._settle = settle
+
+    def _answered(self) -> None:
+        if self._timer is not None and self._is_awaited():
+            return
+        self._stop_waiting()
+        if self._settle is not None:
+            self._settle()
+
+    def _time_over(self) -> None:
+        for listener in self._listeners():
+            if listener.clock.awaits_answer and self._item_id is not None:
+                heard_ms = listener.clock.heard_ms(self._item_id, self._now())
+                self._tell(self._item_id, heard_ms, is_end=True, estimated=True)
+        self._timer = None
+        if self._settle is not None:
+            self._settle()
+
+    def _is_awaited(self) -> bool:
+        return any(one.clock.awaits_answer and not one.away for one in self._listeners())
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # -- what the call tells ---------------------------------------------------------------------------------------
+
+    def follow(self, event: s.ServerEvent) -> None:
+        """The next event of the call but speech; the clients have read it."""
+        if type(event) is s.ServerAudioFlushEvent:
+            self._flushed()
+        elif not self._tells:
+            return
+        elif isinstance(event, s.AgentItemAddedEvent):
+            if event.item.role == "assistant" and event.item.status == "in_progress":
+                self._open_items.add(event.item.id)
+                if self._look_timer is None and any(one.clock.estimates for one in self._listeners()):
+                    self._look_in(LOOK_S)
+        elif isinstance(event, s.AgentResponseAudioDoneEvent):
+            self._is_complete(event.item_id)
+        elif isinstance(event, s.AgentItemDoneEvent):
+            self._open_items.discard(event.item.id)
+        elif isinstance(event, s.AgentItemDeletedEvent):
+            self._open_items.discard(event.item_id)
+
+    def _flushed(self) -> None:
+        self._stop_waiting()
+        self._settle = None
+        if self._is_awaited():
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_ANSWER_S, self._time_over)
+        self._open_items.clear()
+        if self._look_timer is not None:
+            self._stop_looking()
+            self._look()
+
+    def _is_complete(self, item_id: str) -> None:
+        self._complete[item_id] = None
+        if len(self._complete) > KEPT_ITEMS:
+            del self._complete[next(iter(self._complete))]
+        for listener in self._listeners():
+            clock = listener.clock
+            if item_id == self._item_id and not clock.estimates and self._told_ms < clock.sent_ms(item_id):
+                heard_ms = clock.heard_ms(item_id, self._now())
+                if heard_ms >= clock.sent_ms(item_id):
+                    self._tell(item_id, heard_ms, is_end=True)
+        if self._look_timer is not None:
+            self._look_again()
+
+    def _tell(self, item_id: str, heard_ms: int, *, is_end: bool, estimated: bool = False) -> None:
+        """Into the log: at the first sound, every second and at the end."""
+        is_first = item_id != self._item_id
+        if not self._tells or heard_ms <= (0 if is_first else self._told_ms):
+            return
+        if not (is_first or is_end) and heard_ms - self._told_ms < TOLD_EVERY_MS:
+            return
+        self._item_id, self._told_ms = item_id, heard_ms
+        self._log.append(
+            s.ServerPlaybackEvent(
+                item_id=item_id, played_ms=heard_ms, input_offset=self._received_samples(), estimated=estimated
+            )
+        )
+
+    # -- estimates -------------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Tell how far the clients that do not say so are thought to be, and look again while something plays."""
+        now = self._now()
+        for listener in self._listeners():
+            clock = listener.clock
+            if not clock.estimates:
+                continue
+            queue = clock.unheard_items(now)
+            if self._item_id is not None and self._item_id not in queue:
+                self._tell(self._item_id, clock.heard_ms(self._item_id, now), is_end=True, estimated=True)
+            if queue:
+                self._tell(queue[0], clock.heard_ms(queue[0], now), is_end=False, estimated=True)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        self._stop_looking()
+        now, next_s = self._now(), LOOK_S if self._open_items else None
+        for clock in [one.clock for one in self._listeners() if one.clock.estimates]:
+            queue = clock.unheard_items(now)
+            if not queue:
+                continue
+            next_s = TOLD_EVERY_MS / 1000 if self._item_id == queue[0] else LOOK_S
+            ends_at = clock.finished_at(now)
+            # Speech that still comes as fast as it is played seems about to end all the time.
+            if ends_at is not None and queue[-1] in self._complete:
+                next_s = min(next_s, max(0.0, ends_at - now) + 0.001)
+        if next_s is not None:
+            self._look_in(next_s)
+
+    def _look_in(self, delay_s: float) -> None:
+        self._look_timer = asyncio.get_running_loop().call_later(delay_s, self._look)
+
+    def _stop_looking(self) -> None:
+        if self._look_timer is not None:
+            self._look_timer.cancel()
+            self._look_timer = None

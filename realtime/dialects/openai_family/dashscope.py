@@ -1,0 +1,451 @@
+"""DashScope's omni realtime protocol as a client dialect: programs written for Qwen-Omni talk to any model here.
+
+The call exists from the moment the socket is open. Speech is not paced; what was heard of it is estimated, because such
+a client reports nothing and can truncate nothing. Nothing is sent that the service does not send.
+"""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from realtime.call.listener import Listener, Sink
+from realtime.dialects.base import Frame
+from realtime.dialects.openai_family import dashscope_client as w
+from realtime.dialects.openai_family.dashscope_listener import DashScopeListener
+from realtime.dialects.openai_family.dashscope_server import Json, Replies, spoken_item, wire_item
+from realtime.dialects.openai_family.openai_client import Refusal
+from realtime.dialects.openai_family.openai_server import Running, refuses_response
+from realtime.dialects.openai_family.shared import FamilyDialect
+from realtime.dialects.weight import MAX_TEXT_CHARS
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import AudioFormat, ImageFormat, Item
+from realtime.event.config import SessionConfig
+from realtime.model.openai_family.shared import json_frame
+from realtime.runtime import Runtime
+
+MIN_COMMIT_MS = 100
+KEPT_ITEMS = 64
+"""Withdrawn answers that a client may still name, and turns of the user whose words may still come."""
+FINISHES_SILENTLY = ("qwen3.8-omni",)
+"""Models whose `session.finish` is documented without an answer."""
+NEVER_FINISHES = ("qwen3.5-omni", "qwen-audio")
+"""Models whose service does not know `session.finish`."""
+GATEWAY_CODES = {
+    "invalid_api_key": "InvalidApiKey",
+    "access_denied": "AccessDenied",
+    "model_not_found": "Model.NotExist",
+    "content_refused": "DataInspectionFailed",
+    "rate_limit_exceeded": "Throttling.RateQuota",
+    "too_many_calls": "Throttling",
+    "server_full": "Throttling",
+    "overloaded": "Throttling",
+    "insufficient_quota": "Arrearage",
+    "internal": "InternalError",
+    "server_error": "InternalError",
+    "draining": "ServiceUnavailable",
+    "provider_unavailable": "ServiceUnavailable",
+    "provider_timeout": "GatewayTimeout",
+}
+"""The service's names for what our codes say; every other code is told as it is."""
+ENDS = {"agent_failed": (1011, "the model could not be had"), "agent_ended": (1011, "the model is gone")}
+"""How the socket is closed after a call that did not come to an ordinary end."""
+
+
+class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener]):
+    """One client that speaks the DashScope protocol.
+
+    `model` is the name in its URL, `idle_s` how many seconds of silence end the call.
+    """
+
+    subprotocol: str | None = None
+
+    def __init__(self, model: str, runtime: Runtime, *, idle_s: float = 300.0) -> None:
+        super().__init__(runtime, w.default_session(model))
+        self._model = model
+        self._idle_s = idle_s
+        self._input_format = AudioFormat.pcm16(w.INPUT_RATE_HZ)
+        self._voices: frozenset[str] = frozenset()
+        self._ready = False
+        self._finishing = False
+        self._fault: s.AgentErrorEvent | None = None
+        self._input_bytes = 0
+        self._heard_audio = False
+        self._speaking = False
+        self._words: dict[str, str] = {}
+        self._early_words: dict[str, str | None] = {}
+
+    def _make_replies(self) -> Replies:
+        return Replies(self._frame, self._new_event_id)
+
+    def opening(self) -> c.ClientSessionCreateEvent:
+        """The call that a socket of this protocol makes by being opened."""
+        config: Json = {
+            "model": self._model,
+            "tool_auto_response": False,
+            "input_audio_format": self._input_format,
+            "output_audio_format": AudioFormat.pcm16(w.OUTPUT_RATE_HZ),
+        }
+        return c.ClientSessionCreateEvent(config=config)
+
+    def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
+        """See `ClientDialect`."""
+        self._listener = DashScopeListener(self, sink, runtime)
+        return self._listener
+
+    # -- from the client -------------------------------------------------------------------------------------------
+
+    def decode(self, frame: Frame) -> c.ClientEvent | s.ServerEvent:
+        """See `ClientDialect`. A frame that is refused changes nothing, so it may be decoded again."""
+        if isinstance(frame, bytes):
+            raise self._noted(w.invalid("Binary frames are not understood: send JSON text."))
+        try:
+            read = w.read(frame)
+            if len(frame) > MAX_TEXT_CHARS:
+                w.check_length(read, len(frame))
+            return self._meaning(read)
+        except Refusal as refusal:
+            raise self._noted(refusal) from refusal
+
+    def _event(self, read: w.ClientFrame, label: str | None) -> c.ClientEvent | s.ServerEvent:
+        match read:
+            case w.BufferAppend(audio=data):
+                audio = w.bytes_of(data, "audio")
+                self._input_bytes += len(audio)
+                self._heard_audio = True
+                return c.ClientAudioAppendEvent(audio=audio, format=self._input_format, event_id=label)
+            case w.SessionUpdate(session=change):
+                return self._update(change, label)
+            case w.SessionFinish():
+                if self._model.startswith(NEVER_FINISHES):
+                    raise w.unknown_event("session.finish")
+                self._finishing = True
+                return c.ClientSessionEndEvent(event_id=label)
+            case w.BufferCommit():
+                return self._commit(label)
+            case w.BufferClear():
+                self._input_bytes = 0
+                return c.ClientAudioClearEvent(event_id=label)
+            case w.ImageAppend(image=data):
+                if not self._heard_audio:
+                    raise Refusal("Error append image before append audio.", code="image_before_audio")
+                image = w.bytes_of(data, "image")
+                return c.ClientImageAppendEvent(image=image, format=ImageFormat(type="image/jpeg"), event_id=label)
+            case w.ItemCreate(item=item, previous_item_id=previous):
+                return self._create_item(item, previous, label)
+            case w.ItemRetrieve(item_id=item_id):
+                return self._retrieve(item_id, label)
+            case w.ItemDelete(item_id=item_id):
+                return self._delete(item_id, label)
+            case w.ResponseCreate(response=wanted):
+                return self._respond(wanted, label)
+            case w.ResponseCancel():
+                if self._running is None and not self._awaiting:
+                    raise Refusal(w.SENTENCES[w.NONE_ACTIVE], code=w.NONE_ACTIVE)
+                return c.ClientResponseCancelEvent(event_id=label)
+            case _:
+                assert_never(read)
+
+    def _update(self, change: w.Session, label: str | None) -> c.ClientEvent:
+        session = w.merged(self._session, change)
+        if self._heard_audio and w.input_rate_hz(session) != w.input_rate_hz(self._session):
+            raise w.invalid("The input audio format is fixed once audio was appended.", "session.audio.input.format")
+        if self._spoke and w.output_rate_hz(session) != w.output_rate_hz(self._session):
+            raise w.invalid("The output audio format is fixed once audio was sent.", "session.audio.output.format")
+        config = w.config_of(change, session, self._voices)
+        self._pending = (session, config)
+        return c.ClientSessionUpdateEvent(config=config, event_id=label)
+
+    @property
+    def _detects(self) -> bool:
+        return self._session["turn_detection"] is not None
+
+    @property
+    def _interrupts(self) -> bool:
+        return self._detects and bool(self._session["turn_detection"]["interrupt_response"])
+
+    def _commit(self, label: str | None) -> c.ClientEvent:
+        buffered_ms = self._input_bytes * 1000 / (2 * w.input_rate_hz(self._session))
+        if buffered_ms < MIN_COMMIT_MS or (self._detects and not self._speaking):
+            raise w.invalid(
+                "Error committing input audio buffer: buffer too small. At least 100ms of audio that is not committed "
+                "yet is needed."
+            )
+        if self._running is None:
+            self._settle()
+        # What is appended from here on belongs to the next turn, though the model tells later of this one.
+        self._input_bytes = 0
+        return c.ClientAudioCommitEvent(event_id=label)
+
+    def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
+        self._check_id(wire.id)
+        if wire.id is not None and wire.id in self._items:
+            raise w.invalid(f"An item with id '{wire.id}' already exists.", "item.id")
+        if wire.type == "function_call_output":
+            call_id = wire.call_id or ""
+            told = self._result(call_id, wire.output or "", wire.id, label)
+            if told is None:
+                raise Refusal(f"Unknown function call id: {call_id[:64]}", code="unknown_tool_call")
+            return told
+        if previous is not None and previous != "root" and previous not in self._items:
+            raise w.invalid(f"The previous item with id '{previous}' does not exist.", "previous_item_id")
+        item = w.message_of(wire, wire.id or self._new_id("item"))
+        self._asked.add(("create", item.id))
+        return c.ClientItemCreateEvent(item=item, previous_item_id=previous, event_id=label)
+
+    def _retrieve(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
+        if item_id in self._ghosts:
+            return s.AgentItemRetrievedEvent(item=Item(id=item_id, role="assistant", status="incomplete"))
+        known = self._known(item_id)
+        if known.type != "message":
+            # Of calls and results the client is told what this protocol says of them.
+            return s.AgentItemRetrievedEvent(item=known)
+        return c.ClientItemRetrieveEvent(item_id=item_id, event_id=label)
+
+    def _delete(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
+        if item_id in self._ghosts:
+            del self._ghosts[item_id]
+            self._asked.add(("delete", item_id))
+            return s.AgentItemDeletedEvent(item_id=item_id)
+        self._known(item_id)
+        self._asked.add(("delete", item_id))
+        return c.ClientItemDeleteEvent(item_id=item_id, event_id=label)
+
+    def _known(self, item_id: str) -> Item:
+        item = self._items.get(item_id)
+        if item is None:
+            raise w.invalid(f"The item with id '{item_id[:64]}' does not exist.", "item_id")
+        return item
+
+    def _respond(self, wanted: w.Response | None, label: str | None) -> c.ClientEvent:
+        if self._running is not None:
+            raise Refusal(w.SENTENCES[w.ACTIVE], code=w.ACTIVE)
+        if self._detects and self._speaking:
+            raise Refusal("Cannot create response while user is speaking.", code="bad_response_create")
+        overrides = w.overrides_of(wanted, self._session["tool_choice"])
+        self._settle()
+        self._awaiting = True
+        return c.ClientResponseCreateEvent(response=overrides, event_id=label)
+
+    # -- following the call: at once, also while the client does not read -------------------------------------------
+
+    def follow(self, event: s.ServerEvent) -> None:
+        """Know what the next frame of the client may refer to."""
+        match event:
+            case s.AgentResponseAudioDeltaEvent():
+                self._spoke = True
+                self._note_voice(event.item_id)
+            case s.ServerSessionCreatedEvent():
+                self._session["id"] = f"sess_{event.call_id.removeprefix('call_')}"
+                self._replies.conversation_id = self._new_id("conv")
+            case s.AgentReadyEvent():
+                self._ready = True
+                self._voices = frozenset((event.model or {}).get("voices", ()))
+            case s.ServerSessionUpdatedEvent():
+                if self._pending is not None and self._pending[1] is event.config:
+                    self._take_on(self._pending[0])
+                self._pending = None
+            case s.AgentItemAddedEvent() | s.AgentItemDoneEvent():
+                self._items[event.item.id] = event.item
+            case s.AgentItemDeletedEvent():
+                self._items.pop(event.item_id, None)
+                if ("delete", event.item_id) not in self._asked:
+                    _keep(self._ghosts, event.item_id, None)
+            case s.AgentInputStartedEvent():
+                self._speaking = True
+                if self._listener is not None and self._interrupts:
+                    self._listener.fall_silent()
+            case s.AgentInputDoneEvent():
+                self._speaking = False
+            case s.AgentInputCommittedEvent() if not self._detects:
+                self._speaking = False  # the client's own commit has emptied the buffer
+            case s.AgentInputCommittedEvent() | s.AgentInputClearedEvent():
+                self._speaking, self._input_bytes = False, 0
+            case s.AgentResponseCreatedEvent() if event.conversation != "none":
+                self._awaiting = False
+                if self._running is None:
+                    self._running = Running(event.response_id)
+                self._running.goes_on(event.response_id)
+            case s.AgentResponseToolUseDoneEvent():
+                self._called(event)
+            case s.AgentResponseToolResultEvent():
+                self._returned(event)
+            case s.AgentResponseDoneEvent():
+                if self._running is not None and self._running.ends(event):
+                    self._running = None
+            case s.ServerAudioFlushEvent():
+                self._nothing_follows()
+            case s.AgentReconnectingEvent():
+                self._nothing_follows()
+                self._speaking = False  # who heard the voice will not tell of its end
+            case s.AgentErrorEvent() if refuses_response(event):
+                self._nothing_follows()
+            case _:
+                pass
+
+    def _take_on(self, session: Json) -> None:
+        """New settings are in force."""
+        rate_hz = w.output_rate_hz(session)
+        if self._listener is not None and rate_hz != w.output_rate_hz(self._session):
+            self._listener.play_at(rate_hz)
+        self._session = session
+        self._speaking = self._speaking and self._detects
+        self._input_format = AudioFormat.pcm16(w.input_rate_hz(session))
+
+    def _is_client_tool(self, name: str) -> bool:
+        return any(tool["function"]["name"] == name for tool in self._session["tools"])
+
+    # -- to the client ---------------------------------------------------------------------------------------------
+
+    def encode(self, event: s.ServerEvent) -> list[Frame]:
+        """See `ClientDialect`."""
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            return [*self._replies.speech(event)]
+        return [*self._told(event)]
+
+    def _told_of_input(self, event: s.ServerEvent) -> list[str]:
+        """Items, and the user's side of the call. What this protocol has no event for is not sent."""
+        buffer = "input_audio_buffer"
+        match event:
+            case s.AgentInputStartedEvent(audio_start_ms=at_ms, item_id=item_id):
+                return [self._frame(f"{buffer}.speech_started", audio_start_ms=at_ms, item_id=item_id)]
+            case s.AgentInputDoneEvent(audio_end_ms=at_ms, item_id=item_id):
+                return [self._frame(f"{buffer}.speech_stopped", audio_end_ms=at_ms, item_id=item_id)]
+            case s.AgentInputCommittedEvent():
+                return self._committed(event.item_id)
+            case s.AgentInputClearedEvent():
+                return [self._frame(f"{buffer}.cleared")]
+            case (
+                s.AgentInputTranscriptionDeltaEvent()
+                | s.AgentInputTranscriptionDoneEvent()
+                | s.AgentInputTranscriptionFailedEvent()
+            ):
+                return self._transcribed(event)
+            case s.AgentItemAddedEvent() if ("create", event.item.id) in self._asked:
+                # Answers are told with their first content, spoken turns with their commit, pictures not at all.
+                self._asked.discard(("create", event.item.id))
+                return [self._frame("conversation.item.created", item=wire_item(event.item))]
+            case s.AgentItemDoneEvent():
+                return self._replies.item_done(event.item)
+            case s.AgentItemRetrievedEvent():
+                return [self._frame("conversation.item.retrieved", item=wire_item(event.item))]
+            case s.AgentItemDeletedEvent() if ("delete", event.item_id) in self._asked:
+                self._asked.discard(("delete", event.item_id))
+                return [self._frame("conversation.item.deleted", item_id=event.item_id)]
+            case _:
+                return []
+
+    def _committed(self, item_id: str) -> list[str]:
+        frames = [
+            self._frame("input_audio_buffer.committed", item_id=item_id),
+            self._frame("conversation.item.created", item=spoken_item(item_id)),
+        ]
+        words = self._early_words.pop(item_id, None)
+        _keep(self._early_words, item_id, None)
+        if words is not None:
+            frames.append(self._completed(item_id, words))
+        return frames
+
+    def _transcribed(
+        self,
+        event: s.AgentInputTranscriptionDeltaEvent
+        | s.AgentInputTranscriptionDoneEvent
+        | s.AgentInputTranscriptionFailedEvent,
+    ) -> list[str]:
+        """The model transcribes for the call's own log; a client that wants no words is not told."""
+        if self._session["input_audio_transcription"] is None:
+            return []
+        kind = "conversation.item.input_audio_transcription"
+        place = {"item_id": event.item_id, "content_index": 0}
+        match event:
+            case s.AgentInputTranscriptionDeltaEvent():
+                # Each delta says all that is certain so far, and a guess at the rest.
+                _keep(self._words, event.item_id, self._words.get(event.item_id, "") + event.delta)
+                return [
+                    self._frame(f"{kind}.delta", **place, text=self._words[event.item_id], stash=event.interim or "")
+                ]
+            case s.AgentInputTranscriptionDoneEvent():
+                _keep(self._words, event.item_id, event.transcript)
+                if event.item_id in self._early_words and self._early_words[event.item_id] is None:
+                    return [self._completed(event.item_id, event.transcript)]
+                # Clients take the words of a turn for known only once it was committed.
+                _keep(self._early_words, event.item_id, event.transcript)
+                return []
+            case s.AgentInputTranscriptionFailedEvent():
+                error = {"code": event.code, "message": event.message, "param": ""}
+                return [self._frame(f"{kind}.failed", **place, error=error)]
+            case _:
+                assert_never(event)
+
+    def _completed(self, item_id: str, transcript: str) -> str:
+        kind = "conversation.item.input_audio_transcription.completed"
+        return self._frame(kind, item_id=item_id, content_index=0, transcript=transcript)
+
+    def _tool_result(self, event: s.AgentResponseToolResultEvent) -> list[str]:
+        asked = ("result", event.tool_result.id)
+        if asked not in self._asked or event.item_id is None:
+            return []  # of a tool of ours, or of a call that was given up
+        self._asked.discard(asked)
+        item = Item(id=event.item_id, type="tool_result", tool_result=event.tool_result)
+        return [self._frame("conversation.item.created", item=wire_item(item))]
+
+    def _error(self, event: s.AgentErrorEvent) -> list[str]:
+        """`invalid_request_error` is what clients go on after, whosever fault it was; after any other they hang up."""
+        session = self._pending[0] if self._pending is not None else self._session
+        if event.code == "unsupported_tools" and event.error_type == "server_error" and not session["tools"]:
+            return []  # of the agent's own tools, which are none of the client's business
+        if not self._ready:
+            self._goodbye = (1013 if event.retryable else 1011, self._wire_code(event.code)[:120])
+        elif event.error_type != "client_error":
+            self._fault = event
+        return [self._error_frame(event, "invalid_request_error" if self._ready else "server_error")]
+
+    def _error_frame(self, event: s.AgentErrorEvent, kind: str) -> str:
+        param = None
+        if self._params is not None and self._params[0] == event.message:
+            param, self._params = self._params[1], None
+        error: dict[str, Any] = {
+            "type": kind,
+            "code": self._wire_code(event.code),
+            "message": w.SENTENCES.get(event.code, event.message),
+            "param": param or "",
+        }
+        if event.client_event_id is not None:
+            error["event_id"] = event.client_event_id
+        if event.retry_after_ms is not None:
+            error["retry_after_ms"] = event.retry_after_ms
+        return self._frame("error", error=error)
+
+    def _wire_code(self, code: str) -> str:
+        return "" if code in w.NAMELESS else GATEWAY_CODES.get(code, code)
+
+    def _ended(self, reason: str) -> list[str]:
+        frames = self._replies.end_all("cancelled" if reason == "client_end" else "failed", {"reason": reason})
+        match reason:
+            case "client_end":
+                if self._finishing and not self._model.startswith(FINISHES_SILENTLY):
+                    frames.append(self._frame("session.finished"))
+            case "idle":
+                message = f"Your session was closed because no response was generated for {self._idle_s:.0f} seconds."
+                error = {"type": "server_error", "code": "response_idle_timeout", "message": message, "param": ""}
+                frames.append(self._frame("error", error=error))
+            case "agent_ended":
+                self._goodbye = ENDS[reason]
+                if self._fault is not None:
+                    # What went wrong was told when it happened; now it is known to be the end.
+                    frames.append(self._error_frame(self._fault, "server_error"))
+            case "agent_failed":
+                self._goodbye = self._goodbye if self._goodbye[1] else ENDS[reason]
+            case _:
+                self._goodbye = (1013 if reason == "shutdown" else 1000, reason)
+        return frames
+
+    def _frame(self, kind: str, **fields: Any) -> str:
+        return json_frame({"event_id": self._new_event_id(), "type": kind, **fields})
+
+
+def _keep(kept: dict[str, Any], key: str, value: Any) -> None:
+    """Remember it, and forget the oldest of too many."""
+    kept[key] = value
+    if len(kept) > KEPT_ITEMS:
+        del kept[next(iter(kept))]

@@ -1,0 +1,27 @@
+"""The listener of a DashScope client: unpaced; it has heard what had time to be played, since it reports nothing."""
+
+from __future__ import annotations
+
+from realtime.audio.playback import WallClockPlayback
+from realtime.call.listener import Sink
+from realtime.dialects.openai_family.dashscope_client import OUTPUT_RATE_HZ
+from realtime.dialects.openai_family.openai_listener import Follower, FollowingListener
+from realtime.runtime import Runtime
+
+
+class DashScopeListener(FollowingListener):
+    """Plays at a rate that the client may choose, and is silent from the moment it is told of the user's voice."""
+
+    def __init__(self, dialect: Follower, sink: Sink, runtime: Runtime) -> None:
+        super().__init__(dialect, sink, runtime)
+        self.play_at(OUTPUT_RATE_HZ)
+
+    def play_at(self, rate_hz: int) -> None:
+        """Speech goes out at this rate from now on. Only before the first of it: what was heard is counted anew."""
+        self.clock = WallClockPlayback(rate_hz)
+        self._rate_hz = self._model_rate_hz = rate_hz
+        self._resampler = None
+
+    def fall_silent(self) -> None:
+        """The client drops what it has not played yet."""
+        self.clock.flush(self._now())

@@ -1,0 +1,44 @@
+"""The listener of an OpenAI client: unpaced, with the wall clock as its ear."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from realtime.audio.playback import WallClockPlayback
+from realtime.call.listener import Dialect, Listener, Sink
+from realtime.dialects.openai_family.openai_client import RATE_HZ
+from realtime.event import server as s
+from realtime.runtime import Runtime
+
+
+class Follower(Dialect, Protocol):
+    """A dialect that has to know what happens before its client is told of it."""
+
+    def follow(self, event: s.ServerEvent) -> None:
+        """Take note of it."""
+        ...
+
+
+class FollowingListener(Listener):
+    """Lets the dialect follow the call at once, and counts what was said as heard where the client asks for more."""
+
+    def __init__(self, dialect: Follower, sink: Sink, runtime: Runtime) -> None:
+        super().__init__(
+            sink=sink,
+            dialect=dialect,
+            runtime=runtime,
+            clock=WallClockPlayback(RATE_HZ),
+            output_rate_hz=RATE_HZ,
+        )
+        self._openai = dialect
+
+    def deliver(self, event: s.ServerEvent) -> None:
+        """See `Listener`."""
+        self._openai.follow(event)
+        super().deliver(event)
+
+    def settle(self, item_ids: list[str]) -> None:
+        """All that was sent of these items was heard."""
+        now = self._now()
+        for item_id in item_ids:
+            self.clock.truncate(item_id, self.clock.sent_ms(item_id), now)

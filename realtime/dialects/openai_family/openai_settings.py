@@ -1,0 +1,298 @@
+"""The session of an OpenAI realtime client: its settings as this protocol shows them and as the call knows them.
+
+Handed on to whichever model is behind: instructions, modalities, tools, `tool_choice` (with the client's requests),
+`max_output_tokens`, voice, detection of turns, whether the user is transcribed. Shown to the client, but without
+effect, since no other model has a word for them: `speed`, `noise_reduction`, `idle_timeout_ms`, the model and the hints
+of the transcription, `truncation`, `tracing`, `prompt`, `reasoning`, `parallel_tool_calls`, `include`. Refused:
+transcription sessions, remote MCP tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from realtime.dialects.openai_family import g711
+from realtime.dialects.openai_family.openai_client import (
+    RATE_HZ,
+    Format,
+    Json,
+    McpTool,
+    OutputModality,
+    Refusal,
+    Response,
+    Session,
+    Tool,
+    WireItem,
+    item_of,
+)
+from realtime.event.base import Item, Modality, ResponseOverrides, check_tool_count
+
+DEFAULT_VOICE = "marin"
+PCM: Json = {"type": "audio/pcm", "rate": RATE_HZ}
+DEFAULT_TURN_DETECTION: dict[str, Json] = {
+    "server_vad": {
+        "type": "server_vad",
+        "threshold": 0.5,
+        "prefix_padding_ms": 300,
+        "silence_duration_ms": 500,
+        "idle_timeout_ms": None,
+        "create_response": True,
+        "interrupt_response": True,
+    },
+    "semantic_vad": {
+        "type": "semantic_vad",
+        "eagerness": "auto",
+        "create_response": True,
+        "interrupt_response": True,
+    },
+}
+DETECTION_KEYS = (
+    "threshold",
+    "silence_duration_ms",
+    "prefix_padding_ms",
+    "eagerness",
+)
+"""What a call knows of the detection of turns, beside the two that are true unless said otherwise."""
+CLEARED: Json = {
+    "instructions": "",
+    "tools": [],
+    "tool_choice": "auto",
+    "max_output_tokens": "inf",
+    "truncation": "auto",
+    "output_modalities": ["audio"],
+}
+"""What null means for the keys that are never null."""
+
+
+def default_session(model: str, expires_at: int) -> Json:
+    """The session object of a call that was not configured yet. `expires_at` in seconds since the epoch."""
+    return {
+        "type": "realtime",
+        "object": "realtime.session",
+        "id": "",
+        "model": model,
+        "output_modalities": ["audio"],
+        "instructions": "",
+        "tools": [],
+        "tool_choice": "auto",
+        "max_output_tokens": "inf",
+        "tracing": None,
+        "truncation": "auto",
+        "prompt": None,
+        "expires_at": expires_at,
+        "audio": {
+            "input": {
+                "format": PCM,
+                "transcription": None,
+                "noise_reduction": None,
+                "turn_detection": DEFAULT_TURN_DETECTION["server_vad"],
+            },
+            "output": {"format": PCM, "voice": DEFAULT_VOICE, "speed": 1.0},
+        },
+        "include": None,
+    }
+
+
+def merged(session: Json, change: Session) -> Json:
+    """The effective session object after the change; `session` stays as it is. Raises Refusal."""
+    _check(change)
+    said: Json = msgspec.to_builtins(change)
+    audio = said.pop("audio", {})
+    said.pop("model", None)
+    said.pop("type")
+    for key, empty in CLEARED.items():
+        if key in said and said[key] is None:
+            said[key] = empty
+    if "tools" in said:
+        said["tools"] = [_tool(one) for one in said["tools"]]
+    return session | said | {"audio": _merged_audio(session["audio"], audio)}
+
+
+def _tool(tool: Json) -> Json:
+    parameters = tool["parameters"] or {"type": "object", "properties": {}}
+    return {
+        "type": "function",
+        "name": tool["name"],
+        "description": tool["description"],
+        "parameters": parameters,
+    }
+
+
+def _merged_audio(now: Json, said: Json) -> Json:
+    heard, spoken = dict(said.get("input", {})), dict(said.get("output", {}))
+    for side in (heard, spoken):
+        if "format" in side:
+            kind = (side["format"] or PCM)["type"]
+            side["format"] = PCM if kind == PCM["type"] else {"type": kind}
+    if (detection := heard.get("turn_detection")) is not None:
+        before = now["input"]["turn_detection"]
+        kind = detection["type"]
+        base = before if before is not None and before["type"] == kind else DEFAULT_TURN_DETECTION[kind]
+        given = {key: value for key, value in detection.items() if value is not None or key == "idle_timeout_ms"}
+        heard["turn_detection"] = base | given
+    if (transcription := heard.get("transcription")) is not None:
+        base = now["input"]["transcription"] or {"model": None, "language": None, "prompt": None}
+        heard["transcription"] = base | transcription
+    if spoken.get("speed", 1.0) is None:
+        spoken["speed"] = 1.0
+    if "voice" in spoken and spoken["voice"] is None:
+        del spoken["voice"]
+    return {"input": now["input"] | heard, "output": now["output"] | spoken}
+
+
+def _check(change: Session) -> None:
+    if change.type == "transcription":
+        raise Refusal(
+            "Transcription sessions are not served here: use type 'realtime'.",
+            code="invalid_value",
+            param="session.type",
+        )
+    check_modalities(change.output_modalities, "session.output_modalities")
+    check_tools(change.tools, "session.tools")
+    if change.audio is UNSET:
+        return
+    for name, side in (("input", change.audio.input), ("output", change.audio.output)):
+        if side is not UNSET:
+            _check_format(side.format, f"session.audio.{name}.format")
+
+
+def check_modalities(wanted: list[OutputModality] | UnsetType | None, param: str) -> None:
+    """Raises Refusal unless it is audio or text, one of them."""
+    if isinstance(wanted, list) and len(wanted) != 1:
+        raise Refusal(
+            f"Invalid modalities: {wanted}. Supported combinations are: ['text'] and ['audio'].",
+            code="invalid_value",
+            param=param,
+        )
+
+
+def check_tools(tools: list[Tool] | UnsetType | None, param: str) -> None:
+    """Raises Refusal for too many tools, and for those that run at a server elsewhere."""
+    try:
+        check_tool_count(len(tools or ()))
+    except ValueError as error:
+        raise Refusal(f"{error}.", code="invalid_value", param=param) from error
+    for place, tool in enumerate(tools or ()):
+        if isinstance(tool, McpTool):
+            raise Refusal(
+                "Remote MCP tools are not served here: use function tools.",
+                code="invalid_value",
+                param=f"{param}[{place}].type",
+            )
+
+
+def _check_format(wanted: Format | UnsetType | None, param: str) -> None:
+    if not isinstance(wanted, Format):
+        return
+    rate_hz = RATE_HZ if wanted.type == PCM["type"] else g711.RATE_HZ
+    if wanted.rate not in (None, rate_hz):
+        raise Refusal(
+            f"Invalid rate: {wanted.rate}. {wanted.type} has {rate_hz} Hz.",
+            code="invalid_value",
+            param=f"{param}.rate",
+        )
+
+
+def _check_same_format(wanted: Format | UnsetType | None, session_format: Json) -> None:
+    if isinstance(wanted, Format) and wanted.type != session_format["type"]:
+        raise Refusal(
+            "The audio format of one response cannot differ from the session's here: change it by session.update.",
+            code="invalid_value",
+            param="response.audio.output.format.type",
+        )
+
+
+def config_of(change: Session, session: Json) -> Json:
+    """The part of the session object that the call knows, of what the change says. `session` is the merged object."""
+    said: Json = msgspec.to_builtins(change)
+    config: Json = {}
+    for key in ("instructions", "output_modalities"):
+        if key in said:
+            config[key] = session[key]
+    if session["max_output_tokens"] is not None and "max_output_tokens" in said:
+        config["max_output_tokens"] = session["max_output_tokens"]
+    if "tools" in said:
+        config["tools"] = [declaration(tool) for tool in session["tools"]]
+    audio = said.get("audio", {})
+    heard, spoken = audio.get("input", {}), audio.get("output", {})
+    if "turn_detection" in heard:
+        detection = session["audio"]["input"]["turn_detection"]
+        config["turn_detection"] = "none" if detection is None else _known_detection(detection, heard["turn_detection"])
+        config["auto_response"] = detection is not None and detection["create_response"]
+    if "transcription" in heard:
+        config["input_audio_transcription"] = heard["transcription"] is not None
+    if spoken.get("voice") is not None:
+        config["voice"] = voice_name(spoken["voice"])
+    return config
+
+
+def declaration(tool: Json) -> Json:
+    """A tool as the call knows it."""
+    return {"name": tool["name"], "description": tool["description"] or "", "parameters": tool["parameters"] or {}}
+
+
+def voice_name(voice: str | Json) -> str:
+    """The name in either form of a voice."""
+    return voice if isinstance(voice, str) else str(voice["id"])
+
+
+def _known_detection(detection: Json, given: Json) -> Json:
+    """What the client chose, now (`given`) or before. Defaults of this protocol are not those of every model."""
+    defaults = DEFAULT_TURN_DETECTION[detection["type"]]
+    chosen = {
+        key: detection[key]
+        for key in DETECTION_KEYS
+        if key in detection and (given.get(key) is not None or detection[key] != defaults[key])
+    }
+    refused = {key: False for key in ("create_response", "interrupt_response") if not detection[key]}
+    return {"type": detection["type"], **chosen, **refused}
+
+
+# -- one response -----------------------------------------------------------------------------------------------------
+
+
+def overrides_of(
+    wanted: Response, session: Json, known: Callable[[str], Item | None], new_id: Callable[[str], str]
+) -> ResponseOverrides:
+    """What one response does differently from the `session` object; `known` finds items that are referred to.
+
+    Raises Refusal.
+    """
+    check_modalities(wanted.output_modalities, "response.output_modalities")
+    check_tools(wanted.tools, "response.tools")
+    voice = None
+    if wanted.audio is not None and wanted.audio.output is not UNSET:
+        _check_same_format(wanted.audio.output.format, session["audio"]["output"]["format"])
+        if wanted.audio.output.voice is not UNSET and wanted.audio.output.voice is not None:
+            voice = voice_name(msgspec.to_builtins(wanted.audio.output.voice))
+    choice = wanted.tool_choice if wanted.tool_choice is not None else session["tool_choice"]
+    modalities: tuple[Modality, ...] | None = tuple(wanted.output_modalities) if wanted.output_modalities else None
+    tools = None
+    if wanted.tools is not None:
+        tools = tuple(declaration(_tool(msgspec.to_builtins(tool))) for tool in wanted.tools)
+    context = None
+    if wanted.input is not None:
+        context = tuple(_context(one, place, known, new_id) for place, one in enumerate(wanted.input))
+    return ResponseOverrides(
+        instructions=wanted.instructions,
+        output_modalities=modalities,
+        voice=voice,
+        tools=tools,
+        tool_choice=None if choice == "auto" else choice,
+        max_output_tokens=wanted.max_output_tokens,
+        conversation=wanted.conversation or "auto",
+        input=context,
+        metadata=wanted.metadata,
+    )
+
+
+def _context(wire: WireItem, place: int, known: Callable[[str], Item | None], new_id: Callable[[str], str]) -> Item:
+    if wire.type != "item_reference":
+        return item_of(wire, wire.id or new_id("item"), param=f"response.input[{place}]")
+    found = known(wire.id or "")
+    if found is None:
+        raise Refusal(f"Item with id '{wire.id}' not found.", code="invalid_value", param=f"response.input[{place}].id")
+    return found

@@ -1,0 +1,1 @@
+"""Gemini Live as a model."""

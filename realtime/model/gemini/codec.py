@@ -1,0 +1,600 @@
+"""Gemini Live as a pure codec: frames to and from the model seam's two unions.
+
+The service names no responses, items or speech markers. What stands for them here: a response begins with the first
+output after a turn and ends with `turnComplete`, or with the tool calls it makes (the spoken answer after them is a
+response of its own, as with other providers). A user item is the audio between two answers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, assert_never
+
+import msgspec
+import pybase64
+
+from realtime.audio.pcm import ms_of
+from realtime.event.base import Item
+from realtime.event.model import (
+    ModelErrorEvent,
+    ModelEvent,
+    ModelResponseDoneEvent,
+    ModelSessionCreatedEvent,
+    ModelSessionUpdatedEvent,
+)
+from realtime.model.base import (
+    Address,
+    AudioAppend,
+    AudioClear,
+    AudioCommit,
+    CloseVerdict,
+    Codec,
+    Frame,
+    ItemCreate,
+    ItemDelete,
+    ItemRetrieve,
+    ItemTruncate,
+    ModelInput,
+    Profile,
+    ResponseCancel,
+    ResponseCreate,
+    SessionUpdate,
+    Settings,
+    ToolResult,
+)
+from realtime.model.gemini import frames as wire
+from realtime.model.gemini import shapes
+from realtime.model.gemini.calls import Calls
+from realtime.model.gemini.reader import Reader, read_base64
+from realtime.model.gemini.turns import Answer, Resumption, UserTurn, read_offset_ms, status_of, unanswered
+from realtime.model.gemini.untold import Untold
+
+logger = logging.getLogger(__name__)
+
+_MAX_REFUSED_RESUMES = 2
+
+
+class GeminiCodec(Codec):
+    """The protocol of one connection, as functions over its state.
+
+    `resumption` is shared by all connections of a session. `leave` is called when this connection should be given up
+    for a new one, at a moment when nothing is being said: after a notice of the service, or for new settings.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        *,
+        url: str,
+        api_key: str,
+        new_id: Callable[[str], str],
+        voice: str | None = None,
+        transcribes_input: bool = True,
+        resumption: Resumption | None = None,
+        leave: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._profile = profile
+        self._url = url
+        self._api_key = api_key
+        self._new_id = new_id
+        self._voice = voice
+        self._transcribes_input = transcribes_input
+        self._resumption = resumption if resumption is not None else Resumption()
+        self._leave = leave
+        self._mime = f"audio/pcm;rate={profile.input_rate_hz}"
+        self._settings = Settings()
+        self._setup: dict[str, Any] = {}
+        self._is_open = False
+        self._resumes = False
+        self._manual = False
+        self._transcribes = False
+        self._going_away = False
+        self._leaving = False
+        self._untold = Untold()
+        self._n_told = 0
+        """Messages that the service was told, the setup among them."""
+        self._due: list[ModelEvent] = []
+        self._talking = False
+        self._committed = False
+        self._heard_bytes = 0
+        self._user: UserTurn | None = None
+        self._answer: Answer | None = None
+        self._last_item_id: str | None = None
+        self._asked = False
+        self._interrupting = False
+        # The next `turnComplete` is of an interrupted answer that was ended here already.
+        self._completes_cut = False
+        self._tools_answered = False
+        self._calls = Calls(new_id)
+        self._fatal: CloseVerdict | None = None
+        self._reader = Reader()
+
+    @property
+    def unknown_frames(self) -> int:
+        """See `Reader`."""
+        return self._reader.unknown_frames
+
+    @property
+    def broken_frames(self) -> int:
+        """See `Reader`."""
+        return self._reader.broken_frames
+
+    @property
+    def profile(self) -> Profile:
+        """See `Codec.profile`."""
+        return self._profile
+
+    def address(self, settings: Settings) -> Address:
+        """See `Codec.address`."""
+        return Address(self._url, headers=(("x-goog-api-key", self._api_key),))
+
+    def opening(self, settings: Settings, history: Sequence[Item]) -> list[Frame]:
+        """See `Codec.opening`. Nothing may follow the setup before it is confirmed: the context comes with whatever is
+        said first."""
+        setup = self._configure(settings)
+        known = self._resumption
+        at = next((at for at, item in enumerate(history) if item.id == known.item_id), None)
+        if known.handle is not None and at is None:
+            known.forget()  # what it ends with is gone from our conversation, or there was nothing yet
+        if known.handle is not None and at is not None and "sessionResumption" in setup:
+            self._resumes = True
+            setup = setup | {"sessionResumption": {"handle": known.handle}}
+            self._last_item_id = known.item_id
+            history = history[at + 1 :]
+        self._untold.restore(history, known.signatures)
+        self._n_told = 1
+        return [_json({"setup": setup})]
+
+    def _configure(self, settings: Settings) -> dict[str, Any]:
+        self._settings = settings
+        self._transcribes = self._transcribes_input and settings.input_audio_transcription
+        self._setup = self._write_setup(settings)
+        self._manual = shapes.is_manual(self._setup)
+        return self._setup
+
+    def _write_setup(self, settings: Settings) -> dict[str, Any]:
+        return shapes.write_setup(
+            settings,
+            model=self._profile.model,
+            voice=settings.voice or self._voice,
+            transcribes_input=self._transcribes_input and settings.input_audio_transcription,
+            blocking_tools=self._profile.model.startswith("gemini-3.8") and "thinking" not in self._profile.model,
+        )
+
+    # What we say.
+
+    def encode(self, message: ModelInput) -> list[Frame]:
+        """See `Codec.encode`."""
+        if type(message) is AudioAppend:
+            pcm = message.pcm
+            if not pcm:
+                return []
+            self._heard_bytes += len(pcm)
+            self._n_told += 1
+            audio = (
+                f'{{"realtimeInput":{{"audio":{{"data":"{pybase64.b64encode_as_string(pcm)}",'
+                f'"mimeType":"{self._mime}"}}}}}}'
+            )
+            if self._untold or (self._manual and (self._committed or not self._talking)):
+                return self._counted([*self._before_audio(), audio], but=1)
+            return [audio]
+        return self._counted([*self._context(), *self._control(message)])
+
+    def _counted(self, frames: list[Frame], *, but: int = 0) -> list[Frame]:
+        """The frames, all `but` the last of which are counted here."""
+        self._n_told += len(frames) - but
+        return frames
+
+    def _control(self, message: ModelInput) -> list[Frame]:
+        match message:
+            case AudioCommit():
+                if self._talking and not self._committed:
+                    self._commit()
+                return []
+            case AudioClear():
+                if self._talking and not self._committed:
+                    self._refuse("unsupported_audio_clear", "what was sent to this model cannot be forgotten")
+                return []
+            case ItemCreate(item=item):
+                content = shapes.write_content(item)
+                if content is not None:
+                    self._untold.add(content, item.id)
+                return []
+            case ToolResult(result=result):
+                if self._calls.was_withdrawn(result.id):
+                    self._tools_answered = True  # what withdrew it is answered without being asked for
+                    return []
+                if not self._calls.answered(result.id):
+                    self._untold.add(shapes.write_late_result(result))
+                    return []
+                self._tools_answered = True
+                return [_json({"toolResponse": {"functionResponses": [shapes.write_response(result)]}})]
+            case ResponseCreate():
+                return self._ask(message)
+            case ResponseCancel(response_id=response_id):
+                answer = self._answer
+                if answer is not None and answer.overtaken and self._talking:
+                    return []  # the activity has interrupted it, and is not to be disturbed
+                runs = answer is not None and answer.runs and response_id in (None, answer.response_id)
+                if not runs and not (self._asked and response_id is None):
+                    return []
+                self._interrupting = True
+                return ['{"clientContent":{"turnComplete":true}}']
+            case SessionUpdate(settings=settings):
+                return self._update(settings)
+            case ItemDelete() | ItemRetrieve() | ItemTruncate() | AudioAppend():
+                return []  # the service keeps its context to itself
+            case _:
+                assert_never(message)
+
+    def _context(self) -> list[Frame]:
+        """The restored conversation, once."""
+        seed, last_item_id = self._untold.take_seed()
+        if not seed:
+            return []
+        self._last_item_id = last_item_id
+        return [_client_content(seed, complete=False)]
+
+    def _before_audio(self) -> list[Frame]:
+        frames = self._context()
+        if not self._manual:
+            if self._answer is None and not self._asked:  # it would be interrupted
+                frames += self._tell()
+            return frames
+        images = self._untold.take_images()
+        if not self._talking:
+            frames += [*self._tell(), '{"realtimeInput":{"activityStart":{}}}']
+            self._talking = True
+            self._begin_user()
+            if self._answer is not None:
+                self._answer.overtaken = True
+        elif self._committed:
+            self._committed = False
+            self._begin_user()
+        # Inside the activity an image counts, whatever the model's turn coverage.
+        return [*frames, *(_json({"realtimeInput": {"video": image}}) for image in images)]
+
+    def _tell(self) -> list[Frame]:
+        """What was put into the conversation, without asking for an answer."""
+        turns = self._untold.take_turns(self._n_told)
+        return [_client_content(turns, complete=False)] if turns else []
+
+    def _ask(self, message: ResponseCreate) -> list[Frame]:
+        overrides = message.overrides
+        if overrides is not None and overrides.conversation == "none":
+            self._refuse("unsupported_response", "this model has no responses outside the conversation")
+            return []
+        if overrides is not None and overrides.instructions:
+            self._untold.add(shapes.write_text(overrides.instructions))
+        if self._asked:
+            # Only the last request is answered; each one is told how it ended.
+            self._due += unanswered(self._new_id)
+        self._asked = True
+        if self._talking and (self._committed or not self._untold.has_turns):
+            if not self._committed:
+                self._commit()
+            self._end_cut(self._due)
+            frames = [*self._tell(), '{"realtimeInput":{"activityEnd":{}}}']
+            self._talking = self._committed = False
+            return frames
+        if self._tools_answered and not self._untold.has_turns:
+            return []  # it goes on by itself
+        self._interrupting = self._answer is not None
+        turns = self._untold.take_turns(self._n_told) or [shapes.write_text(".")]
+        return [_client_content(turns, complete=True)]
+
+    def _update(self, settings: Settings) -> list[Frame]:
+        before = self._setup
+        after = self._write_setup(settings)
+        live = {"systemInstruction", "tools"}
+        changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+        if changed <= live and (not changed or self._profile.model.startswith("gemini-3.8")):
+            self._configure(settings)
+            self._due.append(self._updated())
+            if not changed:
+                return []
+            update: dict[str, Any] = {}
+            if "systemInstruction" in changed:
+                update["systemInstruction"] = after.get("systemInstruction", {"parts": [{"text": ""}], "role": "user"})
+            if "tools" in changed:
+                update["tools"] = {"tools": after.get("tools", [])}
+            return [_json({"contextUpdate": update})]
+        self._leaving = self._resumption.tells_update = True
+        self._leave_if_quiet()
+        return []
+
+    def _updated(self) -> ModelSessionUpdatedEvent:
+        voice = self._settings.voice or self._voice
+        return ModelSessionUpdatedEvent(settings=shapes.read_settings(self._settings, voice))
+
+    def _refuse(self, code: str, message: str) -> None:
+        self._due.append(ModelErrorEvent(error_type="client_error", code=code, message=message))
+
+    def overdue(self) -> list[ModelEvent]:
+        """See `Codec.overdue`."""
+        events, self._due = self._due, []
+        return events
+
+    # What the service says.
+
+    def decode(self, frame: Frame) -> list[ModelEvent]:
+        """See `Codec.decode`. Takes text as str or as UTF-8 bytes."""
+        data = frame.encode() if isinstance(frame, str) else frame
+        message, payload = self._reader.read(data)
+        if message is None:
+            return []
+        events = self.overdue()
+        content = message.server_content
+        if message.setup_complete is not None:
+            self._opened(message.setup_complete, events)
+        if message.voice_activity is not None or message.voice_activity_detection_signal is not None:
+            self._marked(message, events)
+        if message.tool_call_cancellation is not None:
+            self._calls.withdraw(message.tool_call_cancellation.ids or ())
+        if content is not None:
+            self._content(content, payload, events)
+        if message.tool_call is not None:
+            self._called(message.tool_call.function_calls or [], events)
+        if content is not None and content.turn_complete:
+            self._turn_complete(content, message.usage_metadata, events)
+        if message.session_resumption_update is not None:
+            update = message.session_resumption_update
+            if update.resumable and update.new_handle:
+                told = self._untold.told_by(update.last_index) if update.last_index is not None else None
+                self._resumption.handle = update.new_handle
+                self._resumption.item_id = told or self._last_item_id
+        if message.go_away is not None:
+            self._going_away = self._leaving = True
+            logger.info("provider goes away: time_left=%.16s", message.go_away.time_left)
+        if message.error is not None:
+            self._failed(message.error, events)
+        if self._leaving:
+            self._leave_if_quiet()
+        return events
+
+    def _opened(self, setup: wire.SetupComplete, events: list[ModelEvent]) -> None:
+        self._is_open = True
+        self._resumption.n_refused = 0
+        events.append(ModelSessionCreatedEvent(session_id=setup.session_id or self._new_id("gemini")))
+        if self._resumption.tells_update:
+            self._resumption.tells_update = False
+            events.append(self._updated())
+
+    def _content(self, content: wire.ServerContent, payload: memoryview | None, events: list[ModelEvent]) -> None:
+        if content.interrupted:
+            self._interrupted(events)
+        if content.input_transcription is not None:
+            self._heard(content.input_transcription, events)
+        if content.interim_input_transcription is not None:
+            self._guessed(content.interim_input_transcription, events)
+        if content.output_transcription is not None and content.output_transcription.text:
+            answer = self._begin(events)
+            if answer is not None:
+                answer.language = content.output_transcription.language_code or answer.language
+                answer.say(content.output_transcription.text, events)
+        if content.model_turn is not None:
+            for part in content.model_turn.parts or ():
+                answer = self._begin(events)
+                if answer is None:
+                    continue
+                answer.signature = part.thought_signature or answer.signature
+                if part.thought:
+                    if part.text:
+                        answer.think(part.text, events)
+                elif part.inline_data is not None and part.inline_data.mime_type.startswith("audio/"):
+                    try:
+                        answer.speak(read_base64(payload or part.inline_data.data), events)
+                    except ValueError:
+                        self._reader.broken_frames += 1
+                elif part.text:
+                    answer.write(part.text, events)
+        if content.grounding_metadata is not None and self._answer is not None:
+            self._answer.grounding = (self._answer.grounding or {}) | content.grounding_metadata
+        if content.generation_complete and self._answer is not None:
+            if self._user is self._answer.user and self._user is not None and self._user.has_words:
+                self._end_words(events)  # words may come after the answer, if none came before
+            self._answer.generated(events)
+
+    # The user.
+
+    def _position_ms(self) -> int:
+        return ms_of(self._heard_bytes, self._profile.input_rate_hz)
+
+    def _begin_user(self) -> None:
+        """A new item of the user; the words of the one before are complete with it."""
+        self._end_words(self._due)
+        self._user = UserTurn(self._new_id("item"))
+
+    def _commit(self) -> None:
+        self._committed = True
+        if self._user is not None:
+            self._user.commit(self._due)
+
+    def _started(self, events: list[ModelEvent], at_ms: int | None = None) -> None:
+        """The provider's detector noticed a voice."""
+        if self._manual or (self._user is not None and self._user.speaking):
+            return
+        self._end_words(events)
+        self._user = UserTurn(self._new_id("item"))
+        self._user.start(self._position_ms() if at_ms is None else at_ms, events)
+
+    def _stopped(self, events: list[ModelEvent], at_ms: int | None = None) -> None:
+        if self._user is not None and self._user.speaking:
+            self._user.stop(self._position_ms() if at_ms is None else at_ms, events)
+
+    def _marked(self, message: wire.Message, events: list[ModelEvent]) -> None:
+        """Markers of the detector: Vertex and some accounts have them."""
+        activity, signal = message.voice_activity, message.voice_activity_detection_signal
+        at_ms = read_offset_ms(activity.audio_offset) if activity is not None else None
+        kind = (activity.voice_activity_type if activity is not None else None) or (
+            signal.vad_signal_type if signal is not None else None
+        )
+        if kind in ("ACTIVITY_START", "VAD_SIGNAL_TYPE_SOS"):
+            self._started(events, at_ms)
+        elif kind in ("ACTIVITY_END", "VAD_SIGNAL_TYPE_EOS"):
+            self._stopped(events, at_ms)
+
+    def _heard(self, said: wire.Transcription, events: list[ModelEvent]) -> None:
+        """Words of the user. They may come late: during an answer that runs they belong to the turn before it."""
+        if said.text:
+            user = self._speaker(events)
+            user.note_language(said.language_code)
+            user.say(said.text, events)
+        if said.finished:
+            self._end_words(events)
+
+    def _guessed(self, said: wire.Transcription, events: list[ModelEvent]) -> None:
+        """Words of the user that are not certain, while they speak."""
+        if said.text:
+            self._speaker(events).guess(said.text, events)
+
+    def _speaker(self, events: list[ModelEvent]) -> UserTurn:
+        """The turn that words belong to which come now."""
+        if not self._manual:
+            self._end_cut(events)  # these are of the turn that interrupted it
+        if self._answer is None and (self._user is None or self._user.ended):
+            self._started(events)
+        if self._user is None or self._user.ended:
+            self._user = UserTurn(self._new_id("item"))
+            self._user.commit(events)
+        return self._user
+
+    def _end_words(self, events: list[ModelEvent]) -> None:
+        if self._user is not None and not self._user.speaking:
+            self._user.end(events, told=self._transcribes)
+
+    # The model.
+
+    def _begin(self, events: list[ModelEvent]) -> Answer | None:
+        """The running answer, begun if there is none; None while the rest of an interrupted one arrives."""
+        answer = self._answer
+        if answer is None:
+            self._stopped(events)
+            self._asked = self._tools_answered = self._completes_cut = False
+            answer = self._answer = Answer(
+                self._new_id,
+                rate_hz=self._profile.output_rate_hz,
+                written="audio" not in self._settings.output_modalities,
+                user=self._user,
+            )
+            events.append(answer.created())
+        return None if answer.cut else answer
+
+    def _end_cut(self, events: list[ModelEvent]) -> None:
+        """What comes now is not of the answer that was interrupted, though its `turnComplete` may still come."""
+        if self._answer is not None and self._answer.cut:
+            self._end(events, None, None)
+            self._completes_cut = True
+
+    def _end(self, events: list[ModelEvent], usage: wire.Usage | None, reason: str | None) -> None:
+        answer = self._answer
+        if answer is None:
+            return
+        self._answer = None
+        status, details = status_of(reason)
+        if answer.cut:
+            status, details = "cancelled", {"type": "cancelled", "reason": answer.cut}
+        elif status == "failed":
+            sentence = "the model's answer failed at the provider"
+            events.append(
+                ModelErrorEvent(error_type="provider_error", code="response_failed", message=sentence, retryable=True)
+            )
+        answer.close(events, complete=status == "completed")
+        self._calls.break_off()
+        self._untold.answered()
+        self._last_item_id = answer.last_item_id or self._last_item_id
+        if answer.signature is not None and answer.last_item_id is not None and not answer.cut:
+            self._resumption.sign(answer.last_item_id, answer.signature)
+        n_in, n_out = shapes.token_counts(usage)
+        events.append(
+            ModelResponseDoneEvent(
+                response_id=answer.response_id,
+                input_tokens=n_in,
+                output_tokens=n_out,
+                status=status,
+                status_details=details,
+                output_modalities=answer.modalities,
+                usage_detail=shapes.usage_detail(usage),
+                grounding=answer.grounding,
+            )
+        )
+
+    def _interrupted(self, events: list[ModelEvent]) -> None:
+        if self._answer is not None:
+            self._answer.cut = "client_cancelled" if self._interrupting else "turn_detected"
+        elif self._asked:
+            self._asked, self._completes_cut = False, True
+            events += unanswered(self._new_id)
+        if not self._interrupting:
+            self._started(events)
+        self._interrupting = False
+
+    def _turn_complete(self, content: wire.ServerContent, usage: wire.Usage | None, events: list[ModelEvent]) -> None:
+        self._interrupting = False
+        final = content.interaction_status in (None, "IDLE") and not self._completes_cut
+        self._completes_cut = False
+        if self._answer is None and self._asked and final:
+            self._begin(events)  # an answer without a word is one, too
+        if self._answer is None and final:
+            self._stopped(events)  # it has nothing to say to what it heard
+            self._end_words(events)
+        if self._answer is not None and self._answer.user is self._user:
+            self._end_words(events)
+        self._end(events, usage, content.turn_complete_reason)
+
+    def _called(self, calls: list[wire.FunctionCall], events: list[ModelEvent]) -> None:
+        if not calls:
+            return
+        self._end_cut(events)
+        answer = self._begin(events)
+        assert answer is not None
+        for piece in calls:
+            call = self._calls.take(piece)
+            if call is not None:
+                answer.call(call.id, call.name, call.arguments, events)
+        if not self._calls.is_growing:
+            self._end(events, None, None)
+
+    # The end.
+
+    def _failed(self, error: wire.Failure, events: list[ModelEvent]) -> None:
+        code, sentence, retryable = wire.FAILURES.get(
+            error.status or "", ("provider_error", "the provider reports an error", True)
+        )
+        if not retryable and code != "invalid_request":
+            self._fatal = CloseVerdict(code, sentence, reconnect=False)
+        events.append(ModelErrorEvent(error_type="provider_error", code=code, message=sentence, retryable=retryable))
+
+    def _leave_if_quiet(self) -> None:
+        speaking = self._user is not None and self._user.speaking
+        if self._answer is None and not (self._asked or self._talking or self._calls or speaking):
+            self._leave()
+
+    def closed(self, code: int | None, reason: str) -> CloseVerdict:
+        """See `Codec.closed`. What was refused with a handle is tried again, and then without it."""
+        if self._fatal is not None:
+            return self._fatal
+        verdict = wire.close_verdict(code, reason, was_open=self._is_open)
+        if self._is_open:
+            if code == 1007:
+                self._resumption.forget()  # maybe the context itself is what it refuses
+            if verdict.reconnect and self._going_away:
+                return CloseVerdict("provider_going_away", "the provider is going away", reconnect=True)
+            if verdict.reconnect and self._leaving:
+                return CloseVerdict("settings_changed", "new settings need a new connection", reconnect=True)
+            return verdict
+        if self._resumes and code in (1007, 1008, 1011):
+            self._resumption.n_refused += 1
+            if code != 1011 or self._resumption.n_refused >= _MAX_REFUSED_RESUMES:
+                self._resumption.forget()
+            return CloseVerdict("resumption_refused", "the provider did not resume the session", reconnect=True)
+        return verdict
+
+
+def _client_content(turns: list[dict[str, Any]], *, complete: bool) -> str:
+    return _json({"clientContent": {"turns": turns, "turnComplete": complete}})
+
+
+def _json(frame: dict[str, Any]) -> str:
+    return msgspec.json.encode(frame).decode()

@@ -1,0 +1,146 @@
+"""Gemini Live over a WebSocket: the model, its profile and its codec. Needs no SDK."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+
+from realtime.errors import ProviderError
+from realtime.model.base import Address, Connection, History, OnEvent, Profile, RealtimeModel, Settings
+from realtime.model.choose import SERVICES
+from realtime.model.gemini.codec import GeminiCodec
+from realtime.model.gemini.turns import Resumption
+from realtime.model.voices import GEMINI as VOICES
+from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits, dial_websocket, open_wire
+from realtime.runtime import Runtime
+
+__all__ = ["VOICES", "GeminiCodec", "GeminiRealtimeModel", "Resumption", "profile_of"]
+
+_PING_TIMEOUT_S = 90.0
+"""The service's pongs come up to 30 s late: shorter would end healthy calls."""
+
+
+def profile_of(model_name: str) -> Profile:
+    """What the model with this name can do.
+
+    All speak and hear many languages. Their detector interrupts by itself but reports no start and end of speech; what
+    they said cannot be cut or deleted in their context.
+    """
+    return Profile(
+        provider="gemini",
+        model=model_name,
+        input_rate_hz=16_000,
+        output_rate_hz=24_000,
+        input_modalities=frozenset({"text", "audio", "image"}),
+        emits_speech_events=False,
+        supports_truncation=False,
+        supports_item_delete=False,
+        supports_response_overrides=False,
+        supports_item_sound=False,
+        session_limit_s=600,
+        voices=VOICES,
+    )
+
+
+class GeminiRealtimeModel(RealtimeModel):
+    """A Gemini model with the Live API.
+
+    `api_key`: null takes GEMINI_API_KEY, else GOOGLE_API_KEY, when connecting. `base_url`: null takes
+    GOOGLE_GEMINI_BASE_URL, else Google itself; http(s) and ws(s) both do. `api_version`: null takes
+    GOOGLE_GENAI_API_VERSION, else `v1beta`. `dial`, `tap` and `limits` go to `realtime.model.wire`; the first two may
+    be changed, to record or replay.
+
+    A connection lives some ten minutes, a session longer: it is resumed on a new connection, also when the service
+    gives notice (then at the next quiet moment), and when settings change that only a new connection can take.
+    """
+
+    def __init__(
+        self,
+        model_name: str = "gemini-2.5-flash-native-audio-preview-09-2025",
+        api_key: str | None = None,
+        voice: str | None = "Puck",
+        enable_input_audio_transcription: bool = True,
+        base_url: str | None = None,
+        *,
+        api_version: str | None = None,
+        dial: Dial = dial_websocket,
+        tap: Tap | None = None,
+        limits: WireLimits | None = None,
+    ) -> None:
+        base = base_url or os.environ.get("GOOGLE_GEMINI_BASE_URL") or "https://generativelanguage.googleapis.com"
+        version = api_version or os.environ.get("GOOGLE_GENAI_API_VERSION") or "v1beta"
+        socket_base = re.sub("^http", "ws", base.rstrip("/"))
+        service = f"google.ai.generativelanguage.{version}.GenerativeService.BidiGenerateContent"
+        self.model_name = model_name
+        self.voice = voice
+        self.enable_input_audio_transcription = enable_input_audio_transcription
+        self.websocket_url = f"{socket_base}/ws/{service}"
+        self._api_key = api_key
+        self._profile = profile_of(model_name)
+        self.dial = dial
+        self.tap = tap
+        self._limits = limits or WireLimits(ping_timeout_s=_PING_TIMEOUT_S)
+
+    def __repr__(self) -> str:
+        return f"GeminiRealtimeModel({self.model_name!r})"
+
+    @property
+    def profile(self) -> Profile:
+        """See `RealtimeModel.profile`."""
+        return self._profile
+
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        """See `RealtimeModel.connect`."""
+        api_key = self._find_key()
+        if api_key is None:
+            raise ProviderError("the server has no key for Gemini: set GEMINI_API_KEY", code="missing_api_key")
+        resumption = Resumption()
+        link: Link | None = None
+
+        async def dial(address: Address, receiver: Receiver, limits: WireLimits) -> Link:
+            nonlocal link
+            link = await self.dial(address, receiver, limits)
+            return link
+
+        def leave() -> None:
+            if link is not None:
+                link.abort()
+
+        def make_codec() -> GeminiCodec:
+            return self._codec(api_key, runtime.new_id, resumption, leave)
+
+        return await open_wire(
+            make_codec,
+            settings,
+            on_event=on_event,
+            history=history,
+            runtime=runtime,
+            dial=dial,
+            tap=self.tap,
+            limits=self._limits,
+            refused_key=SERVICES["gemini"].refused_key(os.environ).message,
+        )
+
+    @property
+    def websocket_headers(self) -> dict[str, str]:
+        """See `RealtimeModel.websocket_headers`."""
+        codec = self._codec(self._find_key() or "", str, Resumption(), lambda: None)
+        return dict(codec.address(Settings()).headers)
+
+    def _find_key(self) -> str | None:
+        return self._api_key or os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY") or None
+
+    def _codec(
+        self, api_key: str, new_id: Callable[[str], str], resumption: Resumption, leave: Callable[[], None]
+    ) -> GeminiCodec:
+        return GeminiCodec(
+            self._profile,
+            url=self.websocket_url or "",
+            api_key=api_key,
+            new_id=new_id,
+            voice=self.voice,
+            transcribes_input=self.enable_input_audio_transcription,
+            resumption=resumption,
+            leave=leave,
+        )

@@ -1,0 +1,87 @@
+"""Reads the frames of Gemini Live: nearly all of them are audio, and some hold what the codec does not know."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+import pybase64
+
+from realtime.model._tolerant import Look
+from realtime.model.gemini import frames as wire
+
+logger = logging.getLogger(__name__)
+
+READ = msgspec.json.Decoder(wire.Message)
+
+SLICED_FROM_BYTES = 1024
+"""From this size on the audio is cut out of a frame instead of being read as JSON."""
+
+
+class Reader:
+    """The frames of one connection, and how many of them were not understood."""
+
+    def __init__(self) -> None:
+        self.unknown_frames = 0
+        """Frames with a key that is not known, beside `serverContent` or in it."""
+        self.broken_frames = 0
+        """Frames that are no JSON or hold a field of a wrong type."""
+
+    def read(self, data: bytes) -> tuple[wire.Message | None, memoryview | None]:
+        """The frame; where its one piece of media was cut out unread, also that, as base64."""
+        if len(data) >= SLICED_FROM_BYTES:
+            cut = cut_out(data)
+            if cut is not None:
+                return cut
+        try:
+            return READ.decode(data), None
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return self._read_again(data), None
+
+    def _read_again(self, data: bytes) -> wire.Message | None:
+        """What can be read of a frame that holds something unknown or of a wrong type."""
+        look = Look()
+        try:
+            message = look.read(msgspec.json.decode(data), wire.Message)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            self.broken_frames += 1
+            logger.debug("broken frame ignored: bytes=%d", len(data))
+            return None
+        if look.wrong:
+            self.broken_frames += 1
+            logger.debug("wrong frame part ignored: key=%.64s bytes=%d", look.wrong[0], len(data))
+        if look.unknown:
+            self.unknown_frames += 1
+            logger.debug("unknown frame part ignored: key=%.64s bytes=%d", look.unknown[0], len(data))
+        return message
+
+
+def cut_out(data: bytes) -> tuple[wire.Message, memoryview] | None:
+    """A frame without its one long string, and that string, where it is the media of the only part with media.
+
+    Reading a frame of 26 kB as JSON costs several times as much as decoding its base64.
+    """
+    key = data.find(b'"data"', 0, SLICED_FROM_BYTES)
+    start = data.find(b'"', key + 6) + 1
+    end = data.find(b'"', start)
+    if key < 0 or start <= 0 or end < 0 or data[key + 6 : start - 1].strip() != b":":
+        return None
+    try:
+        message = READ.decode(data[:start] + data[end:])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    content = message.server_content
+    if content is None or content.model_turn is None or message.tool_call is not None:
+        return None
+    media = [part.inline_data for part in content.model_turn.parts or () if part.inline_data is not None]
+    if len(media) != 1 or media[0].data:
+        return None
+    return message, memoryview(data)[start:end]
+
+
+def read_base64(text: str | memoryview) -> bytes:
+    """Both alphabets: the service uses the standard one, the SDK the other. Raises ValueError."""
+    try:
+        return pybase64.b64decode(text, validate=True)
+    except ValueError:
+        return pybase64.b64decode(text, altchars=b"-_", validate=True)

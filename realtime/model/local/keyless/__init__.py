@@ -1,0 +1,1 @@
+"""The language model that needs no key: a table of rules."""

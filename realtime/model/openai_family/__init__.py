@@ -1,0 +1,1 @@
+"""OpenAI's realtime protocol and its relatives, as models."""

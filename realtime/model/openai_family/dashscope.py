@@ -1,0 +1,156 @@
+"""Qwen-Omni realtime models of DashScope (Alibaba Cloud Model Studio) over a WebSocket. Needs no SDK."""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from realtime.errors import ProviderError
+from realtime.event.base import Modality
+from realtime.model._patient import Patient
+from realtime.model.base import (
+    Connection,
+    History,
+    OnEvent,
+    Profile,
+    RealtimeModel,
+    Settings,
+)
+from realtime.model.choose import SERVICES
+from realtime.model.openai_family.dashscope_codec import DashScopeCodec
+from realtime.model.openai_family.dashscope_shapes import INPUT_RATE_HZ, family_of
+from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
+from realtime.runtime import Runtime
+
+__all__ = ["DashScopeCodec", "DashScopeRealtimeModel", "profile_of", "realtime_url"]
+
+_PATH = "/api-ws/v1/realtime"
+_SHARED_HOSTS = {"cn-beijing": "dashscope.aliyuncs.com", "cn-hongkong": "cn-hongkong.dashscope.aliyuncs.com"}
+_INTERNATIONAL_HOST = "dashscope-intl.aliyuncs.com"
+_MODALITIES: frozenset[Modality] = frozenset({"text", "audio", "image"})
+
+
+def profile_of(model_name: str) -> Profile:
+    """What the model with this name can do.
+
+    Typed text is taken as a conversation item: practised by public clients, not promised by the documentation.
+    """
+    family = family_of(model_name)
+    return Profile(
+        provider="dashscope",
+        model=model_name,
+        input_rate_hz=INPUT_RATE_HZ,
+        output_rate_hz=family.output_rate_hz,
+        input_modalities=_MODALITIES,
+        supports_tools=family.has_tools,
+        supports_truncation=False,
+        supports_item_delete=False,
+        supports_response_overrides=False,
+        supports_item_sound=False,
+        session_limit_s=7200,
+        voices=family.voices,
+    )
+
+
+def realtime_url(model_name: str, *, base_url: str | None, workspace: str | None, region: str | None) -> str:
+    """Where to dial. A base may be any address of the service (http or ws, with or without a path); without one the
+    workspace has its own host, and the region's shared gateway serves the rest."""
+    region = region or "cn-beijing"
+    if base_url:
+        parts = urlsplit(re.sub("^http", "ws", base_url))
+        root = re.sub(r"/(api-ws/v1(/(inference|realtime))?|api/v1|compatible-mode/v1)?/?$", "", parts.path)
+        parts = parts._replace(path=root + _PATH)
+    else:
+        shared = _SHARED_HOSTS.get(region, _INTERNATIONAL_HOST)
+        host = f"{workspace}.{region}.maas.aliyuncs.com" if workspace else shared
+        parts = urlsplit(f"wss://{host}{_PATH}")
+    query = [pair for pair in parse_qsl(parts.query) if pair[0] != "model"]
+    return urlunsplit(parts._replace(query=urlencode([*query, ("model", model_name)])))
+
+
+class DashScopeRealtimeModel(RealtimeModel):
+    """A Qwen-Omni realtime model of DashScope.
+
+    `api_key`: null takes DASHSCOPE_API_KEY when connecting; keys belong to a region. `voice`: null leaves the model its
+    own. `base_url`: null takes DASHSCOPE_WEBSOCKET_BASE_URL, else `workspace` (DASHSCOPE_WORKSPACE) and `region`
+    (DASHSCOPE_REGION, `cn-beijing` by default) say which host. `enable_input_audio_transcription` gives the user's
+    words. `profile` replaces what the model's name says it can do. `dial`, `tap` and `limits` go to
+    `realtime.model.wire`; the first two may be changed, to record or replay.
+    """
+
+    def __init__(
+        self,
+        model_name: str = "qwen3-omni-flash-realtime",
+        api_key: str | None = None,
+        voice: str | None = "Cherry",
+        enable_input_audio_transcription: bool = True,
+        base_url: str | None = None,
+        *,
+        workspace: str | None = None,
+        region: str | None = None,
+        profile: Profile | None = None,
+        dial: Dial = dial_websocket,
+        tap: Tap | None = None,
+        limits: WireLimits | None = None,
+    ) -> None:
+        self.model_name = model_name
+        self.voice = voice
+        self.enable_input_audio_transcription = enable_input_audio_transcription
+        self.workspace = workspace or os.environ.get("DASHSCOPE_WORKSPACE")
+        self.websocket_url = realtime_url(
+            model_name,
+            base_url=base_url or os.environ.get("DASHSCOPE_WEBSOCKET_BASE_URL"),
+            workspace=self.workspace,
+            region=region or os.environ.get("DASHSCOPE_REGION"),
+        )
+        self._api_key = api_key
+        self._profile = profile or profile_of(model_name)
+        self.dial = dial
+        self.tap = tap
+        self._limits = limits
+
+    def __repr__(self) -> str:
+        return f"DashScopeRealtimeModel({self.model_name!r})"
+
+    @property
+    def profile(self) -> Profile:
+        """See `RealtimeModel.profile`."""
+        return self._profile
+
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        """See `RealtimeModel.connect`."""
+        api_key = self._find_key()
+        if api_key is None:
+            raise ProviderError("the server has no key for DashScope: set DASHSCOPE_API_KEY", code="missing_api_key")
+        patient = Patient(on_event, runtime)
+        patient.below = await open_wire(
+            lambda: self._codec(api_key),
+            settings,
+            on_event=patient.report,
+            history=history,
+            runtime=runtime,
+            dial=self.dial,
+            tap=self.tap,
+            limits=self._limits,
+            refused_key=SERVICES["dashscope"].refused_key(os.environ).message,
+        )
+        return patient
+
+    @property
+    def websocket_headers(self) -> dict[str, str]:
+        """See `RealtimeModel.websocket_headers`."""
+        return dict(self._codec(self._find_key() or "").address(Settings()).headers)
+
+    def _find_key(self) -> str | None:
+        return self._api_key or os.environ.get("DASHSCOPE_API_KEY") or None
+
+    def _codec(self, api_key: str) -> DashScopeCodec:
+        return DashScopeCodec(
+            self._profile,
+            url=self.websocket_url or "",
+            api_key=api_key,
+            workspace=self.workspace,
+            voice=self.voice,
+            transcribe=self.enable_input_audio_transcription,
+        )

@@ -1,0 +1,553 @@
+"""An agent in a room: what it is told, and what the room hears of it.
+
+The room decides about turns, so an agent here answers when it is asked to and never by itself: whatever its model says
+out of turn is dropped and cancelled. It hears a turn of somebody else once, as sound or as the line `[Name]: text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Literal, NamedTuple, Protocol
+
+import msgspec
+
+from realtime.agent.controller import EMPTY_COMMIT, EMPTY_COMMIT_MS
+from realtime.agent.host import Host
+from realtime.agent.realtime import RealtimeAgent
+from realtime.audio.pcm import bytes_of, ms_of
+from realtime.errors import ClientError
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat, ContentPart, Item
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.message import ToolResultBlock, ToolResultState
+from realtime.message.formatter import SPEAKS, spoken_by
+from realtime.room.floor import Said
+from realtime.runtime import Runtime
+from realtime.state.conversation import Conversation
+
+Listens = Literal["audio", "text"]
+MAX_TOOL_ROUNDS = 8
+"""An agent that calls tools more often in one turn loses the floor."""
+KEPT_WAITING = 50
+"""The words of so many turns of one human are waited for, with their sound."""
+KEPT_ITEMS = 500
+"""Of the talk an agent and its model remember no more: the oldest go."""
+FORGOTTEN_AT_ONCE = 50
+NOT_THERE_TO_FORGET = "item_delete_invalid_item_id"
+"""What OpenAI says of an item that it does not have any more."""
+UTTERANCE_HZ = 16_000
+
+
+@dataclass(slots=True, eq=False)
+class Utterance:
+    """A turn that was spoken: its sound at `rate_hz`, and its words once they are known."""
+
+    id: str
+    who: str
+    name: str
+    pcm: bytearray = field(default_factory=bytearray)
+    rate_hz: int = UTTERANCE_HZ
+    text: str = ""
+    heard_by: set[str] = field(default_factory=set)
+    """Agents (by id) that heard it as sound."""
+
+    @property
+    def duration_ms(self) -> float:
+        """How long its sound is."""
+        return ms_of(len(self.pcm), self.rate_hz)
+
+
+class OpenCall(NamedTuple):
+    """A call of a tool that has no result yet."""
+
+    name: str
+    asked_by: str | None
+    """The human (by id) whose turn led to it; None where none did."""
+    asks: bool
+    """Whether it runs only with somebody's consent."""
+
+
+class Hub(Protocol):
+    """What an agent in a room needs of it."""
+
+    def tell(self, event: s.ServerEvent) -> None:
+        """Something happened that everybody in the room is told."""
+        ...
+
+    def transcribed(self, utterance: Utterance, text: str, by: AgentParticipant | None = None) -> None:
+        """The words of a turn as `by` has understood them; empty where it could not."""
+        ...
+
+    def turn_over(self, member: AgentParticipant) -> None:
+        """The agent that has the floor has said what it wanted, or was stopped."""
+        ...
+
+    def lost(self, member: AgentParticipant, reason: str) -> None:
+        """Its model is gone."""
+        ...
+
+    def listens_to(self, member: AgentParticipant) -> bool:
+        """Whether another agent hears the voice of this one, not its words."""
+        ...
+
+    def heard_ms(self, item_id: str) -> int:
+        """How much of an item (by its name in the room) was heard."""
+        ...
+
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `realtime.agent.host.Ears`."""
+        ...
+
+    def unheard_ms(self) -> int:
+        """How much was sent and is not heard yet."""
+        ...
+
+
+class AgentParticipant:
+    """One agent. In the room the ids of its items, responses and tool calls begin with its own: two models may use the
+    same.
+
+    `has_floor` is whether it may speak; `is_away` whether its model is lost.
+    """
+
+    def __init__(self, agent: RealtimeAgent, hub: Hub, runtime: Runtime, listens: Listens) -> None:
+        self.agent = agent
+        self.name = agent.name
+        self.id = agent.agent_id or runtime.new_id("agent")
+        self.listens: Listens = listens if "audio" in agent.model.profile.input_modalities else "text"
+        self.has_floor = False
+        self.is_away = False
+        self.is_muted = False
+        self.is_asked = False
+        """Whether it was asked for a response that has not begun."""
+        self.ready: s.AgentReadyEvent | None = None
+        """How it introduced itself."""
+        self.conversation = Conversation()
+        """What it knows of the talk: its own words, and those of the others as it was told."""
+        self._hub = hub
+        self._runtime = runtime
+        self._prefix = f"{self.id}."
+        self._waiting: dict[str, Utterance] = {}
+        """What it has heard and nobody has written down yet, by id, in order."""
+        self._guessed: dict[str, str] = {}
+        """Where its provider ends turns by itself: whose words an item of its own is taken to be."""
+        self._open: set[str] = set()
+        """Responses of this turn that go on, and those that are dropped as well."""
+        self._dropped: set[str] = set()
+        self._untold: set[str] = set()
+        """Responses that nobody asked for: nothing is told of them."""
+        self._is_tidying = False
+        """Whether what it tells is about what it forgets."""
+        self._calls_tools = False
+        self._tool_rounds = 0
+        self._spoken: list[str] = []
+        """Its items of this turn, by its own ids."""
+        self._talk = self.conversation
+        """Where the items of this turn are: its model may have come back since with another conversation."""
+        self._sound: dict[str, bytearray] = {}
+        """What it says in this turn, by item, where somebody listens to its voice."""
+        self._calls: dict[str, OpenCall] = {}
+        """By its own ids."""
+        self._asked_by: str | None = None
+        """The human (by id) whose turn led to this turn of the agent; None where none did."""
+        self._missed: list[Utterance] | None = None
+        """What is said while its model is being connected; null at all other times."""
+        self._goes_on_by_itself = True
+        """Whether its model speaks on after the results of tools that run in a client."""
+        self._sound_hz = DEFAULT_OUTPUT_RATE_HZ
+        self._leaving = False
+        self.has_failed = False
+        """Whether its last response of this turn failed at its provider."""
+        self.came_back_at_s = -inf
+        """When its model was last had again, at that many tries (`tries`)."""
+        self.tries = 0
+
+    # -- its life --------------------------------------------------------------------------------------------------
+
+    async def join(self, config: SessionConfig) -> None:
+        """Connect its model. Raises what `RealtimeAgent.join` raises."""
+        self._leaving = True  # An end before it has joined is told by what is raised.
+        for of_the_last_model in (self._open, self._dropped, self._untold):
+            of_the_last_model.clear()
+        self._goes_on_by_itself = config.tool_auto_response is not False
+        self.agent.agent_id = self.id
+        profile = self.agent.model.profile
+        turns = TurnDetection(authority="client") if profile.supports_manual_turns else None
+        driven = msgspec.structs.replace(
+            config, auto_response=False, text_auto_response=False, turn_detection=turns, agent_name=None
+        )
+        missed: list[Utterance] = []
+        self._missed = missed
+        try:
+            await self.agent.join(Host(self._hear, self.conversation, self, self._runtime), driven)
+        finally:
+            self._missed = None
+        self._leaving = self.is_away = False
+        for utterance in missed:
+            self.read(utterance)
+
+    async def leave(self, reason: str) -> None:
+        """Disconnect its model. Idempotent."""
+        self._leaving = self.is_away = True
+        self._give_up()
+        await self.agent.leave(reason)
+
+    def recall(self, said: Sequence[Said]) -> None:
+        """Before `join`: the talk so far, in order. Its model begins with that and with nothing else."""
+        self.conversation = Conversation()
+        for one in said:
+            if not one.text:
+                continue
+            own = one.id == self.id
+            words = ContentPart(type="text", text=one.text if own else spoken_by(one.name, one.text))
+            role: Literal["assistant", "user"] = "assistant" if own else "user"
+            self.conversation.add(
+                Item(id=self._runtime.new_id("item"), role=role, status="completed", content=(words,))
+            )
+
+    # -- what it is told -------------------------------------------------------------------------------------------
+
+    def read(self, utterance: Utterance) -> None:
+        """Take a turn of somebody else as a line of text."""
+        if not utterance.text:
+            return
+        if self._missed is not None:
+            self._missed.append(utterance)
+        else:
+            self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, utterance.text)))
+
+    def listen(self, utterance: Utterance, *, named: bool) -> bool:
+        """Take a turn of somebody else as sound; `named` says in a line before it whose voice it is.
+
+        False: it cannot, or there is too little to hear.
+        """
+        if self.is_away or utterance.duration_ms < EMPTY_COMMIT_MS:
+            return False
+        if named:
+            self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, SPEAKS)))
+        utterance.heard_by.add(self.id)
+        if self._guesses or not utterance.text:
+            self._waiting[utterance.id] = utterance
+            of_the_same = [one for one in self._waiting.values() if one.who == utterance.who]
+            if len(of_the_same) > KEPT_WAITING:
+                self.forget(of_the_same[0])
+        pcm_format = AudioFormat.pcm16(utterance.rate_hz)
+        self._act(c.ClientAudioAppendEvent(audio=bytes(utterance.pcm), format=pcm_format))
+        self._act(c.ClientAudioCommitEvent(event_id=utterance.id))
+        return True
+
+    def forget(self, utterance: Utterance) -> None:
+        """Its words are not waited for any more."""
+        self._waiting.pop(utterance.id, None)
+        self._guessed = {item_id: one for item_id, one in self._guessed.items() if one != utterance.id}
+
+    def speak(self, asked_by: str | None = None) -> None:
+        """Take the floor and answer; `asked_by` is the human (by id) whose turn led to that."""
+        self.has_floor = True
+        self._asked_by = asked_by
+        self.has_failed = False
+        self._calls_tools, self._tool_rounds = False, 0
+        self._spoken.clear()
+        self._sound.clear()
+        self._talk = self.conversation
+        self.is_asked = True
+        self._act(c.ClientResponseCreateEvent())
+
+    def ask_again(self) -> None:
+        """A client wants it to go on: counts where its model waits for that after the client's tools."""
+        if self.has_floor and not (self._goes_on_by_itself or self.is_asked or self._open - self._dropped):
+            self.is_asked = True
+            self._act(c.ClientResponseCreateEvent())
+
+    @property
+    def is_saying(self) -> bool:
+        """Whether a response of this turn goes on."""
+        return bool(self._open - self._dropped - self._untold)
+
+    @property
+    def item_ids(self) -> list[str]:
+        """Its items of this turn, by their names in the room."""
+        return [self._prefix + item_id for item_id in self._spoken]
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a tool of this turn runs, or waits for somebody's consent."""
+        return bool(self._calls)
+
+    def interrupt(self) -> None:
+        """Stop at the word that was heard, and lose the floor. What is still heard of a lost model is cut as well."""
+        self._dropped |= self._open  # Before the model is told: one may say at once that it is done.
+        if self.is_away or self._talk is not self.conversation:
+            self._cut()
+        else:
+            self._act(c.ClientResponseCancelEvent())
+            self.agent.give_up()
+        self.has_floor = False
+
+    def _cut(self) -> None:
+        """As `realtime.agent.responses` does it where the model is there."""
+        if self._hub.unheard_ms() <= 0:
+            return
+        self._hub.tell(s.ServerAudioFlushEvent(reason="cancel"))
+        talk, item_ids = self._talk, [item_id for item_id in self._spoken if self._talk.audio_ms(item_id)]
+
+        def settle() -> None:
+            for item_id in item_ids:
+                self._cut_item(talk, item_id)
+            item_ids.clear()  # How long the words are was estimated by what arrived: a late answer changes nothing.
+
+        self.after_flush(settle)
+
+    def _cut_item(self, talk: Conversation, item_id: str) -> None:
+        heard_ms = self.heard_ms(item_id)
+        who: dict[str, Any] = {"agent_id": self.id, "agent_name": self.name}
+        if heard_ms == 0:
+            talk.delete(item_id)
+            self._hub.tell(s.AgentItemDeletedEvent(item_id=self._prefix + item_id, **who))
+        elif heard_ms < int(talk.audio_ms(item_id)):
+            cut = talk.truncate(item_id, heard_ms)
+            self._hub.tell(
+                s.AgentItemTruncatedEvent(
+                    item_id=self._prefix + item_id,
+                    audio_end_ms=cut.audio_end_ms,
+                    transcript=cut.transcript,
+                    **who,
+                )
+            )
+
+    def open_call(self, call_id: str) -> OpenCall | None:
+        """The call of this id (as the room names it); None where none of this agent's is open."""
+        own_id = call_id.removeprefix(self._prefix)
+        return self._calls.get(own_id) if own_id != call_id else None
+
+    def answer_tool(self, event: c.ClientToolResultEvent) -> None:
+        """A client answers an `open_call`. Raises ClientError for an answer that the call cannot take."""
+        self.agent.act(msgspec.structs.replace(event, id=event.id.removeprefix(self._prefix)))
+
+    def refuse_for_absent(self, present: Collection[str], why: str) -> None:
+        """Refuse its calls that wait for the consent of a human (by id) who is not `present`."""
+        for call_id, call in [*self._calls.items()]:
+            if call.asks and call.asked_by is not None and call.asked_by not in present:
+                with suppress(ClientError):  # It was answered, and runs.
+                    self.agent.act(c.ClientToolResultEvent(id=call_id, name=call.name, output=why, confirmed=False))
+
+    @property
+    def said(self) -> str:
+        """The words of its turn as they were heard."""
+        texts = (self._talk.spoken_text(item_id) for item_id in self._spoken if item_id in self._talk)
+        return " ".join(text for text in texts if text)
+
+    def utterance(self, utterance_id: str) -> Utterance:
+        """Its turn as the others hear it: cut where it was heard."""
+        said = Utterance(utterance_id, self.id, self.name, rate_hz=self._sound_hz, text=self.said)
+        for item_id, pcm in self._sound.items():
+            said.pcm += pcm[: bytes_of(self.heard_ms(item_id), self._sound_hz)]
+        return said
+
+    def _act(self, event: c.ClientEvent) -> None:
+        if not self.is_away:
+            self._tidy()
+            self.agent.receive(event)
+
+    def _tidy(self) -> None:
+        """Forget what was said long ago, also at the model where that can be. A call of a tool goes with its result;
+        the model keeps both, since it has names of its own for results."""
+        if len(self.conversation) < KEPT_ITEMS + FORGOTTEN_AT_ONCE:
+            return
+        items = self.conversation.items()
+        end = len(items) - KEPT_ITEMS
+        while end < len(items) and items[end].type == "tool_result":
+            end += 1
+        self._is_tidying = True
+        for item in items[:end]:
+            if item.type == "message" and self.agent.model.profile.supports_item_delete:
+                self.agent.receive(c.ClientItemDeleteEvent(item_id=item.id))
+            self.conversation.delete(item.id)
+        self._is_tidying = False
+
+    # -- `realtime.agent.host.Ears` --------------------------------------------------------------------------------
+
+    def heard_ms(self, item_id: str) -> int:
+        """See `Ears`."""
+        return self._hub.heard_ms(self._prefix + item_id)
+
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `Ears`."""
+        self._hub.after_flush(settle)
+
+    def unheard_ms(self) -> int:
+        """See `Ears`: what the others say is nothing that this agent could be interrupted in, nor what is still heard
+        of the one before it."""
+        return self._hub.unheard_ms() if self.has_floor and self._spoken else 0
+
+    # -- what it says ----------------------------------------------------------------------------------------------
+
+    def _hear(self, event: s.ServerEvent) -> None:
+        match event:
+            case s.AgentReadyEvent():
+                self.ready = event
+            case s.AgentEndedEvent(reason=reason):
+                self.has_floor = False
+                if not self._leaving:
+                    self.agent.end_responses()
+                    self.is_away = True
+                    self._give_up()
+                    self._hub.lost(self, reason)
+            case s.AgentInputCommittedEvent(item_id=item_id):
+                if self._guesses:
+                    self._guess(item_id)
+            case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
+                self._understood(self._guessed.pop(item_id, None) or self.agent.label_of(item_id), text)
+            case s.AgentInputTranscriptionFailedEvent(item_id=item_id):
+                self._understood(self._guessed.pop(item_id, None) or self.agent.label_of(item_id), "")
+            case s.AgentErrorEvent(code=code, client_event_id=utterance_id) if code == EMPTY_COMMIT:
+                self._understood(utterance_id, "")
+            case (
+                s.AgentInputTranscriptionDeltaEvent()
+                | s.AgentInputStartedEvent()
+                | s.AgentInputDoneEvent()
+                | s.AgentInputClearedEvent()
+                | s.AgentSessionUpdatedEvent()
+            ):
+                pass
+            case s.AgentItemAddedEvent(item=item) | s.AgentItemDoneEvent(item=item) if item.role in ("user", "system"):
+                pass
+            case s.AgentErrorEvent(code=code) if code == NOT_THERE_TO_FORGET:
+                pass
+            case s.AgentResponseCreatedEvent(response_id=response_id):
+                self._begin(event, response_id)
+            case s.AgentResponseDoneEvent():
+                self._done(event)
+            case _:
+                self._forward(event)
+
+    def _begin(self, event: s.AgentResponseCreatedEvent, response_id: str) -> None:
+        self._open.add(response_id)
+        if self.has_floor and not self.agent.is_dropped(response_id):
+            self.is_asked = False
+            self._hub.tell(self._named(event))
+            return
+        # Its provider answers by itself, or too late: perhaps what was asked in a turn before this one.
+        self._untold.add(response_id)
+        self.agent.drop(response_id)
+
+    def _done(self, event: s.AgentResponseDoneEvent) -> None:
+        if event.response_id not in self._open:
+            return  # It went with its model, and was ended here.
+        is_untold, is_dropped = event.response_id in self._untold, event.response_id in self._dropped
+        for responses in (self._open, self._untold, self._dropped):
+            responses.discard(event.response_id)
+        if is_untold:
+            return
+        self._hub.tell(self._named(event))
+        if is_dropped:
+            return
+        self.has_failed = event.status == "failed"
+        if self._calls_tools and event.status == "completed":
+            self._calls_tools = False
+            self._tool_rounds += 1
+            if self._tool_rounds < MAX_TOOL_ROUNDS:
+                return
+            self.interrupt()
+        elif not self.has_floor:
+            return
+        self._hub.turn_over(self)
+
+    def _forward(self, event: s.ServerEvent) -> None:
+        response_id = getattr(event, "response_id", None)
+        if self._is_tidying or response_id in self._untold:
+            return
+        if isinstance(event, s.AgentResponseToolResultEvent):
+            # Also of an answer that was dropped: its call was told, and goes on until its result is.
+            if self._calls.pop(event.tool_result.id, None) is not None:
+                self._hub.tell(self._named(event))
+            return
+        if response_id in self._dropped and not event.type.endswith("_done"):
+            # Of an answer that does not count only what closes it is told.
+            return
+        if isinstance(event, s.AgentResponseAudioDeltaEvent):
+            if self._hub.listens_to(self):
+                self._sound_hz = event.format.rate or DEFAULT_OUTPUT_RATE_HZ
+                self._sound.setdefault(event.item_id, bytearray()).extend(event.delta)
+        elif isinstance(event, s.AgentResponseToolUseDoneEvent):
+            self._calls_tools = True
+            call = event.tool_use
+            self._calls[call.id] = OpenCall(call.name, self._asked_by, call.state == "asking")
+        elif isinstance(event, s.AgentItemAddedEvent) and event.item.type == "message":
+            self._spoken.append(event.item.id)
+        self._hub.tell(self._named(event))
+
+    @property
+    def _guesses(self) -> bool:
+        return not self.agent.model.profile.supports_manual_turns
+
+    def _guess(self, item_id: str) -> None:
+        """Its provider names the turns that it hears in their order, though it may hear two as one."""
+        known = self._guessed.values()
+        utterance_id = next((one for one in self._waiting if one not in known), None)
+        if utterance_id is not None:
+            self._guessed[item_id] = utterance_id
+
+    def _understood(self, utterance_id: str | None, text: str) -> None:
+        utterance = self._waiting.pop(utterance_id or "", None)
+        if utterance is not None:
+            self._hub.transcribed(utterance, text, by=self)
+
+    def _give_up(self) -> None:
+        """It is gone: its tools will not return, and what it has heard it will not write down."""
+        calls, self._calls = self._calls, {}
+        for call_id, call in calls.items():
+            result = ToolResultBlock(
+                id=self._prefix + call_id,
+                name=call.name,
+                output=f"{self.name} is not there any more",
+                state=ToolResultState.INTERRUPTED,
+            )
+            self._hub.tell(
+                s.AgentResponseToolResultEvent(
+                    tool_result=result,
+                    item_id=self._prefix + self._runtime.new_id("item"),
+                    agent_id=self.id,
+                    agent_name=self.name,
+                )
+            )
+        waiting = [*self._waiting.values()]
+        self._waiting.clear()
+        self._guessed.clear()
+        for utterance in waiting:
+            self._hub.transcribed(utterance, "", by=self)
+
+    def _named(self, event: s.ServerEvent) -> s.ServerEvent:
+        """The event with the names that its things have in the room."""
+        changes: dict[str, Any] = {"agent_name": self.name} if hasattr(event, "agent_name") else {}
+        for name in ("item_id", "response_id", "previous_item_id"):
+            value = getattr(event, name, None)
+            if value:
+                changes[name] = self._prefix + value
+        for name, rename in _PARTS.items():
+            part = getattr(event, name, None)
+            if part is not None:
+                changes[name] = rename(part, self._prefix)
+        if "item" in changes and changes["item"].role == "assistant":
+            changes["item"] = msgspec.structs.replace(changes["item"], name=self.name)
+        return msgspec.structs.replace(event, **changes)
+
+
+def _item(item: Any, prefix: str) -> Any:
+    changes: dict[str, Any] = {"id": prefix + item.id}
+    if item.tool_call is not None:
+        changes["tool_call"] = _block(item.tool_call, prefix)
+    if item.tool_result is not None:
+        changes["tool_result"] = _block(item.tool_result, prefix)
+    return msgspec.structs.replace(item, **changes)
+
+
+def _block(block: Any, prefix: str) -> Any:
+    return msgspec.structs.replace(block, id=prefix + block.id)
+
+
+_PARTS: dict[str, Callable[[Any, str], Any]] = {"item": _item, "tool_use": _block, "tool_result": _block}

@@ -1,0 +1,60 @@
+"""Who hears a turn of an agent, and how much of it was heard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from realtime.room.agent_participant import AgentParticipant
+from realtime.room.human_participant import HumanParticipant
+
+LAGS_MS = 2_000
+"""A client that is further behind the others does not say what it plays."""
+
+
+class Hearing:
+    """One turn of an agent (`speaker`) as the humans hear it: `audience` are those who were there when it began."""
+
+    def __init__(self, speaker: AgentParticipant | None = None, audience: Sequence[HumanParticipant] = ()) -> None:
+        self._speaker = speaker
+        self._audience = frozenset(audience)
+        self.ear: HumanParticipant | None = None
+        """The human who interrupts."""
+        self._heard_by_gone: dict[str, int] = {}
+        """How much of each item was heard by those who have left since, in ms."""
+        self.cut: Callable[[], None] | None = None
+        """What cuts it where it was heard, while that waits for a client to say so."""
+        self.conclude: Callable[[], None] | None = None
+        """What the room does once it is cut."""
+
+    def heard_ms(self, item_id: str, seats: Sequence[HumanParticipant]) -> int:
+        """How much of an item was heard: the ear of the human who interrupts counts, else the furthest.
+
+        Who came in the middle, or does not say what was played, knows nothing of what the others have heard.
+        """
+        furthest_ms = max([self._heard_by_gone.get(item_id, 0), *(seat.heard_ms(item_id) for seat in seats)])
+        ear = self._ear_that_counts
+        if ear is None:
+            return furthest_ms
+        heard_ms = ear.heard_ms(item_id)
+        return heard_ms if heard_ms and furthest_ms - heard_ms <= LAGS_MS else furthest_ms
+
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `realtime.agent.host.Ears`: the answer of no other human is waited for."""
+        ear = self._ear_that_counts
+        if ear is None:
+            settle()
+        else:
+            ear.after_flush(settle)
+
+    def without(self, seat: HumanParticipant) -> None:
+        """A human leaves: what they have heard stays heard."""
+        if self._speaker is not None and seat in self._audience:
+            for item_id in self._speaker.item_ids:
+                heard_ms = max(self._heard_by_gone.get(item_id, 0), seat.heard_ms(item_id))
+                self._heard_by_gone[item_id] = heard_ms
+        if self.ear is seat:
+            self.ear = None
+
+    @property
+    def _ear_that_counts(self) -> HumanParticipant | None:
+        return self.ear if self.ear in self._audience else None

@@ -1,0 +1,418 @@
+"""A human in a room: their voice cut into turns, and what they are told.
+
+To its call a seat is what an agent is: it joins, takes what the client sends, and leaves. So a human in a room has a
+call of their own, with all that belongs to one: a log, what was heard, coming back, a store.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from realtime.agent.controller import EMPTY_COMMIT_MS
+from realtime.agent.detector import DetectorFactory, silence_ms_of
+from realtime.agent.host import Host
+from realtime.agent.input import AudioInput, Detector
+from realtime.audio.endpoint import EndpointEvent, SpeechStarted, TurnEnded
+from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry, ms_of
+from realtime.audio.voice import Voice
+from realtime.errors import ClientError, UsageError
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ
+from realtime.event.config import SessionConfig
+from realtime.room.agent_participant import UTTERANCE_HZ, Utterance
+from realtime.state.restore import ConversationReader
+
+MAX_TURN_BYTES = 62 * UTTERANCE_HZ * SAMPLE_BYTES
+"""A turn ends after a minute, whoever goes on; a detector that ends it by itself is a little earlier."""
+GOES_ON_MS = 800
+"""Who was cut off in mid-speech goes on if no end of it was found for so long: finding one takes silence."""
+KEPT_ITEMS = 1_000
+"""What a human's own call keeps of the talk."""
+MAX_LINE_CHARS = 16_000
+"""Longer than anybody types; everybody's log holds it."""
+LINES_AT_ONCE = 20
+LINES_PER_S = 2.0
+"""So much one human may type: a burst, and as a habit."""
+TURNS_AT_ONCE = 10
+TURNS_PER_S = 1.0
+"""So many turns one human may speak: each is a commit to a model, whose words are waited for."""
+
+
+class Room(Protocol):
+    """What a seat needs of its room."""
+
+    async def enter(self, seat: HumanParticipant, config: SessionConfig) -> None:
+        """Somebody comes in."""
+        ...
+
+    async def depart(self, seat: HumanParticipant, reason: str) -> None:
+        """Somebody is gone."""
+        ...
+
+    def voice(self, voice: Voice) -> None:
+        """A human makes a sound that the other humans hear at once."""
+        ...
+
+    def voice_began(self, seat: HumanParticipant, start_ms: int) -> None:
+        """A human begins to speak."""
+        ...
+
+    def voice_ended(self, seat: HumanParticipant, end_ms: int, pcm: bytes) -> None:
+        """A human's turn is over; `pcm` is all of it at 16 kHz."""
+        ...
+
+    def voice_dropped(self, seat: HumanParticipant) -> None:
+        """A human's turn is none after all."""
+        ...
+
+    def voice_goes_on(self, seat: HumanParticipant) -> None:
+        """A human who had stalled in the middle of a turn is heard again."""
+        ...
+
+    def presence(self, seat: HumanParticipant, away: bool) -> None:
+        """A human's socket is lost, and they may come back; or they are."""
+        ...
+
+    def act(self, seat: HumanParticipant, event: c.ClientEvent) -> None:
+        """Anything else that a client says. Raises ClientError for what a room cannot do."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Who is there, for people and pages."""
+        ...
+
+
+class HumanParticipant:
+    """One human. `name` is what the others call them; `agent_id` is the id of the participant."""
+
+    def __init__(self, room: Room, name: str, participant_id: str, make_detector: DetectorFactory) -> None:
+        self.name = name
+        self.agent_id: str | None = participant_id
+        self.is_speaking = False
+        self.is_stalled = False
+        """Whether nothing comes of this human in the middle of a turn."""
+        self.is_muted = False
+        self.is_away = False
+        """Whether nobody is at the other end of their call, and somebody is waited for."""
+        self.heard_at_s = 0.0
+        """When something came of their microphone last."""
+        self._room = room
+        self._make_detector = make_detector
+        self._host: Host | None = None
+        self._reader: ConversationReader | None = None
+        self._input: AudioInput | None = None
+        self.voice = Voice(participant_id)
+        """What the other humans hear of this one."""
+        self._carry = PcmCarry()
+        self._turn = bytearray()
+        self._in_speech = False
+        """Whether the detector is between the beginning and the end of speech, heard or not."""
+        self._cut_off_ms: int | None = None
+        """Where speech that goes on was cut off: what follows is a turn of its own, if it is anything."""
+        self._lines = TokenBucket(LINES_AT_ONCE, LINES_PER_S)
+        self._turns = TokenBucket(TURNS_AT_ONCE, TURNS_PER_S)
+        self._config = SessionConfig()
+        self.utterance: Utterance | None = None
+        """What this human is saying."""
+
+    @property
+    def host(self) -> Host:
+        """The call of this human. Raises UsageError before `join`."""
+        if self._host is None:
+            raise UsageError("the room is not entered", code="agent_not_running")
+        return self._host
+
+    @property
+    def room(self) -> Room:
+        """Where it is."""
+        return self._room
+
+    @property
+    def id(self) -> str:
+        """Who it is in the room."""
+        return self.agent_id or ""
+
+    # -- what a call asks of an agent ------------------------------------------------------------------------------
+
+    async def join(self, host: Host, config: SessionConfig) -> None:
+        """Come in. Raises ClientError where the room does not let anybody in, UsageError without a detector."""
+        if self._host is not None:
+            raise UsageError("a seat is for one call", code="agent_running")
+        self._config = config
+        self._input = AudioInput(UTTERANCE_HZ, self._detector(config))
+        self._host, self._reader = host, ConversationReader(host.conversation)
+        try:
+            await self._room.enter(self, config)
+        except BaseException:
+            self._host = self._reader = None
+            raise
+
+    async def leave(self, reason: str) -> None:
+        """Go. Idempotent, and safe before `join`."""
+        if self._host is None:
+            return
+        try:
+            await self._room.depart(self, reason)
+        finally:
+            self._host = self._reader = None
+
+    def receive(self, event: c.ClientEvent) -> bool:
+        """Take a client event at once. False: what cannot be done became an `agent_error` for this client."""
+        if self._host is None:
+            raise UsageError("the room is not entered", code="agent_not_running")
+        try:
+            self._receive(event)
+        except ClientError as error:
+            self._refuse(error, event.event_id)
+            return False
+        return True
+
+    def configure(self, change: SessionConfig) -> SessionConfig:
+        """New settings of this client. Raises ClientError where turns would pass to or from the detector once there was
+        audio."""
+        before, self._config = self._config, self._config.merged(change)
+        if _talks_by_button(before) != _talks_by_button(self._config):
+            if self.received_samples:
+                self._config = before
+                raise ClientError(
+                    "turns cannot pass to or from this server's detector once there was audio; create a new call",
+                    code="unsupported_turn_detection",
+                )
+            self._input = AudioInput(UTTERANCE_HZ, self._detector(self._config))
+        silence_ms = silence_ms_of(self._config.detection)
+        if self._input is not None and silence_ms != silence_ms_of(before.detection):
+            self._input.wait_for(silence_ms)
+        return self._config
+
+    def describe(self) -> dict[str, Any]:
+        """See `RealtimeAgent.describe`."""
+        return self._room.describe()
+
+    @property
+    def received_samples(self) -> int:
+        """How many samples of this client's audio have arrived, at its own rate."""
+        return self._input.received_samples if self._input is not None else 0
+
+    def is_in(self, host: Host) -> bool:
+        """Whether it still belongs to this call."""
+        return self._host is host
+
+    # -- what the room asks of it ----------------------------------------------------------------------------------
+
+    def tell(self, event: s.ServerEvent) -> None:
+        """Tell this human. The event is copied: each call's log gives it a place of its own."""
+        if self._host is None or self._reader is None:
+            return
+        told = copy.copy(event)
+        self._host.emit(told)
+        self._reader.read(told)
+        self._host.conversation.keep_latest(KEPT_ITEMS)
+
+    def hear(self, voice: Voice) -> None:
+        """Another human speaks."""
+        if self._host is not None:
+            self._host.voice(voice)
+
+    def mute(self, muted: bool) -> None:
+        """Nobody hears this human from now on, or everybody does. What they were saying ends here."""
+        if muted:
+            self.break_off()
+        elif self.is_muted and self._input is not None:
+            self._input.open_gate()  # What they said while nobody was to hear it is not the beginning of anything.
+            self._input.close_gate()
+            self._wait_for_more()
+        self.is_muted = muted
+
+    def break_off(self, event_id: str | None = None) -> None:
+        """What this human was saying ends here, with the sound there is; `event_id` is of the event that says so."""
+        if self._input is None:
+            return
+        if self._cut_off_ms is not None and self._input.position_ms - self._cut_off_ms >= EMPTY_COMMIT_MS:
+            self._begin(self._cut_off_ms)  # What was said since then waits to be a turn.
+        if self.is_speaking and ms_of(len(self._turn), UTTERANCE_HZ) < EMPTY_COMMIT_MS:
+            self._drop()
+        else:
+            self._end(self._input.position_ms, event_id)
+
+    def set_away(self, away: bool) -> None:
+        """Their call has nobody listening any more, or has again."""
+        if away != self.is_away:
+            self.is_away = away
+            if self._host is not None:
+                self._room.presence(self, away)
+
+    def heard_ms(self, item_id: str) -> int:
+        """How much of an item this human has heard."""
+        return self._host.ears.heard_ms(item_id) if self._host is not None else 0
+
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `realtime.agent.host.Ears`."""
+        if self._host is not None:
+            self._host.ears.after_flush(settle)
+        else:
+            settle()
+
+    def unheard_ms(self) -> int:
+        """How much this human will still hear."""
+        return self._host.ears.unheard_ms() if self._host is not None else 0
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _refuse(self, error: ClientError, event_id: str | None) -> None:
+        """This human, and nobody else, is told that it cannot be done."""
+        error.client_event_id = event_id
+        self.tell(s.error_event(error, agent_id=self.id, agent_name=self.name))
+
+    def _detector(self, config: SessionConfig) -> Detector | None:
+        return None if _talks_by_button(config) else self._make_detector(config.detection)
+
+    def _receive(self, event: c.ClientEvent) -> None:
+        match event:
+            case c.ClientAudioAppendEvent():
+                self._hear(event)
+            case c.ClientAudioCommitEvent():
+                self._commit(event.event_id)
+            case c.ClientAudioClearEvent():
+                self._drop()
+                self._wait_for_more()
+            case c.ClientTextAppendEvent(text=text):
+                if not text.strip():
+                    raise ClientError("there is nothing in this line", code="empty_text")
+                if len(text) > MAX_LINE_CHARS:
+                    raise ClientError(f"a line has at most {MAX_LINE_CHARS} characters", code="text_too_long")
+                if not self._lines.take(self.host.runtime.now()):
+                    raise _too_fast("lines", LINES_AT_ONCE, LINES_PER_S)
+                self._room.act(self, event)
+            case _:
+                self._room.act(self, event)
+
+    def _hear(self, event: c.ClientAudioAppendEvent) -> None:
+        assert self._input is not None
+        try:
+            rate_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
+        except ValueError as error:
+            raise ClientError(str(error), code="unsupported_audio_format") from error
+        known = self._input.received_samples
+        pieces = self._input.take(event.audio, rate_hz, event.offset)
+        self.heard_at_s = self.host.runtime.now()
+        if not self.is_muted:
+            if self.is_stalled:
+                self.is_stalled = False
+                self._room.voice_goes_on(self)
+            self._let_hear(event, rate_hz, 0 if event.offset is None else event.offset - known)
+        for pcm, found in pieces:
+            for one in found:
+                if isinstance(one, SpeechStarted | TurnEnded):
+                    self._in_speech = isinstance(one, SpeechStarted)
+            if not self.is_muted:
+                self._take(pcm, found)
+
+    def _take(self, pcm: bytes, found: list[EndpointEvent]) -> None:
+        assert self._input is not None
+        self._turn += pcm
+        if _talks_by_button(self._config) and pcm and not self.is_speaking:
+            self._begin(self._input.position_ms)
+        for one in found:
+            if isinstance(one, SpeechStarted):
+                self._turn += self._input.open_gate()
+                self._begin(one.start_ms)
+            elif isinstance(one, TurnEnded):
+                self._found_end(one.end_ms)
+        if len(self._turn) >= MAX_TURN_BYTES:
+            self._end(self._input.position_ms)
+            self._wait_for_more(0)
+        elif self._cut_off_ms is not None and self._input.position_ms - self._cut_off_ms >= GOES_ON_MS:
+            self._begin(self._cut_off_ms)
+
+    def _found_end(self, end_ms: int) -> None:
+        """The detector has found the end of speech."""
+        if self._cut_off_ms is None or end_ms - self._cut_off_ms >= EMPTY_COMMIT_MS:
+            if self._cut_off_ms is not None:
+                self._begin(self._cut_off_ms)
+            self._end(end_ms)
+        else:
+            self._drop()  # It ended where it was cut off: what followed was silence.
+
+    def _let_hear(self, event: c.ClientAudioAppendEvent, rate_hz: int, ahead_samples: int) -> None:
+        """The others hear it as it comes, but nothing twice. A hole in it is no sound."""
+        if ahead_samples:
+            self._carry.clear()
+        pcm = self._carry.push(event.audio[max(0, -ahead_samples) * SAMPLE_BYTES :])
+        self.voice.name = self.name
+        if self.voice.push(pcm, rate_hz, self.host.runtime.now()):
+            self._room.voice(self.voice)
+
+    def _commit(self, event_id: str | None) -> None:
+        if self._input is None or not self.is_speaking:
+            return
+        self.break_off(event_id)
+        self._wait_for_more()
+
+    def _wait_for_more(self, wait_ms: int = GOES_ON_MS) -> None:
+        """The turn ended though the detector has found no end of the speech: what follows is not lost."""
+        if self._input is None or not self._in_speech:
+            return
+        self._input.open_gate()
+        self._cut_off_ms = self._input.position_ms
+        if not wait_ms:
+            self._begin(self._cut_off_ms)
+
+    def _drop(self) -> None:
+        """Forget what is being said."""
+        self._turn.clear()
+        self._cut_off_ms = None
+        if self._input is not None:
+            self._input.clear()
+            self._input.close_gate()
+        if self.is_speaking:
+            self.is_speaking = self.is_stalled = False
+            self._room.voice_dropped(self)
+
+    def _begin(self, start_ms: int) -> None:
+        if not self.is_speaking:
+            self.is_speaking = True
+            self._room.voice_began(self, start_ms)
+
+    def _end(self, end_ms: int, event_id: str | None = None) -> None:
+        assert self._input is not None
+        if self.is_speaking and not self._turns.take(self.host.runtime.now()):
+            self._drop()
+            # Told and not raised: what follows in the same frame, or a leave or a mute, goes on.
+            self._refuse(_too_fast("turns", TURNS_AT_ONCE, TURNS_PER_S), event_id)
+            return
+        self._input.close_gate()
+        pcm, self._turn = bytes(self._turn), bytearray()
+        self._cut_off_ms = None
+        if self.is_speaking:
+            self.is_speaking = self.is_stalled = False
+            self._room.voice_ended(self, end_ms, pcm)
+
+
+class TokenBucket:
+    """So many at once, and `per_s` as a habit. Time is given, in seconds."""
+
+    def __init__(self, at_once: int, per_s: float) -> None:
+        self._at_once = self._left = float(at_once)
+        self._per_s = per_s
+        self._at_s = 0.0
+
+    def take(self, now: float) -> bool:
+        """Whether one more may pass now."""
+        self._left = min(self._at_once, self._left + (now - self._at_s) * self._per_s)
+        self._at_s = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+def _too_fast(what: str, at_once: int, per_s: float) -> ClientError:
+    message = f"more than {at_once} {what} at once, or {per_s:.0f} a second: wait a little"
+    return ClientError(message, code="too_fast", retryable=True)
+
+
+def _talks_by_button(config: SessionConfig) -> bool:
+    return config.detection.authority == "client"

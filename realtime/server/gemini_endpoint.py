@@ -1,0 +1,87 @@
+"""The door for programs that speak the Gemini Live protocol; they change their base URL."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+
+from fastapi import APIRouter, WebSocket
+
+from realtime.dialects.gemini.gemini import BAD_KEY, GeminiDialect
+from realtime.server.calls import Calls
+from realtime.server.gate import Gate
+from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
+from realtime.server.sockets import ClientSocket, MakeAgent
+from realtime.server.turn_away import turn_away
+
+logger = logging.getLogger(__name__)
+
+PATH = "/ws/google.ai.generativelanguage.{version}.GenerativeService.BidiGenerateContent"
+CONSTRAINED_PATH = f"{PATH}Constrained"
+"""Where clients of the SDK go whose key looks like an ephemeral token."""
+SETUP_S = 0.2
+"""How long a client with a wrong key has to send its setup: the SDK reads why it is closed only after that."""
+SESSION = "live"
+"""The label of every call here: clients have none of their own, and come back by a handle alone."""
+MAX_FRAME_SIZE = LONGEST_MESSAGE_BYTES
+"""Characters or bytes in one frame, so that long speech passes. The service names no limit."""
+
+
+def gemini_door(
+    make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings, gate: Gate | None = None
+) -> APIRouter:
+    """A router with the WebSocket of `BidiGenerateContent`, in every API version; its calls are counted among `calls`.
+
+    The token, where the server has one, is the API key: `?key=`, `x-goog-api-key`, or as an ephemeral token is shown. A
+    wrong one closes the socket as at the service. `make_agent` finds the name of the model in `config.model`, without
+    `models/`.
+    """
+    gate = gate or Gate(settings)
+    settings = dataclasses.replace(
+        settings,
+        max_text_chars=max(settings.max_text_chars, MAX_FRAME_SIZE),
+        max_binary_bytes=max(settings.max_binary_bytes, MAX_FRAME_SIZE),
+    )
+    router = APIRouter()
+
+    # With a base URL that ends in a slash the SDK dials two of them.
+    @router.websocket(PATH)
+    @router.websocket(CONSTRAINED_PATH)
+    @router.websocket(f"/{PATH}")
+    @router.websocket(f"/{CONSTRAINED_PATH}")
+    async def gemini_live(websocket: WebSocket) -> None:
+        refusal = gate.wrong_origin(websocket)
+        if refusal is not None:
+            await turn_away(websocket, refusal)
+            return
+        await websocket.accept()
+        if not gate.shows_token(websocket, _ephemeral_tokens(websocket)):
+            logger.warning("a socket was refused: it showed no key or a wrong one")
+            # Without a key no frame is read, not even the setup that the service waits for.
+            await asyncio.sleep(SETUP_S)
+            await websocket.close(*BAD_KEY)
+            return
+        runtime = calls.make_runtime(asyncio.get_running_loop())
+        dialect = GeminiDialect(runtime, life_s=settings.limits.call_s, drain_s=settings.drain_s)
+        socket = ClientSocket(
+            websocket,
+            dialect=dialect,
+            user="gemini",
+            session_id=SESSION,
+            address=gate.address(websocket),
+            make_agent=make_agent,
+            calls=calls,
+            settings=settings,
+            only_call=dialect,
+            more=dialect.more,
+        )
+        await socket.serve()
+
+    return router
+
+
+def _ephemeral_tokens(websocket: WebSocket) -> list[str]:
+    """What is shown where clients put ephemeral tokens. This server makes none: the key may stand there."""
+    scheme, _, given = websocket.headers.get("authorization", "").partition(" ")
+    return [websocket.query_params.get("access_token", ""), given.strip() if scheme.lower() == "token" else ""]

@@ -1,0 +1,147 @@
+"""`/v1/realtime`: the door for programs that speak the OpenAI realtime protocol; they change their base URL."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+
+from fastapi import APIRouter, Request, Response, WebSocket
+from fastapi.responses import JSONResponse
+
+from realtime.dialects.openai_family.openai import BETA_REFUSED, DEFAULT_MODEL, SUBPROTOCOL, OpenAIDialect, Refusal
+from realtime.event.server import error_event
+from realtime.server.calls import Calls
+from realtime.server.client_secrets import PREFIX as SECRET_PREFIX
+from realtime.server.client_secrets import ClientSecrets
+from realtime.server.gate import KEY_SUBPROTOCOL, Gate
+from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
+from realtime.server.sockets import ClientSocket, MakeAgent
+from realtime.server.turn_away import turn_away
+
+logger = logging.getLogger(__name__)
+
+PATH = "/v1/realtime"
+MAX_TEXT_CHARS = LONGEST_MESSAGE_BYTES
+"""More than a minute of speech in one frame. The service takes 15 MiB, for which all other calls would have to wait."""
+HTTP_STATUS = {"invalid_api_key": 401, "wrong_origin": 403, "request_too_large": 413, "rate_limit_exceeded": 429}
+
+
+def openai_door(
+    make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings, gate: Gate | None = None
+) -> APIRouter:
+    """A router with the WebSocket `/v1/realtime?model=...`; its calls are counted among `calls`.
+
+    The token, where the server has one, is the API key: `Authorization: Bearer`, or for pages the subprotocol
+    `openai-insecure-api-key.TOKEN` beside `realtime`. `POST /v1/realtime/client_secrets` gives a key of short life for
+    it (`realtime.server.client_secrets`). A wrong key is told as an error event, then the socket is closed.
+    `make_agent` finds the name of the model in `config.model`.
+    """
+    gate = gate or Gate(settings)
+    secrets = ClientSecrets()
+    body_bytes = settings.max_text_chars
+    settings = dataclasses.replace(settings, max_text_chars=max(settings.max_text_chars, MAX_TEXT_CHARS))
+    router = APIRouter()
+
+    @router.post(f"{PATH}/client_secrets")
+    async def client_secrets(request: Request) -> Response:
+        refusal = gate.wrong_origin(request)
+        if refusal is not None:
+            return _http_error(Refusal(refusal, code="wrong_origin"))
+        try:
+            if not gate.shows_token(request):
+                raise _wrong_key()
+            body = await _body(request, body_bytes)
+            made = secrets.issue(body, calls.make_runtime(asyncio.get_running_loop()))
+            return JSONResponse(made, headers={"cache-control": "no-store"})
+        except Refusal as error:
+            return _http_error(error)
+
+    @router.websocket(PATH)
+    async def openai_realtime(websocket: WebSocket) -> None:
+        refusal = gate.wrong_origin(websocket)
+        if refusal is not None:
+            await turn_away(websocket, refusal)
+            return
+        runtime = calls.make_runtime(asyncio.get_running_loop())
+        offered = websocket.scope.get("subprotocols", ())
+        subprotocol = SUBPROTOCOL if SUBPROTOCOL in offered else None
+        value = _client_secret(websocket)
+        secret = secrets.find(value, runtime.wall_now()) if value is not None else None
+        dialect = OpenAIDialect(
+            websocket.query_params.get("model") or DEFAULT_MODEL,
+            runtime,
+            subprotocol=subprotocol,
+            session_s=settings.limits.call_s,
+            preset=secret.session if secret is not None else None,
+        )
+        await websocket.accept(dialect.subprotocol)
+        error = _impossible(websocket)
+        # A token of one's own may begin like a secret; where none is asked for, a secret has to be good all the same.
+        is_known = secret is not None or (gate.shows_token(websocket) and (value is None or settings.token is not None))
+        if not is_known:
+            error = _wrong_key()
+        if error is not None:
+            logger.warning("a socket was refused: %s", error.message)
+            for frame in dialect.encode(error_event(error)):
+                await websocket.send_text(str(frame))
+            await websocket.close(*dialect.farewell())
+            return
+        socket = ClientSocket(
+            websocket,
+            dialect=dialect,
+            user="openai",
+            session_id=runtime.new_id("session"),
+            address=gate.address(websocket),
+            make_agent=make_agent,
+            calls=calls,
+            settings=settings,
+            only_call=dialect,
+        )
+        await socket.serve()
+
+    return router
+
+
+def _client_secret(websocket: WebSocket) -> str | None:
+    """The client secret that is shown as key, valid or not; None where the key is none."""
+    scheme, _, bearer = websocket.headers.get("authorization", "").partition(" ")
+    shown = [bearer.strip()] if scheme.lower() == "bearer" else []
+    offered: list[str] = websocket.scope.get("subprotocols", [])
+    shown += [one.removeprefix(KEY_SUBPROTOCOL) for one in offered if one.startswith(KEY_SUBPROTOCOL)]
+    return next((key for key in shown if key.startswith(SECRET_PREFIX)), None)
+
+
+def _wrong_key() -> Refusal:
+    return Refusal(
+        "Incorrect API key provided: give this server's token, or a client secret that is still valid.",
+        code="invalid_api_key",
+    )
+
+
+def _impossible(websocket: WebSocket) -> Refusal | None:
+    """Why this socket cannot have a session, whatever its key."""
+    if "realtime=v1" in websocket.headers.get("openai-beta", ""):
+        return Refusal(
+            "The beta protocol is not served: leave the header OpenAI-Beta out, and use the GA events.",
+            code=BETA_REFUSED,
+        )
+    if "call_id" in websocket.query_params:
+        return Refusal("Calls over WebRTC and SIP are not served here: give a model.", code="invalid_value")
+    if websocket.query_params.get("intent", "realtime") != "realtime":
+        return Refusal("Transcription sessions are not served here.", code="invalid_value")
+    return None
+
+
+async def _body(request: Request, max_bytes: int) -> bytes:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > max_bytes:
+            raise Refusal(f"The request is larger than {max_bytes} bytes.", code="request_too_large")
+    return body
+
+
+def _http_error(error: Refusal) -> Response:
+    told = {"message": error.message, "type": "invalid_request_error", "param": error.param, "code": error.code}
+    return JSONResponse({"error": told}, HTTP_STATUS.get(error.code, 400))

@@ -1,0 +1,1 @@
+"""Whose turn it is: pure, with time as an argument."""

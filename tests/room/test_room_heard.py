@@ -1,0 +1,135 @@
+"""How much of an agent's turn was heard in a room, however far away the humans are."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from realtime.call.session import Limits
+from realtime.event import server as s
+from realtime.room.floor import addressed
+from realtime.room.human_participant import HumanParticipant
+from realtime.server.settings import ServerSettings
+from realtime.testing.call import serving
+from realtime.testing.client.page import Page
+from realtime.testing.client.steps import Network
+from tests.room.rooms import House, Mind, agent, utterance
+
+pytestmark = pytest.mark.virtual_time(limit_s=600)
+
+STORY = "Once upon a time there was a king who had three sons and one crown, and a daughter who wanted it."
+
+
+def of(page: Page, kind: str) -> list[Any]:
+    return [event for event in page.events if event["type"] == kind]
+
+
+@asynccontextmanager
+async def pages(home: House, **round_trips_ms: int) -> AsyncIterator[list[Page]]:
+    """A page for each human, at this distance."""
+
+    async def make_agent(user: str) -> HumanParticipant:
+        return home.room.seat(user, home.runtime)
+
+    settings = ServerSettings(limits=Limits(grace_s=0), drain_s=0.0, fronts=())
+    async with serving(make_agent, settings, home.runtime) as app:
+        came = []
+        for name, round_trip_ms in round_trips_ms.items():
+            page = Page(app, name, session_id=name)
+            await page.join()
+            page.uplink.network = Network(delay_ms=round_trip_ms)
+            came.append(page)
+        yield came
+        for page in came:
+            await page.leave()
+        await home.room.close("over")
+
+
+@pytest.mark.parametrize("round_trip_ms", [0, 100, 300])
+async def test_an_agent_that_a_human_interrupts_ends_where_that_human_heard_it_last(round_trip_ms: int) -> None:
+    bob = Mind("I am Bob.")
+    home = House([agent("Alice", Mind(STORY, "Yes, Anna.")), agent("Bob", bob)], floor=addressed)
+    async with pages(home, Anna=round_trip_ms, Ben=450) as (anna, ben):
+        anna.say(utterance("Alice, tell me a story."))
+        await asyncio.sleep(5)
+        anna.say(utterance("Stop, Alice, stop it now, please."))
+        await asyncio.sleep(6)
+        played = next(one for one in anna.played() if one.item_id == of(anna, "agent_item_truncated")[0]["item_id"])
+    (cut,) = home.of(s.AgentItemTruncatedEvent)
+    assert cut.audio_end_ms is not None
+    assert abs(cut.audio_end_ms - played.ms) <= 40
+    said = [text for name, text in home.talk()]
+    assert said == ["Alice, tell me a story.", cut.transcript, "Stop, Alice, stop it now, please.", "Yes, Anna."]
+    assert bob.read == [f"[Anna]: {said[0]}", f"[Alice]: {said[1]}", f"[Anna]: {said[2]}", f"[Alice]: {said[3]}"]
+    for page in (anna, ben):
+        told = [one for one in of(page, "server_playback") if one["item_id"] == cut.item_id]
+        heard_ms = next(one for one in page.played() if one.item_id == cut.item_id).ms
+        assert [one["played_ms"] for one in told] == sorted(one["played_ms"] for one in told)
+        assert abs(told[-1]["played_ms"] - heard_ms) <= 40
+        assert not any(one["estimated"] for one in told)
+
+
+async def test_a_human_far_away_holds_up_neither_the_cut_nor_the_next_agent() -> None:
+    async def times(ben_ms: int) -> list[tuple[str, int]]:
+        home = House([agent("Alice", Mind(STORY)), agent("Bob", Mind("I am Bob."))], floor=addressed)
+        async with pages(home, Anna=100, Ben=ben_ms) as (anna, _):
+            anna.say(utterance("Alice, tell me a story."))
+            await asyncio.sleep(5)
+            anna.say(utterance("Bob, who are you?"))
+            await asyncio.sleep(5)
+        (flush,) = home.of(s.ServerAudioFlushEvent)
+        told = [*home.of(s.AgentItemTruncatedEvent), *home.of(s.ServerRoomFloorEvent)]
+        return [(one.type, one.ts_ms - flush.ts_ms) for one in told if flush.seq < one.seq][:3]
+
+    near = await times(ben_ms=0)
+    assert near == await times(ben_ms=5_000)
+    assert near[0][0] == "agent_item_truncated"
+    assert near[0][1] <= 140
+
+
+async def test_an_agent_whose_model_was_lost_ends_where_the_human_who_interrupts_heard_it_last() -> None:
+    alice = Mind(STORY)
+    home = House([agent("Alice", alice)], floor=addressed)
+    async with pages(home, Anna=300) as (anna,):
+        anna.say(utterance("Alice, tell me a story."))
+        await asyncio.sleep(4)
+        alice.die(refusals=99)
+        await asyncio.sleep(0.5)
+        anna.say(utterance("Stop, Alice, stop it now, please."))
+        await asyncio.sleep(2)
+        (cut,) = home.of(s.AgentItemTruncatedEvent)
+        played = next(one for one in anna.played() if one.item_id == cut.item_id)
+    assert cut.audio_end_ms is not None
+    assert abs(cut.audio_end_ms - played.ms) <= 40
+
+
+async def test_a_line_that_interrupts_stands_behind_the_words_that_were_heard() -> None:
+    bob = Mind("I am Bob.")
+    home = House([agent("Alice", Mind(STORY, "Yes, Anna.")), agent("Bob", bob)], floor=addressed)
+    async with pages(home, Anna=300) as (anna,):
+        anna.say(utterance("Alice, tell me a story."))
+        await asyncio.sleep(5)
+        anna.send({"type": "client_text_append", "text": "Stop."})
+        await asyncio.sleep(4)
+        cuts = home.of(s.AgentItemTruncatedEvent)
+        played = next(one for one in anna.played() if one.item_id == cuts[0].item_id)
+    assert [line.split(":")[0] for line in bob.read] == ["[Anna]", "[Alice]", "[Anna]", "[Alice]"]
+    assert cuts[-1].audio_end_ms is not None
+    assert abs(cuts[-1].audio_end_ms - played.ms) <= 40
+
+
+async def test_the_human_who_interrupts_and_leaves_at_once_loses_nobody_a_turn() -> None:
+    bob = Mind("I am Bob.")
+    home = House([agent("Alice", Mind(STORY)), agent("Bob", bob)], floor=addressed)
+    async with pages(home, Anna=100, Ben=300) as (anna, ben):
+        anna.say(utterance("Alice, tell me a story."))
+        await asyncio.sleep(5)
+        ben.say(utterance("Stop, Alice, stop it now, please."))
+        await asyncio.sleep(0.5)
+        assert home.of(s.ServerAudioFlushEvent)
+        await ben.leave()
+        await asyncio.sleep(2)
+    (cut,) = home.of(s.AgentItemTruncatedEvent)
+    assert f"[Alice]: {cut.transcript}" in bob.read

@@ -1,0 +1,476 @@
+"""Who is in a room: how they come, what they are called, what others are told of them, and how they go."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from realtime.audio.playback import AcknowledgedPlayback
+from realtime.call.listener import Listener
+from realtime.call.session import Limits, Session
+from realtime.dialects.native import NativeDialect
+from realtime.errors import ClientError, ProviderError, UsageError
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import AudioFormat, ContentPart
+from realtime.event.config import SessionConfig
+from realtime.model.base import AudioCommit, Connection, SessionUpdate
+from realtime.room import ChatRoom
+from realtime.room import room as rooms
+from realtime.room.floor import addressed
+from realtime.room.names import settled_name
+from realtime.testing.cases.hearing import LoudnessDetector
+from tests.room.rooms import HZ, House, Human, Mind, agent, house, seconds, utterance
+
+pytestmark = pytest.mark.virtual_time(limit_s=3_600)
+
+
+class Slow(Mind):
+    """A mind of which the model is connected after three seconds."""
+
+    async def connect(self, **how: Any) -> Connection:
+        await asyncio.sleep(3)
+        return await super().connect(**how)
+
+
+def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
+    return house(agent("Alice", alice or Mind("I am Alice.")), agent("Bob", bob or Mind("I am Bob.")), **options)
+
+
+def told(mind: Mind) -> str:
+    """What the model was told about itself last."""
+    updates = mind.of(SessionUpdate)
+    return (updates[-1].settings if updates else mind.settings[-1]).instructions or ""
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("  Anna   Lee ", "Anna Lee"),
+        ("Zoe\N{COMBINING DIAERESIS}", "Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}"),
+        ("\N{FULLWIDTH LATIN CAPITAL LETTER A}nna", "Anna"),
+        ("\u5c0f\u660e", "\u5c0f\u660e"),
+        ("O'Neil, Jr.", "O'Neil, Jr."),
+        ("\N{GRINNING FACE}", "\N{GRINNING FACE}"),
+        ("Ana \N{HEAVY BLACK HEART}\N{VARIATION SELECTOR-16}", "Ana \N{HEAVY BLACK HEART}\N{VARIATION SELECTOR-16}"),
+        # Ali Reza in Persian, whose parts do not join.
+        ("\u0639\u0644\u06cc\u200c\u0631\u0636\u0627", "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627"),
+        ("x" * 64, "x" * 64),
+    ],
+)
+def test_a_name_is_what_everybody_sees(given: str, name: str) -> None:
+    assert settled_name(given) == name
+    assert settled_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        "x" * 65,
+        "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 30,
+        "\N{HANGUL FILLER}",
+        "Anna\N{HANGUL FILLER}",
+        "\N{HALFWIDTH HANGUL FILLER}",
+        "\N{BRAILLE PATTERN BLANK}",
+        "An\N{ZERO WIDTH SPACE}na",
+        "\N{RIGHT-TO-LEFT OVERRIDE}annA",
+        "\N{ZERO WIDTH JOINER}\N{VARIATION SELECTOR-16}",
+        "\N{COMBINING ACUTE ACCENT}",
+        "Anna\0",
+        "[Anna]",
+        "A]: hi [B",
+    ],
+)
+async def test_a_name_that_cannot_be_seen_or_is_a_line_of_talk_is_nobodys(name: str) -> None:
+    async with two() as home:
+        anna = await home.come("Anna")
+        with pytest.raises(ClientError) as refused:
+            home.room.seat(name, home.runtime)
+        assert refused.value.code == "invalid_name"
+        with pytest.raises(ClientError) as refused:
+            home.room.rename(anna.id, name)
+        assert refused.value.code == "invalid_name"
+        newcomer = agent("Dora", Mind())
+        newcomer.name = name
+        with pytest.raises(ClientError):
+            await home.room.add(newcomer)
+        assert [one.name for one in home.room.participants] == ["Alice", "Bob", "Anna"]
+
+
+async def test_names_that_only_look_different_are_one() -> None:
+    async with two() as home:
+        first = await home.come("Stra\N{LATIN SMALL LETTER SHARP S}e")
+        second = await home.come("STRASSE")
+        assert (first.name, second.name) == ("Stra\N{LATIN SMALL LETTER SHARP S}e", "STRASSE 2")
+        first, second = await home.come("Ana"), await home.come("A\N{ZERO WIDTH JOINER}na")
+        assert second.name == "A\N{ZERO WIDTH JOINER}na 2"
+    with pytest.raises(UsageError):
+        ChatRoom(
+            [agent("Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}", Mind()), agent("ZOE\N{COMBINING DIAERESIS}", Mind())]
+        )
+
+
+async def test_a_name_is_taken_while_its_agent_is_still_connected() -> None:
+    async with two() as home:
+        await home.come("Anna")
+        first, second = agent("Dora", Slow()), agent("dora", Slow())
+        second.agent_id = "another"
+        coming = asyncio.create_task(home.room.add(first))
+        await asyncio.sleep(1)
+        with pytest.raises(ClientError) as refused:
+            await home.room.add(second)
+        assert refused.value.code == "name_taken"
+        human = await home.come("Dora")
+        await coming
+        assert human.name == "Dora 2"
+        assert [one.name for one in home.room.participants] == ["Alice", "Bob", "Anna", "Dora 2", "Dora"]
+
+
+async def test_everybody_may_be_called_the_same_in_another_way() -> None:
+    async with two() as home:
+        anna = await home.come("anna")
+        home.room.rename(anna.id, "Anna")
+        assert anna.name == "Anna"
+        n_told = len(anna.events)
+        home.room.rename(anna.id, "Anna")
+        assert len(anna.events) == n_told, "nothing has changed"
+
+
+async def test_an_agent_that_is_renamed_knows_it_and_so_do_the_others() -> None:
+    alice, bob = Mind("I am here."), Mind()
+    async with two(alice, bob, floor=addressed) as home:
+        anna = await home.come("Anna")
+        home.room.rename("alice", "Eva")
+        await asyncio.sleep(0.1)
+        assert "You are Eva, in a room" in told(alice)
+        assert "these other agents: Eva." in told(bob)
+        assert [one["name"] for one in home.room.describe()["agents"]] == ["Eva", "Bob"]
+        await home.room.add(agent("Carl", Mind()))
+        alice.die()
+        await asyncio.sleep(3)
+        assert (
+            "You are Eva, in a room with humans and these other agents: Bob, Carl." in alice.settings[-1].instructions
+        )
+        home.room.rename("bob", "Alice")
+        anna.write("Eva, hello.")
+        await home.quiet()
+        assert home.talk()[-1] == ("Eva", "I am here.")
+
+
+async def test_agents_are_told_which_others_there_are_when_one_comes_or_goes() -> None:
+    alice, bob, carl = Mind(), Mind(), Mind()
+    async with two(alice, bob) as home:
+        await home.come("Anna")
+        await home.room.add(agent("Carl", carl))
+        await asyncio.sleep(0.1)
+        assert "these other agents: Bob, Carl." in told(alice)
+        assert "these other agents: Alice, Bob." in told(carl)
+        assert not carl.of(SessionUpdate), "it was told when it came"
+        await home.room.remove("bob")
+        await asyncio.sleep(0.1)
+        assert "these other agents: Carl." in told(alice)
+        assert "these other agents: Alice." in told(carl)
+
+
+async def test_an_agent_that_is_renamed_while_another_is_connected_is_known_to_it() -> None:
+    dora = Slow()
+    async with two() as home:
+        await home.come("Anna")
+        coming = asyncio.create_task(home.room.add(agent("Dora", dora)))
+        await asyncio.sleep(1)
+        home.room.rename("alice", "Eva")
+        await coming
+        assert "these other agents: Eva, Bob." in told(dora)
+
+
+# -- muted, away -------------------------------------------------------------------------------------------------------
+
+
+def changes(events: list[s.ServerEvent]) -> list[tuple[str, bool, bool]]:
+    return [(one.name, one.muted, one.away) for one in events if isinstance(one, s.ServerRoomChangedEvent)]
+
+
+async def test_everybody_is_told_who_is_muted() -> None:
+    async with two() as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        home.room.mute(anna.id)
+        home.room.mute(anna.id)
+        home.room.mute("alice")
+        home.room.mute(anna.id, muted=False)
+        expected = [("Anna", True, False), ("Alice", True, False), ("Anna", False, False)]
+        assert changes(anna.events) == changes(ben.events) == expected
+        carla = await home.come("Carla")
+        there = [(one.name, one.muted, one.away) for one in carla.of(s.ServerRoomJoinedEvent)]
+        assert [name for name, muted, _ in there if muted] == ["Alice"]
+        assert not any(away for _, _, away in there)
+
+
+async def test_everybody_is_told_of_an_agent_whose_model_is_lost() -> None:
+    alice = Mind()
+    async with two(alice) as home:
+        anna = await home.come("Anna")
+        alice.die()
+        assert changes(anna.events) == [("Alice", False, True)]
+        await asyncio.sleep(3)
+        assert changes(anna.events)[1:] == [("Alice", False, False)]
+
+
+class Nowhere:
+    """A socket that takes everything."""
+
+    def write(self, frame: Any) -> bool:
+        return True
+
+    async def finish(self) -> None:
+        return
+
+    def close(self, code: int, reason: str) -> None:
+        return
+
+
+def returning(home: House) -> Listener:
+    """A client that may come back."""
+    dialect = NativeDialect()
+    return Listener(
+        sink=Nowhere(),
+        dialect=dialect,
+        runtime=home.runtime,
+        clock=AcknowledgedPlayback(24_000),
+        resumes_with=dialect,
+    )
+
+
+async def test_a_human_is_away_while_their_socket_is_lost() -> None:
+    async with two() as home:
+        anna = await home.come("Anna")
+        seat = home.room.seat("Ben", home.runtime)
+        call = Session(agent=seat, runtime=home.runtime, session_id="ben", limits=Limits(grace_s=30))
+        first, second = returning(home), returning(home)
+        call.attach(first)
+        await call.start(SessionConfig())
+        token = call.resume_token.renew()
+        call.detach(first)
+        assert changes(anna.events) == [("Ben", False, True)]
+        carla = await home.come("Carla")
+        assert [(one.name, one.away) for one in carla.of(s.ServerRoomJoinedEvent)][-1] == ("Ben", True)
+        assert not carla.of(s.ServerRoomLeftEvent)
+        call.resume(second, token, call.log.last_seq)
+        assert changes(anna.events) == [("Ben", False, True), ("Ben", False, False)]
+        call.detach(second)
+        await asyncio.sleep(31)
+        assert [one.name for one in anna.of(s.ServerRoomLeftEvent)] == ["Ben"]
+
+
+# -- coming ------------------------------------------------------------------------------------------------------------
+
+
+async def test_whoever_comes_late_is_told_who_said_what_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rooms, "TOLD_ITEMS", 6)
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna")
+        for number in range(4):
+            anna.write(f"Bob, this is line {number}.")
+            await home.quiet()
+        ben = await home.come("Ben")
+        added = ben.of(s.AgentItemAddedEvent)
+        assert [one.agent_id for one in added] == [anna.id, "bob"] * 3
+        assert [(one.item.name, one.item.text) for one in added] == home.talk()[-6:]
+        assert [item.id for item in ben.call.conversation.items()] == [one.item.id for one in added]
+
+
+async def test_an_answer_that_goes_on_is_not_told_as_done_to_whoever_comes() -> None:
+    async with two(Mind("This is a long story, and it is not over for a while."), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, a story please.")
+        await asyncio.sleep(0.5)
+        ben = await home.come("Ben")
+        (story,) = [one.item for one in ben.of(s.AgentItemAddedEvent) if one.item.role == "assistant"]
+        assert story.id not in [one.item.id for one in ben.of(s.AgentItemDoneEvent)]
+        await home.quiet()
+        done = [one.item for one in ben.of(s.AgentItemDoneEvent) if one.item.id == story.id]
+        assert [(one.status, one.text) for one in done] == [home_item(home, story.id)]
+
+
+def home_item(home: House, item_id: str) -> tuple[str, str]:
+    item = home.room.conversation.get(item_id)
+    assert item is not None
+    return item.status, item.text
+
+
+async def test_an_agent_that_comes_later_knows_what_was_said() -> None:
+    dora = Slow("I know.")
+    async with two(bob=Mind("A banana."), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Bob, what is yellow?")
+        await home.quiet()
+        coming = asyncio.create_task(home.room.add(agent("Dora", dora)))
+        await asyncio.sleep(1)
+        anna.write("So be it.")
+        await home.quiet()
+        await coming
+        known = [part for item in dora.histories[0] for part in item.content]
+        words = ["[Anna]: Bob, what is yellow?", "[Bob]: A banana."]
+        assert known == [ContentPart(type="text", text=text) for text in words]
+        assert dora.read == ["[Anna]: So be it.", "[Bob]: A banana."], "said while its model was being connected"
+
+
+async def test_an_agent_that_comes_back_knows_what_was_said_meanwhile() -> None:
+    alice = Mind("I am Alice.")
+    async with two(alice, floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, hello.")
+        await home.quiet()
+        alice.die(refusals=2)
+        anna.write("Bob, the secret word is banana.")
+        await asyncio.sleep(10)
+        assert [item.text for item in alice.histories[-1]] == [
+            "[Anna]: Alice, hello.",
+            "I am Alice.",
+            "[Anna]: Bob, the secret word is banana.",
+            "[Bob]: I am Bob.",
+        ]
+
+
+async def test_an_agent_that_comes_back_knows_what_was_heard_of_its_last_words() -> None:
+    long = "This is a long answer, of which there is more to hear when the model is lost already."
+    alice = Mind(long)
+    async with two(alice, floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, tell me all.")
+        await asyncio.sleep(seconds(long) * 0.7)
+        assert home.room.unheard_ms() > 1_000
+        alice.die()
+        await asyncio.sleep(10)
+        assert [item.text for item in alice.histories[-1]] == ["[Anna]: Alice, tell me all.", long]
+
+
+async def test_who_hangs_up_in_mid_sentence_as_the_only_human_is_told_of_no_trouble() -> None:
+    told: list[s.ServerEvent] = []
+    alice = Mind()
+    room = ChatRoom([agent("Alice", alice)], make_detector=lambda _: LoudnessDetector())
+    await room.start(told.append)
+    pcm = utterance("I was about to say")
+    await room.handle_input(c.ClientAudioAppendEvent(audio=pcm, format=AudioFormat.pcm16(HZ)))
+    await room.stop()
+    assert any(isinstance(one, s.AgentInputStartedEvent) for one in told)
+    assert not any(isinstance(one, s.AgentErrorEvent) for one in told)
+    assert alice.of(AudioCommit) == [], "nobody would be there to read it"
+
+
+async def test_who_leaves_a_closed_room_in_mid_sentence_is_told_of_no_trouble() -> None:
+    async with two() as home:
+        anna = await home.come("Anna")
+        anna.begin("I was about to say")
+        await home.room.close("empty")
+        await anna.go()
+        assert anna.errors() == []
+
+
+async def test_an_agent_that_comes_while_the_room_opens_waits_for_that() -> None:
+    alice, dora = Slow(), Mind()
+    async with house(agent("Alice", alice)) as home:
+        alice.refusals = 1
+        coming = asyncio.create_task(home.come("Anna"))
+        await asyncio.sleep(1)
+        adding = asyncio.create_task(home.room.add(agent("Dora", dora)))
+        with pytest.raises(ProviderError):
+            await coming
+        await adding
+        assert dora.open == 0, "the room is not open"
+        await home.come("Anna")
+        assert [one.name for one in home.room.participants] == ["Alice", "Dora", "Anna"]
+        assert (alice.open, dora.open) == (1, 1)
+
+
+async def test_a_room_that_closes_while_agents_are_connected_leaves_none_of_them_open() -> None:
+    alice, bob, dora = Slow(), Slow(), Slow()
+    home = House([agent("Alice", alice), agent("Bob", bob)])
+    coming = asyncio.create_task(home.come("Anna"))
+    await asyncio.sleep(1)
+    await home.room.close("empty")
+    with pytest.raises(ClientError) as refused:
+        await coming
+    assert refused.value.code == "room_closed"
+    assert (alice.open, bob.open) == (0, 0)
+
+    home = House([agent("Bob", Mind())])
+    anna = await home.come("Anna")
+    adding = asyncio.create_task(home.room.add(agent("Dora", dora)))
+    await asyncio.sleep(1)
+    await home.room.close("empty")
+    with pytest.raises(ClientError):
+        await adding
+    assert dora.open == 0
+    assert [one.name for one in home.room.agents] == ["Bob"]
+    await anna.go()
+
+
+async def test_whoever_gives_up_while_the_room_opens_is_not_in_it() -> None:
+    async with house(agent("Alice", Slow())) as home:
+        anna = Human(home.room, "Anna", home.runtime)
+        coming = asyncio.create_task(anna.come())
+        await asyncio.sleep(1)
+        await anna.go()
+        with pytest.raises((ClientError, UsageError)):
+            await coming
+        assert [one.name for one in home.room.participants] == ["Alice"]
+        assert home.room.seats == []
+        last = [*anna.call.log.read(0)][-1]
+        assert isinstance(last, s.ServerSessionEndedEvent), "nothing follows the end of a call"
+
+
+# -- going -------------------------------------------------------------------------------------------------------------
+
+
+async def test_what_was_said_before_somebody_left_in_mid_sentence_counts() -> None:
+    async with two(floor=addressed) as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        anna.begin("Bob, there is something that you have to know.")
+        await anna.go()
+        await home.quiet()
+        assert home.talk() == [("Anna", "Bob, there is something that you have to know."), ("Bob", "I am Bob.")]
+        seen = [type(one) for one in ben.events if "Input" in type(one).__name__ or "Left" in type(one).__name__]
+        assert seen == [
+            s.AgentInputStartedEvent,
+            s.AgentInputDoneEvent,
+            s.ServerRoomLeftEvent,
+            s.AgentInputTranscriptionDoneEvent,
+        ]
+
+
+async def test_an_agent_that_is_thrown_out_is_gone_before_its_model_is() -> None:
+    alice = Mind()
+    async with two(alice, floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, hello.")
+        await home.quiet()
+        member = home.room.members[0]
+        leave = member.leave
+
+        async def slowly(reason: str) -> None:
+            await asyncio.sleep(1)
+            await leave(reason)
+
+        member.leave = slowly
+        removing = asyncio.create_task(home.room.remove("alice"))
+        await asyncio.sleep(0.1)
+        anna.write("And what now?")
+        await home.quiet()
+        await removing
+        assert home.speakers() == ["Alice", "Bob"]
+
+
+async def test_a_human_may_want_longer_silences_in_the_middle_of_a_call() -> None:
+    async with house(agent("Alice", Mind())) as home:
+        anna = await home.come("Anna")
+        anna.call.receive(c.ClientSessionUpdateEvent(config={"turn_detection": {"silence_duration_ms": 2_000}}))
+        anna.begin("I was about to say")
+        anna.end(1_500)
+        assert anna.seat.is_speaking
+        anna.end(600)
+        assert not anna.seat.is_speaking

@@ -1,0 +1,359 @@
+"""What a human says becomes turns: whole, bounded, and none of nothing."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import AudioFormat
+from realtime.event.config import SessionConfig, TurnDetection
+from realtime.event.model import ModelEvent, ModelInputTranscriptionDoneEvent
+from realtime.model.base import AudioAppend, AudioCommit, Connection, OnEvent
+from realtime.room import human_participant as seats
+from realtime.room.floor import addressed, round_robin
+from realtime.room.human_participant import (
+    GOES_ON_MS,
+    LINES_AT_ONCE,
+    LINES_PER_S,
+    MAX_LINE_CHARS,
+    MAX_TURN_BYTES,
+    TURNS_AT_ONCE,
+    TURNS_PER_S,
+    TokenBucket,
+)
+from tests.room.rooms import DEAF, HZ, House, Human, Mind, agent, house, utterance
+
+pytestmark = pytest.mark.virtual_time(limit_s=7_200)
+
+BUTTON = SessionConfig(turn_detection=TurnDetection(authority="client"))
+LONG = "Bob this is a long sentence that I say at once, without an end or a pause at all, and then on and on."
+BYTES_PER_MS = HZ * 2 // 1000
+
+
+def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
+    return house(agent("Alice", alice or Mind("I am Alice.")), agent("Bob", bob or Mind("I am Bob.")), **options)
+
+
+def heard_ms(*minds: Mind) -> float:
+    """How much sound the models were sent."""
+    return sum(len(one.pcm) / 2 * 1000 / mind.profile.input_rate_hz for mind in minds for one in mind.of(AudioAppend))
+
+
+def turns(home: House) -> int:
+    return len(home.of(s.AgentInputDoneEvent))
+
+
+# -- speech that is cut off goes on ------------------------------------------------------------------------------------
+
+
+async def test_who_speaks_for_minutes_keeps_the_floor_and_every_word() -> None:
+    alice, bob = Mind("I am Alice."), Mind("I am Bob.")
+    async with two(alice, bob, floor=round_robin) as home:
+        anna = await home.come("Anna")
+        story = (utterance("And so on, and so on. ") * 200)[: 130_000 * BYTES_PER_MS]
+        for at in range(0, len(story), 1_000 * BYTES_PER_MS):
+            anna.hear(story[at : at + 1_000 * BYTES_PER_MS])
+            await asyncio.sleep(1)
+            assert home.room.floor == anna.id
+            assert home.speakers() == []
+        anna.end()
+        await home.quiet()
+        assert turns(home) == 3
+        assert heard_ms(alice, bob) >= 130_000
+        assert max(len(one.pcm) for one in alice.of(AudioAppend)) <= MAX_TURN_BYTES + 640
+
+
+async def test_silence_after_the_longest_turn_is_no_turn() -> None:
+    async with two(floor=round_robin) as home:
+        anna = await home.come("Anna")
+        story = utterance("And so on, and so on. ") * 200
+        for at in range(0, len(story), 640):
+            if turns(home):
+                break
+            anna.hear(story[at : at + 640])
+        anna.end()
+        await home.quiet()
+        first, second = home.of(s.AgentInputStartedEvent)
+        assert [one.item_id for one in home.of(s.AgentInputDoneEvent)] == [first.item_id]
+        assert [one.item_id for one in home.of(s.AgentInputClearedEvent)] == [second.item_id]
+        assert home.speakers() == ["Alice"]
+
+
+async def test_nothing_from_before_the_end_of_a_mute_is_heard() -> None:
+    alice = Mind()
+    async with house(agent("Alice", alice), floor=addressed) as home:
+        anna = await home.come("Anna")
+        whisper = b"\x05\x00" * (HZ // 4)
+        home.room.mute(anna.id)
+        anna.hear(whisper)
+        home.room.mute(anna.id, muted=False)
+        anna.say("Now you may hear me.")
+        await home.quiet()
+        assert heard_ms(alice) > 0
+        assert whisper[:320] not in alice.heard
+
+
+async def test_who_may_be_heard_again_in_mid_speech_is_heard_from_there_on() -> None:
+    alice = Mind("I am Alice.")
+    async with house(agent("Alice", alice), floor=addressed) as home:
+        anna = await home.come("Anna")
+        pcm, at = utterance(LONG), 1_000 * BYTES_PER_MS
+        home.room.mute(anna.id)
+        anna.hear(pcm[:at])
+        home.room.mute(anna.id, muted=False)
+        anna.hear(pcm[at:])
+        anna.end()
+        await home.quiet()
+        assert turns(home) == 1
+        assert bytes(alice.heard).startswith(pcm[at : at + 3_200]), "and nothing of what was muted"
+        assert heard_ms(alice) >= (len(pcm) - at) / BYTES_PER_MS
+
+
+async def test_a_mute_that_ends_in_silence_begins_no_turn() -> None:
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna")
+        home.room.mute(anna.id)
+        anna.begin("Nobody is to hear this.")
+        home.room.mute(anna.id, muted=False)
+        anna.end(5_000)
+        await home.quiet()
+        assert home.of(s.AgentInputStartedEvent) == []
+        assert home.speakers() == []
+
+
+async def test_who_speaks_on_after_a_commit_is_heard_in_another_turn() -> None:
+    alice = Mind("I am Alice.")
+    async with house(agent("Alice", alice), floor=addressed) as home:
+        anna = await home.come("Anna")
+        pcm, at = utterance(LONG), 800 * BYTES_PER_MS
+        anna.hear(pcm[:at])
+        anna.call.receive(c.ClientAudioCommitEvent())
+        anna.hear(pcm[at:])
+        assert home.room.floor == anna.id
+        anna.end()
+        await home.quiet()
+        assert turns(home) == 2
+        assert heard_ms(alice) >= len(pcm) / BYTES_PER_MS
+
+
+async def test_a_few_words_after_a_commit_are_a_turn_as_well() -> None:
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna")
+        pcm = utterance("Bob, what do you think of it?")
+        at = len(pcm) - (GOES_ON_MS // 2) * BYTES_PER_MS
+        anna.hear(pcm[:at])
+        anna.call.receive(c.ClientAudioCommitEvent())
+        anna.hear(pcm[at:])
+        anna.end()
+        await home.quiet()
+        assert turns(home) == 2
+
+
+@pytest.mark.parametrize("how", ["leaves", "is muted"])
+async def test_what_was_said_after_a_commit_is_a_turn_where_nothing_follows(how: str) -> None:
+    alice, said_ms = Mind("I am Alice."), 700
+    async with two(alice, floor=addressed) as home:
+        anna, _ = await home.come("Anna"), await home.come("Ben")
+        pcm = utterance(LONG)
+        anna.hear(pcm[: 1_000 * BYTES_PER_MS])
+        anna.call.receive(c.ClientAudioCommitEvent())
+        anna.hear(pcm[1_000 * BYTES_PER_MS : (1_000 + said_ms) * BYTES_PER_MS])
+        assert turns(home) == 1
+        if how == "leaves":
+            await anna.go()
+        else:
+            home.room.mute(anna.id)
+        assert turns(home) == 2
+        await home.quiet()
+        assert heard_ms(alice) >= 1_000 + said_ms
+
+
+async def test_a_mute_right_after_a_commit_makes_no_turn() -> None:
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna")
+        pcm = utterance(LONG)
+        anna.hear(pcm[: 1_000 * BYTES_PER_MS])
+        anna.call.receive(c.ClientAudioCommitEvent())
+        anna.hear(pcm[1_000 * BYTES_PER_MS : 1_060 * BYTES_PER_MS])
+        home.room.mute(anna.id)
+        await home.quiet()
+        assert turns(home) == 1
+
+
+async def test_a_commit_at_the_end_of_speech_is_answered_at_once() -> None:
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.begin("Bob, are you there?")
+        anna.call.receive(c.ClientAudioCommitEvent())
+        anna.end(5_000)
+        await asyncio.sleep(0.1)
+        assert home.room.floor == "bob"
+        await home.quiet()
+        assert turns(home) == 1
+        assert home.talk() == [("Anna", "Bob, are you there?"), ("Bob", "I am Bob.")]
+
+
+@pytest.mark.parametrize("rate_hz", [8_000, 24_000, 44_100, 48_000])
+async def test_a_tap_of_which_too_little_arrives_is_no_turn(rate_hz: int) -> None:
+    """Of 100 ms at another rate the resampler keeps some back."""
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna", BUTTON)
+        for _ in range(10):
+            piece = b"\x10\x00" * (rate_hz // 100)
+            anna.call.receive(c.ClientAudioAppendEvent(audio=piece, format=AudioFormat.pcm16(rate_hz)))
+        anna.call.receive(c.ClientAudioCommitEvent())
+        assert turns(home) == 0
+        assert home.room.floor is None
+
+
+async def test_a_mute_in_the_middle_of_a_tap_is_no_turn() -> None:
+    async with two(floor=addressed) as home:
+        anna = await home.come("Anna", BUTTON)
+        anna.hear(utterance(LONG)[: 60 * BYTES_PER_MS])
+        home.room.mute(anna.id)
+        assert turns(home) == 0
+        assert home.room.floor is None
+        assert [one.agent_id for one in anna.of(s.AgentInputClearedEvent)] == [anna.id]
+
+
+def tap(human: Human, number: int) -> None:
+    """Hold the button for as long as makes a turn."""
+    human.hear(utterance(LONG)[: 120 * BYTES_PER_MS])
+    human.call.receive(c.ClientAudioCommitEvent(event_id=f"tap {number}"))
+
+
+async def test_who_makes_turns_without_end_is_slowed_down_and_takes_no_words_from_others() -> None:
+    """A participant that floods."""
+    alice = Mind("It is seven.")
+    async with two(alice, floor=addressed) as home:
+        anna, ben = await home.come("Anna", BUTTON), await home.come("Ben")
+        for number in range(1_000):
+            tap(anna, number)
+        assert turns(home) == TURNS_AT_ONCE
+        errors = anna.of(s.AgentErrorEvent)
+        assert {(one.code, one.retryable) for one in errors} == {("too_fast", True)}
+        assert [one.client_event_id for one in errors] == [f"tap {number}" for number in range(TURNS_AT_ONCE, 1_000)]
+        assert ben.errors() == [], "nobody else is told"
+        started, cleared = home.of(s.AgentInputStartedEvent), home.of(s.AgentInputClearedEvent)
+        assert [one.item_id for one in cleared] == [one.item_id for one in started[TURNS_AT_ONCE:]]
+        await asyncio.sleep(2)
+        assert len(alice.of(AudioCommit)) == TURNS_AT_ONCE
+        for number in range(10):
+            tap(anna, number)
+        assert turns(home) == TURNS_AT_ONCE + int(2 * TURNS_PER_S)
+        ben.say("Alice, what time is it?")
+        await home.quiet()
+        assert ("Ben", "Alice, what time is it?") in home.talk()
+        assert home.talk()[-1] == ("Alice", "It is seven.")
+
+
+class SlowToWrite(Mind):
+    """Tells the words of each turn a second after it has heard it."""
+
+    async def connect(self, *, on_event: OnEvent, **how: Any) -> Connection:
+        def emit(event: ModelEvent) -> None:
+            if isinstance(event, ModelInputTranscriptionDoneEvent):
+                asyncio.get_running_loop().call_later(1, on_event, event)
+            else:
+                on_event(event)
+
+        return await super().connect(on_event=emit, **how)
+
+
+async def test_words_that_are_being_written_down_outlast_a_flood_of_another_s_turns() -> None:
+    async with house(agent("Alice", SlowToWrite("It is seven.")), floor=addressed) as home:
+        anna, ben = await home.come("Anna", BUTTON), await home.come("Ben")
+        ben.say("Alice, what time is it?")
+        for number in range(100):
+            tap(anna, number)
+        await home.quiet()
+        words = [one.transcript for one in home.of(s.AgentInputTranscriptionDoneEvent) if one.agent_id == ben.id]
+        assert words == ["Alice, what time is it?"]
+        assert home.talk()[-1] == ("Alice", "It is seven.")
+
+
+async def test_a_turn_that_is_too_much_holds_up_no_leave_and_no_mute() -> None:
+    async with two(floor=addressed) as home:
+        anna, ben = await home.come("Anna", BUTTON), await home.come("Ben", BUTTON)
+        for human in (anna, ben):
+            for number in range(TURNS_AT_ONCE):
+                tap(human, number)
+            human.hear(utterance(LONG)[: 500 * BYTES_PER_MS])
+        await anna.go()
+        home.room.mute(ben.id)
+        assert [one.name for one in home.room.participants if one.kind == "human"] == ["Ben"]
+        assert [one.muted for one in home.room.participants if one.id == ben.id] == [True]
+        assert ben.errors() == ["too_fast"]
+        assert turns(home) == 2 * TURNS_AT_ONCE
+        await home.quiet()
+
+
+# -- typing ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t "])
+async def test_a_line_with_nothing_in_it_stops_nobody(text: str) -> None:
+    async with two(Mind("This is a story that is not over for a while."), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, a story please.")
+        await asyncio.sleep(0.5)
+        anna.call.receive(c.ClientTextAppendEvent(text=text, event_id="e1"))
+        assert anna.errors() == ["empty_text"]
+        assert anna.of(s.AgentErrorEvent)[0].client_event_id == "e1"
+        assert home.room.floor == "alice"
+        await home.quiet()
+        assert home.talk()[-1] == ("Alice", "This is a story that is not over for a while.")
+
+
+async def test_a_line_that_is_longer_than_anybody_types_is_refused() -> None:
+    async with two(Mind("Yes."), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("x" * (MAX_LINE_CHARS + 1))
+        assert anna.errors() == ["text_too_long"]
+        anna.write("x" * MAX_LINE_CHARS)
+        await home.quiet()
+        assert [who for who, _ in home.talk()] == ["Anna", "Alice"]
+
+
+async def test_who_types_without_end_is_slowed_down_and_deafens_nobody() -> None:
+    """A participant that floods."""
+    bob = Mind()
+    async with two(bob=bob, floor=lambda _: None) as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        for number in range(10_000):
+            anna.write(f"{number}")
+        assert len(home.talk()) == LINES_AT_ONCE
+        assert set(anna.errors()) == {"too_fast"}
+        assert all(one.retryable for one in anna.of(s.AgentErrorEvent))
+        assert ben.errors() == [], "nobody else is told"
+        ben.write("Is anybody there?")
+        await asyncio.sleep(1)
+        assert bob.read[-1] == "[Ben]: Is anybody there?"
+        await asyncio.sleep(1)
+        for number in range(10):
+            anna.write(f"again {number}")
+        assert len(home.talk()) == LINES_AT_ONCE + 1 + int(2 * LINES_PER_S)
+
+
+def test_a_bucket_never_holds_more_than_it_can() -> None:
+    bucket = TokenBucket(3, 0.5)
+    assert [bucket.take(1_000.0) for _ in range(4)] == [True, True, True, False]
+    assert not bucket.take(1_001.0)
+    assert bucket.take(1_002.0)
+    assert [bucket.take(9_000.0) for _ in range(4)] == [True, True, True, False]
+
+
+# -- what a call keeps -------------------------------------------------------------------------------------------------
+
+
+async def test_the_call_of_a_human_keeps_the_end_of_a_long_talk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seats, "KEPT_ITEMS", 10)
+    async with house(agent("Deaf", Mind(profile=DEAF)), floor=lambda _: None) as home:
+        anna: Human = await home.come("Anna")
+        for number in range(30):
+            anna.write(f"line {number}")
+            await asyncio.sleep(1)
+        kept = [item.text for item in anna.call.conversation.items()]
+        assert kept == [f"line {number}" for number in range(20, 30)]

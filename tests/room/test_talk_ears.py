@@ -1,0 +1,119 @@
+"""Whose ear counts where an agent is cut: nobody takes away what another has heard."""
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from realtime.audio.playback import AcknowledgedPlayback
+from realtime.call.listener import EventDialect, Listener, QueueSink
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.room.floor import addressed, broadcast
+from tests.room.rooms import House, Human, Mind, agent, house, seconds
+
+pytestmark = pytest.mark.virtual_time(limit_s=7_200)
+
+STORY = "Once upon a time there was a king who had three sons and one crown, and a daughter who wanted it."
+
+
+def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
+    """A room with Alice and Bob."""
+    return house(agent("Alice", alice or Mind(STORY)), agent("Bob", bob or Mind("I am Bob.")), **options)
+
+
+async def come_with_acks(home: House, name: str) -> Human:
+    """Somebody whose client says itself what it has played."""
+    human = Human(home.room, name, home.runtime)
+    (estimating,) = human.call.listeners
+    dialect = EventDialect()
+    human.call.attach(
+        Listener(
+            sink=QueueSink(human.events.append),
+            dialect=dialect,
+            runtime=home.runtime,
+            clock=AcknowledgedPlayback(24_000),
+            lanes=dialect,
+        )
+    )
+    human.call.detach(estimating)
+    home.humans.append(human)
+    return await human.come()
+
+
+def cut_of(home: House) -> tuple[str, float]:
+    """What is left of Alice's story, and the seconds of it that were heard."""
+    (said,) = [text for name, text in home.talk() if name == "Alice" and STORY.startswith(text)]
+    (truncated,) = home.of(s.AgentItemTruncatedEvent)
+    return said, (truncated.audio_end_ms or 0) / 1000
+
+
+async def test_who_comes_in_the_middle_and_speaks_cuts_where_the_others_are() -> None:
+    async with two(Mind(STORY, "Yes, Carla."), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, tell me a story.")
+        await asyncio.sleep(3.0)
+        carla = await home.come("Carla")
+        await asyncio.sleep(0.5)
+        carla.begin("Hello everybody, I am here.")
+        said, heard_s = cut_of(home)
+        assert 3.0 < heard_s < 3.5
+        assert 2.8 < seconds(said) <= heard_s
+        carla.end()
+        await home.quiet()
+
+
+@pytest.mark.parametrize("after_s", [1.2, 4.0])
+async def test_a_client_that_never_says_what_it_played_takes_nothing_from_the_others(after_s: float) -> None:
+    async with two(Mind(STORY, "Yes, Ben."), floor=addressed) as home:
+        anna = await home.come("Anna")
+        ben = await come_with_acks(home, "Ben")
+        anna.write("Alice, tell me a story.")
+        await asyncio.sleep(after_s)
+        ben.write("Stop.")
+        said, heard_s = cut_of(home)
+        assert after_s - 0.3 < heard_s <= after_s
+        assert seconds(said) <= heard_s
+        await home.quiet()
+
+
+async def test_a_client_that_has_stopped_to_say_it_takes_nothing_from_the_others() -> None:
+    async with two(Mind(STORY, "Yes, Ben."), floor=addressed) as home:
+        anna = await home.come("Anna")
+        ben = await come_with_acks(home, "Ben")
+        anna.write("Alice, tell me a story.")
+        await asyncio.sleep(1.0)
+        item_id = home.of(s.AgentResponseAudioDeltaEvent)[0].item_id
+        ben.call.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=500), ben.call.listeners[0])
+        await asyncio.sleep(3.0)
+        ben.write("Stop.")
+        assert cut_of(home)[1] > 3.5
+        await home.quiet()
+
+
+async def test_the_ear_of_whoever_interrupts_counts_where_it_is_a_little_behind() -> None:
+    async with two(Mind(STORY, "Yes, Ben."), floor=addressed) as home:
+        anna = await home.come("Anna")
+        ben = await come_with_acks(home, "Ben")
+        anna.write("Alice, tell me a story.")
+        await asyncio.sleep(2.0)
+        item_id = home.of(s.AgentResponseAudioDeltaEvent)[0].item_id
+        ben.call.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_000), ben.call.listeners[0])
+        ben.write("Stop.")
+        assert cut_of(home)[1] == 1.0
+        await home.quiet()
+
+
+async def test_a_client_that_never_says_what_it_played_holds_up_no_turn_longer_than_the_one_before() -> None:
+    async with two(Mind("This is what I think."), Mind("And this is what I do."), floor=broadcast) as home:
+        anna = await home.come("Anna")
+        await come_with_acks(home, "Ben")
+        for number in range(5):
+            anna.write(f"Question {number}.")
+            await home.quiet()
+        floors = home.of(s.ServerRoomFloorEvent)
+        took_ms = [then.ts_ms - now.ts_ms for now, then in pairwise(floors) if now.participant_id in ("alice", "bob")]
+        assert len(took_ms) == 20
+        assert max(took_ms) < 3_700
+        assert home.of(s.ServerAudioFlushEvent) == []

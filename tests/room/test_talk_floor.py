@@ -1,0 +1,281 @@
+"""Who may speak in a talk: when a turn was heard, after a stop, after a policy that failed."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.model import ModelEvent, ModelResponseCreatedEvent, ModelResponseDoneEvent
+from realtime.model.base import AudioCommit, Connection, ModelInput, OnEvent, Profile, ResponseCancel
+from realtime.model.script import Step, Transcribe, Wait
+from realtime.room.floor import FloorState, Participant, addressed, broadcast
+from realtime.room.human_participant import HumanParticipant
+from realtime.room.talk import POLICY_S
+from realtime.testing.cases.hearing import voice
+from tests.room.rooms import HZ, Mind, agent, house
+
+pytestmark = pytest.mark.virtual_time(limit_s=7_200)
+
+STORY = "Once upon a time there was a king who had three sons and one crown."
+STOP = c.ClientResponseCancelEvent()
+
+
+def two(alice: Mind | None = None, bob: Mind | None = None, **options: Any) -> Any:
+    """A room with Alice and Bob."""
+    return house(agent("Alice", alice or Mind("I am Alice.")), agent("Bob", bob or Mind("I am Bob.")), **options)
+
+
+def slow_words(after_ms: int, words: str = "What is the time, please?") -> Callable[[ModelInput], list[Step] | None]:
+    """A mind that takes its time to write down."""
+    return lambda message: [Wait(after_ms), Transcribe(words)] if isinstance(message, AudioCommit) else None
+
+
+# -- the end of a turn -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("begins_s", [0.039, 0.052, 0.286])
+async def test_a_turn_ends_where_the_time_left_is_too_short_for_the_clock(
+    monkeypatch: pytest.MonkeyPatch, begins_s: float
+) -> None:
+    """A listener who never says what was heard, and times that are sums of fractions."""
+    async with two(floor=broadcast, max_agent_turns=2) as home:
+        anna = await home.come("Anna")
+        monkeypatch.setattr(HumanParticipant, "unheard_ms", lambda _: 333)
+        await asyncio.sleep(begins_s)
+        anna.write("Hello.")
+        await home.quiet()
+        assert home.speakers() == ["Alice", "Bob"]
+
+
+class AtOnce(Mind):
+    """Its model reports that a response is over before it returns from being told to cancel it."""
+
+    async def connect(self, *, on_event: OnEvent, **how: Any) -> Connection:
+        going_on: set[str] = set()
+
+        def emit(event: ModelEvent) -> None:
+            if isinstance(event, ModelResponseCreatedEvent):
+                going_on.add(event.response_id)
+            elif isinstance(event, ModelResponseDoneEvent) and event.response_id not in going_on:
+                return
+            on_event(event)
+
+        def stop() -> None:
+            while going_on:
+                on_event(ModelResponseDoneEvent(response_id=going_on.pop(), status="cancelled"))
+
+        return AtOnceLink(await super().connect(on_event=emit, **how), stop)
+
+
+class AtOnceLink:
+    def __init__(self, link: Connection, stop: Callable[[], None]) -> None:
+        self._link, self._stop = link, stop
+
+    @property
+    def profile(self) -> Profile:
+        return self._link.profile
+
+    def send(self, message: ModelInput) -> None:
+        self._link.send(message)
+        if isinstance(message, ResponseCancel):
+            self._stop()
+
+    async def close(self) -> None:
+        await self._link.close()
+
+
+@pytest.mark.parametrize("how", ["writes", "speaks", "stops it"])
+async def test_a_turn_is_over_once_where_the_model_says_at_once_that_it_has_stopped(how: str) -> None:
+    asked: list[FloorState] = []
+
+    def policy(state: FloorState) -> str | None:
+        asked.append(state)
+        return "Alice" if len(asked) == 1 else None
+
+    bob = Mind()
+    async with two(AtOnce(STORY), bob, floor=policy) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, a story please.")
+        await asyncio.sleep(1.0)
+        if how == "writes":
+            anna.write("Stop that.")
+        elif how == "speaks":
+            anna.say("Stop that please.")
+        else:
+            anna.call.receive(STOP)
+        await home.quiet()
+        said = [one.text for one in home.room._state.said if one.name == "Alice"]
+        assert said == [text for name, text in home.talk() if name == "Alice"]
+        assert len(said) == 1
+        assert STORY.startswith(said[0])
+        assert said[0] != STORY
+        assert [line for line in bob.read if line.startswith("[Alice]")] == [f"[Alice]: {said[0]}"]
+        assert [one.reason for one in home.of(s.ServerRoomFloorEvent)].count("interrupted") == 1
+
+
+@pytest.mark.parametrize("who", ["Anna", "Ben"])
+async def test_a_cough_before_the_first_word_of_an_answer_takes_nothing_from_the_question(who: str) -> None:
+    async with two(Mind("It is seven."), floor=addressed) as home:
+        people = {"Anna": await home.come("Anna"), "Ben": await home.come("Ben")}
+        people["Anna"].write("Alice, what time is it?")
+        await asyncio.sleep(0.02)
+        assert home.room.floor == "alice"
+        people[who].hear(voice("a cough", HZ * 400 // 1000, HZ))
+        people[who].end()
+        await home.quiet()
+        assert home.talk() == [("Anna", "Alice, what time is it?"), (who, ""), ("Alice", "It is seven.")]
+        assert [one.text for one in home.room._state.said] == ["Alice, what time is it?", "It is seven."]
+
+
+async def test_a_stop_before_the_first_word_of_an_answer_holds() -> None:
+    async with two(Mind("It is seven."), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.write("Alice, what time is it?")
+        await asyncio.sleep(0.02)
+        anna.call.receive(STOP)
+        await home.quiet()
+        assert home.speakers() == ["Alice"]
+        assert home.talk() == [("Anna", "Alice, what time is it?")]
+
+
+# -- stop --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["leaves", "is muted", "comes"])
+async def test_a_stop_holds_whoever_comes_or_goes(what: str) -> None:
+    async with two(Mind(STORY), floor=broadcast) as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        anna.write("Hello everyone!")
+        await asyncio.sleep(1.0)
+        anna.call.receive(STOP)
+        if what == "leaves":
+            await ben.go()
+        elif what == "is muted":
+            home.room.mute(ben.id)
+        else:
+            await home.room.add(agent("Carl", Mind()))
+        await home.quiet()
+        assert home.speakers() == ["Alice"]
+        anna.write("Now go on.")
+        await asyncio.sleep(0.1)
+        assert home.speakers() == ["Alice", "Alice"]
+        await home.quiet()
+
+
+async def test_a_stop_counts_while_a_policy_thinks() -> None:
+    async def slow(state: FloorState) -> str | None:
+        await asyncio.sleep(1)
+        return "Alice"
+
+    async with two(floor=slow) as home:
+        anna = await home.come("Anna")
+        anna.write("Hello.")
+        await asyncio.sleep(0.3)
+        anna.call.receive(STOP)
+        assert home.room.floor is None
+        await asyncio.sleep(5)
+        assert home.speakers() == []
+
+
+async def test_a_policy_that_thinks_while_a_human_begins_to_speak_gives_nobody_the_floor() -> None:
+    async def slow(state: FloorState) -> str | None:
+        await asyncio.sleep(1)
+        return "Alice" if state.last is not None and state.last.kind == "human" else None
+
+    async with two(floor=slow) as home:
+        anna = await home.come("Anna")
+        anna.write("Hello.")
+        await asyncio.sleep(0.9)
+        anna.begin("What I have to say takes me a while.")
+        await asyncio.sleep(0.5)
+        assert home.room.floor == anna.id
+        assert home.speakers() == []
+        anna.end()
+        await home.quiet()
+        assert home.speakers() == ["Alice"]
+        assert [name for name, _ in home.talk()] == ["Anna", "Anna", "Alice"]
+
+
+async def test_a_stop_counts_while_words_are_waited_for() -> None:
+    async with two(Mind(react=slow_words(500)), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.say("What is the time, please?")
+        await asyncio.sleep(0.2)
+        anna.call.receive(STOP)
+        await home.quiet()
+        assert home.talk() == [("Anna", "What is the time, please?")]
+        assert home.speakers() == []
+
+
+async def test_a_stop_leaves_the_floor_to_a_human_who_speaks() -> None:
+    async with two(floor=addressed) as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        anna.begin("I am speaking for a while now.")
+        ben.call.receive(STOP)
+        assert home.room.floor == anna.id
+        anna.end()
+        await home.quiet()
+        assert home.speakers() == ["Alice"], "what she has said since is answered"
+
+
+# -- policies that are wrong -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_policy_may_answer_with_a_participant(is_async: bool) -> None:
+    def now(state: FloorState) -> Any:
+        return state.agents[1]
+
+    async def later(state: FloorState) -> Any:
+        return state.agents[1]
+
+    async with two(floor=later if is_async else now, max_agent_turns=1) as home:
+        anna = await home.come("Anna")
+        anna.write("Hello.")
+        await home.quiet()
+        assert home.speakers() == ["Bob"]
+        assert anna.errors() == []
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("wrong", [7, ["Bob"], Participant, b"bob"])
+async def test_a_policy_that_answers_with_anything_else_is_told_and_the_room_goes_on(
+    wrong: object, is_async: bool
+) -> None:
+    answers: list[Any] = [wrong]
+
+    def now(_: FloorState) -> Any:
+        return answers[-1]
+
+    async def later(_: FloorState) -> Any:
+        return answers[-1]
+
+    async with two(floor=later if is_async else now, max_agent_turns=1) as home:
+        anna = await home.come("Anna")
+        anna.say("Hello to all of you.")
+        await home.quiet()
+        assert home.room.floor is None
+        assert anna.errors() == ["floor_policy_failed"]
+        assert not any(one.away for one in home.room.participants), "it was no fault of the agent that wrote it down"
+        answers.append("Bob")
+        anna.write("Hello?")
+        await home.quiet()
+        assert home.speakers() == ["Bob"]
+
+
+async def test_a_policy_that_never_answers_holds_the_floor_no_longer_than_it_may_think() -> None:
+    async def hang(_: FloorState) -> str | None:
+        await asyncio.Event().wait()
+        return None
+
+    async with two(floor=hang) as home:
+        anna = await home.come("Anna")
+        anna.write("Hello.")
+        await asyncio.sleep(POLICY_S - 1)
+        assert home.room.floor == anna.id
+        await home.quiet()
+        assert anna.errors() == ["floor_policy_failed"]
+        assert home.of(s.ServerRoomFloorEvent)[-1].reason == "nobody"

@@ -1,0 +1,293 @@
+"""Who writes down what humans say: words are lost only where nobody here has understood them."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import AudioFormat
+from realtime.event.model import ModelInputTranscriptionFailedEvent
+from realtime.model.base import AudioCommit, ModelInput
+from realtime.model.script import Emit, Step, Transcribe, Wait
+from realtime.room.floor import FloorState, addressed, broadcast
+from realtime.room.talk import LATE_WORDS_S, SLOW_WORDS_S, TRANSCRIPT_S
+from realtime.testing.cases.hearing import voice
+from tests.room.rooms import HZ, House, Mind, agent, house, utterance
+
+pytestmark = pytest.mark.virtual_time(limit_s=7_200)
+
+QUESTION = "Bob, what time is it?"
+React = Callable[[ModelInput], list[Step] | None]
+
+
+def two(alice: Mind, bob: Mind | None = None, **options: Any) -> Any:
+    """A room with Alice, who writes down first, and Bob."""
+    return house(agent("Alice", alice), agent("Bob", bob or Mind("It is seven.")), **options)
+
+
+def on_commit(*steps: Step) -> React:
+    """A mind that does only this with a turn that it has heard."""
+    return lambda message: [*steps] if isinstance(message, AudioCommit) else None
+
+
+def late(after_ms: int) -> React:
+    """A mind that takes its time to write down the one question."""
+    return on_commit(Wait(after_ms), Transcribe(QUESTION))
+
+
+def dying(refusals: int = 99) -> Mind:
+    """Its model is lost as soon as it has heard a turn."""
+    mind = Mind("I am Alice.")
+
+    def react(message: ModelInput) -> list[Step] | None:
+        if isinstance(message, AudioCommit):
+            asyncio.get_running_loop().call_soon(lambda: mind.die(refusals=refusals))
+            return []
+        return None
+
+    mind._react = react
+    return mind
+
+
+def assert_asked_and_answered(home: House) -> None:
+    assert home.talk() == [("Anna", QUESTION), ("Bob", "It is seven.")]
+    (words,) = home.of(s.AgentInputTranscriptionDoneEvent)
+    assert words.transcript == QUESTION
+
+
+# -- the one that writes cannot ----------------------------------------------------------------------------------------
+
+
+async def test_another_writes_down_what_an_agent_heard_whose_model_is_lost() -> None:
+    async with two(dying(), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.say(QUESTION)
+        await home.quiet()
+        assert_asked_and_answered(home)
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        Transcribe(""),
+        Transcribe("  "),
+        Emit(ModelInputTranscriptionFailedEvent(item_id="any", code="failed", message="it was not understood")),
+    ],
+)
+async def test_another_writes_down_what_an_agent_did_not_understand(failing: Step) -> None:
+    async with two(Mind(react=on_commit(failing)), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.say(QUESTION)
+        await home.quiet()
+        assert_asked_and_answered(home)
+
+
+async def test_the_first_who_understands_counts_and_not_the_first_who_does_not() -> None:
+    bob = Mind("It is seven.", react=late(300))
+    async with two(Mind(react=on_commit(Transcribe(""))), bob, floor=broadcast, max_agent_turns=0) as home:
+        anna = await home.come("Anna")
+        anna.say(QUESTION)
+        await home.quiet()
+        assert home.talk() == [("Anna", QUESTION)]
+        assert len(bob.of(AudioCommit)) == 1, "who has heard it is not given it again"
+
+
+async def test_all_who_hear_may_be_lost_but_one() -> None:
+    alice, bob = Mind(react=late(300)), Mind(react=late(300))
+    async with two(alice, bob, floor=broadcast, max_agent_turns=0) as home:
+        anna = await home.come("Anna")
+        anna.say(QUESTION)
+        await asyncio.sleep(0.1)
+        alice.die(refusals=99)
+        await home.quiet()
+        assert home.talk() == [("Anna", QUESTION)]
+
+
+async def test_another_writes_down_what_an_agent_heard_that_is_thrown_out() -> None:
+    async with two(Mind(react=on_commit()), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.say(QUESTION)
+        await asyncio.sleep(0.1)
+        await home.room.remove("alice")
+        await asyncio.sleep(0.1)
+        assert home.room.floor == "bob"
+        await home.quiet()
+        assert_asked_and_answered(home)
+
+
+async def test_a_policy_is_asked_once_where_turns_are_settled_whose_writers_are_gone() -> None:
+    asked: list[str] = []
+
+    async def policy(state: FloorState) -> str | None:
+        asked.append(state.last.text if state.last is not None else "")
+        await asyncio.sleep(0.5)
+        asked.append("answered")
+        return None
+
+    async with house(agent("Alice", Mind(react=on_commit())), floor=policy) as home:
+        anna = await home.come("Anna")
+        anna.write("Hello.")
+        await asyncio.sleep(1)
+        anna.say(QUESTION)
+        anna.say(QUESTION)
+        await asyncio.sleep(0.1)
+        asked.clear()
+        alice = home.room.members[0]
+        home.room.members.remove(alice)
+        home.room.mute(anna.id)
+        await asyncio.sleep(1)
+        assert asked == ["Hello.", "answered"]
+        home.room.members.append(alice)
+
+
+@pytest.mark.parametrize("how", ["the room is closed", "the one human of a room used alone goes"])
+async def test_nobody_is_given_what_another_has_heard_when_all_go(how: str) -> None:
+    alice, bob = Mind(react=on_commit()), Mind(react=on_commit())
+    async with two(alice, bob, floor=addressed) as home:
+        room = home.room
+        if how == "the room is closed":
+            anna = await home.come("Anna")
+            anna.say(QUESTION)
+        else:
+            await room.start(lambda _: None)
+            for at in range(0, len(pcm := utterance(QUESTION) + bytes(HZ * 2 * 600 // 1000)), 640):
+                piece = c.ClientAudioAppendEvent(audio=pcm[at : at + 640], format=AudioFormat.pcm16(HZ))
+                await room.handle_input(piece)
+        await asyncio.sleep(0.1)
+        assert len(alice.of(AudioCommit)) == 1
+        await (room.close("over") if how == "the room is closed" else room.stop())
+        assert bob.of(AudioCommit) == []
+        assert [one.transcript for one in home.of(s.AgentInputTranscriptionDoneEvent)] == [""]
+        assert not room._pending
+        assert not room._timers
+
+
+async def test_another_writes_down_what_an_agent_is_too_slow_for() -> None:
+    async with two(Mind(react=on_commit()), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.say(QUESTION)
+        await asyncio.sleep(SLOW_WORDS_S + 0.1)
+        assert home.room.floor == "bob"
+        await home.quiet()
+        assert_asked_and_answered(home)
+
+
+async def test_what_two_do_not_understand_has_no_words() -> None:
+    deaf = [Mind(react=on_commit(Transcribe(""))) for _ in range(3)]
+    names = ("Alice", "Bob", "Carl")
+    async with house(*(agent(*one) for one in zip(names, deaf, strict=True)), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.say("Hm.")
+        await home.quiet()
+        assert home.talk() == [("Anna", "")]
+        assert [len(mind.of(AudioCommit)) for mind in deaf] == [1, 1, 0]
+        assert home.room.floor is None
+
+
+async def test_an_agent_that_heard_a_turn_with_another_does_not_read_it_as_well() -> None:
+    alice, bob = Mind("Yes.", react=on_commit(Transcribe(""))), Mind("It is seven.")
+    async with two(alice, bob, floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.say(QUESTION)
+        await home.quiet()
+        assert alice.heard == bob.heard == utterance(QUESTION) + alice.heard[len(utterance(QUESTION)) :]
+        assert alice.read == ["[Bob]: It is seven."]
+
+
+# -- words that come late ----------------------------------------------------------------------------------------------
+
+
+async def test_words_that_come_late_are_answered_all_the_same() -> None:
+    async with house(agent("Bob", Mind("It is seven.", react=late(12_000))), floor=addressed) as home:
+        anna = await home.come("Anna")
+        anna.say(QUESTION)
+        await asyncio.sleep(TRANSCRIPT_S + 0.1)
+        assert home.room.floor is None, "nobody waits for them"
+        await asyncio.sleep(3)
+        await home.quiet()
+        assert_asked_and_answered(home)
+
+
+@pytest.mark.parametrize("ends", ["heard", "stopped by a cough"])
+async def test_words_that_come_late_while_an_agent_speaks_are_answered_after_it(ends: str) -> None:
+    """Anna's words take 12 s; Ben's question is being answered when they come."""
+    story = "Once upon a time there was a king who had three sons and one crown, and so on."
+
+    def first(*steps: Step) -> React:
+        """What is done with the first turn; the next has no words."""
+        turns = [[*steps]]
+        return lambda message: (
+            (turns.pop() if turns else [Transcribe("")]) if isinstance(message, AudioCommit) else None
+        )
+
+    bob = Mind(react=first(Wait(12_000), Transcribe("What time is it?")))
+    alice = Mind(story, "It is seven.", react=first())
+    async with house(agent("Bob", bob), agent("Alice", alice), floor=addressed) as home:
+        anna, ben = await home.come("Anna"), await home.come("Ben")
+        anna.say("What time is it?")
+        await asyncio.sleep(TRANSCRIPT_S + 0.5)
+        ben.write("Alice, a story please.")
+        await asyncio.sleep(2)
+        assert home.room.floor == "alice", "she tells her story"
+        (words,) = home.of(s.AgentInputTranscriptionDoneEvent)
+        assert words.transcript == "What time is it?"
+        if ends != "heard":
+            ben.hear(voice("a cough", HZ * 400 // 1000, HZ))
+            ben.end()
+        await home.quiet()
+        assert home.talk()[-1] == ("Alice", "It is seven.")
+        said = [one.text for one in home.room._state.said]
+        assert said[0] == "Alice, a story please."
+        assert story.startswith(said[1])
+        assert said[2:] == ["What time is it?", "It is seven."]
+        lines = [line for line in alice.read if line.startswith("[Anna]") and "(speaks)" not in line]
+        assert lines == [], "she has heard it"
+
+
+async def test_words_that_never_come_are_none_in_the_end() -> None:
+    bob = Mind(react=on_commit())
+    async with house(agent("Bob", bob), floor=addressed) as home:
+        anna = await home.come("Anna")
+        for number in range(20):
+            anna.say(f"This is sentence number {number} of mine.")
+            await asyncio.sleep(12)
+        await asyncio.sleep(LATE_WORDS_S)
+        assert home.talk() == [("Anna", "")] * 20
+        assert home.speakers() == []
+        assert not home.room._pending
+        assert not home.room._timers
+
+
+async def test_nobody_is_asked_to_speak_because_words_never_came() -> None:
+    asked = 0
+
+    def policy(_: FloorState) -> str | None:
+        nonlocal asked
+        asked += 1
+        return None
+
+    async with house(agent("Bob", Mind(react=on_commit())), floor=policy) as home:
+        anna = await home.come("Anna")
+        anna.write("Hello.")
+        anna.say(QUESTION)
+        await asyncio.sleep(TRANSCRIPT_S + 1)
+        before = asked
+        await asyncio.sleep(LATE_WORDS_S)
+        assert home.talk() == [("Anna", "Hello."), ("Anna", "")]
+        assert asked == before
+
+
+async def test_nothing_is_kept_for_an_agent_that_never_writes_down_what_others_do() -> None:
+    alice = Mind(react=on_commit())
+    async with two(alice, floor=broadcast, max_agent_turns=0) as home:
+        anna = await home.come("Anna")
+        for number in range(20):
+            anna.say(f"This is sentence number {number} of mine.")
+            await asyncio.sleep(12)
+        assert [text for _, text in home.talk()] == [f"This is sentence number {n} of mine." for n in range(20)]
+        await asyncio.sleep(LATE_WORDS_S)
+        assert not home.room._timers
+        assert not home.room._words._sheets
