@@ -16,7 +16,7 @@ from realtime.event.base import AudioFormat, ContentPart
 from realtime.event.config import SessionConfig
 from realtime.model.base import AudioCommit, Connection, SessionUpdate
 from realtime.room import ChatRoom
-from realtime.room import room as rooms
+from realtime.room import chat_room as rooms
 from realtime.room.floor import addressed
 from realtime.room.names import settled_name
 from realtime.testing.cases.hearing import LoudnessDetector
