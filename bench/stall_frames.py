@@ -21,8 +21,8 @@ CHUNK_BYTES = 1_280
 """40 ms of speech at 16 kHz."""
 MARGIN = 200
 """Left of a limit for what stands around a long value."""
-HISTORY_TURNS = 1_000
-"""What is taken of a Gemini client in one message."""
+MAX_HISTORY = 1_000
+"""Turns, and parts of all turns, that one message of a Gemini client may hold."""
 
 Json = dict[str, Any]
 
@@ -268,9 +268,9 @@ def _gemini() -> list[Kind]:
         _long(way, "a long turn", turns({"parts": [{"text": "*"}]}), _words, MAX_TEXT_CHARS),
         _long(way, "a turn too long", turns({"parts": [{"text": "*"}]}), _words, way.max_chars),
         _long(way, "a long picture", picture, _base64, MAX_PICTURE_CHARS),
-        *_lists(way, "turns", history, '{"parts":[{"text":"a"}]}', HISTORY_TURNS),
-        *_lists(way, "empty turns", history, "{}", HISTORY_TURNS),
-        *_lists(way, "parts of a turn", turns({"parts": "*"}), '{"text":"a"}'),
+        *_lists(way, "turns", history, '{"parts":[{"text":"a"}]}', MAX_HISTORY),
+        *_lists(way, "empty turns", history, "{}", MAX_HISTORY),
+        *_lists(way, "parts of a turn", turns({"parts": "*"}), '{"text":"a"}', MAX_HISTORY),
         *_lists(way, "chunks", {"realtimeInput": {"mediaChunks": "*"}}, small_blob),
         *_lists(way, "results", {"toolResponse": {"functionResponses": "*"}}, '{"id":"a","response":{}}'),
         *_lists(way, "tools", declarations, '{"name":"a#"}', MAX_TOOLS),

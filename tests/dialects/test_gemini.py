@@ -217,6 +217,14 @@ def test_parts_that_an_item_cannot_hold_are_refused(part: Json) -> None:
     assert call.kinds({"realtimeInput": {"text": "Still here."}}) == ["text_append"]
 
 
+def test_parts_of_one_message_are_bounded_over_all_of_its_turns() -> None:
+    call, part = Call(), {"text": "a"}
+    assert call.kinds({"clientContent": {"turns": [{"parts": [part] * 500}] * 2}}).count("item_create") == 2
+    assert "1000 parts" in refused(
+        call, {"clientContent": {"turns": [{"parts": [part] * 500}, {"parts": [part] * 501}]}}
+    )
+
+
 def test_results_are_read_in_every_shape() -> None:
     call = Call(**LOOK)
     call.begin()

@@ -205,8 +205,12 @@ async def test_a_frame_that_says_too_much_costs_an_error_and_not_the_call(
 
 @pytest.mark.parametrize(
     "content",
-    [{"turns": [{}] * 1_001}, {"turns": [{"parts": [{"text": "a"}] * (MAX_VALUES // 2)}]}],
-    ids=["turns", "parts"],
+    [
+        {"turns": [{}] * 1_001},
+        {"turns": [{"parts": [{"text": "a"}] * (MAX_VALUES // 2)}]},
+        {"turns": [{"parts": [{"text": "a"}] * 501}] * 2},
+    ],
+    ids=["turns", "parts of a turn", "parts of all turns"],
 )
 async def test_a_history_too_long_ends_a_gemini_session_with_a_reason(content: Json) -> None:
     async with serving(echo_agent) as place, connect(place.url.replace("http", "ws") + GEMINI) as socket:

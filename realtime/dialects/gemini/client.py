@@ -21,7 +21,9 @@ Frame = str | bytes
 
 DEFAULT_RATE_HZ = 16_000
 MAX_TURNS = 1_000
-"""In one message: each becomes an item of the conversation."""
+"""Turns in one message: each becomes an item of the conversation."""
+MAX_PARTS = 1_000
+"""Parts of all turns in one message."""
 MAX_MIME_TYPE_CHARS = 64
 """What `audio/pcm` means without a rate."""
 INVALID = 1007
@@ -189,6 +191,10 @@ class ClientContent(_Strict, frozen=True, kw_only=True):
 
     turns: Annotated[list[Content], msgspec.Meta(max_length=MAX_TURNS)] = []
     turn_complete: bool = False
+
+    def __post_init__(self) -> None:
+        if sum(len(turn.parts) for turn in self.turns) > MAX_PARTS:
+            raise ValueError(f"Expected at most {MAX_PARTS} parts in all turns")
 
 
 class RealtimeInput(_Strict, frozen=True, kw_only=True):
