@@ -141,7 +141,7 @@ async def in_process(listeners: int, seconds: float) -> float:
     calls, sinks = [], []
     for number in range(listeners):
         sink = _Counter()
-        call = Session(agent=room.seat(f"Human {number}", runtime), runtime=runtime, session_id="bench")
+        call = Session(participant=room.seat(f"Human {number}", runtime), runtime=runtime, session_id="bench")
         rate_hz = _output_hz(number)
         call.attach(NativeDialect().listener(sink, runtime, _config(rate_hz)))
         await call.start(_config(rate_hz))
@@ -357,7 +357,7 @@ async def decisions(turns: int) -> list[float]:
     room.on_event.append(follow)
     calls = []
     for number in range(HUMANS):
-        call = Session(agent=room.seat(f"Human {number}", runtime), runtime=runtime, session_id="bench")
+        call = Session(participant=room.seat(f"Human {number}", runtime), runtime=runtime, session_id="bench")
         call.attach(queue_listener(lambda _: None, runtime))
         await call.start(SessionConfig())
         calls.append(call)

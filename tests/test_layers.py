@@ -22,9 +22,9 @@ LAYERS: list[set[str]] = [
     {"audio", "state", "tool", "bus"},
     {"model"},
     {"turn"},
+    {"call"},
     {"agent"},
     {"room"},
-    {"call"},
     {"dialects"},
     {"demo"},
     {"server"},
@@ -38,8 +38,6 @@ HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 LAZY_EXCEPTIONS = {
     ("cli", "testing"): "the server makes cases of calls with the test tools",
     ("commands", "testing"): "commands that record and replay are made of the test tools",
-    ("agent", "call"): "an agent used alone makes a private session (docs/decisions.md)",
-    ("room", "call"): "a room used alone makes one as well",
 }
 
 # The public package re-exports lazily and the test tools look at everything: neither has a height.

@@ -12,7 +12,6 @@ from typing import assert_never
 
 import msgspec
 
-from realtime.agent.host import Host
 from realtime.agent.input import AudioInput, Detector, LongAppendPiece
 from realtime.agent.item_sound import at_rate
 from realtime.agent.open_responses import UserTurn
@@ -20,6 +19,7 @@ from realtime.agent.replay_buffer import ReplayBuffer, Stretch
 from realtime.agent.reporter import Reporter
 from realtime.agent.responses import Answers, Tools
 from realtime.audio.endpoint import EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
+from realtime.call.participant import Host
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import model as m

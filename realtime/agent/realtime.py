@@ -10,11 +10,12 @@ from typing import Any, assert_never
 
 from realtime.agent.controller import Controller
 from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, load_silero, silence_ms_of, silero_detector
-from realtime.agent.host import Host
 from realtime.agent.input import Detector
 from realtime.agent.others import OthersWords
 from realtime.agent.replying import OwnCall, ReplyQueue
 from realtime.agent.tools import DEFAULT_CLIENT_TOOL_TIMEOUT_S, DEFAULT_TOOL_TIMEOUT_S, ToolRunner
+from realtime.call.participant import Host
+from realtime.call.session import Session, queue_listener
 from realtime.errors import ClientError, ProviderError, ToolError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
@@ -123,13 +124,10 @@ class RealtimeAgent:
         or bounded queue never stalls the agent. Raises ProviderError when the model cannot be had, UsageError when it
         runs already. Cancelling leaves nothing running.
         """
-        # The one import upwards: used alone, an agent needs a call around it (docs/decisions.md).
-        from realtime.call.session import Session, queue_listener
-
         if self._own_session is not None or self._joined:
             raise UsageError("this agent runs already; make one agent per call", code="agent_running")
         runtime = Runtime.of_loop(asyncio.get_running_loop())
-        session = Session(agent=self, runtime=runtime, session_id=runtime.new_id("session"), private=True)
+        session = Session(participant=self, runtime=runtime, session_id=runtime.new_id("session"), private=True)
         session.attach(queue_listener(outgoing_queue, runtime))
         self._own_session = session
         try:
@@ -290,7 +288,7 @@ class RealtimeAgent:
         return self._controller.label_of(item_id) if self._controller is not None else None
 
     @property
-    def finds_turns(self) -> bool:
+    def wants_audio_stopped(self) -> bool:
         """Whether the server's own detector finds the turns of the user."""
         return self._authority() == "server"
 
@@ -298,6 +296,9 @@ class RealtimeAgent:
         """The client has sent no audio for a while, in the middle of a turn that silence would end."""
         if self._controller is not None:
             self._controller.audio_stopped()
+
+    def set_away(self, away: bool) -> None:
+        """Do nothing: an agent goes on while its listeners are away."""
 
     def is_dropped(self, response_id: str) -> bool:
         """Whether nothing counts of a response that runs or has just begun: it was interrupted, or is not wanted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from realtime.agent.host import Host
+from realtime.call.participant import Host
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import Item

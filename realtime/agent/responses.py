@@ -11,10 +11,10 @@ from typing import Any, Protocol, assert_never
 
 import msgspec
 
-from realtime.agent.host import Host
 from realtime.agent.open_responses import OpenCut, Part, Response, ThinkingEvent
 from realtime.agent.reporter import Reporter
 from realtime.agent.requests import Requests
+from realtime.call.participant import Host
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides

@@ -87,7 +87,7 @@ class Played:
             self._answered()
 
     def after_flush(self, settle: Callable[[], None]) -> None:
-        """See `realtime.agent.host.Ears`."""
+        """See `realtime.call.participant.Ears`."""
         if self._timer is None:
             settle()
         else:

@@ -1,4 +1,4 @@
-"""A call: one event log, one conversation, one agent, and whoever listens.
+"""A call: one event log, one conversation, one participant, and its listeners.
 
 Sockets are only views (listeners): they come and go. The call lives on for `Limits.grace_s` after the last of them.
 """
@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from realtime.agent.host import Host
-from realtime.agent.realtime import RealtimeAgent
 from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.audio.voice import Voice
 from realtime.call.listener import Listener, queue_listener
+from realtime.call.participant import Host, Participant
 from realtime.call.played import Played
 from realtime.call.resume_token import ResumeToken
 from realtime.errors import ClientError, RealtimeError, UsageError
@@ -26,7 +25,6 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ
 from realtime.event.config import SessionConfig
-from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime, iso
 from realtime.state.conversation import Conversation
 from realtime.state.json_files import JSONSession, SessionBase
@@ -84,8 +82,9 @@ class Limits:
 
 
 class Session:
-    """One call, with an agent or with a seat in a room. `private` is the call around one that is used alone: it says
-    nothing about itself.
+    """One call of one participant: an agent, or a human in a room.
+
+    `private` is the call around a participant that is used without a server: it emits no events about itself.
 
     `owner` is whose call it is (the user id). `record` makes the recorder of a call whose client consents
     (`config.recording`). `log`, `conversation`, `resume_token` and `recent_ids`, where given, are those of a call that
@@ -95,7 +94,7 @@ class Session:
     def __init__(
         self,
         *,
-        agent: RealtimeAgent | HumanParticipant,
+        participant: Participant,
         runtime: Runtime,
         session_id: str,
         call_id: str | None = None,
@@ -108,7 +107,7 @@ class Session:
         resume_token: ResumeToken | None = None,
         recent_ids: Sequence[str] = (),
     ) -> None:
-        self.agent = agent
+        self.participant = participant
         self.runtime = runtime
         self.session_id = session_id
         self.call_id = call_id or runtime.new_id("call")
@@ -155,13 +154,13 @@ class Session:
             self.log,
             runtime.now,
             lambda: listeners,
-            lambda: agent.received_samples,
+            lambda: participant.received_samples,
             tells=not private,
         )
         self._stop_following = self.log.subscribe(self._follow)
 
     async def start(self, config: SessionConfig) -> None:
-        """Bring the agent in. Raises what `RealtimeAgent.join` raises, after the call has told so and ended itself."""
+        """Let the participant join. Raises what its `join` raises, after the call has reported it and ended itself."""
         self.config = config
         if not self._private and not self.log.last_seq:
             self.log.append(s.ServerSessionCreatedEvent(session_id=self.session_id, call_id=self.call_id))
@@ -169,7 +168,7 @@ class Session:
             emit=self.log.append, conversation=self.conversation, ears=self, runtime=self.runtime, voice=self.let_hear
         )
         try:
-            await self.agent.join(host, config)
+            await self.participant.join(host, config)
         except BaseException as error:
             if isinstance(error, Exception) and not (self._private or self._over):
                 self.complain(public_error(error))
@@ -189,7 +188,7 @@ class Session:
             self._after("call", left_s, lambda: self.end_soon("call_limit"))
 
     async def arrived(self) -> None:
-        """Wait until the agent is in, or cannot be had. Cancelling it cancels only the waiting."""
+        """Wait until the participant has joined or failed to. Cancelling it cancels only the waiting."""
         if self._arriving is not None:
             await asyncio.wait([self._arriving])
 
@@ -246,8 +245,7 @@ class Session:
         return self._over or self._ending is not None
 
     def _tell_presence(self) -> None:
-        if isinstance(self.agent, HumanParticipant):
-            self.agent.set_away(self.is_deserted)
+        self.participant.set_away(self.is_deserted)
 
     def outlives(self, listener: Listener) -> bool:
         """Whether the call goes on without this listener's socket: the client may come back, or has already."""
@@ -307,7 +305,7 @@ class Session:
             )
         )
         if before is not None:
-            received_samples = self.agent.received_samples
+            received_samples = self.participant.received_samples
         if received_samples is not None:
             listener.told_received = received_samples
             listener.deliver(s.ServerAudioReceivedEvent(offset=received_samples, ts_ms=ts_ms))
@@ -331,24 +329,24 @@ class Session:
         logger.info("call %s goes on after seq %d", self.call_id, known_seq)
 
     def let_hear(self, voice: Voice) -> None:
-        """See `realtime.agent.host.Host.voice`."""
+        """See `realtime.call.participant.Host.voice`."""
         for listener in self.listeners:
             listener.deliver_voice(voice.chunk(listener.rate_hz, self.log.now_ms()))
 
     def heard_ms(self, item_id: str) -> int:
-        """See `realtime.agent.host.Ears`."""
+        """See `realtime.call.participant.Ears`."""
         now = self.runtime.now()
         if self._ear is not None:
             return self._ear.clock.heard_ms(item_id, now)
         return max((one.clock.heard_ms(item_id, now) for one in self.listeners), default=0)
 
     def unheard_ms(self) -> int:
-        """See `realtime.agent.host.Ears`."""
+        """See `realtime.call.participant.Ears`."""
         now = self.runtime.now()
         return max((one.unheard_ms(now) for one in self.listeners), default=0)
 
     def after_flush(self, settle: Callable[[], None]) -> None:
-        """See `realtime.agent.host.Ears`."""
+        """See `realtime.call.participant.Ears`."""
         self._played.after_flush(settle)
 
     # -- from a client ---------------------------------------------------------------------------------------------
@@ -415,7 +413,7 @@ class Session:
                 if event.played_item_id is not None and event.played_ms is not None and listener is not None:
                     # Before the agent hears it: an interruption found in this audio is cut where the user is now.
                     self._played.ack(listener, event.played_item_id, event.played_ms)
-                taken = self.agent.receive(event)
+                taken = self.participant.receive(event)
                 if self._recorder is not None and (rate_hz := _rate_of(event)) is not None:
                     self._recorder.hear(event.audio, event.offset, rate_hz)
                 if listener is not None and listener.tells_received_audio:
@@ -429,7 +427,7 @@ class Session:
                     listener.clock.truncate(event.item_id, event.audio_end_ms, self.runtime.now())
                     if self._recorder is not None:
                         self._recorder.truncated(event.item_id, event.audio_end_ms)
-                self.agent.receive(event)
+                self.participant.receive(event)
             case c.ClientSessionUpdateEvent():
                 self._configure(event.config)
             case c.ClientSessionCreateEvent():
@@ -447,7 +445,7 @@ class Session:
             case _:
                 self._ear = listener
                 self._active_at = self.runtime.now()
-                self.agent.receive(event)
+                self.participant.receive(event)
         return True
 
     def complain(self, error: RealtimeError) -> None:
@@ -456,7 +454,7 @@ class Session:
         The log keeps it, so what a client can cause without end is cut and has an end: after `MAX_COMPLAINT_BYTES` its
         mistakes are told no more.
         """
-        told = s.error_event(error, agent_id=self.agent.agent_id or "", agent_name=self.agent.name)
+        told = s.error_event(error, agent_id=self.participant.agent_id or "", agent_name=self.participant.name)
         if isinstance(error, ClientError):
             event_id = error.client_event_id
             if event_id is not None and len(event_id) > MAX_EVENT_ID_CHARS:
@@ -475,7 +473,7 @@ class Session:
             change = SessionConfig.from_dict(config)
         except ValueError as error:
             raise ClientError(str(error), code="invalid_config") from error
-        self.agent.configure(change)
+        self.participant.configure(change)
         self.log.append(s.ServerSessionUpdatedEvent(session_id=self.session_id, config=config))
 
     def _tell_received(self, listener: Listener, event: c.ClientAudioAppendEvent) -> None:
@@ -485,7 +483,7 @@ class Session:
         rate_hz = _rate_of(event)
         if rate_hz is None:
             return
-        received = self.agent.received_samples
+        received = self.participant.received_samples
         every = RECEIVED_EVERY_MS * rate_hz // 1000
         if received - listener.told_received >= every:
             listener.told_received = received
@@ -509,7 +507,7 @@ class Session:
             self._ending = asyncio.create_task(self._end(reason), name=f"ending {self.call_id}")
 
     async def end(self, reason: str) -> None:
-        """End the call: the agent leaves, `server_session_ended` is the last event. Idempotent.
+        """End the call: the participant leaves, `server_session_ended` is the last event. Idempotent.
 
         Cancelling it does not keep the call from ending.
         """
@@ -529,7 +527,7 @@ class Session:
             self._cut_unheard()
         try:
             try:
-                await self.agent.leave(reason)
+                await self.participant.leave(reason)
             finally:
                 if self._recorder is not None:
                     self._stop_recording()
@@ -555,8 +553,8 @@ class Session:
                     item_id=item.id,
                     audio_end_ms=cut.audio_end_ms,
                     transcript=cut.transcript,
-                    agent_id=self.agent.agent_id or "",
-                    agent_name=self.agent.name,
+                    agent_id=self.participant.agent_id or "",
+                    agent_name=self.participant.name,
                 )
             )
 
@@ -600,7 +598,7 @@ class Session:
         if isinstance(event, s.AgentInputStartedEvent | s.AgentInputDoneEvent | s.AgentResponseCreatedEvent):
             self._active_at = self.runtime.now()
             if isinstance(event, s.AgentInputStartedEvent):
-                self._watch_audio(self.agent.received_samples, AUDIO_LOOKS)
+                self._watch_audio(self.participant.received_samples, AUDIO_LOOKS)
             elif isinstance(event, s.AgentInputDoneEvent):
                 self._cancel("audio")
         elif isinstance(event, s.AgentResponseDoneEvent):
@@ -623,13 +621,13 @@ class Session:
     def _watch_audio(self, received_samples: int, looks: int) -> None:
         """While the user speaks: a client that stops sending sends no silence either. One whose socket is lost says the
         rest later."""
-        if not isinstance(self.agent, RealtimeAgent) or not self.agent.finds_turns or self._over:
+        if not self.participant.wants_audio_stopped or self._over:
             return
-        received_now = self.agent.received_samples
+        received_now = self.participant.received_samples
         if received_now != received_samples or self.is_deserted:
             looks = AUDIO_LOOKS
         elif looks == 0:
-            self.agent.audio_stopped()
+            self.participant.audio_stopped()
             return
         self._after("audio", AUDIO_LOOK_S, lambda: self._watch_audio(received_now, looks - 1))
 

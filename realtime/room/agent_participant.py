@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 
 from realtime.agent.controller import EMPTY_COMMIT, EMPTY_COMMIT_MS
-from realtime.agent.host import Host
 from realtime.agent.realtime import RealtimeAgent
 from realtime.audio.pcm import bytes_of, ms_of
+from realtime.call.participant import Host
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
@@ -99,7 +99,7 @@ class Hub(Protocol):
         ...
 
     def after_flush(self, settle: Callable[[], None]) -> None:
-        """See `realtime.agent.host.Ears`."""
+        """See `realtime.call.participant.Ears`."""
         ...
 
     def unheard_ms(self) -> int:
@@ -369,7 +369,7 @@ class AgentParticipant:
             self.conversation.delete(item.id)
         self._is_tidying = False
 
-    # -- `realtime.agent.host.Ears` --------------------------------------------------------------------------------
+    # -- `realtime.call.participant.Ears` --------------------------------------------------------------------------
 
     def heard_ms(self, item_id: str) -> int:
         """See `Ears`."""

@@ -18,6 +18,7 @@ import msgspec
 
 from realtime.agent.detector import DetectorFactory, silero_detector
 from realtime.agent.realtime import Outlet, RealtimeAgent
+from realtime.call.session import Session, queue_listener
 from realtime.errors import ClientError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
@@ -96,14 +97,11 @@ class ChatRoom(Talk):
 
         Raises ProviderError where an agent's model cannot be had: then nothing of the room is left running.
         """
-        # The one import upwards besides an agent's own: used alone, a room needs a call around it (docs/decisions.md).
-        from realtime.call.session import Session, queue_listener
-
         if self._own_call is not None:
             raise UsageError("this room runs already", code="room_running")
         runtime = Runtime.of_loop(asyncio.get_running_loop())
         seat = self._own_seat = self.seat(name, runtime)
-        call = Session(agent=seat, runtime=runtime, session_id=runtime.new_id("session"), private=True)
+        call = Session(participant=seat, runtime=runtime, session_id=runtime.new_id("session"), private=True)
         call.attach(queue_listener(outgoing_queue, runtime))
         self._own_call = call
         try:

@@ -39,7 +39,7 @@ class Hearing:
         return heard_ms if heard_ms and furthest_ms - heard_ms <= LAGS_MS else furthest_ms
 
     def after_flush(self, settle: Callable[[], None]) -> None:
-        """See `realtime.agent.host.Ears`: the answer of no other human is waited for."""
+        """See `realtime.call.participant.Ears`: the answer of no other human is waited for."""
         ear = self._ear_that_counts
         if ear is None:
             settle()

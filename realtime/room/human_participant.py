@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 from realtime.agent.controller import EMPTY_COMMIT_MS
 from realtime.agent.detector import DetectorFactory, silence_ms_of
-from realtime.agent.host import Host
 from realtime.agent.input import AudioInput, Detector
 from realtime.audio.endpoint import EndpointEvent, SpeechStarted, TurnEnded
 from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry, ms_of
 from realtime.audio.voice import Voice
+from realtime.call.participant import Host
 from realtime.errors import ClientError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
@@ -196,6 +196,14 @@ class HumanParticipant:
         """How many samples of this client's audio have arrived, at its own rate."""
         return self._input.received_samples if self._input is not None else 0
 
+    @property
+    def wants_audio_stopped(self) -> bool:
+        """Never: the room watches for humans who stall in the middle of a turn."""
+        return False
+
+    def audio_stopped(self) -> None:
+        """Do nothing; see `wants_audio_stopped`."""
+
     def is_in(self, host: Host) -> bool:
         """Whether it still belongs to this call."""
         return self._host is host
@@ -249,7 +257,7 @@ class HumanParticipant:
         return self._host.ears.heard_ms(item_id) if self._host is not None else 0
 
     def after_flush(self, settle: Callable[[], None]) -> None:
-        """See `realtime.agent.host.Ears`."""
+        """See `realtime.call.participant.Ears`."""
         if self._host is not None:
             self._host.ears.after_flush(settle)
         else:

@@ -82,7 +82,7 @@ class Found:
             recent_ids=self.info.event_ids,
             **parts,
         )
-        session.agent.agent_id = session.agent.agent_id or restored.agent_id
+        session.participant.agent_id = session.participant.agent_id or restored.agent_id
         writes_down = self.config.input_audio_transcription is not False
         for event in restored.closing:
             # Words that nobody had asked for are not lost.
@@ -140,7 +140,7 @@ class Archive:
             )
         else:
             info = msgspec.structs.replace(info, ended_at=None, ended_reason=None)
-        info = msgspec.structs.replace(info, agent_name=session.config.agent_name or session.agent.name)
+        info = msgspec.structs.replace(info, agent_name=session.config.agent_name or session.participant.name)
         try:
             self._spill.add(info, session.log, address=session.address)
         except StoreError as refusal:
@@ -317,7 +317,9 @@ class Archive:
 
 def _one_of_each_room(sessions: Iterable[Session]) -> list[Session]:
     """Without those that are in a room with another one."""
-    by_room = {id(one.agent.room) if isinstance(one.agent, HumanParticipant) else id(one): one for one in sessions}
+    by_room = {
+        id(one.participant.room) if isinstance(one.participant, HumanParticipant) else id(one): one for one in sessions
+    }
     return [*by_room.values()]
 
 

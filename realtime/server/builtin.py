@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from realtime.agent import RealtimeAgent
-from realtime.agent.host import Host
+from realtime.call.participant import Host
 from realtime.errors import ProviderError
 from realtime.event.base import ResponseOverrides
 from realtime.event.client import ClientResponseCreateEvent

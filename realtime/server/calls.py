@@ -34,7 +34,7 @@ class Place:
         session.address = self._address
         session.on_ended.append(lambda _: self.leave())
         self._calls.sessions[session.call_id] = session
-        self._calls.model = session.agent.describe()
+        self._calls.model = session.participant.describe()
         for follow in self._calls.on_call:
             follow(session)
 

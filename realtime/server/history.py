@@ -383,7 +383,7 @@ def _info_of(session: Session) -> CallInfo:
         call_id=session.call_id,
         owner=session.owner,
         session_id=session.session_id,
-        agent_name=session.agent.name,
+        agent_name=session.participant.name,
         created_at=session.created_at,
         last_seq=session.log.last_seq,
     )

@@ -11,7 +11,7 @@ import msgspec
 
 from realtime.agent import RealtimeAgent
 from realtime.agent.detector import silero_detector
-from realtime.agent.host import Host
+from realtime.call.participant import Host
 from realtime.dialects.agentscope1 import PairedAgent
 from realtime.event import client as c
 from realtime.event import server as s

@@ -334,7 +334,7 @@ class ClientSocket:
 
         def make(agent: RealtimeAgent | HumanParticipant) -> Session:
             return Session(
-                agent=agent,
+                participant=agent,
                 runtime=self._runtime,
                 session_id=self._session_id,
                 call_id=call_id,
@@ -486,7 +486,7 @@ class ClientSocket:
 
             def make(agent: RealtimeAgent | HumanParticipant) -> Session:
                 return found.session(
-                    agent=agent, runtime=self._runtime, limits=self._settings.limits, record=self._record
+                    participant=agent, runtime=self._runtime, limits=self._settings.limits, record=self._record
                 )
 
             def resume(session: Session) -> None:

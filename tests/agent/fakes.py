@@ -315,11 +315,14 @@ async def call(
     model = model or FakeModel(profile)
     sink = sink or ListSink()
     session = Session(
-        agent=RealtimeAgent("Friday", "Be nice.", model, **agent), runtime=runtime, session_id="session1", limits=limits
+        participant=RealtimeAgent("Friday", "Be nice.", model, **agent),
+        runtime=runtime,
+        session_id="session1",
+        limits=limits,
     )
     view = listener_into(sink, runtime, clock=clock, ahead_ms=ahead_ms, **(listener or {}))
     session.attach(view)
-    made = Call(session, session.agent, model, view, sink)
+    made = Call(session, session.participant, model, view, sink)
     session.log.subscribe(made.log.append)
     await session.start(config or SessionConfig())
     yield made

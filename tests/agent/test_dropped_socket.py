@@ -183,7 +183,9 @@ class Log:
 async def talk(provider: Emulator, limits: WireLimits = LIMITS) -> AsyncIterator[tuple[CallSession, Log]]:
     model = OpenAIRealtimeModel(api_key="sk-test", base_url=provider.base_url, limits=limits)
     runtime = Runtime()
-    session = CallSession(agent=RealtimeAgent("Friday", "Be nice.", model), runtime=runtime, session_id="session1")
+    session = CallSession(
+        participant=RealtimeAgent("Friday", "Be nice.", model), runtime=runtime, session_id="session1"
+    )
     view = listener_into(ListSink(), runtime, clock=AcknowledgedPlayback(24_000))
     session.attach(view)
     log = Log()

@@ -42,7 +42,7 @@ async def call(
     async with fake.service() as service:
         runtime = Runtime()
         agent = RealtimeAgent("Friday", "Be nice.", fake.model(service, **options))
-        session = Session(agent=agent, runtime=runtime, session_id="session1")
+        session = Session(participant=agent, runtime=runtime, session_id="session1")
         view = listener_into(ListSink(), runtime, clock=AcknowledgedPlayback(24_000))
         session.attach(view)
         log = Log()
@@ -94,7 +94,7 @@ async def test_audio_of_any_browser_rate_comes_at_the_model_s_rate(fake: Fake, b
 async def test_a_model_without_eyes_refuses_a_picture_and_the_call_goes_on() -> None:
     """RTM-09: an image to a model that takes text and audio is an agent_error, and the session lives on."""
     async with call(OPENAI, model_name="gpt-4o-realtime-preview") as (session, log, service):
-        assert session.agent.describe()["input_modalities"] == ["audio", "text"]
+        assert session.participant.describe()["input_modalities"] == ["audio", "text"]
         session.receive(c.ClientImageAppendEvent(image=b"\xff\xd8"))
         (error,) = log.of(s.AgentErrorEvent)
         assert error.code == "unsupported_modality"

@@ -249,7 +249,7 @@ async def test_a_human_is_away_while_their_socket_is_lost() -> None:
     async with two() as home:
         anna = await home.come("Anna")
         seat = home.room.seat("Ben", home.runtime)
-        call = Session(agent=seat, runtime=home.runtime, session_id="ben", limits=Limits(grace_s=30))
+        call = Session(participant=seat, runtime=home.runtime, session_id="ben", limits=Limits(grace_s=30))
         first, second = returning(home), returning(home)
         call.attach(first)
         await call.start(SessionConfig())

@@ -71,7 +71,7 @@ class Guest:
         self.dialect = dialect
         self.config = config
         self.seat = home.room.seat(name, home.runtime)
-        self.call = Session(agent=self.seat, runtime=home.runtime, session_id=name)
+        self.call = Session(participant=self.seat, runtime=home.runtime, session_id=name)
         self.view: Listener = dialect.listener(self.sink, home.runtime, config)
         self.call.attach(self.view)
 

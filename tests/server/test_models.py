@@ -264,7 +264,7 @@ async def test_the_model_in_the_address_of_a_front_is_routed(monkeypatch: pytest
         async with sdk(place) as ear:
             await ear.until("session.created")
             (session,) = place.calls.sessions.values()
-            assert session.agent.model.profile.provider == "scripted"
+            assert session.participant.model.profile.provider == "scripted"
         async with place.client("/v1/realtime?model=other-1", subprotocols=()) as client:
             told = await client.until("error")
             assert "GEMINI_API_KEY" in told["error"]["message"]

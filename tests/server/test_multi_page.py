@@ -386,7 +386,7 @@ async def test_the_embedded_model_talks_with_itself_in_two_voices() -> None:
         assert page.talk[0][1] == "Hello! I'm Ada. What can I do for you?"
         assert all(end - begin > 0.5 for _, begin, end in page.played[:3])
         (session,) = calls.sessions.values()
-        assert [one["voice"] for one in session.agent.describe()["agents"]] == ["heart", "heart-low"]
+        assert [one["voice"] for one in session.participant.describe()["agents"]] == ["heart", "heart-low"]
         await page.stop()
         assert (page.lines, page.late) == ([], [])
 
@@ -409,7 +409,7 @@ async def test_two_agents_of_one_model_are_told_apart_by_voice_where_it_has_two(
     async with tab(lambda: RealtimeAgent("X", "", ScriptedModel([], profile=profile, voice=own)), calls) as page:
         await page.start()
         (session,) = calls.sessions.values()
-        assert [one["voice"] for one in session.agent.describe()["agents"]] == given
+        assert [one["voice"] for one in session.participant.describe()["agents"]] == given
         await page.stop()
 
 

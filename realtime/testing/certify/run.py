@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from realtime.agent import RealtimeAgent
-from realtime.agent.host import Host
+from realtime.call.participant import Host
 from realtime.errors import RealtimeError
 from realtime.event.config import SessionConfig
 from realtime.model.base import Address, RealtimeModel

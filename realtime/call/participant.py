@@ -1,0 +1,109 @@
+"""What a call needs of a participant, and what a participant is given by its call.
+
+A participant is an agent, or a human in a room. It never sees sockets, stores or other participants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from realtime.audio.voice import Voice
+from realtime.event import client as c
+from realtime.event.config import SessionConfig
+from realtime.event.server import ServerEvent
+from realtime.runtime import Runtime
+from realtime.state.conversation import Conversation
+
+Emit = Callable[[ServerEvent], None]
+LetHear = Callable[[Voice], None]
+
+
+class Ears(Protocol):
+    """How much the listeners of a call have heard.
+
+    On an interruption the listener whose user interrupts counts, else the one that is furthest.
+    """
+
+    def heard_ms(self, item_id: str) -> int:
+        """How much of the item's audio was heard, in ms."""
+        ...
+
+    def unheard_ms(self) -> int:
+        """How much audio was sent but is not heard yet, in ms; 0 means silence."""
+        ...
+
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """Call `settle` when it is known what was heard up to the preceding flush.
+
+        That is at once where no client is asked, else when the clients have answered or their time is over. It is
+        called again if an answer comes later.
+        """
+        ...
+
+
+def nobody_hears(voice: Voice) -> None:
+    """Ignore a human's voice: an agent hears turns, not voices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The call as its participant sees it."""
+
+    emit: Emit
+    """Appends an event to the call's log."""
+    conversation: Conversation
+    ears: Ears
+    runtime: Runtime
+    voice: LetHear = nobody_hears
+    """Lets the listeners hear what another human says at this moment. Unlike emitted events, none of it is kept."""
+
+
+class Participant(Protocol):
+    """An agent, or a human in a room, as a call sees it."""
+
+    name: str
+    agent_id: str | None
+    """The participant's id in events; None until it has one."""
+
+    async def join(self, host: Host, config: SessionConfig) -> None:
+        """Take part in the call. Raises RealtimeError, and then leaves nothing running."""
+        ...
+
+    async def leave(self, reason: str) -> None:
+        """Stop taking part. Idempotent, and safe before `join`."""
+        ...
+
+    def receive(self, event: c.ClientEvent) -> bool:
+        """Take a client event at once.
+
+        Returns False where it cannot be done: an `agent_error` event says why. Raises UsageError before `join`.
+        """
+        ...
+
+    def configure(self, change: SessionConfig) -> SessionConfig:
+        """Apply new settings and return the effective ones. Raises ClientError, with nothing applied."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Who takes part and what it can do, for people and pages. Holds no secrets."""
+        ...
+
+    @property
+    def received_samples(self) -> int:
+        """How many samples of the client's audio have arrived, at the client's rate."""
+        ...
+
+    @property
+    def wants_audio_stopped(self) -> bool:
+        """Whether the call reports by `audio_stopped` that a client stops sending audio in the middle of a turn."""
+        ...
+
+    def audio_stopped(self) -> None:
+        """The client has sent no audio for a while, in the middle of a turn that silence would end."""
+        ...
+
+    def set_away(self, away: bool) -> None:
+        """The call has lost its last listener and waits for it to come back, or it is back."""
+        ...
