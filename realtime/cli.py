@@ -22,7 +22,7 @@ from realtime.errors import StoreError, UsageError
 from realtime.server import plan as planning
 from realtime.server import serve as serving
 from realtime.server.doctor import examine, try_keys
-from realtime.server.endpoints import FRONTS, fronts_for
+from realtime.server.endpoints import ENDPOINTS, endpoints_for
 from realtime.server.gate import LOOPBACK_HOSTS
 from realtime.server.history import Cases
 from realtime.server.load import DEFAULT_MAX_BUSY
@@ -105,8 +105,8 @@ def serve(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help=f"Other services' protocols to speak: {','.join(FRONTS)}, or none. All of them on loopback or with a "
-            "token, else none.",
+            help=f"Other services' protocols to serve: {','.join(ENDPOINTS)}, or none. Default: all on loopback "
+            "or with a token, else none.",
         ),
     ] = None,
     token: Annotated[
@@ -195,7 +195,7 @@ def serve(
         lists_calls=guarded,
         recordings=writable_folder(recordings, "--recordings"),
         cases_to=writable_folder(cases, "--cases"),
-        fronts=fronts_for(front, guarded=guarded),
+        endpoints=endpoints_for(front, guarded=guarded),
     )
     if target is not None and model is not None:
         typer.secho(f"--model is that of the built-in agent: {target} decides on its own.", fg="yellow")

@@ -223,7 +223,7 @@ def test_tls_self_serves_https(run: Run, tmp_path: Path) -> None:
         (("serve", "--route", "gpt"), "--route takes PATTERN=NAME"),
         (("serve", "--route", "gpt*=parrot"), "there is no model 'parrot'"),
         (("serve", "--route", "*=local", "--route", "gpt*=scripted"), "no name takes the route 'gpt*'"),
-        (("serve", "--front", "soap"), "there is no front 'soap'; there are openai"),
+        (("serve", "--front", "soap"), "there is no endpoint 'soap'; there are openai"),
         (("serve", "--tls", "cert.pem"), "--tls CERT KEY"),
         (("serve", "--tls", "cert.pem", "key.pem"), "there is no file cert.pem"),
         (("serve", "--reload"), "--reload restarts when a file changes"),
@@ -468,7 +468,7 @@ def test_a_plan_survives_the_trip_through_the_environment(monkeypatch: pytest.Mo
         token="secret",
         allowed_origins=("https://a.example",),
         routes={"gpt-*": "gemini", "*": "local"},
-        fronts=("openai",),
+        endpoints=("openai",),
     )
     plan = Plan(target="app.py:make_agent", settings=settings, model="scripted")
     monkeypatch.setenv(PLAN, "")

@@ -1,9 +1,9 @@
-"""The realtime vocabulary: `ClientEvents`, `ModelEvents`, `ServerEvents` are three modules by their documented names.
+"""The realtime vocabulary: the modules `ClientEvents`, `ModelEvents` and `ServerEvents`, and reply events.
 
 `ClientEvents.from_json(frame)` reads an event, `event.model_dump()` writes it and
 `ClientEvents.ClientTextAppendEvent(...)` builds one. `ClientEvent`, `ModelEvent` and `ServerEvent` are the unions.
 
-The reply events, of which messages are built, stand here by their own names; `AgentEvent` is their union.
+The reply events, from which messages are built, are exported by their own names; `AgentEvent` is their union.
 """
 
 from realtime.event import client as ClientEvents

@@ -1,4 +1,4 @@
-"""What all realtime events share, and the values several of them hold.
+"""The base of all realtime events, and values they share.
 
 An event is a frozen `msgspec` Struct. Its `type` string is the snake case of its class name without `Event`, its
 prefix names the sender: `client_*`, `server_*`, `agent_*`, `model_*`.
@@ -13,14 +13,14 @@ import msgspec
 from realtime.message import ToolCallBlock, ToolResultBlock
 
 DEFAULT_INPUT_RATE_HZ = 16_000
-"""What a client means that does not name the rate of its speech."""
+"""The input rate of a client that does not name one."""
 DEFAULT_OUTPUT_RATE_HZ = 24_000
-"""What a client plays that does not say otherwise."""
+"""The output rate of a client that does not name one."""
 SAMPLE_RATES_HZ = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000, 88_200, 96_000)
-"""The rates of a client's audio. Between any two of them and a model's the resampler is small."""
+"""The rates of client audio. Between any two of them and a model's rates, the resampler is small."""
 
 MAX_ITEM_ID_CHARS = 128
-"""A client's name for an item; a longer one is made to fill memory."""
+"""Limit for a client's item id; a longer one would only serve to fill memory."""
 
 Modality = Literal["text", "audio", "image"]
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
@@ -38,7 +38,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
         return str(self.__struct_config__.tag)
 
     def model_dump(self) -> dict[str, Any]:
-        """The event as JSON-safe builtins: bytes become base64 text, blocks their canonical dicts.
+        """Return the event as JSON-safe builtins: bytes as base64 text, blocks as canonical dicts.
 
         A `seq` of 0 stands for an event outside the log and is left out.
         """
@@ -51,8 +51,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 class AudioFormat(msgspec.Struct, frozen=True, kw_only=True):
     """Audio is pcm16, little endian, mono; only the rate varies.
 
-    Both printed spellings are read (`{type, rate}` and `{encoding, sample_rate}`, also mixed); what we send carries
-    all four keys. Rates are in Hz.
+    Readers accept both documented spellings (`{type, rate}` and `{encoding, sample_rate}`, also mixed); the server
+    sends all four keys. Rates are in Hz.
     """
 
     type: str | None = None
@@ -62,12 +62,14 @@ class AudioFormat(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def pcm16(cls, rate_hz: int) -> AudioFormat:
-        """The format object for pcm16 at `rate_hz`, in both spellings."""
+        """Return the format for pcm16 at `rate_hz`, in both spellings."""
         return cls(type="audio/pcm", rate=rate_hz, encoding="pcm16", sample_rate=rate_hz)
 
     def rate_hz(self, default_hz: int) -> int:
-        """The rate that is meant. Raises ValueError for another encoding, a contradiction, or a rate not in
-        `SAMPLE_RATES_HZ`."""
+        """Return the rate, or `default_hz` where none is given.
+
+        Raises ValueError for another encoding, a contradiction, or a rate not in `SAMPLE_RATES_HZ`.
+        """
         if self.encoding is not None and self.encoding.lower() not in ("pcm16", "pcm_s16le", "pcm"):
             raise ValueError(f"audio encoding {self.encoding!r} is not supported: send pcm16, little endian, mono")
         if self.type is not None and self.type.lower() not in ("audio/pcm", "audio/l16", "pcm16", "pcm"):
@@ -84,14 +86,14 @@ class AudioFormat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """How an image is encoded, e.g. `image/jpeg`. Pages in the field send either key or both."""
+    """The encoding of an image, such as `image/jpeg`. Existing pages send either key or both."""
 
     type: str | None = None
     mime_type: str | None = None
 
     @property
     def media_type(self) -> str:
-        """The MIME type; JPEG where nothing is said."""
+        """The MIME type; JPEG where none is given."""
         return self.mime_type or self.type or "image/jpeg"
 
 
@@ -100,7 +102,7 @@ class ContentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     `text` for typed text, `transcript` for what was spoken in an audio part (after a barge-in: what was heard),
     `image` as bytes (base64 in JSON) with its `media_type`. `audio` is the sound of a user's item that brings its own:
-    pcm16 bytes in this `format`; it is for the model, and is not told again.
+    pcm16 bytes in this `format`; it goes to the model only and is not sent back.
     """
 
     type: Literal["text", "audio", "image"]
@@ -113,7 +115,7 @@ class ContentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of the conversation: a message, a tool call or its result. `name` is who said it, where known."""
+    """One entry of the conversation: a message, a tool call or its result. `name` is the author, where known."""
 
     id: str
     type: Literal["message", "tool_call", "tool_result"] = "message"
@@ -131,7 +133,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UsageDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens by kind. A count the provider does not report is null."""
+    """Tokens by kind; no count where the provider reports none."""
 
     input_text_tokens: int | None = None
     input_audio_tokens: int | None = None
@@ -143,17 +145,17 @@ class UsageDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MAX_TOOLS = 512
-"""Tools of one call. A model that has to choose among more chooses badly, and each costs time wherever it passes."""
+"""Maximum number of tools per call. A model chooses badly among more, and each one costs time wherever it passes."""
 
 
 def check_tool_count(count: int) -> None:
-    """Raises ValueError for more than `MAX_TOOLS`."""
+    """Raise ValueError for more than `MAX_TOOLS` tools."""
     if count > MAX_TOOLS:
         raise ValueError(f"{count} tools, at most {MAX_TOOLS} are taken")
 
 
 class ResponseOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one response does differently from the session. A missing field keeps the session's value.
+    """Settings of one response. A missing field keeps the session's value.
 
     `conversation="none"` makes an out-of-band response that is not written to the history. `input`, where given,
     replaces the context of this response. `max_output_tokens="inf"` lifts the call's limit.

@@ -1,7 +1,7 @@
 """Client events: what a client sends.
 
-All but `client_session_create` name the session; where they do not, the socket's own is meant. `event_id` is the
-client's own label, echoed as `client_event_id` in errors that answer the event.
+All but `client_session_create` name the session; without a name they mean the socket's own. `event_id` is the client's
+own label; errors that answer the event repeat it as `client_event_id`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from realtime.event.decode import classes_by_type, decode_base64, read_event
 from realtime.message import ToolCallBlock, ToolOutput, ToolResultState
 
 Position = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-"""A place in a stream: never negative, and exact in every client's numbers."""
+"""A place in a stream: never negative, and small enough to be exact in every client's numbers."""
 
 
 class ClientEventBase(Event, frozen=True, kw_only=True):
-    """What every client event may carry."""
+    """Fields that every client event may carry."""
 
     session_id: str | None = None
     event_id: str | None = None
 
 
 class ClientSessionCreateEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_session_create"):
-    """Create the call. `config` is read by `realtime.event.config.SessionConfig`."""
+    """Create the call. `realtime.event.config.SessionConfig` lists the keys of `config`."""
 
     config: dict[str, Any] = msgspec.field(default_factory=dict)
 
@@ -38,9 +38,9 @@ class ClientSessionUpdateEvent(ClientEventBase, frozen=True, kw_only=True, tag="
 
 
 class ClientSessionResumeEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_session_resume"):
-    """Come back to a call: `token` from the server, `last_seq` the last event seen.
+    """Return to a call: `token` from the server, `last_seq` of the last event received.
 
-    What the client has played of the item that it played last is needed where the server was restarted meanwhile.
+    The played position of the last played item is needed where the server has restarted meanwhile.
     """
 
     token: str
@@ -54,28 +54,28 @@ class ClientSessionEndEvent(ClientEventBase, frozen=True, kw_only=True, tag="cli
 
 
 class ClientResponseCreateEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_response_create"):
-    """Ask for a response now, with overrides for this one."""
+    """Request a response now, with settings for this one."""
 
     response: ResponseOverrides | None = None
 
 
 class ClientResponseCancelEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_response_cancel"):
-    """Interrupt the current response (or the one named)."""
+    """Cancel the current response, or the named one."""
 
     response_id: str | None = None
 
 
 class ClientTextAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_text_append"):
-    """A typed turn of the user; answered unless `text_auto_response` is off."""
+    """A typed turn of the user; the agent responds unless `text_auto_response` is off."""
 
     text: str
 
 
 class ClientAudioAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_audio_append"):
-    """Speech of the user: pcm16 mono bytes (base64 in JSON; base64 text is accepted in Python too).
+    """Speech of the user: pcm16 mono bytes (base64 in JSON; Python also accepts base64 text).
 
-    `offset` counts samples since the call began, for re-sending after a drop; null appends. `played_item_id` and
-    `played_ms` together do what a `client_playback_ack` does, before the audio is heard.
+    `offset` counts samples since the call began, for re-sending after a lost connection; without it the audio is
+    appended. `played_item_id` and `played_ms` together act as a `client_playback_ack`, before the audio is processed.
     """
 
     audio: bytes
@@ -91,28 +91,30 @@ class ClientAudioAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="cl
 
 
 class ClientAudioCommitEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_audio_commit"):
-    """End of the user's turn (push-to-talk), or close the current input early."""
+    """End the user's turn (push-to-talk), or close the current input early."""
 
 
 class ClientAudioClearEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_audio_clear"):
-    """Forget the input audio that is not committed yet."""
+    """Discard the input audio that is not committed yet."""
 
 
 class ClientImageAppendEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_image_append"):
-    """An image for the model to see: bytes (base64 in JSON)."""
+    """An image for the model: bytes (base64 in JSON)."""
 
     image: bytes
     format: ImageFormat = ImageFormat()
 
 
 class ClientToolResultEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_tool_result"):
-    """The result of a tool that runs in the client; or, with `confirmed`, the user's answer to a call of the server's
-    that is `asking`. The `output` of a refusal is told to the model as its reason, that of a consent to nobody.
+    """A client tool's result, or the user's decision about a server tool.
 
-    `state` says how a tool of the client ended. With a consent, `tool_call` is the call as it shall run: its name and
-    input may be changed.
+    With `confirmed` it answers a tool call of the server that is `asking`. The model gets the `output` of a refusal as
+    its reason; the `output` of a consent is ignored.
 
-    `item_id` names the item that the result becomes; null leaves that to the server.
+    `state` says how a client tool ended. With a consent, `tool_call` is the call as it shall run: its name and input
+    may be changed.
+
+    `item_id` names the item that the result becomes; without it the server chooses an id.
     """
 
     id: str
@@ -125,7 +127,7 @@ class ClientToolResultEvent(ClientEventBase, frozen=True, kw_only=True, tag="cli
 
 
 class ClientPlaybackAckEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_playback_ack"):
-    """How much of an item the user has heard: `played_ms` of its audio since the item began, never falling.
+    """Report playback: `played_ms` of the item's audio since its beginning, never falling.
 
     `flushed` is true in the acknowledgement that answers a flush: nothing more of the item will be played.
     """
@@ -136,20 +138,20 @@ class ClientPlaybackAckEvent(ClientEventBase, frozen=True, kw_only=True, tag="cl
 
 
 class ClientItemCreateEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_item_create"):
-    """Put an item into the conversation after `previous_item_id` (null: at the end, `root`: first)."""
+    """Insert an item after `previous_item_id` (`root`: first), or at the end without one."""
 
     item: Item
     previous_item_id: str | None = None
 
 
 class ClientItemDeleteEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_item_delete"):
-    """Remove an item."""
+    """Delete an item."""
 
     item_id: str
 
 
 class ClientItemRetrieveEvent(ClientEventBase, frozen=True, kw_only=True, tag="client_item_retrieve"):
-    """Ask for an item; answered by `agent_item_retrieved`."""
+    """Request an item; the answer is `agent_item_retrieved`."""
 
     item_id: str
 
@@ -186,6 +188,6 @@ _CLASSES = classes_by_type(ClientEvent)
 
 
 def from_json(frame: dict[str, Any]) -> ClientEvent:
-    """The event that a JSON object holds. Raises ValueError for a non-dict, an unknown type or a wrong field."""
+    """Return the event of a JSON object. Raises ValueError for a non-dict, an unknown type or a wrong field."""
     event: ClientEvent = read_event(frame, _CLASSES)
     return event

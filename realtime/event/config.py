@@ -1,4 +1,4 @@
-"""What a client may set for its call: the `config` of session create and session update, typed."""
+"""Client settings of a call: the typed `config` of session create and update."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from realtime.event.decode import explain
 TurnAuthority = Literal["provider", "server", "client"]
 
 MAX_DEPTH = 64
-"""How deep a config may nest; the deepest part are the JSON schemas of tools."""
+"""Maximum nesting of a config; its deepest part are the JSON schemas of tools."""
 
 
 class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the end of a turn is found.
+    """How the end of a turn is detected.
 
-    `authority`: who decides: the provider's own detector, the server's (`realtime.audio.endpoint`), or the client by
-    commits (push-to-talk). Null: the provider where its profile has one, else the server.
+    `authority` decides: the provider's own detector, the server's (`realtime.audio.endpoint`), or the client by commits
+    (push-to-talk). Default: the provider where its profile has a detector, else the server.
     `type`: the provider's detector, e.g. `server_vad` or `semantic_vad`. `threshold` 0..1; the two times in ms.
-    `create_response` false: the end of speech asks for no reply (`client_response_create` does).
-    `interrupt_response` false: speech does not stop a reply. Null is true.
+    `create_response` false: the end of speech requests no response (`client_response_create` does).
+    `interrupt_response` false: speech does not stop a response. Default: true.
     """
 
     authority: TurnAuthority | None = None
@@ -48,18 +48,16 @@ class ToolDeclaration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of a call. Null means "not said": the agent's own value holds.
+    """Settings of a call. For a missing one the agent's own value holds.
 
     `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
-    `client_tool_result`); the model speaks on after the last result, with `tool_auto_response` off only when the client
-    asks for it (`client_response_create`). `model_provider` and `model` choose the model behind, where the server
-    offers a choice.
-    `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats say the rate
-    of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
-    `recording=true` is the consent of whoever speaks to keep the sound of the call, where the server keeps any; it is
-    given at the beginning and cannot be added later.
-    `temperature`, `max_output_tokens` (`inf` lifts a limit that was set before) and `extra` go to the provider as they
-    are. Unknown keys are ignored.
+    `client_tool_result`); the model continues after the last result, with `tool_auto_response` off only when the client
+    requests it (`client_response_create`). `model_provider` and `model` choose the model, where the server offers a
+    choice. `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats give
+    the rate of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
+    `recording=true` is the speakers' consent to keep the sound of the call, where the server keeps any; it is given at
+    the beginning and cannot be added later. `temperature`, `max_output_tokens` (`inf` lifts an earlier limit) and
+    `extra` go to the provider unchanged. Unknown keys are ignored.
     """
 
     instructions: str | None = None
@@ -88,7 +86,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_dict(cls, config: dict[str, Any]) -> SessionConfig:
-        """The typed form. Raises ValueError naming the wrong key, or for what is nested deeper than any setting."""
+        """Return the typed settings. Raises ValueError that names the wrong key, or for too deep nesting."""
         if _is_deeper_than(MAX_DEPTH, config):
             raise ValueError(f"config: nested deeper than {MAX_DEPTH} levels")
         try:
@@ -98,13 +96,13 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def detection(self) -> TurnDetection:
-        """How the end of a turn is found, spelled out: `none` is push-to-talk."""
+        """How the end of a turn is detected, as an object: `none` becomes push-to-talk."""
         if self.turn_detection == "none":
             return TurnDetection(authority="client")
         return self.turn_detection if self.turn_detection is not None else TurnDetection()
 
     def merged(self, change: SessionConfig) -> SessionConfig:
-        """These settings with everything that `change` says on top."""
+        """Return these settings, with those that `change` sets replaced."""
         said = {name: value for name in self.__struct_fields__ if (value := getattr(change, name)) is not None}
         return msgspec.structs.replace(self, **said)
 

@@ -1,4 +1,4 @@
-"""Reading events: one typed decode by `type`, with errors that a person can act on."""
+"""Decodes events by `type`, with errors that a person can act on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pybase64
 
 
 def decode_base64(text: str) -> bytes:
-    """The bytes that base64 text holds. Raises ValueError where it is not base64."""
+    """Decode base64 text. Raises ValueError where it is not base64."""
     try:
         return pybase64.b64decode(text, validate=True)
     except ValueError as error:
@@ -17,15 +17,15 @@ def decode_base64(text: str) -> bytes:
 
 
 def classes_by_type(union: Any) -> dict[str, type[Any]]:
-    """The classes of a union by their `type` string."""
+    """Return the classes of a union by `type` string."""
     return {str(event.__struct_config__.tag): event for event in get_args(union)}
 
 
 def read_event(frame: Any, classes: dict[str, type[Any]]) -> Any:
-    """`frame` (an object as parsed from JSON) as one of `classes`.
+    """Decode `frame`, an object as parsed from JSON, as one of `classes`.
 
     Raises ValueError with a sentence that names the wrong field, the missing or unknown `type`, or the non-object.
-    What is read can also be written: text with half a surrogate pair, which `json.loads` lets through, is refused.
+    Every decoded event can be encoded again: text with half a surrogate pair, which `json.loads` accepts, is refused.
     """
     if not isinstance(frame, dict):
         raise ValueError(f"an event is a JSON object, not {type(frame).__name__}")
@@ -51,7 +51,7 @@ def read_event(frame: Any, classes: dict[str, type[Any]]) -> Any:
 
 
 def explain(error: msgspec.ValidationError) -> str:
-    """The validation error as a sentence: msgspec's own, with the path and an unknown event type in our words."""
+    """Turn a validation error into a sentence with path and event type."""
     text = str(error)
     if text.startswith("Invalid value '") and text.endswith("' - at `$.type`"):
         return _unknown_type(text[len("Invalid value '") : -len("' - at `$.type`")])

@@ -1,7 +1,7 @@
-"""The fields of every meaning that a model event and an agent event share, written once.
+"""Fields that model and agent events share, written once per meaning.
 
-`realtime.event.model` and `realtime.event.server` derive their classes from these; the agent's add who said it and
-where it stands in the log. A field that the provider behind does not have is null.
+`realtime.event.model` and `realtime.event.server` derive their classes from these; agent events add who said it and
+its place in the log. A field that the provider does not have stays empty.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class ResponseCreated(Event, frozen=True, kw_only=True):
 
 
 class ResponseDone(Event, frozen=True, kw_only=True):
-    """A response is over, exactly once, also when cancelled or failed (`status` tells).
+    """A response has ended. Sent exactly once, also when cancelled or failed (see `status`).
 
-    `grounding` is what the provider searched for the answer, in the provider's own words.
+    `grounding` holds the searches behind the response, in the provider's own format.
     """
 
     response_id: str
@@ -51,7 +51,7 @@ class ResponseDone(Event, frozen=True, kw_only=True):
 
 
 class ResponsePart(Event, frozen=True, kw_only=True):
-    """Where in a response something belongs. Several responses can run at once: key all state by these ids."""
+    """A place in a response. Several responses can run at once: key all state by these ids."""
 
     response_id: str
     item_id: str
@@ -60,7 +60,7 @@ class ResponsePart(Event, frozen=True, kw_only=True):
 
 
 class ResponseAudioDelta(ResponsePart, frozen=True, kw_only=True):
-    """A chunk of speech: `delta` is pcm16 bytes (base64 in JSON), any even length, at the rate that `format` says."""
+    """A chunk of speech: `delta` is pcm16 bytes (base64 in JSON) of any even length, at the rate of `format`."""
 
     delta: bytes
     format: AudioFormat
@@ -71,15 +71,15 @@ class ResponseAudioDone(ResponsePart, frozen=True, kw_only=True):
 
 
 class ResponseAudioTranscriptDelta(ResponsePart, frozen=True, kw_only=True):
-    """The next piece of the words being spoken."""
+    """The next piece of the spoken words."""
 
     delta: str
 
 
 class ResponseAudioTranscriptDone(ResponsePart, frozen=True, kw_only=True):
-    """The words are complete: `transcript` is the full text (after a barge-in: what was heard).
+    """The transcript is complete: `transcript` is the full text (after a barge-in: what was heard).
 
-    `language` is their BCP-47 code, where the provider tells it.
+    `language` is its BCP-47 code, where the provider reports it.
     """
 
     transcript: str = ""
@@ -87,31 +87,31 @@ class ResponseAudioTranscriptDone(ResponsePart, frozen=True, kw_only=True):
 
 
 class ResponseTextDelta(ResponsePart, frozen=True, kw_only=True):
-    """The next piece of a text-only answer."""
+    """The next piece of a text-only response."""
 
     delta: str
 
 
 class ResponseTextDone(ResponsePart, frozen=True, kw_only=True):
-    """The text-only answer is complete."""
+    """The text-only response is complete."""
 
     text: str = ""
 
 
 class ResponseThinkingDelta(ResponsePart, frozen=True, kw_only=True):
-    """The next piece of what the model thinks: never spoken, and in no transcript. Its `item_id` is its own."""
+    """The next piece of the model's thinking: never spoken, and in no transcript. Has an `item_id` of its own."""
 
     delta: str
 
 
 class ResponseThinkingDone(ResponsePart, frozen=True, kw_only=True):
-    """These thoughts are complete: `thinking` is all of them."""
+    """The thinking of this item is complete: `thinking` is all of it."""
 
     thinking: str = ""
 
 
 class ResponseToolUseDelta(ResponsePart, frozen=True, kw_only=True):
-    """Arguments of a tool call arriving: `delta` is the new fragment, `tool_use.input` all of it so far."""
+    """A fragment of a tool call's arguments: `delta` is new, `tool_use.input` all of it so far."""
 
     tool_use: ToolCallBlock
     delta: str = ""
@@ -124,10 +124,10 @@ class ResponseToolUseDone(ResponsePart, frozen=True, kw_only=True):
 
 
 class InputTranscriptionDelta(Event, frozen=True, kw_only=True):
-    """The next piece of what the user said.
+    """The next piece of the user's words.
 
-    `interim` is a guess at the words behind all deltas so far: each event replaces the guess of the one before, and one
-    without it takes it back. An event that only guesses has an empty `delta`.
+    `interim` is a guess at the words after all deltas so far: each event replaces the guess of the one before, and an
+    event without it withdraws the guess. An event that only guesses has an empty `delta`.
     """
 
     item_id: str
@@ -137,7 +137,7 @@ class InputTranscriptionDelta(Event, frozen=True, kw_only=True):
 
 
 class InputTranscriptionDone(Event, frozen=True, kw_only=True):
-    """What the user said in this item, complete. `language` is its BCP-47 code, where the provider tells it."""
+    """The complete words of the user in this item. `language` is their BCP-47 code, where the provider reports it."""
 
     item_id: str
     transcript: str
@@ -148,7 +148,7 @@ class InputTranscriptionDone(Event, frozen=True, kw_only=True):
 
 
 class InputTranscriptionFailed(Event, frozen=True, kw_only=True):
-    """The user's speech could not be transcribed; the model may have understood it all the same."""
+    """The user's speech could not be transcribed; the model may still have understood it."""
 
     item_id: str
     code: str
@@ -157,14 +157,14 @@ class InputTranscriptionFailed(Event, frozen=True, kw_only=True):
 
 
 class InputStarted(Event, frozen=True, kw_only=True):
-    """The user began to speak at `audio_start_ms` of the client's audio stream (start of voice, no padding)."""
+    """The user began to speak: `audio_start_ms` of the client's audio stream (start of voice, no padding)."""
 
     item_id: str
     audio_start_ms: int
 
 
 class InputDone(Event, frozen=True, kw_only=True):
-    """The user stopped at `audio_end_ms` of the client's audio stream (end of voice, without the silence)."""
+    """The user stopped speaking: `audio_end_ms` of the client's audio stream (end of voice, without the silence)."""
 
     item_id: str
     audio_end_ms: int
@@ -182,27 +182,27 @@ class InputCleared(Event, frozen=True, kw_only=True):
 
 
 class ItemAdded(Event, frozen=True, kw_only=True):
-    """An item entered the conversation after `previous_item_id` (null: at the front, or unknown)."""
+    """An item entered the conversation after `previous_item_id` (empty: first, or unknown)."""
 
     item: Item
     previous_item_id: str | None = None
 
 
 class ItemDone(Event, frozen=True, kw_only=True):
-    """The item will not change any more."""
+    """The item is final."""
 
     item: Item
     previous_item_id: str | None = None
 
 
 class ItemDeleted(Event, frozen=True, kw_only=True):
-    """The item is gone from the conversation."""
+    """The item was deleted from the conversation."""
 
     item_id: str
 
 
 class ItemTruncated(Event, frozen=True, kw_only=True):
-    """The item was cut after `audio_end_ms` of its audio; `transcript` is what was heard, null where unknown."""
+    """The item was cut after `audio_end_ms` of its audio; `transcript` is what was heard, where known."""
 
     item_id: str
     content_index: int = 0
@@ -231,17 +231,17 @@ class Reconnecting(Event, frozen=True, kw_only=True):
 
 
 class Reconnected(Event, frozen=True, kw_only=True):
-    """The link to the model is back with its context restored; `gap_ms` is how long it was away."""
+    """The link to the model and its context are restored, after `gap_ms`."""
 
     gap_ms: int
 
 
 class Error(Event, frozen=True, kw_only=True):
-    """Something went wrong; the call goes on unless an ended event follows.
+    """Something went wrong; the call continues unless an ended event follows.
 
-    `error_type` is whose fault it is (`client_error`, `provider_error`, `server_error`, `tool_error`), `code` a stable
-    word for programs, `message` a sentence for people. `client_event_id` is the `event_id` of the frame it answers.
-    `retry_after_ms`: when the same request may work, where that is known.
+    `error_type` says whose fault it is (`client_error`, `provider_error`, `server_error`, `tool_error`), `code` is a
+    stable word for programs, `message` a sentence for people. `client_event_id` is the `event_id` of the client event
+    it answers. `retry_after_ms`: when the same request may work, where that is known.
     """
 
     error_type: str

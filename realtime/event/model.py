@@ -1,4 +1,4 @@
-"""Model events: what a realtime model says, provider-neutral.
+"""Model events: what a realtime model sends, for all providers alike.
 
 The model's "session" is its connection, never the user's call: `session_id` here is the provider's.
 """
@@ -13,13 +13,13 @@ from realtime.event.decode import classes_by_type, read_event
 
 
 class ModelSessionCreatedEvent(Event, frozen=True, kw_only=True, tag="model_session_created"):
-    """The model's session is up."""
+    """The model's session is open."""
 
     session_id: str
 
 
 class ModelSessionEndedEvent(Event, frozen=True, kw_only=True, tag="model_session_ended"):
-    """The model's session is over; `reason` says why in a word or a short sentence."""
+    """The model's session has ended; `reason` says why in a word or a short sentence."""
 
     session_id: str
     reason: str
@@ -198,6 +198,6 @@ _CLASSES = classes_by_type(ModelEvent)
 
 
 def from_json(frame: dict[str, Any]) -> ModelEvent:
-    """The event that a JSON object holds. Raises ValueError for anything that is not a model event."""
+    """Return the event of a JSON object. Raises ValueError for any other object."""
     event: ModelEvent = read_event(frame, _CLASSES)
     return event

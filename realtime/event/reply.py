@@ -1,7 +1,8 @@
-"""The reply events: start, delta and end of everything that one reply is made of, for pages that build messages.
+"""Reply events: start, delta and end of each part of one reply.
 
-An event's `type` is the upper snake case of its class name without `Event`. Every event stands alone: it names its
-reply and its block or tool call. `realtime.message` folds them into `Msg`s. `read_reply_event` reads one from JSON.
+Pages build messages from them. An event's `type` is the upper snake case of its class name without `Event`. Every event
+stands alone: it names its reply and its block or tool call. `realtime.message` folds them into `Msg`s.
+`read_reply_event` reads one from JSON.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def _type_of(class_name: str) -> str:
 class ReplyEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=_type_of):
     """Base of all reply events.
 
-    `id` is unique per event: who gets an event twice drops it. `created_at` is ISO 8601 in UTC with milliseconds.
-    Where none are given (an answer written by hand), both are made. `metadata` are JSON values by name that no message
-    needs: which response a model call was, and the labels that its request gave it.
+    `id` is unique per event: a reader that gets an event twice drops it. `created_at` is ISO 8601 in UTC with
+    milliseconds. Where they are missing (an event written by hand), both are made. `metadata` are JSON values by name
+    that no message needs: the response that a model call belongs to, and the labels of its request.
     """
 
     id: str = msgspec.field(default_factory=unique_id)
@@ -51,13 +52,13 @@ class ReplyEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
         return str(self.__struct_config__.tag)
 
     def model_dump(self) -> dict[str, Any]:
-        """The event as JSON-safe builtins."""
+        """Return the event as JSON-safe builtins."""
         dumped: dict[str, Any] = msgspec.to_builtins(self)
         return dumped
 
 
 class ReplyStartEvent(ReplyEvent, frozen=True, kw_only=True):
-    """A reply begins. `name` is who speaks; what the user says is a reply with the role `user`."""
+    """A reply begins. `name` is the speaker; what the user says is a reply with the role `user`."""
 
     session_id: str
     name: str
@@ -73,7 +74,7 @@ class ReplyEndEvent(ReplyEvent, frozen=True, kw_only=True):
 
 
 class ExceedMaxItersEvent(ReplyEvent, frozen=True, kw_only=True):
-    """The agent `name` has reasoned and acted as often as it may."""
+    """The agent `name` has reached its limit of reasoning and acting steps."""
 
     name: str
 
@@ -86,13 +87,13 @@ class RequestStopEvent(ReplyEvent, frozen=True, kw_only=True):
 
 
 class ModelCallStartEvent(ReplyEvent, frozen=True, kw_only=True):
-    """The model is asked."""
+    """A model call begins."""
 
     model_name: str
 
 
 class ModelCallEndEvent(ReplyEvent, frozen=True, kw_only=True):
-    """The model has answered; what it took, in tokens."""
+    """The model call has ended; its usage in tokens."""
 
     input_tokens: int
     output_tokens: int
@@ -125,7 +126,7 @@ class ThinkingBlockStartEvent(ReplyEvent, frozen=True, kw_only=True):
 
 
 class ThinkingBlockDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
-    """More of what the model thinks."""
+    """More of the model's thinking."""
 
     block_id: str
     delta: str
@@ -145,7 +146,7 @@ class DataBlockStartEvent(ReplyEvent, frozen=True, kw_only=True):
 
 
 class DataBlockDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
-    """More bytes of the block: base64 text of their own in JSON, bytes in Python; both are taken at construction."""
+    """More bytes of the block, as base64 of their own in JSON. Python accepts bytes and base64."""
 
     block_id: str
     data: bytes
@@ -177,14 +178,14 @@ class ToolCallStartEvent(ReplyEvent, frozen=True, kw_only=True):
 
 
 class ToolCallDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
-    """A further fragment of the input, which is a JSON string."""
+    """Another fragment of the input, which is a JSON string."""
 
     tool_call_id: str
     delta: str
 
 
 class ToolCallEndEvent(ReplyEvent, frozen=True, kw_only=True):
-    """The input of the call is complete."""
+    """The input of the tool call is complete."""
 
     tool_call_id: str
 
@@ -204,9 +205,9 @@ class ToolResultTextDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
 
 
 class ToolResultDataDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
-    """Binary output of the tool, as bytes (`data`) or as a reference (`url`): exactly one, or ValueError.
+    """Binary output of the tool: either bytes (`data`) or a reference (`url`).
 
-    Data of a block that is there already is added to it.
+    Raises ValueError for both or neither. Data of an existing block is appended to it.
     """
 
     tool_call_id: str
@@ -224,7 +225,7 @@ class ToolResultDataDeltaEvent(ReplyEvent, frozen=True, kw_only=True):
 
 
 class ToolResultEndEvent(ReplyEvent, frozen=True, kw_only=True):
-    """The tool is done. `running`: it goes on in the background, its result comes later as a hint."""
+    """The tool is done. `running`: it continues in the background, its result comes later as a hint."""
 
     tool_call_id: str
     state: ToolResultState
@@ -234,35 +235,35 @@ class ToolResultEndEvent(ReplyEvent, frozen=True, kw_only=True):
 
 
 class RequireUserConfirmEvent(ReplyEvent, frozen=True, kw_only=True):
-    """The reply waits for the user's answer to each of `tool_calls`."""
+    """The reply waits for the user's decision on each of `tool_calls`."""
 
     tool_calls: list[ToolCallBlock]
 
 
 class UserConfirmResultEvent(ReplyEvent, frozen=True, kw_only=True):
-    """To the agent: the user's answers, one per call that waits."""
+    """To the agent: the user's decisions, one per waiting call."""
 
     confirm_results: list[ConfirmResult]
 
 
 class RequireExternalExecutionEvent(ReplyEvent, frozen=True, kw_only=True):
-    """The reply waits for somebody else to run `tool_calls`."""
+    """The reply waits for an external executor to run `tool_calls`."""
 
     tool_calls: list[ToolCallBlock]
 
 
 class ExternalExecutionResultEvent(ReplyEvent, frozen=True, kw_only=True):
-    """To the agent: what the external executor got."""
+    """To the agent: the results of the external executor."""
 
     execution_results: list[ToolResultBlock]
 
 
 class UserInterruptEvent(ReplyEvent, frozen=True, kw_only=True):
-    """To the agent: cancel the reply that waits."""
+    """To the agent: cancel the waiting reply."""
 
 
 class CustomEvent(ReplyEvent, frozen=True, kw_only=True):
-    """A signal of the layer around the agent (`tasks_context`, `team_updated`). Who does not know `name` skips it.
+    """A signal of the layer around the agent (`tasks_context`, `team_updated`). Readers skip an unknown `name`.
 
     `reply_id` is empty for signals outside a reply. Raises ValueError where `value` is not JSON.
     """
@@ -317,12 +318,12 @@ _CLASSES = classes_by_type(AgentEvent)
 
 
 def read_reply_event(frame: str | bytes | Mapping[str, Any]) -> AgentEvent:
-    """The event that a JSON text or an object parsed from one holds.
+    """Read an event from JSON, as text or as a parsed object.
 
-    States of tools are read in either case. A nested block without an id gets one from the event's, so that whoever
-    reads the same event again has the same block.
+    Tool states are read in either case. A nested block without an id gets one derived from the event's, so that reading
+    the same event again gives the same block.
 
-    Raises ValueError with a sentence that says what is wrong: the type, a field, or that it is no JSON.
+    Raises ValueError with a sentence about what is wrong: the type, a field, or the JSON.
     """
     if isinstance(frame, str | bytes):
         try:

@@ -1,7 +1,7 @@
-"""JSON Schema and TypeScript of messages, blocks and reply events, generated from their classes.
+"""Generates JSON Schema and TypeScript of messages, blocks and reply events.
 
-The TypeScript module holds the types, the words and tables that both languages go by, and a reader per type, which
-checks what comes from outside and completes it, as decoding does here. The readers are put together from the ones in
+The TypeScript module holds the types, the words and tables that both languages use, and a reader per type, which
+checks and completes input as decoding does in Python. The readers are composed of the ones in
 `web/src/message/read.ts`. `python -m realtime.event.schema` writes both files.
 """
 
@@ -59,7 +59,10 @@ class MsgData(msgspec.Struct, kw_only=True):
 
 
 def messages_schema() -> dict[str, Any]:
-    """One JSON Schema (draft 2020-12): in its `$defs` the message, every block and every reply event."""
+    """Return a JSON Schema of the message, every block and every reply event.
+
+    It is draft 2020-12; all of them are in its `$defs`.
+    """
     named: dict[str, Any] = {"AgentEvent": AgentEvent, "ContentBlock": ContentBlock}
     roots, components = msgspec.json.schema_components([*named.values(), MsgData], ref_template="#/$defs/{name}")
     for cls in (MsgData, *get_args(ContentBlock), *get_args(AgentEvent)):
@@ -76,7 +79,7 @@ def messages_schema() -> dict[str, Any]:
 
 
 def messages_typescript() -> str:
-    """The TypeScript module of messages and reply events."""
+    """Return the TypeScript module of messages and reply events."""
     return _Writer().module()
 
 
@@ -110,7 +113,7 @@ _PLAIN_READERS: dict[type[types.Type], str] = {
 }
 
 _MADE = {unique_id: "newId", wall_clock_iso: "now"}
-"""What fills a field that was not given, in Python and in TypeScript."""
+"""Functions that fill missing fields, in Python and in TypeScript."""
 
 
 class _Writer(TypeWriter):
@@ -196,7 +199,7 @@ class _Writer(TypeWriter):
         return self._call("made", f"{reader}, () => {value}")
 
     def _reader(self, node: types.Type) -> str:
-        """A TypeScript expression that is a `Reader` of what `node` is in JSON."""
+        """Return a TypeScript `Reader` expression for the JSON form of `node`."""
         match node:
             case types.StructType():
                 return _reader_name(node)
@@ -209,7 +212,7 @@ class _Writer(TypeWriter):
             case types.LiteralType():
                 return self._call("word", ", ".join(quoted(value) for value in node.values))
             case types.EnumType():
-                # States are read in either case: tables in the field print them in upper case.
+                # States are read in either case: existing tables print them in upper case.
                 return self._call("caseless", ", ".join(quoted(member.value) for member in node.cls))
             case _:
                 return self._plain(_PLAIN_READERS[type(node)])

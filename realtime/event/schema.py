@@ -1,12 +1,12 @@
-"""JSON Schema, TypeScript and tables of the realtime vocabulary, generated from its classes.
+"""Generates JSON Schema, TypeScript and tables of the realtime vocabulary.
 
     python -m realtime.event.schema --json docs/protocol.schema.json --markdown docs/protocol.md \\
         --typescript web/src/protocol.generated.ts --messages-json docs/messages.schema.json \\
         --messages-typescript web/src/message/types.generated.ts
 
-All of them are checked in; a test asserts that they are what this module gives. Those of messages and reply events
-come from `reply_schema`. The schema describes what a reader accepts: a field with a default may be missing.
-TypeScript knows the direction too (`typescript`).
+All of these files are checked in; a test compares them with the output of this module. Those of messages and reply
+events come from `reply_schema`. The schema describes what a reader accepts: a field with a default may be missing.
+TypeScript distinguishes the direction too (`typescript`).
 """
 
 from __future__ import annotations
@@ -44,17 +44,20 @@ UNIONS: dict[str, Any] = {"ClientEvent": ClientEvent, "ModelEvent": ModelEvent, 
 
 
 def event_classes(union: Any) -> tuple[type[Event], ...]:
-    """The classes of one of the three unions, in order."""
+    """Return the classes of one of the three unions, in order."""
     return get_args(union)
 
 
 def event_type(event: type[Event]) -> str:
-    """The type string of an event class, as on the wire."""
+    """Return the type string of an event class, as on the wire."""
     return str(event.__struct_config__.tag)
 
 
 def json_schema() -> dict[str, Any]:
-    """One JSON Schema (draft 2020-12): in its `$defs` every event, and the three unions by name."""
+    """Return a JSON Schema of every event and the three unions.
+
+    It is draft 2020-12; all of them are in its `$defs`.
+    """
     unions, components = msgspec.json.schema_components(
         [*UNIONS.values(), SessionConfig], ref_template="#/$defs/{name}"
     )
@@ -78,12 +81,12 @@ def json_schema() -> dict[str, Any]:
 
 
 def json_schema_text() -> str:
-    """The schema as it is checked in."""
+    """Return the text of docs/protocol.schema.json."""
     return _json_text(json_schema())
 
 
 def messages_schema_text() -> str:
-    """The schema of messages and reply events as it is checked in."""
+    """Return the text of docs/messages.schema.json."""
     return _json_text(messages_schema())
 
 
@@ -92,12 +95,15 @@ def _json_text(schema: dict[str, Any]) -> str:
 
 
 def typescript() -> str:
-    """The TypeScript module: an interface per client and server event, their unions, and `isServerEvent`."""
+    """Return the TypeScript module: client and server events, their unions, and `isServerEvent`."""
     return _Writer().module()
 
 
 def event_tables() -> str:
-    """The events as Markdown tables: type, own fields (`?`: a client may leave it out), first paragraph of the docs."""
+    """Return Markdown tables of the events: type, own fields, meaning.
+
+    `?` marks a field that a client may omit; the meaning is the first paragraph of the docstring.
+    """
     return "\n".join(
         [
             "### What a client sends",
@@ -112,7 +118,7 @@ def event_tables() -> str:
 
 
 def with_event_tables(document: str) -> str:
-    """The Markdown document with its generated part renewed. Raises ValueError where the two markers are missing."""
+    """Renew the generated part of a Markdown document. Raises ValueError where its two markers are missing."""
     head, begins, rest = document.partition(TABLES_BEGIN)
     _, ends, tail = rest.partition(TABLES_END)
     if not begins or not ends:
@@ -178,7 +184,7 @@ export function isServerEvent(value: unknown): value is ServerEvent {
 
 
 class _Writer(TypeWriter):
-    """Collects what the two unions need, dependencies first, and writes the module."""
+    """Collects the two unions' types, dependencies first, and writes the module."""
 
     def __init__(self) -> None:
         self._server = [struct_of(event) for event in event_classes(ServerEvent)]
@@ -211,16 +217,16 @@ class _Writer(TypeWriter):
         return "\n".join(parts)
 
     def _checks(self, received: Sequence[types.StructType]) -> str:
-        """A check per received type and the table of those of the server events."""
+        """Return a check per received type and the server events' table."""
         helpers = "".join(f"const is{node.cls.__name__}: Check = {self._struct_check(node)};\n" for node in received)
-        # The table is asked by the type: only what else an event has is left to be checked.
+        # The type selects the check in this table, so a check leaves the type field out.
         events = "".join(
             f"  [{quoted(event.tag)}, {self._struct_check(event, tagged=False)}],\n" for event in self._server
         )
         return f"{helpers}\nconst SERVER_EVENT_CHECKS = new Map<string, Check>([\n{events}]);\n"
 
     def _check(self, node: types.Type) -> str:
-        """A TypeScript expression that is a `Check` of what `node` is in JSON."""
+        """Return a TypeScript `Check` expression for the JSON form of `node`."""
         match node:
             case types.StructType():
                 return f"is{node.cls.__name__}"
@@ -259,7 +265,7 @@ _PLAIN_CHECKS: dict[type[types.Type], str] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the files that are asked for."""
+    """Write the files that the arguments name."""
     parser = argparse.ArgumentParser(prog="python -m realtime.event.schema", description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the JSON Schema here")
     parser.add_argument("--typescript", type=Path, metavar="FILE", help="write the TypeScript module here")

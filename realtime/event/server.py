@@ -1,8 +1,8 @@
-"""Server events: what a client gets.
+"""Server events: what a client receives.
 
-`agent_*` events carry who said it (`agent_id`, `agent_name`). An event of the log carries where it stands there: `seq`
-rises by one from 1 per logged event, `ts_ms` counts from the beginning of the call; the log stamps both. An event that
-one listener is told outside the log has `seq` 0 here and none on the wire.
+`agent_*` events name the speaker (`agent_id`, `agent_name`). A logged event carries its place in the log: `seq` rises
+by one from 1, `ts_ms` counts from the beginning of the call; the log stamps both. An event sent to one listener outside
+the log has `seq` 0 here and none on the wire.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from realtime.message import ToolResultBlock
 class ServerSessionCreatedEvent(Event, frozen=True, kw_only=True, tag="server_session_created"):
     """The call exists. `session_id` is the client's own label, `call_id` the server's unguessable name of the call.
 
-    A client that may come back after its socket was lost is given a `resume_token`, good for one
-    `client_session_resume`; the call waits for it for `resume_within_ms`. Both are null in the log.
+    A client that may return after losing its socket gets a `resume_token`, valid for one `client_session_resume`; the
+    call waits for it for `resume_within_ms`. The log contains neither.
     """
 
     session_id: str
@@ -44,7 +44,7 @@ class ServerSessionUpdatedEvent(Event, frozen=True, kw_only=True, tag="server_se
 
 
 class ServerSessionEndedEvent(Event, frozen=True, kw_only=True, tag="server_session_ended"):
-    """The call is over; nothing follows. `reason` is a stable word."""
+    """The call has ended; nothing follows. `reason` is a stable word."""
 
     session_id: str
     reason: str = "ended"
@@ -53,13 +53,13 @@ class ServerSessionEndedEvent(Event, frozen=True, kw_only=True, tag="server_sess
 
 
 class ServerSessionResumedEvent(Event, frozen=True, kw_only=True, tag="server_session_resumed"):
-    """This client is back in its call: what happened after `last_seq` follows, then the speech that it has not played.
+    """This client is back in its call. The events after `last_seq` follow, then the speech that it has not played.
 
-    `token` is good for the next resume; the one used now is worth nothing as soon as the client says anything on this
-    socket. Told to this client alone. `from_store`: the call had ended without it, or its server; it goes on with the
-    words that were heard, in a new session of the model. `gap`: some of what was missed is no longer known.
-    `rewound_to_seq`: the server stopped before it had kept all that it told; what the client has seen beyond this `seq`
-    is not part of the call, and the numbers are given anew. `last_seq` is then the same number.
+    Only this client gets the event. `token` is valid for the next resume; the one used now expires as soon as the
+    client sends anything on this socket. `from_store`: the call had ended, or its server had; it continues with the
+    words that were heard, in a new session of the model. `gap`: some of the missed events are lost. `rewound_to_seq`:
+    the server stopped before it had stored all that it sent; events that the client received beyond this `seq` are not
+    part of the call, and their numbers are used again. `last_seq` is then the same number.
     """
 
     session_id: str
@@ -74,7 +74,7 @@ class ServerSessionResumedEvent(Event, frozen=True, kw_only=True, tag="server_se
 
 
 class ServerAudioFlushEvent(Event, frozen=True, kw_only=True, tag="server_audio_flush"):
-    """Silence the voice at once: drop all audio of `item_id` that was not played yet (null: of every item)."""
+    """Silence the voice at once: drop all unplayed audio of `item_id`, or of every item without one."""
 
     item_id: str | None = None
     reason: str = "barge_in"
@@ -85,8 +85,8 @@ class ServerAudioFlushEvent(Event, frozen=True, kw_only=True, tag="server_audio_
 class ServerAudioItemEvent(Event, frozen=True, kw_only=True, tag="server_audio_item"):
     """Binary frames with `item_index` are audio of this part of a response.
 
-    `offset_samples` is where in the part the audio that follows begins: beyond 0 after a resume, when it also comes
-    before audio as JSON.
+    `offset_samples` is where in the part the following audio begins: beyond 0 after a resume, when the event also
+    precedes audio as JSON.
     """
 
     item_index: int
@@ -103,7 +103,7 @@ class ServerAudioItemEvent(Event, frozen=True, kw_only=True, tag="server_audio_i
 
 
 class ServerAudioReceivedEvent(Event, frozen=True, kw_only=True, tag="server_audio_received"):
-    """Client audio up to sample `offset` of its stream has arrived; earlier samples need not be kept."""
+    """Client audio up to sample `offset` of its stream has arrived; the client may discard earlier samples."""
 
     offset: int
     seq: int = 0
@@ -121,7 +121,7 @@ class ServerGoodbyeEvent(Event, frozen=True, kw_only=True, tag="server_goodbye")
 
 
 class ServerLatencyEvent(Event, frozen=True, kw_only=True, tag="server_latency"):
-    """Where the time between the end of a turn and the first sound of the answer went, in ms by stage."""
+    """Delay from the turn's end to the response's first sound, in ms by stage."""
 
     response_id: str
     turn_end_to_audio_ms: int
@@ -131,10 +131,10 @@ class ServerLatencyEvent(Event, frozen=True, kw_only=True, tag="server_latency")
 
 
 class ServerPlaybackEvent(Event, frozen=True, kw_only=True, tag="server_playback"):
-    """How far a client has played an item: told at its first sound, every second, at a flush and at its end.
+    """A client's playback position in an item: at its first sound, every second, at a flush and at its end.
 
-    `played_ms` of the item had been played when the client's own audio stream stood at sample `input_offset` (at the
-    client's rate, since the call began; 0 where it sends none). `estimated`: the client did not say so.
+    `played_ms` of the item had been played when the client's own audio stream was at sample `input_offset` (at the
+    client's rate, since the call began; 0 where it sends none). `estimated`: the client did not report it.
     """
 
     item_id: str
@@ -146,7 +146,7 @@ class ServerPlaybackEvent(Event, frozen=True, kw_only=True, tag="server_playback
 
 
 class ServerRoomJoinedEvent(Event, frozen=True, kw_only=True, tag="server_room_joined"):
-    """Somebody entered the room, or is there already when a client comes in."""
+    """A participant entered the room, or was there when a client joined."""
 
     participant_id: str
     name: str
@@ -158,8 +158,10 @@ class ServerRoomJoinedEvent(Event, frozen=True, kw_only=True, tag="server_room_j
 
 
 class ServerRoomChangedEvent(Event, frozen=True, kw_only=True, tag="server_room_changed"):
-    """Somebody in the room was muted or may be heard again; is away (an agent's model is lost, a human's socket is), or
-    back. Both are told as they are now."""
+    """A participant was muted or unmuted, went away or came back.
+
+    Away means that an agent's model or a human's socket is lost. The event carries both current values.
+    """
 
     participant_id: str
     name: str
@@ -171,7 +173,7 @@ class ServerRoomChangedEvent(Event, frozen=True, kw_only=True, tag="server_room_
 
 
 class ServerRoomLeftEvent(Event, frozen=True, kw_only=True, tag="server_room_left"):
-    """Somebody left the room."""
+    """A participant left the room."""
 
     participant_id: str
     name: str
@@ -181,7 +183,7 @@ class ServerRoomLeftEvent(Event, frozen=True, kw_only=True, tag="server_room_lef
 
 
 class ServerRoomFloorEvent(Event, frozen=True, kw_only=True, tag="server_room_floor"):
-    """Who may speak now (null: nobody in particular) and by which rule."""
+    """The participant who may speak now, by which rule. Without one the floor is open."""
 
     participant_id: str | None = None
     reason: str = ""
@@ -190,7 +192,7 @@ class ServerRoomFloorEvent(Event, frozen=True, kw_only=True, tag="server_room_fl
 
 
 class AgentReadyEvent(Event, frozen=True, kw_only=True, tag="agent_ready"):
-    """The agent is ready to receive input. `model` says which provider and model speak and what they can."""
+    """The agent is ready to receive input. `model` describes the provider, the model and its abilities."""
 
     model: dict[str, Any] | None = None
     agent_id: str = ""
@@ -200,7 +202,7 @@ class AgentReadyEvent(Event, frozen=True, kw_only=True, tag="agent_ready"):
 
 
 class AgentEndedEvent(Event, frozen=True, kw_only=True, tag="agent_ended"):
-    """The agent is gone."""
+    """The agent has left."""
 
     reason: str = "stopped"
     agent_id: str = ""
@@ -210,7 +212,7 @@ class AgentEndedEvent(Event, frozen=True, kw_only=True, tag="agent_ended"):
 
 
 class AgentResponseToolResultEvent(Event, frozen=True, kw_only=True, tag="agent_response_tool_result"):
-    """What a tool returned; its `id` is that of the call."""
+    """The output of a tool; its `id` is that of the call."""
 
     tool_result: ToolResultBlock
     response_id: str | None = None
@@ -367,7 +369,7 @@ class AgentInputDoneEvent(meaning.InputDone, frozen=True, kw_only=True, tag="age
 class AgentInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True, tag="agent_input_committed"):
     """The input audio so far became the user item `item_id`.
 
-    In push-to-talk `audio_end_ms` is where in the client's audio it ends; else `agent_input_done` has told that.
+    In push-to-talk `audio_end_ms` is its end in the client's audio; otherwise `agent_input_done` has reported that.
     """
 
     audio_end_ms: int | None = None
@@ -378,7 +380,7 @@ class AgentInputCommittedEvent(meaning.InputCommitted, frozen=True, kw_only=True
 
 
 class AgentInputClearedEvent(meaning.InputCleared, frozen=True, kw_only=True, tag="agent_input_cleared"):
-    """The input audio not yet committed was dropped. In a room `item_id` names the turn that is none after all."""
+    """The uncommitted input audio was dropped. In a room `item_id` names a turn discarded as a false start."""
 
     item_id: str | None = None
     agent_id: str = ""
@@ -502,7 +504,7 @@ _CLASSES = classes_by_type(ServerEvent)
 
 
 def from_json(frame: dict[str, Any]) -> ServerEvent:
-    """The event that a JSON object holds. Raises ValueError for anything that is not a server event."""
+    """Return the event of a JSON object. Raises ValueError for any other object."""
     event: ServerEvent = read_event(frame, _CLASSES)
     return event
 
@@ -512,11 +514,11 @@ _AGENT_CLASSES = {
     for tag, event in classes_by_type(m.ModelEvent).items()
     if event not in (m.ModelSessionCreatedEvent, m.ModelSessionEndedEvent)
 }
-"""The agent's class of each model class with the same meaning: the sender in its name is another."""
+"""Maps each model event class to the agent event class of the same meaning."""
 
 
 def from_model_event(event: m.ModelEvent, agent_id: str, agent_name: str, **known: str) -> ServerEvent:
-    """What a model says, as its agent tells it: created becomes ready, ended becomes ended.
+    """Convert a model event into the agent's: created becomes ready, ended becomes ended.
 
     `known` are fields that replace those of the event.
     """
@@ -530,7 +532,7 @@ def from_model_event(event: m.ModelEvent, agent_id: str, agent_name: str, **know
 
 
 def error_event(error: RealtimeError, *, agent_id: str = "", agent_name: str = "") -> AgentErrorEvent:
-    """The event that tells a client of an error. Outside of a call there is no agent to name."""
+    """Return the event that reports an error. Outside a call, no agent is named."""
     return AgentErrorEvent(
         error_type=f"{error.fault}_error",
         code=error.code,

@@ -1,8 +1,8 @@
-"""TypeScript from the event classes: interfaces, unions and lists, for the modules that `schema` writes.
+"""Generates TypeScript interfaces, unions and lists from the event classes, for `schema`.
 
-What we send is complete, but for the fields that a class leaves out where they have their default; what a client sends
-may leave out all that has a default. Where a type occurs in both directions and that makes a difference, the client's
-form is called `...Input`.
+What the server sends is complete, but for the fields that a class omits at their default; a client may omit all fields
+with a default. Where a type occurs in both directions and that makes a difference, the client's form is called
+`...Input`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TYPED_APART: dict[tuple[type, str], type[msgspec.Struct]] = {
     (ClientSessionCreateEvent, "config"): SessionConfig,
     (ClientSessionUpdateEvent, "config"): SessionConfig,
 }
-"""Fields that events hold as plain objects, because they are read in a second step, and what they are read as."""
+"""Fields that events hold as plain objects because a second step reads them, and the class that reads them."""
 
 FLATTENED: dict[type, str] = {ThinkingBlock: "extra"}
 """Fields whose entries stand beside the others in JSON, by their class."""
@@ -40,13 +40,13 @@ PLAIN_TYPES: dict[type[types.Type], str] = {
 
 
 class TypeWriter:
-    """Writes types. `received`: the classes that also come from us, whose client's form needs a name of its own."""
+    """Writes types. `received`: classes that the server sends too; their client form needs its own name."""
 
     def __init__(self, received: Collection[type[msgspec.Struct]]) -> None:
         self._received = received
 
     def interface(self, node: types.StructType, *, sent: bool) -> str:
-        """The interface of what `node` is in JSON, in the form that a client sends or that we send."""
+        """Return the interface of `node`, as a client (`sent`) or server sends it."""
         lines = [comment(inspect.getdoc(node.cls) or ""), f"export interface {self.name(node, sent=sent)} {{\n"]
         if node.tag is not None:
             lines.append(f"  {node.tag_field}: {quoted(node.tag)};\n")
@@ -59,12 +59,12 @@ class TypeWriter:
         return "".join([*lines, "}\n"])
 
     def name(self, node: types.StructType, *, sent: bool) -> str:
-        """The name of that interface."""
+        """Return the name of that interface."""
         name = node.cls.__name__
         return f"{name}Input" if sent and node.cls in self._received and _differs_by_direction(node) else name
 
     def type(self, node: types.Type, *, sent: bool) -> str:
-        """The TypeScript type of what `node` is in JSON."""
+        """Return the TypeScript type of `node` in JSON."""
         match node:
             case types.StructType():
                 return self.name(node, sent=sent)
@@ -84,23 +84,23 @@ class TypeWriter:
 
 
 def struct_of(cls: type[msgspec.Struct]) -> types.StructType:
-    """What msgspec knows of a class."""
+    """Return msgspec's description of a class."""
     node = types.type_info(cls)
     assert isinstance(node, types.StructType)
     return node
 
 
 def field_type(node: types.StructType, field: types.Field) -> types.Type:
-    """The type of a field as its reader sees it."""
+    """Return the type of a field as its reader sees it."""
     apart = TYPED_APART.get((node.cls, field.name))
     return field.type if apart is None else struct_of(apart)
 
 
 def may_be_absent(node: types.StructType, field: types.Field, *, sent: bool) -> bool:
-    """Whether the field has a default that its sender leaves out: a client any, we those that the class omits, and the
-    `seq` of an event outside the log.
+    """Return whether the sender omits this field at its default.
 
-    A default made by a function of its own is never omitted.
+    A client may omit any default; the server those that the class omits, and the `seq` of an event outside the log. A
+    default made by a function of its own is never omitted.
     """
     is_omitted = field.default is not msgspec.NODEFAULT or field.default_factory in (list, dict, set)
     is_left_out = field.name == "seq" or (node.cls.__struct_config__.omit_defaults and is_omitted)
@@ -116,7 +116,7 @@ def _differs_by_direction(node: types.StructType) -> bool:
 
 
 def walk(node: types.Type) -> Iterator[types.StructType]:
-    """The structs that `node` is made of, dependencies first, itself last where it is one."""
+    """Yield the structs in `node`, dependencies first, `node` itself last."""
     match node:
         case types.StructType():
             for field in node.fields:
@@ -132,17 +132,17 @@ def walk(node: types.Type) -> Iterator[types.StructType]:
 
 
 def unique(nodes: Iterator[types.StructType]) -> list[types.StructType]:
-    """Each class once, in the order of first mention."""
+    """Return each class once, in the order of first mention."""
     return list({node.cls: node for node in nodes}.values())
 
 
 def quoted(value: object) -> str:
-    """The value as a literal."""
+    """Return the value as a literal."""
     return json.dumps(value)
 
 
 def comment(text: str) -> str:
-    """The text as a documentation comment."""
+    """Return the text as a documentation comment."""
     lines = text.splitlines()
     if len(lines) == 1:
         return f"/** {lines[0]} */\n"
@@ -150,11 +150,11 @@ def comment(text: str) -> str:
 
 
 def union_type(name: str, says: str, events: Sequence[types.StructType]) -> str:
-    """A union of classes."""
+    """Return a union of classes."""
     return comment(says) + f"export type {name} =\n" + "\n".join(f"  | {node.cls.__name__}" for node in events) + ";\n"
 
 
 def type_list(name: str, union: str, events: Sequence[types.StructType]) -> str:
-    """A constant list of the type strings of a union's classes."""
+    """Return a constant list of the type strings of a union's classes."""
     entries = "".join(f"  {quoted(node.tag)},\n" for node in events)
     return f'export const {name} = [\n{entries}] as const satisfies readonly {union}["type"][];\n'

@@ -1,1 +1,1 @@
-"""Calls over WebSockets: a router for any FastAPI application, an application of our own, and a server to run it."""
+"""Calls over WebSockets: a router for any FastAPI application, the product's own application, and its server."""

@@ -1,4 +1,4 @@
-"""The application of our own: the socket, the page, and what machines ask of a server."""
+"""The product's own application: socket, page, health checks and server information."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 import realtime
 from realtime.server.connections import Connections, highest_descriptor
-from realtime.server.endpoints import front_routers
+from realtime.server.endpoints import endpoint_routers
 from realtime.server.gate import COOKIE, Gate
 from realtime.server.history import Cases
 from realtime.server.rooms import Rooms
@@ -36,7 +36,7 @@ CONTENT_POLICY = (
     "frame-ancestors 'none'"
 )
 TLS_ONLY = "max-age=15552000"
-"""For half a year a browser that came by TLS comes by nothing else. It obeys only where it trusts the certificate."""
+"""Half a year: a browser that trusts the certificate then connects over TLS only."""
 
 NO_PAGE = (
     "The page is not in this installation: run `make serve` in a clone of the project, or build it there with\n"
@@ -46,7 +46,10 @@ NO_PAGE = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """What a page may know before a call: the model (as in `agent_ready`, null where unknown) and what is missing."""
+    """What a page may know before a call.
+
+    `model` is described as in `agent_ready` (None where unknown); `notices` say what is missing.
+    """
 
     model: dict[str, object] | None = None
     notices: tuple[str, ...] = ()
@@ -54,15 +57,21 @@ class ServerInfo:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModelOffer:
-    """What `GET /api/models` tells: the models that a call may ask for by `config.model_provider`, each as
-    `realtime.server.models.Models.describe` says, and the name of the one that it gets unasked."""
+    """The answer of `GET /api/models`.
+
+    `models` are those that a call may request with `config.model_provider`, each as
+    `realtime.server.models.Models.describe` gives it; `default` names the one it gets otherwise.
+    """
 
     default: str | None = None
     models: Sequence[Mapping[str, Any]] = ()
 
 
 def page_folder() -> Path | None:
-    """Where the built page lies: in the installed package, else in the clone. None where it was not built."""
+    """Return the folder of the built page; None where there is none.
+
+    An installed package contains it; a clone has it in `web/dist`.
+    """
     here = Path(__file__).resolve().parent
     places = (here / "page", here.parent.parent / "web" / "dist")
     return next((place for place in places if (place / "index.html").is_file()), None)
@@ -80,13 +89,15 @@ def create_app(
     is_ready: Callable[[], bool] = lambda: True,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
-    """An application with the socket, the page at `/`, `/healthz`, `/readyz`, `GET /api/info`, `GET /api/models`, and
-    the fronts of `settings.fronts` (`realtime.server.endpoints`).
+    """Create an application with socket, page, API and endpoints.
 
-    `info` is what `/api/info` tells; without it, the model of the latest call. `offer` is what `/api/models` tells;
-    without it, that there is nothing to choose. `page_providers`, `cases` and `rooms` go to `voice_router`.
-    `is_ready` is asked by `/readyz`. `lifespan` is FastAPI's. `app.state.calls` are the calls, `app.state.settings` the
-    settings, `app.state.connections` counts connections where `realtime serve` runs it.
+    It serves the page at `/`, `/healthz`, `/readyz`, `GET /api/info`, `GET /api/models` and the endpoints of
+    `settings.endpoints` (`realtime.server.endpoints`).
+
+    `info` answers `/api/info`; without it, the answer is the model of the latest call. `offer` answers `/api/models`;
+    without it, there is nothing to choose. `page_providers`, `cases` and `rooms` go to `voice_router`. `/readyz` calls
+    `is_ready`. `lifespan` is FastAPI's. `app.state.calls` holds the calls, `app.state.settings` the settings, and
+    `app.state.connections` counts connections under `realtime serve`.
     """
     settings = settings or ServerSettings()
     gate = Gate(settings)
@@ -109,8 +120,8 @@ def create_app(
         highest_descriptor(settings.reserved_files),
     )
     app.include_router(router)
-    for front in front_routers(make_agent, calls=calls, settings=settings, gate=gate):
-        app.include_router(front)
+    for endpoint in endpoint_routers(make_agent, calls=calls, settings=settings, gate=gate):
+        app.include_router(endpoint)
     app.add_middleware(SecurityHeaders, gate=gate, connect_origins=settings.connect_origins)
 
     @app.api_route("/healthz", methods=["GET", "HEAD"])
@@ -127,7 +138,7 @@ def create_app(
             status = "ok" if is_ready() else "starting"
         told: dict[str, object] = {"status": status, "calls": calls.running}
         if calls.archive is not None:
-            # A server whose store fails takes calls: they go on in memory.
+            # A server whose store fails still takes calls: they continue in memory.
             told["store"] = calls.archive.trouble or "ok"
         return JSONResponse(told, 200 if status == "ok" else 503)
 
@@ -162,8 +173,11 @@ def create_app(
 
 
 class SecurityHeaders:
-    """Adds `SECURITY_HEADERS`, what the page may connect to and, where TLS is spoken, that it stays so, to every HTTP
-    answer; sockets pass untouched."""
+    """Adds security headers to every HTTP response.
+
+    These are `SECURITY_HEADERS`, the `connect-src` of the page and, over TLS, `Strict-Transport-Security`. Sockets pass
+    unchanged.
+    """
 
     def __init__(self, app: ASGIApp, gate: Gate, connect_origins: Sequence[str] = ()) -> None:
         self._app = app
@@ -180,7 +194,7 @@ class SecurityHeaders:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                # Names of the page's files are fixed: a browser asks each time whether its copy still holds.
+                # The names of the page's files are fixed, so a browser revalidates its copy each time.
                 headers.setdefault("cache-control", "no-cache")
                 headers.update(self._headers)
                 if self._gate.is_secure(HTTPConnection(scope)):

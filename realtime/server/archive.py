@@ -1,4 +1,4 @@
-"""The calls of a server that outlive it: what is kept of them, and how one goes on from that."""
+"""Stored calls of a server: what is kept of them, and how one resumes."""
 
 from __future__ import annotations
 
@@ -31,22 +31,21 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 RESUMABLE_ENDS = (None, "listener_gone", "shutdown", "agent_failed")
-"""Why a call was over that can go on all the same: its client was lost, or its server, or its model could not be had
-at that moment."""
+"""End reasons after which a call can resume: it lost its client or its server, or its model was unavailable."""
 READ_AT_ONCE = 2_000
-"""Entries of one job: reading them holds the interpreter for some 10 ms."""
+"""Log entries that one job reads: it holds the interpreter for about 10 ms."""
 FLUSH_S = 2.0
-"""How long a reader waits for what is still on its way to the store."""
+"""Seconds that a reader waits for writes on their way to the store."""
 
 
 def no_such_token() -> ClientError:
-    """Said of every token that is wrong, whatever is wrong with it."""
+    """The error for every invalid token; it does not say what is wrong with it."""
     return ClientError("this token opens no call: create a new one", code="invalid_resume_token")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A call that can go on: what is known of it, its log, and what that comes to."""
+    """A stored call that can resume: its record, its log, and the state restored from it."""
 
     info: CallInfo
     entries: Sequence[Entry]
@@ -54,11 +53,11 @@ class Found:
 
     @property
     def config(self) -> SessionConfig:
-        """Its settings, with what was changed during the call."""
+        """The session settings, with the changes made during the call."""
         return SessionConfig.from_dict(self.info.config | self.restored.config)
 
     def received_samples(self, config: SessionConfig) -> int | None:
-        """Up to where in the client's audio all was understood; None where the log does not tell."""
+        """Samples of client audio that were fully understood; None where the log does not say."""
         since_ms = self.restored.unheard_since_ms
         if since_ms is None:
             return None
@@ -66,10 +65,10 @@ class Found:
         return since_ms * rate_hz // 1000
 
     def session(self, **parts: Any) -> Session:
-        """The call, ready to start. `parts` as `Session` takes them."""
+        """Build the call, ready to start; `parts` are keyword arguments of `Session`."""
         runtime: Runtime = parts["runtime"]
         restored = self.restored
-        # The time in which nobody called is no time of the call.
+        # The time without a listener is not part of the call's time.
         log = Log(runtime.now, last_seq=restored.last_seq, start_ms=restored.last_ts_ms)
         resume_token = ResumeToken(self.info.call_id, runtime.new_id, kept=self.info.token_hash or "")
         session = Session(
@@ -85,27 +84,27 @@ class Found:
         session.participant.agent_id = session.participant.agent_id or restored.agent_id
         writes_down = self.config.input_audio_transcription is not False
         for event in restored.closing:
-            # Words that nobody had asked for are not lost.
+            # Without transcription, no words of the user are lost.
             if writes_down or not isinstance(event, s.AgentInputTranscriptionFailedEvent):
                 log.append(event)
         return session
 
     def missed(self, last_seq: int) -> list[s.ServerEvent]:
-        """What the client is to be told of the stored log."""
+        """Events of the stored log that the client has not received."""
         return _told_of(self.entries, last_seq)
 
 
 def _told_of(entries: Iterable[Entry], last_seq: int) -> list[s.ServerEvent]:
-    """Everything later, but for ends that did not last."""
+    """Events after `last_seq`, without the ends that a resume has revoked."""
     events = (entry for entry in entries if not isinstance(entry, AudioRun))
     return [event for event in events if event.seq > last_seq and not ends_of_grace(event)]
 
 
 class Archive:
-    """Keeps every call of a server in `store`, and finds them there again.
+    """Keeps every call of a server in `store`.
 
-    A store that fails costs a warning in the calls concerned; they go on in memory. `resume_s` is how long after its
-    last sign of life a call can be gone on with; `quota` how much calls may fill.
+    When the store fails, the affected calls get a warning and continue in memory. `resume_s` is how many seconds after
+    its last activity a stored call can be resumed; `quota` limits how much calls may store.
     """
 
     def __init__(self, store: Store, *, resume_s: float, quota: Quota | None = None) -> None:
@@ -123,11 +122,11 @@ class Archive:
         self._live: dict[str, Session] = {}
         self._is_known_slow = False
         self._is_logged = False
-        """Whether the server's log says of the present trouble of the whole store."""
+        """Whether the server log already reports the current failure of the whole store."""
         self._closed = False
 
     def keep(self, session: Session, info: CallInfo | None = None) -> None:
-        """Keep this call from now on; `info` is what is stored of one that goes on."""
+        """Store this call from now on; `info` is the stored record of a resumed call."""
         runtime = session.runtime
         if info is None:
             config = {key: value for key, value in msgspec.to_builtins(session.config).items() if value is not None}
@@ -178,9 +177,10 @@ class Archive:
         session.on_ended.append(note_end)
 
     async def find(self, token: str, call_id: str, *, user: str, session_id: str, wall_now: float) -> CallInfo:
-        """The ended call that the token opens. Raises ClientError, also where the store has not all of it yet.
+        """Return the ended call that the token opens.
 
-        Without its end it would go on with events that were told already, and lose the last turn.
+        Raises ClientError where the token opens none, and while the store lacks part of the call: without its end, the
+        call would repeat events that the client has received and lose the last turn.
         """
         info = await self.info(call_id)
         if self._spill.is_behind(call_id):
@@ -198,17 +198,17 @@ class Archive:
         return info
 
     async def read_back(self, info: CallInfo, heard: Heard | None) -> Found:
-        """The whole call. Raises ClientError where the store cannot give it now."""
+        """Read and restore the whole call. Raises ClientError while the store cannot be read."""
         entries = await self.entries(info.call_id)
         restored = await asyncio.get_running_loop().run_in_executor(self._reader, restore, entries, heard)
         return Found(info, entries, restored)
 
     async def missed(self, call_id: str, last_seq: int) -> tuple[list[s.ServerEvent], bool]:
-        """What a live call told after `last_seq`, and whether some of it is lost."""
+        """Return a live call's events after `last_seq`; True if some are lost."""
         try:
             entries = await self.entries(call_id, last_seq)
         except ClientError:
-            # The call itself is well: it goes on with what its log holds.
+            # The call itself is fine: it continues with what its log holds.
             return [], True
         info = self._spill.info(call_id)
         return _told_of(entries, last_seq), info is not None and info.has_gap_after(last_seq)
@@ -216,7 +216,7 @@ class Archive:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     async def info(self, call_id: str) -> CallInfo | None:
-        """What is known of a call, live or ended. Raises ClientError where the store cannot tell now."""
+        """Return the record of a live or ended call. Raises ClientError while the store cannot be read."""
         live = self._spill.info(call_id)
         if live is not None:
             return live
@@ -228,17 +228,17 @@ class Archive:
     async def calls(
         self, owner: str | None, *, after: Place | None = None, limit: int | None = None, oldest_first: bool = False
     ) -> list[CallInfo]:
-        """This owner's calls, or all, the newest first or the oldest: see `Store.calls`. Raises ClientError."""
+        """Return the calls of `owner` (None: of all), newest or oldest first, as `Store.calls`. Raises ClientError."""
         await self._flush()
         ask = functools.partial(self._store.calls, after=after, limit=limit, oldest_first=oldest_first)
         return await self._ask(ask, owner)
 
     async def n_bytes(self, call_id: str | None = None) -> int:
-        """How much room all calls take, or about how much one does. Raises ClientError."""
+        """Return the stored bytes of all calls, or roughly of one. Raises ClientError."""
         return await self._ask(self._store.n_bytes, call_id)
 
     async def entries(self, call_id: str, after_seq: int = 0) -> list[Entry]:
-        """The log of a call after `after_seq`, up to now. Raises ClientError."""
+        """Return the log of a call after `after_seq`, up to now. Raises ClientError."""
         await self._flush()
         entries: list[Entry] = []
         while True:
@@ -254,7 +254,7 @@ class Archive:
         return entries
 
     async def delete(self, call_id: str) -> bool:
-        """Forget an ended call. False where there is none. Raises StoreError."""
+        """Delete an ended call; False where there is none. Raises StoreError."""
         try:
             return await self._spill.delete(call_id)
         except StoreError as error:
@@ -278,13 +278,13 @@ class Archive:
 
     @property
     def trouble(self) -> str | None:
-        """The code of what keeps calls from being kept at the moment; None while the store is well."""
+        """The code of the failure that currently prevents storing; None while the store works."""
         return None if self._spill.trouble is None else self._spill.trouble.code
 
     def _in_trouble(self, call_id: str | None, error: StoreError) -> None:
         warned = [*self._live.values()] if call_id is None else [one for one in [self._live.get(call_id)] if one]
         if error.code == SLOW:
-            # Nothing is lost by it, and under load it comes and goes: one word of it is enough.
+            # A slow store loses nothing, and under load this comes and goes: one warning is enough.
             if self._is_known_slow:
                 return
             self._is_known_slow = True
@@ -305,7 +305,7 @@ class Archive:
             logger.warning("the store is well: what memory still holds is written")
 
     async def close(self) -> None:
-        """Write the rest and let go of the store. Idempotent."""
+        """Write what remains and close the store. Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -316,7 +316,7 @@ class Archive:
 
 
 def _one_of_each_room(sessions: Iterable[Session]) -> list[Session]:
-    """Without those that are in a room with another one."""
+    """The sessions, with one for each room."""
     by_room = {
         id(one.participant.room) if isinstance(one.participant, HumanParticipant) else id(one): one for one in sessions
     }
@@ -324,14 +324,14 @@ def _one_of_each_room(sessions: Iterable[Session]) -> list[Session]:
 
 
 def _warning(error: StoreError) -> RealtimeError:
-    """What a call is told. The store's own words may name files of this machine."""
+    """The warning for a call. The store's own message may name files of this machine."""
     if error.code == "store_quota":
         return RealtimeError(error.message, code=error.code)
     return RealtimeError("this call cannot be kept for later at the moment; it goes on", code=error.code)
 
 
 def _warn_at_first(session: Session, error: StoreError) -> None:
-    """Warn a call that is about to begin, once its clients listen: behind its first event."""
+    """Warn a new call once it has listeners, after its first event."""
 
     def warn(_: s.ServerEvent) -> None:
         unsubscribe()
@@ -341,7 +341,7 @@ def _warn_at_first(session: Session, error: StoreError) -> None:
 
 
 def _cannot_tell(error: StoreError) -> ClientError:
-    """What the store says of itself names files of this machine: that is for the server's log."""
+    """The error for a client. The store's own message names files of this machine: only the log gets it."""
     logger.error("the store cannot be read: %s", error)
     text = "the calls cannot be read at the moment: the server's log says why"
     return ClientError(text, code="store_failed", retryable=True)

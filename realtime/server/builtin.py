@@ -1,4 +1,4 @@
-"""The agent that a server has where nobody gave it one: a name, a model, and a few tools."""
+"""The built-in agent of a server: a name, a model and a few tools."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INSTRUCTIONS = (
 
 
 class HouseAgent(RealtimeAgent):
-    """Tells the time and the date, works out sums, sets timers and rings them by voice. Its timers end with it."""
+    """Tells time and date, calculates, and announces timers by voice. Its timers end with it."""
 
     def __init__(self, model: RealtimeModel) -> None:
         skills = make_skills(time.time, on_timer=self._set_timer)
@@ -43,13 +43,13 @@ class HouseAgent(RealtimeAgent):
         self._left = False
 
     def another(self) -> HouseAgent:
-        """See `RealtimeAgent.another`. It has the tools of the house, with timers of its own."""
+        """See `RealtimeAgent.another`. The new agent has the same tools and its own timers."""
         agent = HouseAgent(self.model)
         agent.name, agent.sys_prompt, agent.agent_id = self.name, self.sys_prompt, self.agent_id
         return agent
 
     async def join(self, host: Host, config: SessionConfig) -> None:
-        """See `RealtimeAgent.join`. A key that is refused is told with the variable that holds it."""
+        """See `RealtimeAgent.join`. The error for a rejected key names the variable that holds it."""
         try:
             await super().join(host, config)
         except ProviderError as error:
@@ -65,7 +65,7 @@ class HouseAgent(RealtimeAgent):
             timer.cancel()
         self._timers.clear()
         await super().leave(reason)
-        self.toolkit = Toolkit()  # ours refers back here: freed at once and not by the collector
+        self.toolkit = Toolkit()  # the old one refers back to the agent: this frees both at once, without the collector
 
     def _set_timer(self, seconds: float) -> None:
         # Plain functions run in a thread.
@@ -85,10 +85,10 @@ class HouseAgent(RealtimeAgent):
 
 
 class House:
-    """The built-in agents of one server. The embedded model, where calls get it unasked, is loaded while the server
-    already answers.
+    """The built-in agents of one server.
 
-    `say` is told what is being loaded and what is missing.
+    Where calls get the embedded model by default, it loads while the server already answers. `say` receives a line
+    about what is loading and what is missing.
     """
 
     def __init__(self, models: Models, say: Callable[[str], None]) -> None:
@@ -98,28 +98,28 @@ class House:
         self._missing: tuple[str, ...] = ()
 
     def make_agent(self, config: SessionConfig) -> RealtimeAgent:
-        """The agent of one call. Raises what `Models.choose` raises."""
+        """Make the agent of one call. Raises what `Models.choose` raises."""
         return HouseAgent(self._models.choose(config))
 
     @property
     def ready(self) -> bool:
-        """Whether a call would be answered without waiting for anything to load."""
+        """Whether a call need not wait for a model to load."""
         return self._loading is None or self._loading.done()
 
     async def info(self) -> ServerInfo:
-        """What the agents say of the default model, once it is known what it can do."""
+        """Describe the default model, once its abilities are known."""
         await self._loaded()
         described = RealtimeAgent(NAME, INSTRUCTIONS, self._models.open(self._models.default)).describe()
         return ServerInfo(model=described, notices=self._missing)
 
     async def offer(self) -> ModelOffer:
-        """What a client may choose from, once it is known what each can do."""
+        """Describe the models on offer, once their abilities are known."""
         await self._loaded()
         return ModelOffer(default=self._models.default, models=self._models.offered())
 
     @asynccontextmanager
     async def lifespan(self, _: object) -> AsyncIterator[None]:
-        """Loads the embedded model beside the running server."""
+        """Load the embedded model while the server runs."""
         for model in map(self._models.open, self._models.served):
             if isinstance(model, LocalRealtimeModel):
                 self._loading = asyncio.create_task(self._load(model), name="loading the embedded model")

@@ -1,4 +1,4 @@
-"""All calls of a server: how many there are, whose they are, and how they end together."""
+"""All calls of a server: their number, their addresses, and how they end together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Place:
-    """The place of one call, taken before the call exists. `leave` is idempotent."""
+    """Capacity reserved for one call before the call exists. `leave` is idempotent."""
 
     def __init__(self, calls: Calls, address: str) -> None:
         self._calls = calls
@@ -29,7 +29,7 @@ class Place:
         self._left = False
 
     def fill(self, session: Session) -> None:
-        """The call that has this place."""
+        """Assign the call to this place."""
         self._session = session
         session.address = self._address
         session.on_ended.append(lambda _: self.leave())
@@ -39,7 +39,7 @@ class Place:
             follow(session)
 
     def leave(self) -> None:
-        """The call is over, or was never made."""
+        """Release the place: the call has ended, or was never created."""
         if self._left:
             return
         self._left = True
@@ -50,7 +50,7 @@ class Place:
 
 
 class Calls:
-    """The calls that run. Keeps them alive while nobody listens; every bound is checked before anything is made."""
+    """The running calls. Keeps them alive without listeners and checks every limit before it creates anything."""
 
     def __init__(
         self,
@@ -63,22 +63,22 @@ class Calls:
         recordings: Recordings | None = None,
     ) -> None:
         self.archive = archive
-        """Keeps them beyond this process; None where nothing does."""
+        """Stores calls beyond this process; None: they are not stored."""
         self.recordings = recordings
-        """Keeps the sound of those that consent; None where nothing does."""
+        """Records the audio of calls that consent; None: nothing is recorded."""
         self.sessions: dict[str, Session] = {}
         """By `call_id`."""
         self.make_runtime: Callable[[asyncio.AbstractEventLoop], Runtime] = Runtime.of_loop
-        """Gives a socket its time, ids and chance; in tests and replays they are the same each time."""
+        """Gives a socket its time, ids and chance; tests and replays inject repeatable ones."""
         self.on_call: list[Callable[[Session], None]] = []
-        """Called with each call before anything has happened in it."""
+        """Callbacks that receive each call before anything has happened in it."""
         self.draining = False
         self.total = 0
-        """Calls since the server began."""
+        """Number of calls since the server started."""
         self.model: dict[str, Any] | None = None
-        """What the agent of the latest call says of its model."""
+        """The model description of the latest call's agent."""
         self.admission = Admission(Load(max_lag_ms, max_busy), lambda: self.running)
-        """Lets calls begin while the event loop has time for them; lets all of them in until it is started."""
+        """Lets calls begin while the event loop has time for them; admits all of them until it is started."""
         self._max_per_address = max_per_address
         self._max_total = max_total
         self._reviving: set[str] = set()
@@ -90,11 +90,11 @@ class Calls:
 
     @property
     def running(self) -> int:
-        """How many calls there are, those included that are being made."""
+        """Number of calls, including those being created."""
         return self._places.total()
 
     def take_place(self, address: str) -> Place:
-        """A place for one more call of this address. Raises ClientError where there is none."""
+        """Reserve a place for one more call of this address. Raises ClientError where there is none."""
         if self.draining:
             raise ClientError("the server is about to stop and takes no new calls", code="draining", retryable=True)
         if self._places[address] - self._deserted(address) >= self._max_per_address:
@@ -113,15 +113,15 @@ class Calls:
         return Place(self, address)
 
     async def forget(self, call_id: str) -> tuple[str, ...]:
-        """Delete the call: its recording, then its log. A live one is ended first. Returns what remains of it.
+        """Delete the call: its recording, then its log. Return the names of the parts that remain.
 
-        The log remains where the recording does, so that the call can be found and deleted again. Meanwhile the call
-        cannot be resumed. Raises ClientError where it is being resumed at this moment.
+        A live call is ended first. The log remains while the recording does, so that the call can be found and deleted
+        again; until then the call cannot be resumed. Raises ClientError while the call is being resumed.
         """
         if call_id in self._reviving:
             raise ClientError("the call is being resumed: try again", code="resume_under_way", retryable=True)
         if call_id in self._forgetting:
-            return ("log",)  # for the moment
+            return ("log",)  # for now
         self._forgetting.add(call_id)
         try:
             live = self.sessions.get(call_id)
@@ -138,7 +138,7 @@ class Calls:
         return ()
 
     def finish(self, opening: asyncio.Task[None]) -> None:
-        """Own the making of a call whose socket was lost meanwhile: its client may come back to it."""
+        """Own the task that creates a call whose socket was lost; its client may return to it."""
         self._openings.add(opening)
         opening.add_done_callback(self._opened)
 
@@ -149,7 +149,7 @@ class Calls:
 
     @contextmanager
     def reviving(self, call_id: str) -> Iterator[None]:
-        """While a call is brought back from the archive. Raises ClientError where that is being done already."""
+        """Hold the call while the archive restores it. Raises ClientError where that is already in progress."""
         if call_id in self._forgetting:
             raise no_such_token()
         if call_id in self._reviving or call_id in self.sessions:
@@ -161,11 +161,14 @@ class Calls:
             self._reviving.discard(call_id)
 
     def _deserted(self, address: str) -> int:
-        """Calls of this address that wait for a client: they do not keep a new one out."""
+        """Count this address's calls without a client; they do not prevent a new one."""
         return sum(1 for one in self.sessions.values() if one.address == address and one.is_deserted)
 
     def _end_deserted(self, address: str) -> None:
-        """The one that waits the longest makes room: else who opens and drops calls would have any number of them."""
+        """End this address's call that has waited longest for a client.
+
+        Otherwise a client that opens and drops calls could hold any number of them.
+        """
         for one in self.sessions.values():
             if one.address == address and one.is_deserted:
                 one.end_soon("listener_gone")
@@ -180,7 +183,7 @@ class Calls:
             self._empty.set()
 
     async def drain(self, wait_s: float) -> None:
-        """Take no new calls, tell the running ones to come to an end, and end those that last longer than `wait_s`.
+        """Refuse new calls and end running ones within `wait_s` seconds.
 
         Idempotent; a later call with a shorter time ends what an earlier one still waits for.
         """

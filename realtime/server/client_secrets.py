@@ -1,10 +1,10 @@
-"""Client secrets: keys of short life that a program asks for, so that a page of its own need not know the token.
+"""Client secrets: short-lived keys, so that a program's page need not know the token.
 
-A secret is bound to the session settings that it was made for. It opens any number of sessions until it expires; those
-go on after that. Secrets are kept in the memory of the process that made them: a restart forgets them, and of several
-servers behind one address only that one knows them. There, send a page's socket to the server that made its secret
-(sticky routing by the key), or have each page talk to its server's own address. A signed secret would need no memory,
-but it would have to carry the settings, and instructions and tools do not fit into the headers of a handshake.
+A secret is bound to the session settings that it was made for. It opens any number of sessions until it expires; open
+sessions continue after that. Secrets live in the memory of the process that made them: a restart forgets them, and
+behind one address with several servers only that server knows them. There, route a page's socket to the server that
+made its secret (sticky routing by the key), or have each page use its server's own address. A signed secret would need
+no memory, but it would have to carry the settings, and instructions and tools do not fit into handshake headers.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ PREFIX = "ek_"
 DEFAULT_S = 600
 MAX_SECRETS = 10_000
 MAX_BYTES = 33_554_432
-"""Of the settings of all secrets together."""
+"""Limit for the settings of all secrets together."""
 
 
 class ExpiresAfter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a secret expires, in seconds after it was made."""
+    """The lifetime of a secret in seconds."""
 
     anchor: Literal["created_at"] = "created_at"
     seconds: Annotated[int, msgspec.Meta(ge=10, le=7_200)] = DEFAULT_S
 
 
 class SecretRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is asked for."""
+    """The JSON body of a request for a secret."""
 
     expires_after: ExpiresAfter | None = None
     session: Session | None = None
 
 
 class Secret(msgspec.Struct, frozen=True):
-    """What a secret opens: sessions with these settings (null: the defaults), until then (epoch seconds)."""
+    """The sessions a secret opens: their settings (None: the defaults) and the expiry (epoch seconds)."""
 
     session: Session | None
     expires_at: int
@@ -50,7 +50,7 @@ class Secret(msgspec.Struct, frozen=True):
 
 
 class ClientSecrets:
-    """The secrets of one server. Values are kept as hashes; `runtime` makes them and tells the time."""
+    """The secrets of one server. Stores hashes of their values; `runtime` makes the values and gives the time."""
 
     def __init__(self, *, max_secrets: int = MAX_SECRETS, max_bytes: int = MAX_BYTES) -> None:
         self._secrets: dict[bytes, Secret] = {}
@@ -59,9 +59,9 @@ class ClientSecrets:
         self._max_bytes = max_bytes
 
     def issue(self, body: bytes, runtime: Runtime) -> Json:
-        """A new secret for what a JSON `body` asks for: `value`, `expires_at` (epoch seconds), the whole `session`.
+        """Issue a secret for a JSON `body`: `value`, `expires_at` (epoch seconds), and the whole `session`.
 
-        Raises Refusal where the request cannot be met, or too many secrets are still valid.
+        Raises Refusal where the request is invalid or too many secrets are still valid.
         """
         asked = read_as(SecretRequest, body or b"{}")
         now = runtime.wall_now()
@@ -78,7 +78,7 @@ class ClientSecrets:
         return {"value": value, "expires_at": expires_at, "session": session}
 
     def find(self, value: str, now: float) -> Secret | None:
-        """The secret, where it is valid at `now` (epoch seconds)."""
+        """Return the secret if it is valid at `now` (epoch seconds)."""
         secret = self._secrets.get(_hash(value))
         return secret if secret is not None and now < secret.expires_at else None
 

@@ -1,4 +1,4 @@
-"""How many connections there are, whose they are, and which new ones are refused before anything is read of them."""
+"""Connection limits: which new connections are refused before anything is read from them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
 NOTICE_EVERY_S = 60.0
-"""What happens again and again is one line of the log in so long."""
+"""Seconds between two log lines about a recurring condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a connection is not served: an HTTP status, a sentence, and the condition that the log names."""
+    """Why a connection is refused: an HTTP status, a sentence, and the condition for the log."""
 
     status: int
     why: str
@@ -26,10 +26,11 @@ NO_DESCRIPTOR = Refusal(503, "the server has too many open files: try again late
 
 
 class Connections:
-    """The open connections of a server. `max_descriptor`: sockets with a higher number are refused; None: none are.
+    """The open connections of a server.
 
-    The system gives each new socket the lowest free number. So one with a high number says that all below are in use,
-    by whatever has opened files here, and those above are left for what the running calls need.
+    Sockets with a descriptor above `max_descriptor` are refused; None: there is no limit. The system gives each new
+    socket the lowest free number. A high number therefore says that all below are in use, by whatever opened files in
+    this process, and those above are left for what the running calls need.
     """
 
     def __init__(self, max_per_address: int, max_descriptor: int | None = None) -> None:
@@ -43,9 +44,9 @@ class Connections:
         return len(self._addresses)
 
     def enter(self, connection: Hashable, address: str) -> Refusal | None:
-        """Count a connection of this address; one that is refused is not counted.
+        """Count a connection of this address, unless it is refused.
 
-        A proxy sends requests of one client after the other on the same connection: it counts for the latest.
+        A proxy sends requests of several clients over one connection, one after the other: it counts for the latest.
         """
         self.leave(connection)
         if self._counts[address] >= self._max_per_address:
@@ -55,11 +56,11 @@ class Connections:
         return None
 
     def lacks_files(self, descriptor: int) -> Refusal | None:
-        """Whether the number of a new socket says that the server is about to run out of files."""
+        """Refuse a new socket whose descriptor shows that few files are left; None: accept it."""
         return NO_DESCRIPTOR if self._max_descriptor is not None and descriptor > self._max_descriptor else None
 
     def leave(self, connection: Hashable) -> None:
-        """The connection is closed. Idempotent."""
+        """Stop counting a closed connection. Idempotent."""
         address = self._addresses.pop(connection, None)
         if address is not None:
             self._counts[address] -= 1
@@ -67,7 +68,7 @@ class Connections:
                 del self._counts[address]
 
     def notice(self, condition: str, now_s: float) -> int:
-        """How often this happened since the log last told of it; 0 where it needs no new line yet."""
+        """Return how often this happened since the last log line; 0 while no new line is due."""
         told_s, silent = self._notices.get(condition, (now_s - NOTICE_EVERY_S, 0))
         if now_s < told_s + NOTICE_EVERY_S:
             self._notices[condition] = (told_s, silent + 1)
@@ -77,7 +78,7 @@ class Connections:
 
 
 def highest_descriptor(reserved: int) -> int | None:
-    """The highest number that a connection may have, so that `reserved` files can still be opened; None: no limit."""
+    """Return the highest descriptor that leaves `reserved` files free; None: no limit."""
     if sys.platform == "win32":
         return None
     import resource
@@ -89,7 +90,7 @@ def highest_descriptor(reserved: int) -> int | None:
 
 
 def counted_address(address: str) -> str:
-    """Who counts as one: a host without its port, and the /64 that one line of IPv6 has. Anything else is its name."""
+    """Return the rate-limit key: IPv4 host or IPv6 /64. Anything else is its own key."""
     host = address
     if address.startswith("["):
         host = address[1:].partition("]")[0]
@@ -107,6 +108,8 @@ def counted_address(address: str) -> str:
 
 
 def last_forwarded(lines: list[str]) -> str | None:
-    """What a trusted proxy says in a header such as `X-Forwarded-For`: it may add a line of its own below those that
-    the client made up."""
+    """Return the last entry of a forwarding header such as `X-Forwarded-For`.
+
+    A trusted proxy adds its entry, perhaps as a header line of its own, after those that the client made up.
+    """
     return lines[-1].rpartition(",")[2].strip() if lines else None

@@ -1,4 +1,4 @@
-"""`/api-ws/v1/realtime`: the door for programs that speak DashScope's omni realtime protocol; they change their URL."""
+"""`/api-ws/v1/realtime`: the endpoint for DashScope omni realtime clients; they change only their URL."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ logger = logging.getLogger(__name__)
 
 PATH = "/api-ws/v1/realtime"
 DENIAL = "websocket.http.response"
-"""The ASGI extension with which a handshake is answered by a status of one's own; without it, by 403."""
+"""The ASGI extension that lets a handshake be refused with any status; without it, the status is 403."""
 
 
-def dashscope_door(
+def dashscope_endpoint(
     make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings, gate: Gate | None = None
 ) -> APIRouter:
-    """A router with the WebSocket `/api-ws/v1/realtime?model=...`; its calls are counted among `calls`.
+    """Return a router with the WebSocket `/api-ws/v1/realtime?model=...`.
 
-    The token, where the server has one, is the API key: `Authorization: Bearer`. A wrong one is answered by HTTP 401, a
-    missing model by HTTP 400. `make_agent` finds the name of the model in `config.model`.
+    Its calls are counted among `calls`. The server's token, if any, is the API key: `Authorization: Bearer`. A wrong
+    key gets HTTP 401, a missing model HTTP 400. `make_agent` finds the name of the model in `config.model`.
     """
     gate = gate or Gate(settings)
     router = APIRouter()
@@ -66,7 +66,7 @@ def dashscope_door(
 
 
 async def _deny(websocket: WebSocket, status: int, why: str) -> None:
-    """Refuse the handshake."""
+    """Refuse the handshake with this status and reason."""
     logger.warning("a socket was refused: %s", why)
     if DENIAL in websocket.scope.get("extensions", {}):
         await websocket.send_denial_response(PlainTextResponse(why, status))

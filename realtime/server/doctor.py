@@ -1,4 +1,4 @@
-"""What is available on this machine, and what each missing thing would give. Prints nothing and reveals no key."""
+"""Reports what is available on this machine and what is missing. Prints nothing, reveals no key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked for. `gives` is what one has with it; `fix` is what to do where it is missing."""
+    """The result of one check. `gives` says what it enables; `fix` says what to do where it is missing."""
 
     name: str
     available: bool
@@ -37,11 +37,11 @@ class Finding:
     gives: str
     fix: str = ""
     needed: bool = False
-    """Without it nothing works as promised."""
+    """Whether the server needs it to work at all."""
 
 
 def examine(environment: Mapping[str, str] = os.environ) -> list[Finding]:
-    """Everything, checksums of the weights included (0.3 s)."""
+    """Run all checks, including checksums of the weights (0.3 s)."""
     found = [_python(), _name_clash(importlib.metadata.packages_distributions().get("realtime", ())), _page()]
     for part in speech_status(environment.get(WHISPER_FOLDER)):
         found.append(Finding(part.name, part.available, part.missing or "ready", part.gives, part.install))
@@ -50,7 +50,7 @@ def examine(environment: Mapping[str, str] = os.environ) -> list[Finding]:
 
 
 async def try_keys(environment: Mapping[str, str] = os.environ) -> list[Finding]:
-    """Ask each provider whose key is set whether it takes it, by opening a session."""
+    """Test each configured API key by opening a session with its provider."""
     keyed = [service for service in SERVICES.values() if service.has_key(environment)]
     return [*await asyncio.gather(*(_try_key(service, environment) for service in keyed))]
 
@@ -111,13 +111,13 @@ def _chat_endpoint(environment: Mapping[str, str]) -> Finding:
         "chat endpoint",
         bool(environment.get(CHAT_BASE_URL) and environment.get(CHAT_MODEL)),
         _which_are_set((CHAT_BASE_URL, CHAT_MODEL, CHAT_KEY), environment),
-        "a language model as the mind of the embedded model; only words go there",
+        "a language model for the embedded model; only words go there",
         f"export {CHAT_BASE_URL}=... {CHAT_MODEL}=..., such as http://127.0.0.1:11434/v1 and a model of Ollama",
     )
 
 
 def _which_are_set(names: Iterable[str], environment: Mapping[str, str]) -> str:
-    """Names variables, never what they hold."""
+    """Name the variables that are set, never their values."""
     return ", ".join(f"{name} is {'set' if environment.get(name) else 'not set'}" for name in names)
 
 

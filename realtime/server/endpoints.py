@@ -1,4 +1,4 @@
-"""The fronts: doors for programs that speak another service's protocol. They change their base URL, nothing else."""
+"""Endpoints for other services' protocols: their clients change only the base URL."""
 
 from __future__ import annotations
 
@@ -8,50 +8,51 @@ from fastapi import APIRouter
 
 from realtime.errors import UsageError
 from realtime.server.calls import Calls
-from realtime.server.dashscope_endpoint import dashscope_door
+from realtime.server.dashscope_endpoint import dashscope_endpoint
 from realtime.server.gate import Gate
-from realtime.server.gemini_endpoint import gemini_door
-from realtime.server.openai_endpoint import openai_door
+from realtime.server.gemini_endpoint import gemini_endpoint
+from realtime.server.openai_endpoint import openai_endpoint
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent
 
-FRONTS: dict[str, Callable[..., APIRouter]] = {
-    "openai": openai_door,
-    "gemini": gemini_door,
-    "dashscope": dashscope_door,
+ENDPOINTS: dict[str, Callable[..., APIRouter]] = {
+    "openai": openai_endpoint,
+    "gemini": gemini_endpoint,
+    "dashscope": dashscope_endpoint,
 }
 NONE = "none"
 
 
-def fronts_for(named: str | None, *, guarded: bool) -> tuple[str, ...]:
-    """The fronts that `--front` means: names with commas between, or `none`.
+def endpoints_for(named: str | None, *, guarded: bool) -> tuple[str, ...]:
+    """Return the endpoints that `--front` names: a comma-separated list, or `none`.
 
-    Null: all of them where the server is `guarded`, by loopback or by a token, else none. Raises UsageError for a front
-    that does not exist.
+    None means all of them where the server is `guarded`, by loopback or by a token, and no endpoint elsewhere. Raises
+    UsageError for an unknown name.
     """
     if named is None:
-        return tuple(FRONTS) if guarded else ()
+        return tuple(ENDPOINTS) if guarded else ()
     wanted = [word.strip() for word in named.split(",")]
     if wanted == [NONE]:
         return ()
     for name in wanted:
-        _door(name)
+        _endpoint(name)
     return tuple(dict.fromkeys(wanted))
 
 
-def front_routers(
+def endpoint_routers(
     make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings, gate: Gate | None = None
 ) -> list[APIRouter]:
-    """The doors of `settings.fronts`; their calls are counted among `calls`, and `gate` is the server's.
+    """Return the routers of `settings.endpoints`; their calls are counted among `calls`.
 
-    Raises UsageError as `fronts_for`.
+    `gate` is the server's. Raises UsageError as `endpoints_for`.
     """
-    wanted = FRONTS if settings.fronts is None else settings.fronts
+    wanted = ENDPOINTS if settings.endpoints is None else settings.endpoints
     gate = gate or Gate(settings)
-    return [_door(name)(make_agent, calls=calls, settings=settings, gate=gate) for name in wanted]
+    return [_endpoint(name)(make_agent, calls=calls, settings=settings, gate=gate) for name in wanted]
 
 
-def _door(name: str) -> Callable[..., APIRouter]:
-    if name not in FRONTS:
-        raise UsageError(f"there is no front {name!r}; there are {', '.join(FRONTS)}, or {NONE}", code="unknown_front")
-    return FRONTS[name]
+def _endpoint(name: str) -> Callable[..., APIRouter]:
+    if name not in ENDPOINTS:
+        known = ", ".join(ENDPOINTS)
+        raise UsageError(f"there is no endpoint {name!r}; there are {known}, or {NONE}", code="unknown_front")
+    return ENDPOINTS[name]

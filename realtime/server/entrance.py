@@ -1,6 +1,6 @@
-"""What a server remembers of those who came to its door: wrong tokens by address, and the sessions of pages.
+"""Access records: failed tokens per address, and page sessions.
 
-Pure: time comes in as an argument, in seconds. Both tables are bounded and forget by themselves.
+Pure: time is an argument, in seconds. Both tables are bounded and forget old entries.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 FREE_TRIES = 10
-"""So many wrong tokens are looked at without delay: a page with an old one shows it with each of its requests."""
+"""Wrong tokens checked without delay: a page with an old token sends it with each of its requests."""
 LONGEST_WAIT_S = 60.0
 FORGIVEN_AFTER_S = 900.0
-"""An address that showed no wrong token for so long begins anew."""
+"""Seconds without a wrong token after which an address starts again from zero."""
 MAX_ADDRESSES = 10_000
-"""With more than these, the address that failed longest ago is forgotten."""
+"""Beyond this number, the address whose latest failure is oldest is forgotten."""
 
 SESSION_LIFE_S = 86_400.0
-"""A page's session ends so long after it was last used."""
+"""Seconds after its last use that a page session expires."""
 MAX_SESSIONS = 10_000
-"""With more than these, the one that was used longest ago ends."""
+"""Beyond this number, the session used longest ago ends."""
 
 
 @dataclass(slots=True)
@@ -30,21 +30,22 @@ class _Failures:
 
 
 class WrongTokens:
-    """Slows down an address that guesses tokens: past `FREE_TRIES` the wait doubles with each, up to a minute.
+    """Slows down an address that guesses tokens.
 
-    Others are not slowed, whatever their number.
+    Past `FREE_TRIES` its wait doubles with each wrong token, up to a minute. Other addresses are not slowed, however
+    many fail.
     """
 
     def __init__(self, *, max_addresses: int = MAX_ADDRESSES) -> None:
         self._by_address: dict[str, _Failures] = {}
-        """In the order of the latest failure."""
+        """Ordered by latest failure."""
         self._max_addresses = max_addresses
 
     def __len__(self) -> int:
         return len(self._by_address)
 
     def wait_s(self, address: str, now: float) -> float:
-        """How long no token of this address is looked at yet; 0 where one is."""
+        """Return the seconds until a token of this address is checked again; 0: now."""
         failures = self._by_address.get(address)
         if failures is None or failures.count <= FREE_TRIES:
             return 0.0
@@ -52,7 +53,7 @@ class WrongTokens:
         return max(0.0, failures.latest_at + wait_s - now)
 
     def count(self, address: str, now: float) -> None:
-        """A wrong token came from there."""
+        """Count a wrong token of this address."""
         failures = self._by_address.pop(address, None)
         if failures is None or now - failures.latest_at > FORGIVEN_AFTER_S:
             failures = _Failures(0, now)
@@ -64,19 +65,19 @@ class WrongTokens:
 
 
 class PageSessions:
-    """The sessions that a page's cookie names in place of the token. Their ids are kept as hashes."""
+    """Sessions that a page's cookie names in place of the token. Stores hashes of their ids."""
 
     def __init__(self, new_id: Callable[[str], str], *, max_sessions: int = MAX_SESSIONS) -> None:
         self._new_id = new_id
         self._max_sessions = max_sessions
         self._used_at: dict[bytes, float] = {}
-        """In the order of the latest use."""
+        """Ordered by latest use."""
 
     def __len__(self) -> int:
         return len(self._used_at)
 
     def open(self, now: float) -> str:
-        """The id of a new session."""
+        """Open a session and return its id."""
         session_id = self._new_id("page")
         self._used_at[_hash(session_id)] = now
         if len(self._used_at) > self._max_sessions:
@@ -84,7 +85,7 @@ class PageSessions:
         return session_id
 
     def is_open(self, session_id: str, now: float) -> bool:
-        """Whether there is this session; it then lives on from now."""
+        """Return whether this session is open, and extend its life from `now`."""
         key = _hash(session_id)
         used_at = self._used_at.pop(key, None)
         if used_at is None or now - used_at > SESSION_LIFE_S:

@@ -1,4 +1,4 @@
-"""Where this user's programs keep what is theirs."""
+"""Folders for this user's cache and data."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """For what can be made again."""
+    """The folder for data that can be recreated."""
     return _folder("XDG_CACHE_HOME", ".cache", "Caches")
 
 
 def data_folder() -> Path:
-    """For what cannot: calls."""
+    """The folder for data that cannot be recreated: calls."""
     return _folder("XDG_DATA_HOME", ".local/share", "Application Support")
 
 

@@ -1,4 +1,4 @@
-"""Who may come in: the token, and which pages a browser may open calls from."""
+"""Access control: the token, and the pages from which a browser may open calls."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from realtime.server.settings import ServerSettings
 
 COOKIE = "realtime_session"
 KEY_SUBPROTOCOL = "openai-insecure-api-key."
-"""A page cannot set headers: it puts its key behind this, among the subprotocols that it offers."""
+"""Prefix of a key among the offered subprotocols: a page cannot set headers."""
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 MAX_NAMED_CHARS = 50
-"""So much of what a client calls itself or us is told back: a close frame takes 123 bytes."""
+"""Characters of a client-supplied name that an error repeats: a close frame takes 123 bytes."""
 
 
 class _Refusal(NamedTuple):
-    """Why somebody may not come in, and as an HTTP answer."""
+    """Why a client is refused, with the status of an HTTP response."""
 
     why: str
     status: int = 401
@@ -33,9 +33,10 @@ class _Refusal(NamedTuple):
 
 
 class Gate:
-    """Decides over requests. One gate serves all endpoints of a server: it remembers wrong tokens and page sessions.
+    """Decides whether a request is let in.
 
-    `runtime` gives its time and the ids of sessions; None: the machine's.
+    One gate serves all endpoints of a server: it remembers wrong tokens and page sessions. `runtime` gives its time and
+    the ids of sessions; None: the machine's.
     """
 
     def __init__(self, settings: ServerSettings, runtime: Runtime | None = None) -> None:
@@ -49,12 +50,12 @@ class Gate:
         self._sessions = PageSessions(runtime.new_id)
 
     def refusal(self, request: HTTPConnection) -> str | None:
-        """Why this client may not come in, as a sentence for the log and the close frame; None where it may."""
+        """Return why this client is refused; None: it may enter. For the log and the close frame."""
         refusal = self._refusal(request)
         return refusal.why if refusal is not None else None
 
     def http_refusal(self, request: HTTPConnection) -> JSONResponse | None:
-        """The answer to a request that may not come in; None where it may."""
+        """Return the error response to a refused request; None: it may enter."""
         refusal = self._refusal(request)
         if refusal is None:
             return None
@@ -62,25 +63,27 @@ class Gate:
         return JSONResponse({"error": refusal.why}, refusal.status, headers)
 
     def shows_token(self, request: HTTPConnection, also: Sequence[str] = ()) -> bool:
-        """Whether the request shows the right token or a page's session, or none is asked for. `also` are tokens that
-        it shows where only its own protocol does."""
+        """Return whether the request has a valid token or page session, or needs none.
+
+        `also` are tokens that the endpoint's own protocol carries in a place of its own.
+        """
         return self._wrong_token(request, also) is None
 
     def page_session(self, request: HTTPConnection) -> str | None:
-        """The cookie for a page that is opened with the right token; None where it has one or needs none."""
+        """Open a session for a page opened with the right token; None where it has one or needs none."""
         if self._token is None or self._has_session(request) or not self.shows_token(request):
             return None
         return self._sessions.open(self._now())
 
     def address(self, request: HTTPConnection) -> str:
-        """Where the client is, for counting: the socket's peer, or what a trusted proxy says."""
+        """Return the client's rate-limit key: the socket's peer, or what a trusted proxy reports."""
         forwarded = self._forwarded(request, "x-forwarded-for")
         if forwarded is not None:
             return counted_address(forwarded)
         return counted_address(request.client.host) if request.client is not None else "local"
 
     def is_secure(self, request: HTTPConnection) -> bool:
-        """Whether the client speaks TLS, to this server or to a trusted proxy before it."""
+        """Return whether the client uses TLS, to us or a trusted proxy."""
         scheme = self._forwarded(request, "x-forwarded-proto") or request.url.scheme
         return scheme.lower() in ("https", "wss")
 
@@ -96,7 +99,7 @@ class Gate:
         return cookie is not None and self._sessions.is_open(cookie, self._now())
 
     def _wrong_token(self, request: HTTPConnection, also: Sequence[str] = ()) -> _Refusal | None:
-        # A session is too long to be guessed, so a page that has one is not slowed by others at its address.
+        # A session id is too long to guess, so a page that has one is not slowed by others at its address.
         if self._token is None or self._has_session(request):
             return None
         given = [token for token in (*_tokens_shown(request), *also) if token]
@@ -114,9 +117,9 @@ class Gate:
         return _Refusal("the token is wrong: show that of --token, --token-file or REALTIME_TOKEN")
 
     def wrong_origin(self, request: HTTPConnection) -> str | None:
-        """Why the page of this request may not open calls; None where it may.
+        """Return why the page of this request may not open calls; None: it may.
 
-        Browsers always name the page; a program names none. A page of our own has our host.
+        Browsers always name the page's origin; programs name none. The server's own page has the server's host.
         """
         origin, host = request.headers.get("origin"), request.headers.get("host", "")
         if origin is None:
@@ -134,8 +137,11 @@ class Gate:
         return f"pages of {origin[:MAX_NAMED_CHARS]!r} may not call: --allow-origin lets them"
 
     def _wrong_host(self, host: str) -> str | None:
-        """A page that fetches from its own host names no page. One whose name was bent to lead here is told by the name
-        under which it knows this server."""
+        """Return why this host name is refused; None: it is known.
+
+        A page that fetches from its own host sends no origin. One whose name was rebound to this server's address (DNS
+        rebinding) is recognised by the host name in its requests.
+        """
         if self._hosts is None or "*" in self._origins:
             return None
         try:
@@ -153,14 +159,14 @@ def _tokens_shown(request: HTTPConnection) -> list[str | None]:
     shown = [request.query_params.get("token")]
     if scheme.lower() == "bearer":
         shown.append(bearer.strip())
-    # As Google's clients show a key: in a header, or in the address.
+    # Google's clients send a key in a header, or in the URL.
     shown += [request.headers.get("x-goog-api-key"), request.query_params.get("key")]
     offered = [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]
-    # One of them: a list of guesses would be one try.
+    # Only one of them: otherwise a list of guesses would count as one try.
     key = next((one for one in offered if one.startswith(KEY_SUBPROTOCOL)), None)
     return [*shown, key.removeprefix(KEY_SUBPROTOCOL) if key is not None else None]
 
 
 def _port(address: SplitResult) -> int | None:
-    """The port, where it is not said that of the scheme. Raises ValueError for one that is no port."""
+    """Return the port, or the scheme's default. Raises ValueError for an invalid port."""
     return address.port or {"http": 80, "https": 443, "ws": 80, "wss": 443}.get(address.scheme)

@@ -1,4 +1,4 @@
-"""The door for programs that speak the Gemini Live protocol; they change their base URL."""
+"""The endpoint for Gemini Live clients; they change only their base URL."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ logger = logging.getLogger(__name__)
 
 PATH = "/ws/google.ai.generativelanguage.{version}.GenerativeService.BidiGenerateContent"
 CONSTRAINED_PATH = f"{PATH}Constrained"
-"""Where clients of the SDK go whose key looks like an ephemeral token."""
+"""The path of SDK clients whose key looks like an ephemeral token."""
 SETUP_S = 0.2
-"""How long a client with a wrong key has to send its setup: the SDK reads why it is closed only after that."""
+"""Seconds that a client with a wrong key has to send its setup: the SDK reads the close reason only after that."""
 SESSION = "live"
-"""The label of every call here: clients have none of their own, and come back by a handle alone."""
+"""The label of every call here: clients have none of their own, and resume by a handle alone."""
 MAX_FRAME_SIZE = LONGEST_MESSAGE_BYTES
-"""Characters or bytes in one frame, so that long speech passes. The service names no limit."""
+"""Characters or bytes in one frame, enough for long speech. The service documents no limit."""
 
 
-def gemini_door(
+def gemini_endpoint(
     make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings, gate: Gate | None = None
 ) -> APIRouter:
-    """A router with the WebSocket of `BidiGenerateContent`, in every API version; its calls are counted among `calls`.
+    """Return a router with the WebSocket of `BidiGenerateContent`, in every API version.
 
-    The token, where the server has one, is the API key: `?key=`, `x-goog-api-key`, or as an ephemeral token is shown. A
-    wrong one closes the socket as at the service. `make_agent` finds the name of the model in `config.model`, without
-    `models/`.
+    Its calls are counted among `calls`. The server's token, if any, is the API key: `?key=`, `x-goog-api-key`, or in
+    the place of an ephemeral token. A wrong key closes the socket as the service does. `make_agent` finds the name of
+    the model in `config.model`, without `models/`.
     """
     gate = gate or Gate(settings)
     settings = dataclasses.replace(
@@ -45,7 +45,7 @@ def gemini_door(
     )
     router = APIRouter()
 
-    # With a base URL that ends in a slash the SDK dials two of them.
+    # With a base URL that ends in a slash, the SDK dials two slashes.
     @router.websocket(PATH)
     @router.websocket(CONSTRAINED_PATH)
     @router.websocket(f"/{PATH}")
@@ -82,6 +82,6 @@ def gemini_door(
 
 
 def _ephemeral_tokens(websocket: WebSocket) -> list[str]:
-    """What is shown where clients put ephemeral tokens. This server makes none: the key may stand there."""
+    """Keys found where clients put ephemeral tokens; this server issues none, so an API key may be there."""
     scheme, _, given = websocket.headers.get("authorization", "").partition(" ")
     return [websocket.query_params.get("access_token", ""), given.strip() if scheme.lower() == "token" else ""]

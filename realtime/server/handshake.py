@@ -1,6 +1,6 @@
-"""The HTTP side of each connection: bounded in number, in the size of a request's head and in the time it takes.
+"""The HTTP side of each connection: limits on number, head size and arrival time.
 
-What is refused here costs neither a parser nor a task: it is answered with a status and closed.
+A connection refused here uses neither a parser nor a task: it gets a status and is closed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 _BASE_LOGGER = logging.getLogger("uvicorn.error.requests")
-"""The base warns of every request that it cannot read."""
+"""uvicorn warns of every request that it cannot read; this logger shows only errors."""
 _BASE_LOGGER.setLevel(logging.ERROR)
 
 HEAD_END = b"\r\n\r\n"
@@ -30,10 +30,10 @@ MAX_REQUEST_LINE_BYTES = 8_000
 MAX_HEADER_LINE_BYTES = 8_000
 MAX_HEAD_BYTES = 16_000
 MAX_HEADERS = 100
-"""All four below what the parsers behind take, so that what they refuse is never a matter of size."""
+"""All four limits are below those of the parsers behind, so that a parser never refuses a request for its size."""
 HANDSHAKE_S = 10.0
 LINGER_S = 1.0
-"""How long a refused client has to read its answer."""
+"""Seconds that a refused client has to read its response."""
 LONG_LINE = Refusal(414, "the address of the request is too long", "oversized requests")
 LARGE_HEAD = Refusal(431, "the headers of the request are too large", "oversized requests")
 UNREADABLE = Refusal(400, "this is no HTTP request", "requests that cannot be read")
@@ -42,7 +42,7 @@ TOO_SLOW = Refusal(408, "the request did not arrive in time", "requests that did
 
 
 def too_large(head: bytes | bytearray) -> Refusal | None:
-    """Why this much of a request's head, which may go on, is refused; None where it is not."""
+    """Return why the head received so far is refused; None: it is not."""
     lines = bytes(head).split(b"\r\n")
     if len(lines[0]) > MAX_REQUEST_LINE_BYTES:
         return LONG_LINE
@@ -52,7 +52,7 @@ def too_large(head: bytes | bytearray) -> Refusal | None:
 
 
 def answer(transport: asyncio.Transport, refusal: Refusal) -> None:
-    """Answer by a status and a sentence, and write no more."""
+    """Send a status and a sentence, then end the response."""
     body = f"{refusal.why}\n".encode()
     head = f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}\r\ncontent-type: text/plain\r\n"
     retry = "retry-after: 5\r\n" if refusal.status in (429, 503) else ""
@@ -62,21 +62,21 @@ def answer(transport: asyncio.Transport, refusal: Refusal) -> None:
 
 
 def note(connections: Connections | None, refusal: Refusal, now_s: float) -> None:
-    """One line in the log for a condition, however often it happens."""
+    """Log a condition, at most one line for many occurrences."""
     times = connections.notice(refusal.condition, now_s) if connections is not None else 1
     if times:
         logger.warning("refused %d times: %s (%s)", times, refusal.condition, refusal.why)
 
 
 def connections_of(config: Config) -> Connections | None:
-    """The connections of the application that uvicorn runs; None where it counts none."""
+    """Return the connections of uvicorn's application; None where it counts none."""
     return getattr(getattr(config.loaded_app, "state", None), "connections", None)
 
 
 class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """uvicorn's HTTP protocol behind a guard.
+    """uvicorn's HTTP protocol with limits in front of it.
 
-    Of its base it needs what `asyncio.Protocol` has. `timeout_keep_alive_task` and `cycle` tell where the next request
+    Of its base it needs what `asyncio.Protocol` has. `timeout_keep_alive_task` and `cycle` show where the next request
     of a connection begins and whether a body is complete: without them only the first head has a time limit.
     """
 
@@ -89,15 +89,15 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._trusts_forwarded = settings is not None and settings.trust_forwarded
         self._connections = connections_of(self.config)
         self._head: bytearray | None = bytearray()
-        """What has arrived of a request's head; None once it is complete."""
+        """The received part of a request's head; None once it is complete."""
         self._ahead_bytes = 0
-        """What has arrived behind a whole request before its answer was through."""
+        """Bytes received after a complete request, before its response was sent."""
         self._timer: asyncio.TimerHandle | None = None
         self._is_served = False
         """Whether the base knows of the connection."""
         self._is_refused = False
         self.counted_as: Hashable = None
-        """As what the connection is counted until it is made: during its TLS handshake."""
+        """The key under which `TlsListener` counts the connection until `connection_made`, during its TLS handshake."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
@@ -140,12 +140,12 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
                 self._stop_timer()
 
     def _pass_on(self, data: bytes) -> None:
-        """A body, or what a client that does not wait for its answer sends behind a request."""
+        """Pass on a body, or data sent before an earlier response."""
         if not self._is_arriving():
             self._ahead_bytes += len(data)
             if self._ahead_bytes > MAX_HEAD_BYTES:
                 note(self._connections, AHEAD, self.loop.time())
-                self.transport.abort()  # an answer would stand inside the one that is being written
+                self.transport.abort()  # a refusal would land inside the response that is being written
                 return
         super().data_received(data)
 
@@ -180,7 +180,7 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._refuse(TOO_SLOW)
 
     def _is_arriving(self) -> bool:
-        """Whether a request has begun, or is expected, that is not here whole."""
+        """Whether a request has begun, or is expected, and is still incomplete."""
         cycle = getattr(self, "cycle", None)
         return self._head is not None or bool(getattr(cycle, "more_body", False))
 
@@ -207,12 +207,12 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._stop_timer()
         note(self._connections, refusal, self.loop.time())
         answer(self.transport, refusal)
-        # Closing at once would reset the connection where the client still sends, and the answer would be lost.
+        # Closing at once would reset the connection while the client still sends, and the response would be lost.
         self._timer = self.loop.call_later(LINGER_S, self.transport.close)
 
 
 def counted(base: Any) -> type[asyncio.Protocol]:
-    """A socket protocol of uvicorn whose connections are counted as those of `GuardedHttp` are."""
+    """Make a uvicorn socket protocol count its connections as `GuardedHttp` does."""
 
     class CountedSocket(base):  # type: ignore[misc]
         def connection_lost(self, exc: Exception | None) -> None:

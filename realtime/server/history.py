@@ -1,7 +1,7 @@
-"""Calls over HTTP: their events as a stream, their messages, a user's calls, and how one is forgotten.
+"""Calls over HTTP: event streams, messages, a user's list, and deletion.
 
-Whose call it is has to be said (`?user=`): a call of somebody else is answered like one that does not exist. A live
-call is read where it stands; a second reader is just another cursor over its log.
+Requests name the owner (`?user=`): another user's call is answered like one that does not exist. A live call is read in
+place; a second reader is another cursor over its log.
 """
 
 from __future__ import annotations
@@ -35,45 +35,48 @@ T = TypeVar("T", bytes, str)
 Vocabulary = Literal["realtime", "reply"]
 
 KEEP_ALIVE_S = 15.0
-"""A stream on which nothing happens says so this often: proxies close silent ones."""
+"""Seconds between keep-alive comments on an idle stream: proxies close silent ones."""
 MAX_WAITING = 10_000
-"""Events that may wait for a reader; past it the stream ends, and the reader comes back with the last id it saw."""
+"""Events that may wait for a reader; beyond it the stream ends, and the reader returns with the last id it saw."""
 AT_ONCE = 200
-"""Events of a log that are projected before others may speak: some 5 ms."""
+"""Log events projected before other tasks may run: about 5 ms."""
 CALLS_AT_ONCE = 50
-"""Of a list, where its reader does not say; `MAX_CALLS_AT_ONCE` where they do."""
+"""Default page size of a list; a reader may ask for up to `MAX_CALLS_AT_ONCE`."""
 MAX_CALLS_AT_ONCE = 200
 CURSOR = r"^[0-9TZ:.-]{0,40}~[A-Za-z0-9_-]{1,128}$"
-"""Where a page of a list begins: behind the call that began then and has this id."""
+"""Where a page of a list begins: after the call that has this start time and id."""
 CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-"""What a test case may be called: a folder of that name is made of it."""
+"""Valid names of a test case: it becomes a folder of that name."""
 _HIDDEN = ("token_hash", "token_expires_at", "config", "event_ids")
 _encode = msgspec.json.Encoder().encode
 
 
 class Cases(Protocol):
-    """Makes test cases of calls (`realtime.testing.cases.desk`). Methods block; they raise ClientError where a call
-    gives no case."""
+    """Makes test cases of calls (`realtime.testing.cases.desk`).
+
+    Methods block; they raise ClientError for a call that gives no case.
+    """
 
     @property
     def saves(self) -> bool:
         """Whether `save` has a folder."""
 
     def zipped(self, info: CallInfo, entries: Sequence[Entry], name: str) -> bytes:
-        """The case as a zip file with one folder of this name."""
+        """Return the case as a zip file with one folder, `name`."""
 
     def save(self, info: CallInfo, entries: Sequence[Entry], name: str) -> str:
-        """Make the case in a folder of this name on the server's machine, and return the folder."""
+        """Write the case to a folder `name` on the server; return its path."""
 
 
 def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Cases | None = None) -> APIRouter:
-    """`GET /api/calls`, and of each call `GET`, `DELETE`, `GET .../events` (SSE) and `GET .../messages`; with `cases`
-    also `GET .../case` (zip) and, where they are saved, `POST .../case?name=`.
+    """Return a router for reading, listing and deleting calls.
 
-    Without a store only live calls are known, with as much of their log as they hold.
+    It serves `GET /api/calls`, and for each call `GET`, `DELETE`, `GET .../events` (SSE) and `GET .../messages`; with
+    `cases` also `GET .../case` (zip) and, where they are saved, `POST .../case?name=`. Without a store only live calls
+    are known, with as much of their log as they hold.
     """
     router = APIRouter(prefix="/api/calls")
-    # A case of an hour takes hundreds of MB while it is made: one after the other.
+    # A case of one hour takes hundreds of MB while it is made: one at a time.
     making = asyncio.Lock()
     shelf = _Shelf(calls, None if cases is None else "save" if cases.saves else "download")
 
@@ -91,7 +94,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         if not settings.lists_calls:
             return _error(403, "calls_not_listed", "this server is open to everybody and lists no calls")
         created_at, _, call_id = (after or "").partition("~")
-        # One more tells whether there is a next page.
+        # One more than requested tells whether there is a next page.
         found = await shelf.calls(user, (created_at, call_id) if after is not None else None, limit + 1)
         page = found[:limit]
         following = "~".join(page[-1].place) if len(found) > limit else None
@@ -135,14 +138,14 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
                 return _error(400, "invalid_last_event_id", "Last-Event-ID is the id of an event: a whole number")
             after = int(last_event_id)
         if found.ended_at is not None and after >= found.last_seq:
-            # A browser that is told so asks no more.
+            # With this status a browser stops reconnecting.
             return Response(status_code=204)
         first = 0 if vocabulary == "reply" else after
         stream = _stream(shelf, found, await shelf.follow(call_id, first), vocabulary, after)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
     async def made(call_id: str, user: str, name: str, make: Callable[..., T]) -> T | Response:
-        """What is made of an ended call as a case, or why there is none."""
+        """Make a case of an ended call; return an error response where that is impossible."""
         found = await shelf.find(call_id, user)
         if isinstance(found, Response):
             return found
@@ -196,7 +199,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
 
 
 class _Shelf:
-    """The live calls and the kept ones."""
+    """The live and the stored calls."""
 
     def __init__(self, calls: Calls, case: Literal["download", "save"] | None) -> None:
         self._calls = calls
@@ -206,10 +209,11 @@ class _Shelf:
         return self._calls.sessions.get(call_id)
 
     def told(self, info: CallInfo) -> dict[str, object]:
-        """What its owner may know of it: settings may hold what belongs to the page alone, and hashes are nobody's.
+        """Return what the owner may know of a call.
 
-        `live`: it runs here. A call that neither runs nor has an end was cut off with its server. `case`: how a test
-        case can be had of it; null: not at all.
+        Settings may contain what belongs to the page alone, and hashes stay private. `live`: it runs on this server. A
+        call that neither runs nor has an end was cut off with its server. `case`: how to get a test case of it; None:
+        it cannot be had.
         """
         told: dict[str, object] = msgspec.to_builtins(info)
         kept = {key: value for key, value in told.items() if key not in _HIDDEN}
@@ -223,7 +227,7 @@ class _Shelf:
         return page_of(live, after, limit, oldest_first=False)
 
     async def find(self, call_id: str, user: str) -> CallInfo | Response:
-        """The user's call, or the answer that there is none."""
+        """Return this user's call, or a 404 response."""
         archive, live = self._calls.archive, self.live(call_id)
         info = await archive.info(call_id) if archive is not None else None
         if info is None and live is not None:
@@ -239,7 +243,7 @@ class _Shelf:
         return live.log.read(after_seq) if live is not None else []
 
     async def follow(self, call_id: str, after_seq: int) -> _Follower:
-        """The call's log after `after_seq`, and what comes. Raises ClientError."""
+        """Return a reader of the call's events after `after_seq`. Raises ClientError."""
         live = self.live(call_id)
         return _Follower(live, await self.entries(call_id, after_seq), after_seq)
 
@@ -247,8 +251,8 @@ class _Shelf:
 async def _stream(
     shelf: _Shelf, info: CallInfo, follower: _Follower, vocabulary: Vocabulary, after: int
 ) -> AsyncIterator[bytes]:
-    """What happened after `after`, then what happens, until the call is over or the reader is gone."""
-    # Not before: a stream whose reader is gone before it began is never closed.
+    """Stream the events after `after`, then new ones. Ends with the call or its reader."""
+    # Subscribe only here: a stream whose reader left before it began is never closed.
     past = follower.begin()
     try:
         writer = _Writer(info, vocabulary, after)
@@ -267,7 +271,7 @@ async def _stream(
 
 
 class _Follower:
-    """A reader of a call: its log so far, and what comes, where it is live."""
+    """Reads a call: its log so far and, while it is live, its new events."""
 
     def __init__(self, live: Session | None, past: list[Entry], after_seq: int) -> None:
         self._live = live
@@ -278,7 +282,7 @@ class _Follower:
         self._unsubscribe: Callable[[], None] | None = None
 
     def begin(self) -> list[Entry]:
-        """The log up to now; what comes later is `news`."""
+        """Return the log up to now; `news` gives what follows."""
         past, self._past = self._past, []
         if self._live is not None:
             past += self._live.log.read(self._seen)
@@ -292,7 +296,10 @@ class _Follower:
             self.overflowed = True
 
     async def news(self) -> AsyncIterator[s.ServerEvent | None]:
-        """Each event, null where there is none for a while. Ends with the call, or when the reader was too slow."""
+        """Yield each new event, and None when none came for a while.
+
+        Ends with the call, or when the reader was too slow.
+        """
         while self._live is not None and not self.overflowed:
             if self._live.ended.is_set() and self._queue.empty():
                 return
@@ -307,13 +314,13 @@ class _Follower:
                 return
 
     def close(self) -> None:
-        """Read no more. Idempotent."""
+        """Stop reading. Idempotent."""
         if self._unsubscribe is not None:
             self._unsubscribe()
 
 
 async def _politely(entries: Sequence[Entry]) -> AsyncIterator[s.ServerEvent]:
-    """The events of a log that may be long, with room for the speech of others between them."""
+    """Yield a log's events and regularly let other tasks run."""
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, AudioRun):
             yield entry
@@ -326,8 +333,10 @@ def _fold(events: list[AgentEvent]) -> list[dict[str, object]]:
 
 
 class _Writer:
-    """Events as frames of an event stream. An `id` is the `seq` of the event behind, on the last frame made of it, so
-    that a reader who comes back misses none."""
+    """Encodes events as server-sent events.
+
+    An `id` is the `seq` of the source event, on the last frame made of it, so that a returning reader misses none.
+    """
 
     def __init__(self, info: CallInfo, vocabulary: Vocabulary, after: int) -> None:
         self._after = after
@@ -343,7 +352,7 @@ class _Writer:
                 yield _frame(one, event.seq if number == len(made) else None)
 
     def rest(self) -> Iterator[bytes]:
-        """The ends that no later event can change any more."""
+        """Yield the ends that no later event can change."""
         if self._projection is not None:
             for one in self._projection.settle():
                 yield _frame(one, None)
@@ -370,7 +379,7 @@ def _projection(info: CallInfo) -> ReplyProjection:
 
 
 def _gaps(info: CallInfo, entries: list[Entry]) -> list[list[int]]:
-    """Stretches of the log that are not known any more."""
+    """Ranges of the log that are lost."""
     missing = [list(gap) for gap in info.gaps]
     if entries and entries[0].seq > 1 and not missing:
         missing.append([1, entries[0].seq - 1])
@@ -378,7 +387,7 @@ def _gaps(info: CallInfo, entries: list[Entry]) -> list[list[int]]:
 
 
 def _info_of(session: Session) -> CallInfo:
-    """Of a call that no store keeps."""
+    """The record of a call that no store keeps."""
     return CallInfo(
         call_id=session.call_id,
         owner=session.owner,
@@ -390,7 +399,7 @@ def _info_of(session: Session) -> CallInfo:
 
 
 def _tells_trouble(answer: Callable[P, Awaitable[Response]]) -> Callable[P, Awaitable[Response]]:
-    """A store that cannot answer now is no fault of the reader."""
+    """Answer 503 where the store cannot be read: the reader did nothing wrong."""
 
     @functools.wraps(answer)
     async def told(*args: P.args, **kwargs: P.kwargs) -> Response:

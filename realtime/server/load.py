@@ -1,7 +1,7 @@
-"""How loaded the event loop is, and whether one more call may begin.
+"""Measures event-loop load and decides whether another call may begin.
 
 All calls of a process share one event loop. Past its capacity every call is late, then sockets time out: so a call that
-would not fit is refused, and those that run go on. `Load` decides and is pure; `Admission` samples the loop for it.
+would not fit is refused, and running calls continue. `Load` decides and is pure; `Admission` samples the loop for it.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ DEFAULT_MAX_BUSY = 0.8
 
 SAMPLE_S = 0.1
 WINDOW_S = 2.0
-"""Lag is the median of so long: one stall of the machine is not overload."""
+"""Seconds over which lag is the median: one stall of the machine is not overload."""
 RECENT_S = 1.0
-"""How busy the loop is, and whether it was late just now, is told by so long."""
+"""Seconds over which the busy share is measured and a recent delay counts."""
 SETTLE_S = 1.25
-"""A call that began less than this ago is not yet part of what is measured."""
+"""Seconds after its start until a call counts as settled, that is, part of the measurement."""
 ALWAYS_ADMITTED = 8
 """So few calls overload nothing: if the loop is late with them, refusing more would not help."""
 ASSUMED_COST = 0.025
-"""What a call is taken to cost, as a share of the core, until it is measured: a call whose speech is detected here
+"""The assumed cost of a call, as a share of one core, until costs are measured: a call whose speech is detected here
 costs about half of that."""
 LEAST_COST = 0.002
 COST_DECAY = 0.99
-"""With each sample, what a call is known to cost falls to this share of it at most: on a core that other programs use,
-calls seem cheap."""
+"""Lowest factor by which one sample may reduce the known cost: on a core shared with other programs, calls seem
+cheap."""
 YOUNG_SHARE = 4
-"""Costs are measured only while there are so many settled calls for each young one, whose work is in the sum too."""
+"""Costs are measured only with at least this many settled calls per young one, whose work is in the sum too."""
 MARGIN = 1.25
-"""Calls are not alike: the next one may cost this much more than those that run do on average."""
+"""Calls differ: the next one may cost this many times the average of the running ones."""
 RECOVERED_LAG = 0.4
 RECOVERED_BUSY = 0.1
-"""Overload is over at this share of the highest lag, and so far below the highest busy share."""
+"""Overload ends at this share of the highest lag and this far below the highest busy share."""
 PATIENCE_S = 3.0
-"""How long a call of a burst waits for those before it to be measured."""
+"""Seconds that a call of a burst waits until the calls before it are measured."""
 RETRY_AFTER_MS = 2_000
 RETRY_STEP_MS = 50
-"""Each refused client is asked to wait a little longer than the one before, so that they do not return as one crowd."""
+"""Each refused client is told to wait this much longer than the one before, so that they do not return together."""
 MAX_RETRY_AFTER_MS = 30_000
 CALM_S = 10.0
-"""After so long without a refusal the waiting time starts anew."""
+"""Seconds without a refusal after which the waiting time starts again from the minimum."""
 
 
 class Verdict(Enum):
-    """What becomes of a call that wants to begin."""
+    """The decision about a call that wants to begin."""
 
     ADMIT = auto()
     WAIT = auto()
-    """Those that began just now have to be measured first."""
+    """The calls that just began have to be measured first."""
     REFUSE = auto()
 
 
@@ -68,10 +68,10 @@ class _Sample:
 
 
 class Load:
-    """Decides by the lag of the event loop and by its busy share. Time comes in as an argument.
+    """Decides by the event loop's lag and busy share. Time is an argument.
 
-    Lag alone tells too late: it stays near zero until the core is full and then grows without end, and the calls of a
-    burst are admitted before any of them has cost anything. So each young call counts at what calls cost here.
+    Lag alone reacts too late: it stays near zero until the core is full and then grows without end, and the calls of a
+    burst are admitted before any of them has cost anything. So each young call counts at the measured cost of a call.
     """
 
     def __init__(self, max_lag_ms: float, max_busy: float) -> None:
@@ -81,9 +81,9 @@ class Load:
         self._young: dict[object, float] = {}
         self._known_cost = 0.0
         self._cost = ASSUMED_COST
-        """What the next call is taken to cost."""
+        """Expected cost of the next call, as a share of one core."""
         self._used = 0.0
-        """What the settled calls need of the core."""
+        """Share of the core that the settled calls need."""
         self._late_just_now = False
         self._refused = 0
         self._refused_at_s = -CALM_S
@@ -94,11 +94,12 @@ class Load:
 
     @property
     def is_unlimited(self) -> bool:
-        """Whether calls may use the whole core, and be late."""
+        """Whether calls may use the whole core and be late."""
         return self._max_busy >= 1
 
     def sample(self, now_s: float, late_s: float, cpu_s: float, running: int) -> None:
-        """A timer fired `late_s` too late; the loop's thread has used `cpu_s` so far; `running` calls there are."""
+        """Record that a timer fired `late_s` late; `cpu_s` is the loop thread's CPU time so far, `running` counts
+        calls."""
         self._samples.append(_Sample(now_s, late_s * 1000, cpu_s))
         while len(self._samples) > 2 and self._samples[0].at_s < now_s - WINDOW_S:
             self._samples.popleft()
@@ -118,7 +119,7 @@ class Load:
             self.overloaded = False
 
     def _learn(self, settled: int) -> None:
-        """What a call costs, by what the settled ones do."""
+        """Derive the cost of a call from the settled ones."""
         if settled < ALWAYS_ADMITTED:
             self._known_cost = 0.0
         elif len(self._young) * YOUNG_SHARE <= settled:
@@ -127,22 +128,22 @@ class Load:
         self._used = max(self.busy, min(self._known_cost, ASSUMED_COST) * settled)
 
     def forget(self) -> None:
-        """There are too few calls to overload anything: what was measured says nothing of the next ones."""
+        """Discard measurements: too few calls run to cause overload, and they say nothing about the next ones."""
         self._samples.clear()
         self._late_just_now = self.overloaded = False
         self._known_cost = self._used = 0.0
         self._cost = ASSUMED_COST
 
     def admitted(self, call: object, now_s: float) -> None:
-        """The call begins."""
+        """Count a call that begins."""
         self._young[call] = now_s
 
     def left(self, call: object) -> None:
-        """The call is over, or was never made."""
+        """Forget a call that has ended or was never created."""
         self._young.pop(call, None)
 
     def verdict(self, running: int) -> Verdict:
-        """Whether one more call may begin beside `running` others."""
+        """Decide whether one more call may begin beside `running` others."""
         if running < ALWAYS_ADMITTED:
             return Verdict.ADMIT
         if self.overloaded:
@@ -151,7 +152,7 @@ class Load:
         return Verdict.WAIT if self._late_just_now or needed > self._max_busy else Verdict.ADMIT
 
     def refuse(self, now_s: float) -> Overloaded:
-        """The refusal of one call, with when its client may try again."""
+        """Refuse one call; the error says when its client may try again."""
         self._refused = self._refused + 1 if now_s < self._refused_at_s + CALM_S else 0
         self._refused_at_s = now_s
         self.overloaded = True  # until the next sample says otherwise
@@ -159,9 +160,9 @@ class Load:
 
 
 class Admission:
-    """Lets calls in as `Load` decides, and samples the event loop for it while there are enough calls to matter.
+    """Admits calls as `Load` decides.
 
-    `running` tells how many calls there are, those included that wait here.
+    Samples the event loop while there are enough calls. `running` gives their number, including those that wait here.
     """
 
     def __init__(self, load: Load, running: Callable[[], int]) -> None:
@@ -171,16 +172,16 @@ class Admission:
         self._is_sampling = False
 
     def enter(self, call: object, *, returns: bool = False) -> asyncio.Future[None] | None:
-        """Let a call in: None at once, else a future that is done when it may begin. Raises Overloaded, as the future
-        does, where it may not. `call` is known by `leave`.
+        """Admit a call: None at once, or a future that is done when the call may begin.
 
-        One that `returns` from the store is always let in: a user is in the middle of it, and the server had room for
-        all of these when it was killed.
+        Raises Overloaded where it may not, and so does the future. `call` is the key for `leave`. A call that `returns`
+        from the store is always admitted: its user is in the middle of it, and the server had room for all of these
+        when it was killed.
         """
         if self.load.is_unlimited:
             return None
         loop = asyncio.get_running_loop()
-        before = self._running() - 1  # its own place is taken already
+        before = self._running() - 1  # its own place is already taken
         if before >= ALWAYS_ADMITTED and not self._is_sampling:
             self._is_sampling = True
             self._sample(loop, loop.time())
@@ -199,7 +200,7 @@ class Admission:
                 return admitted
 
     def leave(self, call: object) -> None:
-        """The call is over, or was never made."""
+        """Forget a call that has ended or was never created."""
         self.load.left(call)
 
     def _sample(self, loop: asyncio.AbstractEventLoop, due_s: float) -> None:
@@ -215,7 +216,7 @@ class Admission:
             loop.call_later(SAMPLE_S, self._sample, loop, now_s + SAMPLE_S)
 
     def _let_in(self, now_s: float) -> None:
-        """Those that wait, the first first."""
+        """Decide over the waiting calls, the longest waiting first."""
         while self._waiting:
             call, since_s, admitted = self._waiting[0]
             verdict = self.load.verdict(self._running() - len(self._waiting))

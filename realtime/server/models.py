@@ -1,4 +1,4 @@
-"""The models that a server offers: which one a call gets, and what people are told of each before they choose."""
+"""The models that a server offers: selection for a call, and descriptions for people who choose."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from realtime.model.local.chat import BASE_URL as CHAT_BASE_URL
 from realtime.server.serve import is_loopback
 
 MAX_OPEN = 32
-"""Models kept by name; clients may name any model of a provider."""
+"""Models kept open by name; clients may name any model of a provider."""
 MAX_NAME_CHARS = 200
 TITLES = {"local": "Embedded model", "scripted": "Scripted model"}
 STAND_IN = "dashscope"
-"""What AgentScope 1.x pages are told to choose where none of the three providers they know can be had."""
+"""The default for AgentScope 1.x pages where none of the three providers they know is available."""
 
 
 class Models:
     """The models of one server. Holds no connection.
 
-    `routes` goes from what clients call a model to what we call it: the first pattern that matches decides (`*`, `?`
-    and `[...]` as in file names, case counts). `default` (null: the target of `*`, else the only provider that has a
-    key, else `local`) is for calls that name none, and for names that no pattern matches. Raises UsageError for a model
-    that does not exist and for a route behind `*`, which no name would ever take.
+    `routes` maps what clients call a model to the server's name: the first pattern that matches decides (`*`, `?` and
+    `[...]` as in file names, case-sensitive). `default` (None: the target of `*`, else the only provider that has a
+    key, else `local`) serves calls that name no model and names that no pattern matches. Raises UsageError for an
+    unknown model and for a route after `*`, which no name would ever reach.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Models:
 
     @property
     def served(self) -> list[str]:
-        """The names of the models that calls get without asking for a provider, the default first."""
+        """Names of the models served without `config.model_provider`, the default first."""
         return [*dict.fromkeys((self.default, *self.routes.values()))]
 
     @property
@@ -63,10 +63,11 @@ class Models:
         return [*dict.fromkeys((*self.served, "local", *SERVICES))]
 
     def choose(self, config: SessionConfig) -> RealtimeModel:
-        """The model of a call. `config.model_provider` names one of ours, alone (`openai`), whole
-        (`openai:gpt-realtime-2.1`) or with `config.model` as its second half; without it, `config.model` is routed.
+        """Return the model of a call.
 
-        Raises ClientError for a model that does not exist, ProviderError for one that lacks its key.
+        `config.model_provider` holds a server name: a provider (`openai`), a provider with its model
+        (`openai:gpt-realtime-2.1`), or a provider whose model is `config.model`. Without it, `config.model` is routed.
+        Raises ClientError for an unknown model, ProviderError for one whose key is missing.
         """
         name = self._name(config)
         if (service := self._without_key(name)) is not None:
@@ -78,7 +79,7 @@ class Models:
             raise ClientError(error.message, code=error.code) from error
 
     def open(self, name: str) -> RealtimeModel:
-        """The model with this name of ours, always the same object while it is in use. Raises UsageError."""
+        """Return the model with this name, the same object while in use. Raises UsageError."""
         if len(name) > MAX_NAME_CHARS:
             raise UsageError("no model has a name that long", code="unknown_model")
         model = self._open.get(name)
@@ -90,16 +91,16 @@ class Models:
         return model
 
     def missing(self, name: str) -> str | None:
-        """The variable without which this model cannot be had; null: it can."""
+        """Return the environment variable that this model lacks; None: it is ready."""
         service = self._without_key(name)
         return service.key_variables[0] if service is not None else None
 
     def describe(self, name: str) -> dict[str, Any]:
-        """What people should know of a model before they choose it. Holds no key and no address.
+        """Describe a model for people who choose one. Contains no key and no address.
 
-        `name` is what `config.model_provider` takes. `missing` names the variable to set, null where it is `ready`.
-        `heard_by` says who gets the user's speech, `read_by` who else gets the words, null for nobody. The rest is what
-        `agent_ready` tells of the model.
+        `name` is what `config.model_provider` takes. `missing` names the variable to set, None where the model is
+        `ready`. `heard_by` says who receives the user's speech, `read_by` who else receives the words, None for no
+        other party. The rest is what `agent_ready` says of the model.
         """
         told = RealtimeAgent("", "", self.open(name)).describe()
         service = SERVICES.get(_provider(name))
@@ -117,8 +118,10 @@ class Models:
         }
 
     def offered(self) -> list[dict[str, Any]]:
-        """What a page lets people choose from, the default first: all that is served, the embedded model, and every
-        provider with its best model. No model twice."""
+        """Return what a page lets people choose from, the default first.
+
+        It contains all served models, the embedded model, and every provider with its best model; no model twice.
+        """
         found: dict[tuple[str, str], dict[str, Any]] = {}
         for name in self._names:
             told = self.describe(name)
@@ -146,9 +149,10 @@ class Models:
 
 
 def page_providers(environment: Mapping[str, str] = os.environ, *, stand_in: str = STAND_IN) -> dict[str, str]:
-    """What AgentScope 1.x pages may choose: their names of providers, and what each means to us.
+    """Map the provider names of AgentScope 1.x pages to server names.
 
-    Those pages know three names and can do nothing where none is offered: then one of them means `stand_in`.
+    Those pages know three names and cannot start a call where none is offered: in that case one of them maps to
+    `stand_in`.
     """
     ready = {name: name for name, service in SERVICES.items() if service.has_key(environment)}
     return ready or {STAND_IN: stand_in}

@@ -1,4 +1,4 @@
-"""`/v1/realtime`: the door for programs that speak the OpenAI realtime protocol; they change their base URL."""
+"""`/v1/realtime`: the endpoint for OpenAI realtime clients; they change only their base URL."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ logger = logging.getLogger(__name__)
 
 PATH = "/v1/realtime"
 MAX_TEXT_CHARS = LONGEST_MESSAGE_BYTES
-"""More than a minute of speech in one frame. The service takes 15 MiB, for which all other calls would have to wait."""
+"""More than a minute of speech in one frame. The service takes 15 MiB, which would delay all other calls."""
 HTTP_STATUS = {"invalid_api_key": 401, "wrong_origin": 403, "request_too_large": 413, "rate_limit_exceeded": 429}
 
 
-def openai_door(
+def openai_endpoint(
     make_agent: MakeAgent, *, calls: Calls, settings: ServerSettings, gate: Gate | None = None
 ) -> APIRouter:
-    """A router with the WebSocket `/v1/realtime?model=...`; its calls are counted among `calls`.
+    """Return a router with the WebSocket `/v1/realtime?model=...`.
 
-    The token, where the server has one, is the API key: `Authorization: Bearer`, or for pages the subprotocol
-    `openai-insecure-api-key.TOKEN` beside `realtime`. `POST /v1/realtime/client_secrets` gives a key of short life for
-    it (`realtime.server.client_secrets`). A wrong key is told as an error event, then the socket is closed.
-    `make_agent` finds the name of the model in `config.model`.
+    Its calls are counted among `calls`. The server's token, if any, is the API key: `Authorization: Bearer`, or for
+    pages the subprotocol `openai-insecure-api-key.TOKEN` beside `realtime`. `POST /v1/realtime/client_secrets`
+    exchanges it for a short-lived key (`realtime.server.client_secrets`). A wrong key gets an error event, then the
+    socket is closed. `make_agent` finds the name of the model in `config.model`.
     """
     gate = gate or Gate(settings)
     secrets = ClientSecrets()
@@ -77,7 +77,7 @@ def openai_door(
         )
         await websocket.accept(dialect.subprotocol)
         error = _impossible(websocket)
-        # A token of one's own may begin like a secret; where none is asked for, a secret has to be good all the same.
+        # A server's own token may begin like a secret; where no token is needed, a secret still has to be valid.
         is_known = secret is not None or (gate.shows_token(websocket) and (value is None or settings.token is not None))
         if not is_known:
             error = _wrong_key()
@@ -104,7 +104,7 @@ def openai_door(
 
 
 def _client_secret(websocket: WebSocket) -> str | None:
-    """The client secret that is shown as key, valid or not; None where the key is none."""
+    """Return the client secret sent as a key, valid or not; None where the key is no secret."""
     scheme, _, bearer = websocket.headers.get("authorization", "").partition(" ")
     shown = [bearer.strip()] if scheme.lower() == "bearer" else []
     offered: list[str] = websocket.scope.get("subprotocols", [])
@@ -120,7 +120,7 @@ def _wrong_key() -> Refusal:
 
 
 def _impossible(websocket: WebSocket) -> Refusal | None:
-    """Why this socket cannot have a session, whatever its key."""
+    """Return why this socket cannot have a session, whatever its key; None: it can."""
     if "realtime=v1" in websocket.headers.get("openai-beta", ""):
         return Refusal(
             "The beta protocol is not served: leave the header OpenAI-Beta out, and use the GA events.",

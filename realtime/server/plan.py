@@ -1,4 +1,4 @@
-"""What to serve: an application file or a model by name, with settings. Survives the trip into a reloaded process."""
+"""What to serve: an application file or a model, with settings. Survives a reload into a new process."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ from realtime.server.settings import ServerSettings
 from realtime.server.sockets import AGENT_PARAMETERS, MakeAgent
 
 MAKE_ROOM = "make_room"
-"""What `--room FILE` looks for; the room is then called `room`."""
+"""The function that `--room FILE` looks for; the room is then called `room`."""
 PLAN = "REALTIME_SERVE_PLAN"
 """The environment variable that carries the plan into a reloaded process."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What `realtime serve` was asked for."""
+    """The request given to `realtime serve`."""
 
     target: str | None = None
-    """`app.py:make_agent` or `package.module:make_agent`; null: the built-in agent with `model`."""
+    """`app.py:make_agent` or `package.module:make_agent`; None: the built-in agent with `model`."""
     model: str | None = None
-    """The built-in agent's default; null: see `realtime.server.models.Models`."""
+    """The built-in agent's default model; None: see `realtime.server.models.Models`."""
     room: str | None = None
-    """The room for whoever asks for one that is not there: `demo`, or `app.py:make_room`; null: none is made."""
+    """Template for a room that a client requests and that does not exist: `demo`, or `app.py:make_room`; None: none."""
     settings: ServerSettings = msgspec.field(default_factory=ServerSettings)
     log_level: str = "warning"
 
     def put_into_environment(self) -> None:
-        """So that `app_of_environment` in a process started from this one makes the same application."""
+        """Store the plan for `app_of_environment` in a child process."""
         os.environ[PLAN] = msgspec.json.encode(self).decode()
 
 
 def app_of_environment(make_cases: Callable[[ServerSettings], Cases] | None = None) -> FastAPI:
-    """The application of the plan that an earlier process left. `make_cases` as for `app_of`."""
+    """Build the application of the plan in the environment. `make_cases` as for `app_of`."""
     plan = msgspec.json.decode(os.environ[PLAN], type=Plan)
     set_up_logging(plan.log_level)
     return app_of(plan, lambda line: logging.getLogger(__name__).warning("%s", line), make_cases)
@@ -69,9 +69,10 @@ def app_of_environment(make_cases: Callable[[ServerSettings], Cases] | None = No
 def app_of(
     plan: Plan, say: Callable[[str], None], make_cases: Callable[[ServerSettings], Cases] | None = None
 ) -> FastAPI:
-    """The application. `say` is told what it loads, `make_cases` gives what makes test cases of calls.
+    """Build the application of a plan.
 
-    Raises UsageError where the target or the model cannot be had.
+    `say` receives a line about each thing it loads; `make_cases` makes the object that turns calls into test cases.
+    Raises UsageError where the target or the model is unavailable.
     """
     cases = make_cases(plan.settings) if make_cases is not None else None
     if plan.target is not None:
@@ -94,7 +95,7 @@ def app_of(
 
 
 def room_name(room: str) -> str:
-    """Under which id the room of `--room` is found: that of its function, but for `make_room`."""
+    """Return the id of the room of `--room`: its function's name, or `room` for `make_room`."""
     if room == DEMO:
         return DEMO
     _, function = _place_and_name(room, MAKE_ROOM)
@@ -102,7 +103,7 @@ def room_name(room: str) -> str:
 
 
 def _rooms(plan: Plan, models: Models | None) -> Rooms:
-    """The rooms of the server: the demo room by its name, and the one that was asked for by any."""
+    """Create the server's rooms: the demo room by name, the room of `--room` for any name."""
     templates: dict[str, Callable[[], ChatRoom]] = {DEMO: demo_room}
     if plan.room is not None and plan.room != DEMO:
         templates[room_name(plan.room)] = load_function(plan.room, MAKE_ROOM)
@@ -117,7 +118,10 @@ def _rooms(plan: Plan, models: Models | None) -> Rooms:
 
 
 def _say_what_goes_out(models: Models, plan: Plan, say: Callable[[str], None]) -> None:
-    """Nobody sends speech to a provider, or waits for one that lacks its key, unawares."""
+    """Say which provider receives speech or words, and which keys are missing.
+
+    Raises UsageError where the model of `--model` lacks its key.
+    """
     unasked = plan.model is None and not plan.settings.routes
     for told in map(models.describe, models.served):
         if told["missing"] is not None and told["name"] == plan.model:
@@ -137,7 +141,7 @@ def _say_what_goes_out(models: Models, plan: Plan, say: Callable[[str], None]) -
 
 
 def _open_model(name: str) -> RealtimeModel:
-    """The model of the built-in agent: whoever asks that one for a better mind has started it."""
+    """Open a model of the built-in agent; the embedded one needs no key and no chat endpoint."""
     if name != "local":
         return open_model(name)
     responder = responder_from_environment() or Conversationalist(SET_A_KEY)
@@ -145,7 +149,7 @@ def _open_model(name: str) -> RealtimeModel:
 
 
 def set_up_logging(level: str) -> None:
-    """Our lines at `level` on stderr, those of others from warnings on. Raises UsageError for an unknown level."""
+    """Log our lines at `level` and others' from warnings on. Raises UsageError for an unknown level."""
     names = logging.getLevelNamesMapping()
     if level.upper() not in names:
         raise UsageError(f"there is no log level {level!r}: use debug, info, warning or error", code="log_level")
@@ -154,7 +158,7 @@ def set_up_logging(level: str) -> None:
 
 
 def reload_folder(target: str | None) -> Path:
-    """The folder to watch. Raises UsageError where there is no file to change."""
+    """Return the folder to watch. Raises UsageError where there is no file to watch."""
     path = Path(target.rpartition(":")[0]) if target is not None else None
     if path is None or path.suffix != ".py":
         raise UsageError("--reload restarts when a file changes: name one, such as app.py:make_agent", code="no_file")
@@ -165,7 +169,10 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 
 
 def load_make_agent(target: str) -> MakeAgent:
-    """The function that makes agents; see `load_function`. One that can never be called is a UsageError too."""
+    """Load the function that makes agents, as `load_function` does.
+
+    Raises UsageError too for one with required parameters that are not in `AGENT_PARAMETERS`.
+    """
     make_agent: MakeAgent = load_function(target, "make_agent")
     if isinstance(make_agent, RealtimeAgent):
         raise UsageError(f"{target} is an agent: name a function that makes one for each call", code="no_make_agent")
@@ -181,10 +188,10 @@ def load_make_agent(target: str) -> MakeAgent:
 
 
 def load_function(target: str, default: str) -> Callable[..., Any]:
-    """The function that `path/to/file.py:name` or `package.module:name` means; without a name, `default`.
+    """Load the function `path/to/file.py:name` or `package.module:name`; the name defaults to `default`.
 
-    Raises UsageError where it cannot be had, the file cannot be read as Python or imports what is not there; any other
-    exception of the file itself comes through as it is.
+    Raises UsageError where it does not exist, or the file cannot be parsed as Python or imports a missing module. Any
+    other exception of the file itself is raised unchanged.
     """
     place, name = _place_and_name(target, default)
     try:
@@ -192,7 +199,7 @@ def load_function(target: str, default: str) -> Callable[..., Any]:
     except ModuleNotFoundError as error:
         raise UsageError(f"{place} imports {error.name!r}, which is not installed", code="no_module") from error
     except SyntaxError as error:
-        # Its traceback shows half a hundred lines of the interpreter's own and the place last.
+        # The traceback would show about fifty lines of the interpreter and the place last.
         raise UsageError(f"{error.filename}, line {error.lineno}: {error.msg}", code="no_make_agent") from error
     made = getattr(module, name, None)
     if made is not None and not callable(made):
@@ -205,7 +212,7 @@ def load_function(target: str, default: str) -> Callable[..., Any]:
 
 
 def _place_and_name(target: str, default: str) -> tuple[str, str]:
-    """The file or module and the function in it. The colon of `C:\\app.py` is none of ours."""
+    """Split into file or module, and function. The colon of `C:\\app.py` does not count."""
     place, colon, name = target.rpartition(":")
     return (place, name) if colon and ":" in target[2:] else (target, default)
 
@@ -215,7 +222,7 @@ def _load_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if not path.is_file() or spec is None or spec.loader is None:
         raise UsageError(f"there is no file {path}", code="no_file")
-    # Like `python app.py`: what lies beside the file can be imported.
+    # As with `python app.py`, modules beside the file can be imported.
     sys.path.insert(0, str(path.parent))
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module

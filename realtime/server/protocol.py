@@ -1,6 +1,6 @@
-"""uvicorn's WebSocket protocol with a short way for whole messages; everything else goes the way of the library.
+"""uvicorn's WebSocket protocol with a fast path for whole messages; the library handles the rest.
 
-Only for a server that we run ourselves: the routers speak plain ASGI and work under any server.
+It is used only by `realtime serve`: the routers use plain ASGI and work under any server.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_UNREAD_MESSAGES = 16
-"""More messages that the application has not taken pause the socket."""
+"""With more unread messages than this in the application's queue, the socket is paused."""
 LAST_LOOK_S = 1.0
-"""A client that seems dead has so long for a sign of life to be read."""
+"""Seconds to read a sign of life from a client that seems dead."""
 NO_HANDSHAKE = Refusal(400, "this is no WebSocket handshake", "requests that cannot be read")
 NEEDED = (
     *("close_sent", "config", "conn", "curr_msg_data_type", "frames", "handle_connect", "handshake_initiated"),
@@ -41,15 +41,15 @@ NEEDED = (
     *("loop", "on_task_complete", "pending_ping_payload", "pong_timer", "queue", "read_paused"),
     *("schedule_ping", "send_keepalive_ping", "send_receive_event_to_app", "shutdown", "transport", "writable"),
 )
-"""What `VoiceSocketProtocol` uses of its base that nobody promises."""
+"""Undocumented names that `VoiceSocketProtocol` uses of its base."""
 _OPEN = State.OPEN
 _TAKING = (State.OPEN, State.CLOSING)
-"""While we close, what comes is still read: the other side's close frame stands behind it."""
+"""While this side closes, input is still read: the other side's close frame comes after it."""
 _HEAD_END = b"\r\n\r\n"
 
 
 def lacking() -> list[str]:
-    """What this uvicorn does not have of what `VoiceSocketProtocol` needs."""
+    """Return the names that `VoiceSocketProtocol` needs and this uvicorn lacks."""
     config = Config("nothing:app", interface="asgi3", log_config=None)
     config.loaded, config.loaded_app = True, None
     try:
@@ -60,7 +60,7 @@ def lacking() -> list[str]:
 
 
 class VoiceSocketProtocol(WebSocketsSansIOProtocol):
-    """Messages are cut out of what arrives and put on the application's queue, and written, in one step each.
+    """Reads and writes whole messages, each in one step.
 
     Unlike its base it does not pause and resume the socket around every message, which costs system calls.
     """
@@ -70,21 +70,21 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         self._cutter: FrameCutter | None = FrameCutter(
             masked=True, max_bytes=self.config.ws_max_size, kept_bytes=LONGEST_MESSAGE_BYTES
         )
-        """None where the library has read part of the frames: it then reads all of them."""
+        """None once the library has read part of a frame: it then reads all of them."""
         self._reader: FrameReader | None = None
-        """From the first frame on."""
+        """Set from the first frame on."""
         self.on_message: Callable[[str | bytes], bool] | None = None
-        """Asked first with each message; False puts it on the application's queue."""
+        """Gets each message first; False puts it on the application's queue."""
         self._full = False
-        """What the base's `writable` tells, without a call for each message."""
+        """The opposite of the base's `writable`, without a call for each message."""
         self._heard = False
         """Whether anything was read since the last ping."""
         self._fragments = bytearray()
-        """What has come of a message in fragments."""
+        """The received fragments of an incomplete message."""
         self._is_lost = False
         """Whether the connection is gone."""
         self._pong = b""
-        """The answer to the latest ping, while the client does not read."""
+        """The pong for the latest ping, while the client does not read."""
 
     def handle_connect(self, event: Request) -> None:
         """See the base."""
@@ -103,7 +103,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
                 self._cutter = None
             super().data_received(cutter.drain() + data)
             if self.conn.handshake_exc is not None and not self.handshake_initiated:
-                # The library waits for the end of the connection then, and the base knows of no answer.
+                # The library then waits for the end of the connection, and the base does not answer.
                 note(connections_of(self.config), NO_HANDSHAKE, self.loop.time())
                 answer(self.transport, NO_HANDSHAKE)
                 self.transport.close()
@@ -114,7 +114,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
             reader.push(data)
 
     def _take(self, kind: int, payload: bytes) -> bool:
-        """One message, or bytes for the library. False: closed by the other side or by a fault."""
+        """Take one message, or bytes for the library; False once the socket closes or fails."""
         try:
             if kind != OTHER:
                 self._message(kind, payload)
@@ -132,7 +132,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         return False
 
     def handle_cont(self, event: Frame) -> None:
-        """See the base. Fragments are joined as they come: one by one, small ones take many times their length."""
+        """See the base. Joins fragments as they arrive: kept one by one, small ones take many times their length."""
         joined = self._fragments
         if self.frames:
             joined += self.frames.pop()
@@ -152,7 +152,7 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
             self.transport.write(pong)
 
     def handle_close(self, event: Frame) -> None:
-        """See the base, which does not tell how a client closed whose connection is lost by then."""
+        """See the base, which forgets the close code of a lost connection."""
         if self.transport.is_closing() and not self.close_sent and self.conn.close_rcvd is not None:
             code, reason = self.conn.close_rcvd.code, self.conn.close_rcvd.reason
             self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
@@ -177,12 +177,12 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
             self.transport.resume_reading()
 
     async def receive(self) -> ASGIReceiveEvent:
-        """See ASGI. Of a burst, more is put on the queue once this has been emptied."""
+        """See ASGI. The rest of a burst enters the queue once the queue is empty."""
         message = await self.queue.get()
         if self.queue.empty():
             reader = self._reader
             if reader is not None:
-                # Not before this message is handled: what comes next may be taken at once.
+                # Only after this message is handled: the next one may be taken at once.
                 self.loop.call_soon(reader.go_on)
             if reader is None or not reader.is_behind:
                 self._resume()
@@ -207,9 +207,12 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
         super().send_keepalive_ping()
 
     def keepalive_timeout(self) -> None:
-        """See the base, which closes the socket. A pong waits behind the speech that came before it: a busy server that
-        has not read so far yet must not take a talking client for a dead one."""
-        # Timers may run before what the socket holds is read.
+        """See the base, which closes the socket.
+
+        A pong waits behind the speech that came before it: a busy server that has not read so far yet must not take a
+        talking client for a dead one.
+        """
+        # Timers may run before the data in the socket is read.
         self._wait_on_or(lambda: self.loop.call_later(LAST_LOOK_S, self._give_up))
 
     def _give_up(self) -> None:
@@ -223,14 +226,14 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
             self.pong_timer = end()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See `asyncio.Protocol`. Parts from the scope, so that both are freed at once and not by the collector."""
+        """See `asyncio.Protocol`. Detaches from the scope, so that both are freed at once, without the collector."""
         if (connections := connections_of(self.config)) is not None:
             connections.leave(self.transport)
         self._is_lost = True
         if self._reader is None:
             self._lost(exc)
         else:
-            # What waits to write would wait for ever, and the rest of a burst behind it; nor can it be paused.
+            # Waiting writers would wait for ever, and so would the rest of a burst; nor can a lost socket be paused.
             self.disconnected = self.read_paused = True
             self.writable.set()
             self._reader.finish(functools.partial(self._lost, exc))
@@ -238,18 +241,18 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
     def _lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._reader = None
-        scope = getattr(self, "scope", None)  # there is none before a good request
+        scope = getattr(self, "scope", None)  # there is none before a valid request
         if scope is not None:
             (scope["extensions"] or {}).pop(EXTENSION, None)
 
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
-        """See the base. Nobody takes what is left of a burst any more."""
+        """See the base. Drops the rest of a burst, which the application no longer takes."""
         super().on_task_complete(task)
         if self._reader is not None and self._reader.is_behind:
             self._reader.drop()
 
     def shutdown(self) -> None:
-        """See the base, which cannot close what is closing already."""
+        """See the base, which cannot close a socket that is already closing."""
         if self._is_open() or not self.handshake_initiated:
             super().shutdown()
         else:
@@ -282,13 +285,13 @@ class VoiceSocketProtocol(WebSocketsSansIOProtocol):
             self.queue.put_nowait({"type": "websocket.receive", "bytes": message})
 
     def _hand_on(self, kind: int, payload: bytes) -> None:
-        """The base's own way: it pauses the socket, and closes it for text that is not UTF-8."""
+        """Use the base's own path: it pauses the socket, and closes it for text that is not UTF-8."""
         self.curr_msg_data_type = "text" if kind == TEXT else "bytes"
         self.frames = [payload]
         self.send_receive_event_to_app()
 
     def write_now(self, message: str | bytes) -> bool:
-        """Write a whole message. False, and nothing written, where the socket is closed or takes no more for now."""
+        """Write a whole message; False, with nothing written, where the socket is closed or full."""
         if self._full or self.conn.state is not _OPEN or self.transport.is_closing():
             return False
         if isinstance(message, str):

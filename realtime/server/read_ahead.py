@@ -1,4 +1,4 @@
-"""Reads a socket while something else is waited for, so that a client that leaves meanwhile is noticed."""
+"""Reads a socket while another task runs, to notice lost clients."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 from realtime.server.sink import Message
 
 MAX_SIZE = 1_000_000
-"""Characters and bytes that may wait while a call is being made; then the socket is not read until it is."""
+"""Characters and bytes that may wait while a call is created; beyond it the socket is not read until it is."""
 
 
 class ReadAhead:
-    """Messages that were received before anything could be done with them, in order."""
+    """Messages received before they could be handled, in order."""
 
     def __init__(self, receive: Callable[[], Coroutine[Any, Any, Message]]) -> None:
         self.has_more = False
-        """Whether `next` has to be asked, and not the socket."""
+        """Whether to read from `next` instead of the socket."""
         self._receive = receive
         self._messages: list[Message] = []
         self._receiving: asyncio.Task[Message] | None = None
 
     @property
     def latest(self) -> Message | None:
-        """The message that came last of those that wait."""
+        """The latest of the waiting messages."""
         return self._messages[-1] if self._messages else None
 
     async def next(self) -> Message:
-        """The first one that waits; only while there is one, or one is being received."""
+        """Return the first waiting message; call it only while one waits or is being received."""
         if self._messages:
             message = self._messages.pop(0)
             self.has_more = bool(self._messages) or self._receiving is not None
@@ -58,11 +58,11 @@ class ReadAhead:
                     return
 
     def stop(self) -> None:
-        """Receive no more."""
+        """Stop receiving."""
         if self._receiving is not None:
             self._receiving.cancel()
 
 
 def _size(message: Message) -> int:
-    """Its length, and a little for each message, so that empty ones count too."""
+    """Length of a message plus a constant; empty messages count too."""
     return 100 + len(message.get("text") or message.get("bytes") or "")

@@ -1,4 +1,4 @@
-"""The recordings of a server's calls: a folder for each, beside what is written of it."""
+"""Recordings of a server's calls: one folder per call."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ logger = logging.getLogger(__name__)
 
 
 class Recordings:
-    """Makes the recorders of calls, all writing in one thread, and forgets what was recorded."""
+    """Makes recorders, which share one writer thread, and deletes recordings."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="recording")
 
     def begin(self, session: Session) -> Recorder:
-        """The recorder of a call that begins, or goes on."""
-        # The first recorded call loads what writes FLAC.
+        """Return the recorder of a call that begins or resumes."""
+        # The first recorded call imports the FLAC writer.
         from realtime.call.recording import Recorder
 
         runtime = session.runtime
@@ -53,18 +53,18 @@ class Recordings:
         )
 
     async def delete(self, call_id: str) -> bool:
-        """Forget what was recorded of a call that is over. False where some of it remains; the log says why."""
+        """Delete the recording of an ended call; False where part of it remains (the log says why)."""
         return not is_call_id(call_id) or await self._do(_remove, self._folder / call_id)
 
     async def n_bytes(self, call_id: str | None = None) -> int:
-        """How much room all recordings take, or that of one call."""
+        """Return the bytes that all recordings take, or that of one call."""
         return await self._do(folder_bytes, self._folder if call_id is None else self._folder / call_id)
 
     async def _do(self, job: Callable[[Path], T], folder: Path) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, job, folder)
 
     def close(self) -> None:
-        """The calls have ended: let go of the thread."""
+        """Stop the writer thread; call it after all calls have ended."""
         self._executor.shutdown(wait=False)
 
 

@@ -1,4 +1,4 @@
-"""Deletes calls that are old, or more than there is room for: the oldest first, and only those that are over."""
+"""Deletes old ended calls, and the oldest beyond the space limit."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ EVERY_S = 3_600.0
 AT_ONCE = 100
 DAY_S = 86_400.0
 MUCH_BYTES = 10_000_000_000
-"""More than this is worth a warning where nothing bounds it."""
+"""Stored bytes that are worth a warning where no limit is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How long calls are kept after their end, and in how much room; null: as long, and as much, as there is."""
+    """Limits for stored calls: seconds after their end, and bytes; None: no limit."""
 
     keep_s: float | None = None
     keep_bytes: int | None = None
 
     def is_old(self, info: CallInfo, wall_now: float) -> bool:
-        """Whether the call was over for too long."""
+        """Whether the call ended too long ago to be kept."""
         return self.keep_s is not None and (info.ended_at or info.created_at) < iso(wall_now - self.keep_s)
 
 
 def is_over(info: CallInfo, wall_now: float) -> bool:
-    """Whether the call has ended. One that has no end was cut off with its server; after a day that is certain."""
+    """Whether the call has ended. One without an end was cut off with its server, which is certain after a day."""
     return info.ended_at is not None or info.created_at < iso(wall_now - DAY_S)
 
 
 class Retention:
-    """Looks after the calls of `archive`, and their recordings: when it is started, and every hour where there is a
-    rule to follow."""
+    """Applies the rules to the calls of `archive` and their recordings.
+
+    It does so when it is started, and every hour where there is a rule.
+    """
 
     def __init__(self, calls: Calls, archive: Archive, rules: Rules) -> None:
         self._calls = calls
@@ -51,11 +53,11 @@ class Retention:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin, on the running event loop."""
+        """Start on the running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="retention")
 
     async def stop(self) -> None:
-        """Look after nothing any more. Idempotent."""
+        """Stop. Idempotent."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -76,7 +78,7 @@ class Retention:
             await asyncio.sleep(EVERY_S)
 
     async def sweep(self, wall_now: float) -> int:
-        """Delete what the rules do not keep, and return how many calls that was. Raises ClientError."""
+        """Delete what the rules do not keep; return the number of deleted calls. Raises ClientError."""
         rules, total = self._rules, await self._n_bytes()
         if rules.keep_bytes is None and total > MUCH_BYTES and not self._is_warned:
             self._is_warned = True
@@ -88,12 +90,12 @@ class Retention:
             for info in page:
                 is_too_much = rules.keep_bytes is not None and total > rules.keep_bytes
                 if not is_too_much and not self._may_be_old(info, wall_now):
-                    page = []  # nor is any that began later
+                    page = []  # nor is any later call old
                     break
                 if not (is_too_much or rules.is_old(info, wall_now)):
                     continue
                 n_bytes = await self._n_bytes(info.call_id)
-                if self._may_delete(info, wall_now):  # it may have been resumed until now
+                if self._may_delete(info, wall_now):  # it may have been resumed meanwhile
                     with suppress(ClientError):
                         if not await self._calls.forget(info.call_id):
                             total, deleted = total - n_bytes, deleted + 1

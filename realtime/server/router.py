@@ -1,4 +1,4 @@
-"""The documented socket as a router, for any FastAPI application."""
+"""The documented WebSocket as a router for any FastAPI application."""
 
 from __future__ import annotations
 
@@ -47,15 +47,16 @@ def voice_router(
     cases: Cases | None = None,
     rooms: Rooms | None = None,
 ) -> VoiceRouter:
-    """A router with the WebSocket `{prefix}/ws/{user_id}/{session_id}`, the calls as HTTP tells them
-    (`realtime.server.history`), and what the pages of AgentScope 1.x ask before they connect:
+    """Return a router with the WebSocket `{prefix}/ws/{user_id}/{session_id}` and the calls over HTTP.
+
+    It also serves the calls (`realtime.server.history`) and what AgentScope 1.x pages request before they connect:
     `{prefix}/api/check-models` and `{prefix}/model_availability`.
 
     `make_agent` makes the agent of each call (see `MakeAgent`). `dependencies` run before the socket is accepted; one
-    that raises `WebSocketException` or `HTTPException` refuses it. `gate` is the server's; None: its own.
-    `page_providers` are the providers that those pages may choose and what `config.model_provider` then says; null:
-    those whose key is set, under their own names. `cases` makes test cases of calls; null: nobody does. `rooms` are the
-    rooms at `{prefix}/rooms/{room_id}/ws`; null: there are none. When the application stops, its calls are ended.
+    that raises `WebSocketException` or `HTTPException` refuses it. `gate` is the server's; None: the router makes one.
+    `page_providers` maps the providers that those pages may choose to values of `config.model_provider`; None: those
+    whose key is set, under their own names. `cases` makes test cases of calls; None: there are none. `rooms` are the
+    rooms at `{prefix}/rooms/{room_id}/ws`; None: there are none. When the application stops, its calls are ended.
     """
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers

@@ -1,4 +1,4 @@
-"""Runs an application: the socket it listens on, the address to open, and a graceful end."""
+"""Runs an application: its listening socket, the address to open, and a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ Say = Callable[[str], None]
 PORTS_TO_TRY = 20
 TOKEN_VARIABLE = "REALTIME_TOKEN"
 MIN_TOKEN_CHARS = 16
-"""Of a token that other machines can try."""
+"""Minimum length of a token that other machines can try."""
 LARGE_BLOCK_BYTES = 262_144
-"""Memory of this size and more is mapped block by block."""
+"""The system maps each memory block of at least this size separately."""
 _M_MMAP_THRESHOLD = -3
 STALLED_MS = 30_000
-"""A connection whose peer takes nothing for this long is gone (Linux only; elsewhere TCP's own patience holds)."""
+"""A connection whose peer accepts no data for this long is dropped (Linux only; elsewhere TCP's own timeout holds)."""
 GRACEFUL_S = 5
-"""How long open connections may take to close once all calls have ended."""
+"""Seconds for open connections to close once all calls have ended."""
 FORCED_S = 1.0
-"""How long the application may take to close what it holds where somebody presses Ctrl+C again and again."""
+"""Seconds for the application to close its resources after a repeated Ctrl+C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class TlsFiles:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine reach that host."""
+    """Return whether only programs on this machine can reach the host."""
     if host.lower() == "localhost":
         return True
     try:
@@ -70,15 +70,15 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What clients have to show; None: nothing."""
+    """The token that clients have to send; `value` None: no token is needed."""
 
     value: str | None = field(repr=False)
     is_made_here: bool = False
-    """Whether it is shown where the server starts: the owner of any other knows it."""
+    """Whether to print the token at the start: the owner already knows any other."""
 
 
 def given_token(option: str | None, file: Path | None, environ: Mapping[str, str]) -> str | None:
-    """The token of `--token`, else of `--token-file`, else of REALTIME_TOKEN; None where there is none.
+    """Return the token of `--token`, `--token-file` or REALTIME_TOKEN, in this order; None if unset.
 
     Raises UsageError for two options at once, and for a file that cannot be read.
     """
@@ -94,8 +94,11 @@ def given_token(option: str | None, file: Path | None, environ: Mapping[str, str
 
 
 def token_for(host: str, token: str | None, *, insecure: bool, behind_proxy: bool = False) -> Token:
-    """The token to serve with; `auto` makes one. Raises UsageError where others can reach the server, at a host beyond
-    loopback or through a proxy, and there is none or one that is guessed too easily."""
+    """Return the token to serve with; `auto` makes one.
+
+    Raises UsageError where others can reach the server, at a host beyond loopback or through a proxy, and there is no
+    token or one that is too easy to guess.
+    """
     if token == "":
         raise UsageError("the token is empty: leave it out, or give one", code="token_needed")
     if token is not None and not (token.isascii() and token.isprintable()):
@@ -106,7 +109,7 @@ def token_for(host: str, token: str | None, *, insecure: bool, behind_proxy: boo
     if token is None and not insecure and is_reachable:
         place = "a proxy makes the server" if behind_proxy else f"{host} is"
         raise UsageError(
-            f"{place} reachable from other machines: whoever finds it could talk at your cost. Give --token auto "
+            f"{place} reachable from other machines: anyone who finds it could talk at your cost. Give --token auto "
             "(or a token of your own), or --insecure if every client in reach may call",
             code="token_needed",
         )
@@ -120,9 +123,10 @@ def token_for(host: str, token: str | None, *, insecure: bool, behind_proxy: boo
 
 
 def open_socket(host: str, port: int, *, strict: bool, say: Say) -> socket.socket:
-    """A bound socket. A taken port is told, and the next free one taken unless `strict`. 0 is any free port.
+    """Return a bound socket; port 0 means any free port.
 
-    Raises UsageError where there is none, or the host or port cannot be had.
+    Where the port is taken, says so and takes the next free one, unless `strict`. Raises UsageError where none is free,
+    or the host or port cannot be used.
     """
     last = port if strict or port == 0 else min(port + PORTS_TO_TRY, 65_535)
     for candidate in range(port, last + 1):
@@ -146,15 +150,15 @@ def _bind(host: str, port: int) -> socket.socket:
     bound = socket.socket(family, kind, protocol)
     try:
         if sys.platform == "win32":
-            # There, REUSEADDR would let two programs share a port.
+            # On Windows, REUSEADDR would let two programs share a port.
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
         else:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if sys.platform == "linux":
-            # Accepted sockets inherit it: a client that never reads would else hold its connection for ever.
+            # Accepted sockets inherit it: otherwise a client that never reads would hold its connection for ever.
             bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_MS)
         bound.bind(address)
-        # Another program may hold the port for another address: only listening tells.
+        # Another program may hold the port for another address: only listening shows that.
         bound.listen(2048)
     except OSError:
         bound.close()
@@ -164,7 +168,7 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def address_of(bound: socket.socket, host: str, *, tls: bool, token: str | None) -> str:
-    """The address to open in a browser: scheme, a host that can be reached, the port, and the token if there is one."""
+    """Return the URL for a browser: scheme, reachable host, port, and the token if any."""
     scheme, port = ("https" if tls else "http"), bound.getsockname()[1]
     if host in ("0.0.0.0", "::", ""):
         host = lan_addresses()[0] if lan_addresses() else "localhost"
@@ -173,11 +177,11 @@ def address_of(bound: socket.socket, host: str, *, tls: bool, token: str | None)
 
 
 def lan_addresses() -> list[str]:
-    """Addresses of this machine beyond loopback, the one of the default route first. Sends nothing."""
+    """Return this machine's addresses beyond loopback, the default route's first. Sends nothing."""
     found = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            # Connecting a datagram socket only chooses a route (TEST-NET-1 is nobody's).
+            # Connecting a datagram socket only chooses a route (TEST-NET-1 is assigned to no host).
             probe.connect(("192.0.2.1", 9))
             found.append(str(probe.getsockname()[0]))
         except OSError:
@@ -193,10 +197,10 @@ def lan_addresses() -> list[str]:
 def uvicorn_config(
     app: FastAPI | str, *, tls: TlsFiles | None = None, reload_folder: Path | None = None
 ) -> uvicorn.Config:
-    """How uvicorn runs the application (or the factory that a string names).
+    """Return uvicorn's configuration for an application or a factory's name.
 
-    No compression: speech does not shrink, and it costs 10 times the rest. uvicorn's own lines about requests hold
-    whole addresses, tokens included, so they stay off.
+    Compression is off: speech does not shrink, and it costs 10 times as much as all the rest. uvicorn's own lines about
+    requests contain whole URLs, tokens included, so they stay off.
     """
     return uvicorn.Config(
         app,
@@ -219,7 +223,7 @@ def uvicorn_config(
 
 @functools.cache
 def _socket_protocol() -> type[asyncio.Protocol]:
-    """Ours, or uvicorn's own where it lacks what ours needs, which is logged once."""
+    """Return our protocol class; uvicorn's, logged once, where ours lacks something."""
     try:
         from realtime.server.protocol import VoiceSocketProtocol, lacking
 
@@ -233,7 +237,10 @@ def _socket_protocol() -> type[asyncio.Protocol]:
 
 
 class Server(uvicorn.Server):
-    """uvicorn, but calls may end before their sockets are closed, and a signal that was obeyed is a success."""
+    """uvicorn's server, which lets calls end before their sockets close.
+
+    An obeyed signal counts as success.
+    """
 
     def __init__(self, config: uvicorn.Config, say: Say | None = None, on_started: Callable[[], None] | None = None):
         super().__init__(config)
@@ -269,15 +276,15 @@ class Server(uvicorn.Server):
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Wait for the running calls, unless told a second time, then close everything."""
+        """Wait for the running calls, unless signalled again, then close everything."""
         app = self.config.loaded_app
         calls = getattr(app.state, "calls", None) if isinstance(app, FastAPI) else None
         if isinstance(calls, Calls):
             await self._drain(calls, app.state.settings.drain_s)
         await super().shutdown(sockets)
         if self.force_exit:
-            # uvicorn leaves the application as it is then: agents without a call would lose their models when the loop
-            # ends, as if these had failed.
+            # After a forced exit uvicorn skips the application's shutdown: agents without a call would lose their
+            # models when the loop ends, as if these had failed.
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.lifespan.shutdown(), FORCED_S)
 
@@ -291,7 +298,7 @@ class Server(uvicorn.Server):
             await calls.drain(0)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal asks for a graceful end, the second ends the calls, one more Ctrl+C everything else."""
+        """Handle signals: the first ends gracefully, the second ends the calls, one more Ctrl+C everything else."""
         if self._draining is not None:
             self._draining.get_loop().call_soon_threadsafe(self._draining.cancel)
         elif self.should_exit and sig == signal.SIGINT:
@@ -300,10 +307,10 @@ class Server(uvicorn.Server):
 
 
 def _give_memory_back() -> None:
-    """Have the memory of large frames go back to the system when they are freed (glibc only).
+    """Return freed memory of large frames to the system (glibc only).
 
-    By itself glibc raises the size from which it maps blocks one by one to that of the largest block that was freed, up
-    to 32 MB; after the first large frame all others lie in a heap that shrinks at its end only.
+    By default glibc raises the size from which it maps blocks separately to that of the largest freed block, up to 32
+    MB; after the first large frame all others lie in a heap that shrinks only at its end.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -312,8 +319,8 @@ def _give_memory_back() -> None:
 
 
 def run(config: uvicorn.Config, bound: socket.socket, *, say: Say | None, on_started: Callable[[], None]) -> None:
-    """Serve until told to stop by a signal."""
-    # What is loaded by now stays: a collection that looks at it again keeps every call waiting for some 30 ms.
+    """Serve until a signal stops it."""
+    # What is loaded by now stays: a garbage collection that scans it again would delay every call by about 30 ms.
     gc.collect()
     gc.freeze()
     _give_memory_back()

@@ -1,4 +1,4 @@
-"""What whoever runs a server may set."""
+"""Server configuration."""
 
 from __future__ import annotations
 
@@ -8,72 +8,73 @@ from realtime.call.session import Limits
 from realtime.server.load import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS
 
 LONGEST_MESSAGE_BYTES = 4_194_304
-"""The longest that any endpoint takes. Only to map the memory of a longer one would keep all calls waiting."""
+"""The longest message that any endpoint takes. Mapping the memory of a longer one alone would delay all calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Settings of the doors to the calls; all have defaults. Times in seconds."""
+    """Settings of the server and its endpoints; all have defaults. Times are in seconds."""
 
     limits: Limits = field(default_factory=Limits)
     """How long a call may last."""
     max_calls_per_address: int = 8
     max_calls: int = 1_000
     max_lag_ms: float = DEFAULT_MAX_LAG_MS
-    """While the event loop is later than this (the median of 2 s), new calls are refused."""
+    """While the event loop is later than this (median of 2 s), new calls are refused."""
     max_busy: float = DEFAULT_MAX_BUSY
-    """The share of one core that calls may use; new ones that would need more are refused. With 1 calls are let in by
-    their count alone, however late the loop is."""
+    """The share of one core that calls may use; new ones that would need more are refused. With 1, the number of calls
+    alone decides, however late the loop is."""
     max_connections_per_address: int = 64
-    """Open connections of one address beside those of its calls, whether or not they have shown a token."""
+    """Open connections per address beside those of its calls, with or without a token."""
     reserved_files: int = 64
-    """So many files can still be opened when new connections are refused; at most a quarter of the system's limit."""
+    """Files that can still be opened when new connections are refused; at most a quarter of the system's limit."""
     handshake_s: float = 10.0
-    """How long a request may take to arrive, and a TLS handshake."""
+    """How long a request may take to arrive, and a TLS handshake to complete."""
     first_event_s: float = 30.0
-    """How long an open socket may wait until its first call is asked for; never longer than `limits.idle_s`."""
+    """How long an open socket may wait before it requests its first call; never longer than `limits.idle_s`."""
     max_rooms: int = 100
     max_text_chars: int = 1_048_576
-    """A longer text frame is answered by an error and not read."""
+    """A longer text frame gets an error and is not read."""
     max_binary_bytes: int = 262_144
-    """A longer binary frame is answered by an error and not read."""
+    """A longer binary frame gets an error and is not read."""
     token: str | None = field(default=None, repr=False)
-    """What a client has to show: `?token=` or `Authorization: Bearer`; a page opened with it gets a session for it."""
+    """The token of clients: `?token=` or `Authorization: Bearer`; a page opened with it gets a session. None: no
+    token."""
     allowed_origins: tuple[str, ...] = ()
-    """Origins of pages elsewhere that may open calls, such as `https://example.org`; `*` allows every page."""
+    """Origins of other pages that may open calls, such as `https://example.org`; `*` allows every page."""
     connect_origins: tuple[str, ...] = ()
-    """Servers elsewhere that the page may connect to (`connect-src` of its content security policy)."""
+    """Other servers that the page may connect to (`connect-src` of its content security policy)."""
     hosts: tuple[str, ...] | None = None
-    """The names under which a browser may know this server; null: any. Guards loopback against DNS rebinding."""
+    """Host names that a browser may use for this server; None: any. Guards loopback against DNS rebinding."""
     trust_forwarded: bool = False
     """Take the client's address from the last entry of X-Forwarded-For and its scheme from that of X-Forwarded-Proto:
     only behind a proxy that always sets both."""
     drain_s: float = 10.0
-    """How long running calls may go on after the server was told to stop."""
+    """How long running calls may continue after the server was told to stop."""
     routes: dict[str, str] = field(default_factory=dict)
-    """From what clients call a model (in the address of a front, or `config.model`) to a name that `open_model` takes;
-    the first pattern that matches decides. Names that none matches get the default model. For the built-in agent; a
-    `make_agent` of your own finds the client's name in `config.model`."""
+    """Maps a client's name for a model (in an endpoint's URL, or `config.model`) to a name that `open_model` takes; the
+    first pattern that matches decides. Other names get the default model. Used by the built-in agent; a `make_agent` of
+    your own finds the client's name in `config.model`."""
     store: str | None = None
-    """Where calls are kept beyond their end (`realtime.state.open.open_store`); null: nowhere."""
+    """Where calls are kept beyond their end (`realtime.state.open.open_store`); None: nowhere."""
     resume_s: float = 86_400.0
-    """How long after its last sign of life a kept call can be gone on with."""
+    """Seconds after its last activity that a stored call can be resumed."""
     keep_s: float | None = None
-    """How long after its end a call is kept; null: until it is deleted."""
+    """How long after its end a call is kept; None: until it is deleted."""
     keep_bytes: int | None = None
-    """How much room kept calls and their recordings may take before the oldest that are over are deleted; null: any."""
+    """Bytes that stored calls and recordings may take before the oldest ended ones are deleted; None: unlimited."""
     max_kept_bytes_per_call: int = 100_000_000
-    """So much of a call's log is kept; the call goes on beyond it. 0: any."""
+    """Bytes of a call's log that are stored; the call continues beyond it. 0: unlimited."""
     max_kept_bytes_per_address: int = 4_000_000_000
-    """So much of the logs of all calls of an address is kept in a day; calls go on beyond it. 0: any."""
+    """Bytes of all logs of an address stored per day; calls continue beyond it. 0: unlimited."""
     lists_calls: bool = True
-    """Whether `GET /api/calls` tells a user's calls. User ids are guessed easily: not where everybody may come in."""
+    """Whether `GET /api/calls` lists a user's calls. User ids are easy to guess: turn it off without authentication."""
     recordings: str | None = None
-    """The folder for recordings of calls whose client asks for one; null: nothing is recorded."""
+    """The folder for recordings of calls whose client requests one; None: nothing is recorded."""
     cases_to: str | None = None
-    """The folder for test cases that are made of calls from the page; null: the page gives them to download."""
-    fronts: tuple[str, ...] | None = None
-    """The protocols of other services that are spoken: `openai`, `gemini`, `dashscope`; null: all of them."""
+    """The folder for test cases that the page makes of calls; None: the page offers them for download."""
+    endpoints: tuple[str, ...] | None = None
+    """The protocols of other services to serve: `openai`, `gemini`, `dashscope`; None: all of them."""
 
     def __post_init__(self) -> None:
         if self.token is not None and not self.token:

@@ -1,4 +1,4 @@
-"""A certificate of one's own, for the browsers that give no microphone over plain http."""
+"""A self-signed certificate: browsers give no microphone to a page over plain HTTP."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from realtime.server.folders import cache_folder
 from realtime.server.serve import TlsFiles, lan_addresses
 
 VALID_DAYS = 397
-"""Browsers take no certificate that is valid for longer."""
+"""Browsers reject certificates that are valid for longer."""
 RENEW_DAYS = 7
 
 
 def self_signed(
     folder: Path | None = None, names: Sequence[str] | None = None, *, now: dt.datetime | None = None
 ) -> TlsFiles:
-    """A self-signed certificate for `names` (null: localhost, this host's name and addresses), made once and kept.
+    """Return a stored self-signed certificate for `names`, or make one.
 
-    It is made anew where it runs out within a week or lacks a name. The key is readable by its owner alone.
+    `names` None: localhost, this host's name and its addresses. It is made again where it expires within a week or
+    lacks a name. Only its owner can read the key.
     """
     folder = folder or cache_folder() / "tls"
     wanted = list(dict.fromkeys(names if names is not None else own_names()))
@@ -40,9 +41,9 @@ def self_signed(
 
 
 def own_names() -> list[str]:
-    """What this machine is called: loopback, its name, its addresses."""
+    """Return this machine's names: loopback, its host name, its addresses."""
     name = socket.gethostname()
-    # A certificate holds names in ASCII; another is reached by its addresses.
+    # Names in a certificate are ASCII; a machine with another name is reached by its addresses.
     return ["localhost", "127.0.0.1", "::1", *([name] if name.isascii() else []), *lan_addresses()]
 
 
@@ -78,7 +79,7 @@ def _make(files: TlsFiles, names: Sequence[str], now: dt.datetime) -> None:
     )
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     files.key.unlink(missing_ok=True)
-    # Made with its mode, so that there is no moment at which others could read it.
+    # Created with its final mode, so that others can read it at no moment.
     with os.fdopen(os.open(files.key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(pem)
     files.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))

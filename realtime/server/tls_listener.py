@@ -1,4 +1,4 @@
-"""Accepts connections and speaks TLS on them, each of them counted from its first moment."""
+"""Accepts TLS connections and counts each from its first moment."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from realtime.server.connections import Connections, Refusal, counted_address
 from realtime.server.handshake import GuardedHttp, note
 
 NO_FILES_S = 1.0
-"""How long none is accepted once the system has no file for one."""
+"""Seconds without accepting once the system has no file left for a connection."""
 
 
 class TlsListener:
-    """What listens on one socket; `close` and `wait_closed` are those of `asyncio.Server`.
+    """Listens on one socket; `close` and `wait_closed` are those of `asyncio.Server`.
 
-    asyncio's own shows a connection only when its TLS handshake is through: until then nothing could count it, and one
+    asyncio's own listener shows a connection only after its TLS handshake: until then nothing could count it, and one
     address could use up the server's files. `by_address`: whether the peer is the client, and not a trusted proxy.
     """
 
@@ -43,12 +43,12 @@ class TlsListener:
         self._accepting = self._loop.create_task(self._accept(), name="accepting connections")
 
     def close(self) -> None:
-        """Accept no more, and break off the handshakes that are under way."""
+        """Stop accepting, and break off the handshakes in progress."""
         for task in (self._accepting, *self._handshakes):
             task.cancel()
 
     async def wait_closed(self) -> None:
-        """Until `close` has taken effect."""
+        """Wait until `close` has taken effect."""
         await asyncio.wait([self._accepting, *self._handshakes])
 
     async def _accept(self) -> None:

@@ -129,7 +129,7 @@ async def _play(
     loop = asyncio.get_running_loop()
     case, where = stage.case, stage.folder
     settings = settings or ServerSettings(
-        limits=Limits(grace_s=case.grace_s), drain_s=0.0, fronts=(), lists_calls=False
+        limits=Limits(grace_s=case.grace_s), drain_s=0.0, endpoints=(), lists_calls=False
     )
     wire: list[Passed] = []
     person = case.users[0]

@@ -112,7 +112,7 @@ async def voice_room(
         stage.seats[user] = seat
         return seat
 
-    settings = ServerSettings(limits=Limits(grace_s=case.grace_s, idle_s=case.limit_s), drain_s=0.0, fronts=())
+    settings = ServerSettings(limits=Limits(grace_s=case.grace_s, idle_s=case.limit_s), drain_s=0.0, endpoints=())
     async with AsyncExitStack() as stack:
         app = await stack.enter_async_context(serving(make_agent, settings, runtime))
         stack.push_async_callback(room.close, "over")

@@ -129,7 +129,7 @@ async def call(
     loop = asyncio.get_running_loop()
     agent = RealtimeAgent("Friday", "Be nice.", model, toolkit=toolkit)
     runtime = Runtime.deterministic(loop.time)
-    app = create_app(lambda: agent, ServerSettings(drain_s=0, fronts=()))
+    app = create_app(lambda: agent, ServerSettings(drain_s=0, endpoints=()))
     sessions: list[Session] = []
     app.state.calls.make_runtime = lambda _: runtime
     app.state.calls.on_call.append(sessions.append)

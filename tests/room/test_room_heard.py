@@ -33,7 +33,7 @@ async def pages(home: House, **round_trips_ms: int) -> AsyncIterator[list[Page]]
     async def make_agent(user: str) -> HumanParticipant:
         return home.room.seat(user, home.runtime)
 
-    settings = ServerSettings(limits=Limits(grace_s=0), drain_s=0.0, fronts=())
+    settings = ServerSettings(limits=Limits(grace_s=0), drain_s=0.0, endpoints=())
     async with serving(make_agent, settings, home.runtime) as app:
         came = []
         for name, round_trip_ms in round_trips_ms.items():

@@ -1,4 +1,4 @@
-"""The official DashScope SDK as a client of our door, in both of its styles: each frame that it gets is checked.
+"""The official DashScope SDK as a client of our endpoint, in both of its styles: each frame that it gets is checked.
 
 The SDK ships no types: the fields of a frame are those that the protocol's documentation prints, no more and no less,
 and most frames satisfy the types that the openai SDK has of the protocol's ancestor, OpenAI's beta.

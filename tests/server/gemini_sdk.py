@@ -1,4 +1,4 @@
-"""The official google-genai SDK as a client of our door: each frame that it gets has to satisfy the SDK's own types."""
+"""The official google-genai SDK as a client of our endpoint: each frame it gets has to satisfy the SDK's own types."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from google.genai.live import AsyncSession
 from realtime.agent import RealtimeAgent
 from realtime.model.scripted import PROFILE, CallTools, ScriptedModel, Step
 from realtime.server.calls import Calls
-from realtime.server.gemini_endpoint import gemini_door
+from realtime.server.gemini_endpoint import gemini_endpoint
 from realtime.server.serve import TlsFiles
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent
@@ -39,17 +39,17 @@ SILENCE_100_MS = bytes(3_200)
 
 
 def app_of(make_agent: MakeAgent, settings: ServerSettings) -> FastAPI:
-    """An application with nothing but this door."""
+    """An application with nothing but this endpoint."""
     calls = Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
     app = FastAPI()
     app.state.calls, app.state.settings = calls, settings
-    app.include_router(gemini_door(make_agent, calls=calls, settings=settings))
+    app.include_router(gemini_endpoint(make_agent, calls=calls, settings=settings))
     return app
 
 
 @asynccontextmanager
 async def serving(make_agent: MakeAgent, tls: TlsFiles, settings: ServerSettings | None = None) -> AsyncIterator[Place]:
-    """The door on loopback, over TLS, which the SDK insists on."""
+    """The endpoint on loopback, over TLS, which the SDK insists on."""
     async with serving_app(app_of(make_agent, settings or ServerSettings(drain_s=0)), tls=tls) as place:
         yield place
 

@@ -1,4 +1,4 @@
-"""The official OpenAI SDK as a client of our door: each frame that it gets has to satisfy the SDK's own types."""
+"""The official OpenAI SDK as a client of our endpoint: each frame it gets has to satisfy the SDK's own types."""
 
 import asyncio
 import base64

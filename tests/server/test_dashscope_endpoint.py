@@ -1,4 +1,4 @@
-"""The door for DashScope clients, judged by the official SDK over real sockets, in both of its styles."""
+"""The endpoint for DashScope clients, judged by the official SDK over real sockets, in both of its styles."""
 
 import asyncio
 import base64

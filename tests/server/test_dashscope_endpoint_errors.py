@@ -1,4 +1,4 @@
-"""What the door for DashScope clients refuses, and how it closes a session."""
+"""What the endpoint for DashScope clients refuses, and how it closes a session."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The embedded model behind the door for DashScope clients: real speech in, real speech out, through the SDK."""
+"""The embedded model behind the endpoint for DashScope clients: real speech in, real speech out, through the SDK."""
 
 import json
 from pathlib import Path

@@ -1,18 +1,18 @@
-"""Which other services' protocols are spoken."""
+"""Which endpoints for other services' protocols are served."""
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
 from realtime.errors import UsageError
-from realtime.server.endpoints import FRONTS, fronts_for
+from realtime.server.endpoints import ENDPOINTS, endpoints_for
 from realtime.server.settings import ServerSettings
 from tests.server.harness import serving
 
-ALL = tuple(FRONTS)
+ALL = tuple(ENDPOINTS)
 
 
 @pytest.mark.parametrize(
-    ("named", "guarded", "fronts"),
+    ("named", "guarded", "endpoints"),
     [
         (None, True, ALL),
         (None, False, ()),
@@ -22,14 +22,14 @@ ALL = tuple(FRONTS)
         (",".join(ALL), True, ALL),
     ],
 )
-def test_all_are_spoken_where_no_stranger_comes_in(named: str | None, guarded: bool, fronts: tuple[str, ...]) -> None:
-    assert fronts_for(named, guarded=guarded) == fronts
+def test_all_are_served_where_access_is_guarded(named: str | None, guarded: bool, endpoints: tuple[str, ...]) -> None:
+    assert endpoints_for(named, guarded=guarded) == endpoints
 
 
 @pytest.mark.parametrize("named", ["soap", "openai,soap", "", "openai,none"])
-def test_a_front_that_does_not_exist_is_a_mistake(named: str) -> None:
-    with pytest.raises(UsageError, match="there is no front"):
-        fronts_for(named, guarded=True)
+def test_an_unknown_endpoint_is_a_mistake(named: str) -> None:
+    with pytest.raises(UsageError, match="there is no endpoint"):
+        endpoints_for(named, guarded=True)
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,10 @@ def test_a_front_that_does_not_exist_is_a_mistake(named: str) -> None:
         "/api-ws/v1/realtime?model=qwen",
     ],
 )
-async def test_a_front_that_is_off_has_no_door(path: str) -> None:
+async def test_an_endpoint_that_is_off_is_not_served(path: str) -> None:
     async with serving(settings=ServerSettings(drain_s=0)) as place, place.client(path, subprotocols=()):
         pass
-    async with serving(settings=ServerSettings(drain_s=0, fronts=())) as place:
+    async with serving(settings=ServerSettings(drain_s=0, endpoints=())) as place:
         with pytest.raises(InvalidStatus):
             async with place.client(path, subprotocols=()):
                 pass

@@ -1,4 +1,4 @@
-"""The door for Gemini Live clients, judged by the official SDK over TLS: every frame has to satisfy its types."""
+"""The endpoint for Gemini Live clients, judged by the official SDK over TLS: every frame has to satisfy its types."""
 
 import asyncio
 import json
@@ -543,7 +543,7 @@ def _answers(received: list[Json]) -> Iterator[list[Step]]:
 
 
 class TestLocalModel:
-    """The embedded model behind the door; its executor lives as long as the process."""
+    """The embedded model behind the endpoint; its executor lives as long as the process."""
 
     @pytest.fixture
     def no_leaks(self) -> None:

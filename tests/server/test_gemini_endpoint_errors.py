@@ -1,4 +1,4 @@
-"""What the door for Gemini Live clients refuses, and how it closes a session: by close code and reason alone."""
+"""What the endpoint for Gemini Live clients refuses, and how it closes a session: by close code and reason alone."""
 
 import asyncio
 import json
@@ -116,7 +116,7 @@ async def test_an_image_for_a_model_that_sees_nothing_is_refused(tls: TlsFiles) 
         assert "does not take image input" in reason
 
 
-# -- the door ----------------------------------------------------------------------------------------------------------
+# -- the endpoint ------------------------------------------------------------------------------------------------------
 
 
 async def test_a_wrong_key_is_refused_as_at_the_service(tls: TlsFiles) -> None:

@@ -257,7 +257,7 @@ def test_it_is_said_at_the_start_where_words_go(monkeypatch: pytest.MonkeyPatch)
     ]
 
 
-async def test_the_model_in_the_address_of_a_front_is_routed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_model_in_the_url_of_an_endpoint_is_routed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-4711")
     settings = ServerSettings(routes={"other-*": "gemini", "*": "scripted"}, drain_s=0)
     async with serving_app(app_of(Plan(settings=settings), lambda _: None)) as place:

@@ -1,4 +1,4 @@
-"""The door for OpenAI clients, judged by the official SDK over real sockets: every frame has to satisfy its types."""
+"""The endpoint for OpenAI clients over real sockets, judged by the official SDK: each frame satisfies its types."""
 
 import base64
 import json
@@ -550,7 +550,7 @@ def _as_24_khz(path: Path) -> bytes:
 
 
 class TestLocalModel:
-    """The embedded model behind the door; its executor lives as long as the process."""
+    """The embedded model behind the endpoint; its executor lives as long as the process."""
 
     @pytest.fixture
     def no_leaks(self) -> None:

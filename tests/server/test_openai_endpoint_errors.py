@@ -1,4 +1,4 @@
-"""What the door for OpenAI clients refuses, and how it closes a session."""
+"""What the endpoint for OpenAI clients refuses, and how it closes a session."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""A recorded session of the service behind, our front before it: the client gets the recorded order."""
+"""A recorded session of the service behind, our endpoint before it: the client gets the recorded order."""
 
 import asyncio
 import json

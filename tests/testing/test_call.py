@@ -363,7 +363,7 @@ def test_frames_may_be_left_out() -> None:
 
 
 def test_the_server_s_settings_may_be_given() -> None:
-    settings = ServerSettings(drain_s=0, fronts=(), token="letmein")
+    settings = ServerSettings(drain_s=0, endpoints=(), token="letmein")
     with pytest.raises(ConnectionRefusedError):
         run(list(ASK), agent=an_agent, settings=settings)
 

@@ -6,8 +6,8 @@ export type Base64 = string;
 /**
  * Audio is pcm16, little endian, mono; only the rate varies.
  *
- * Both printed spellings are read (`{type, rate}` and `{encoding, sample_rate}`, also mixed); what we send carries
- * all four keys. Rates are in Hz.
+ * Readers accept both documented spellings (`{type, rate}` and `{encoding, sample_rate}`, also mixed); the server
+ * sends all four keys. Rates are in Hz.
  */
 export interface AudioFormat {
   type: string | null;
@@ -60,7 +60,7 @@ export interface ToolResultBlock {
   state: "running" | "success" | "error" | "interrupted" | "denied";
 }
 
-/** Tokens by kind. A count the provider does not report is null. */
+/** Tokens by kind; no count where the provider reports none. */
 export interface UsageDetail {
   input_text_tokens: number | null;
   input_audio_tokens: number | null;
@@ -100,7 +100,7 @@ export interface ToolCallBlock {
  *
  * `text` for typed text, `transcript` for what was spoken in an audio part (after a barge-in: what was heard),
  * `image` as bytes (base64 in JSON) with its `media_type`. `audio` is the sound of a user's item that brings its own:
- * pcm16 bytes in this `format`; it is for the model, and is not told again.
+ * pcm16 bytes in this `format`; it goes to the model only and is not sent back.
  */
 export interface ContentPart {
   type: "audio" | "image" | "text";
@@ -112,7 +112,7 @@ export interface ContentPart {
   format?: AudioFormat | null;
 }
 
-/** One entry of the conversation: a message, a tool call or its result. `name` is who said it, where known. */
+/** One entry of the conversation: a message, a tool call or its result. `name` is the author, where known. */
 export interface Item {
   id: string;
   type: "message" | "tool_call" | "tool_result";
@@ -125,13 +125,13 @@ export interface Item {
 }
 
 /**
- * How the end of a turn is found.
+ * How the end of a turn is detected.
  *
- * `authority`: who decides: the provider's own detector, the server's (`realtime.audio.endpoint`), or the client by
- * commits (push-to-talk). Null: the provider where its profile has one, else the server.
+ * `authority` decides: the provider's own detector, the server's (`realtime.audio.endpoint`), or the client by commits
+ * (push-to-talk). Default: the provider where its profile has a detector, else the server.
  * `type`: the provider's detector, e.g. `server_vad` or `semantic_vad`. `threshold` 0..1; the two times in ms.
- * `create_response` false: the end of speech asks for no reply (`client_response_create` does).
- * `interrupt_response` false: speech does not stop a reply. Null is true.
+ * `create_response` false: the end of speech requests no response (`client_response_create` does).
+ * `interrupt_response` false: speech does not stop a response. Default: true.
  */
 export interface TurnDetection {
   authority?: "client" | "provider" | "server" | null;
@@ -154,8 +154,8 @@ export interface ToolDeclaration {
 /**
  * Audio is pcm16, little endian, mono; only the rate varies.
  *
- * Both printed spellings are read (`{type, rate}` and `{encoding, sample_rate}`, also mixed); what we send carries
- * all four keys. Rates are in Hz.
+ * Readers accept both documented spellings (`{type, rate}` and `{encoding, sample_rate}`, also mixed); the server
+ * sends all four keys. Rates are in Hz.
  */
 export interface AudioFormatInput {
   type?: string | null;
@@ -165,18 +165,16 @@ export interface AudioFormatInput {
 }
 
 /**
- * Settings of a call. Null means "not said": the agent's own value holds.
+ * Settings of a call. For a missing one the agent's own value holds.
  *
  * `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
- * `client_tool_result`); the model speaks on after the last result, with `tool_auto_response` off only when the client
- * asks for it (`client_response_create`). `model_provider` and `model` choose the model behind, where the server
- * offers a choice.
- * `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats say the rate
- * of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
- * `recording=true` is the consent of whoever speaks to keep the sound of the call, where the server keeps any; it is
- * given at the beginning and cannot be added later.
- * `temperature`, `max_output_tokens` (`inf` lifts a limit that was set before) and `extra` go to the provider as they
- * are. Unknown keys are ignored.
+ * `client_tool_result`); the model continues after the last result, with `tool_auto_response` off only when the client
+ * requests it (`client_response_create`). `model_provider` and `model` choose the model, where the server offers a
+ * choice. `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats give
+ * the rate of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
+ * `recording=true` is the speakers' consent to keep the sound of the call, where the server keeps any; it is given at
+ * the beginning and cannot be added later. `temperature`, `max_output_tokens` (`inf` lifts an earlier limit) and
+ * `extra` go to the provider unchanged. Unknown keys are ignored.
  */
 export interface SessionConfig {
   instructions?: string | null;
@@ -206,7 +204,7 @@ export interface SessionConfig {
  *
  * `text` for typed text, `transcript` for what was spoken in an audio part (after a barge-in: what was heard),
  * `image` as bytes (base64 in JSON) with its `media_type`. `audio` is the sound of a user's item that brings its own:
- * pcm16 bytes in this `format`; it is for the model, and is not told again.
+ * pcm16 bytes in this `format`; it goes to the model only and is not sent back.
  */
 export interface ContentPartInput {
   type: "audio" | "image" | "text";
@@ -272,7 +270,7 @@ export interface ToolResultBlockInput {
   state?: "running" | "success" | "error" | "interrupted" | "denied";
 }
 
-/** One entry of the conversation: a message, a tool call or its result. `name` is who said it, where known. */
+/** One entry of the conversation: a message, a tool call or its result. `name` is the author, where known. */
 export interface ItemInput {
   id: string;
   type?: "message" | "tool_call" | "tool_result";
@@ -285,7 +283,7 @@ export interface ItemInput {
 }
 
 /**
- * What one response does differently from the session. A missing field keeps the session's value.
+ * Settings of one response. A missing field keeps the session's value.
  *
  * `conversation="none"` makes an out-of-band response that is not written to the history. `input`, where given,
  * replaces the context of this response. `max_output_tokens="inf"` lifts the call's limit.
@@ -303,13 +301,13 @@ export interface ResponseOverrides {
   metadata?: Record<string, string> | null;
 }
 
-/** How an image is encoded, e.g. `image/jpeg`. Pages in the field send either key or both. */
+/** The encoding of an image, such as `image/jpeg`. Existing pages send either key or both. */
 export interface ImageFormat {
   type?: string | null;
   mime_type?: string | null;
 }
 
-/** Create the call. `config` is read by `realtime.event.config.SessionConfig`. */
+/** Create the call. `realtime.event.config.SessionConfig` lists the keys of `config`. */
 export interface ClientSessionCreateEvent {
   type: "client_session_create";
   session_id?: string | null;
@@ -326,9 +324,9 @@ export interface ClientSessionUpdateEvent {
 }
 
 /**
- * Come back to a call: `token` from the server, `last_seq` the last event seen.
+ * Return to a call: `token` from the server, `last_seq` of the last event received.
  *
- * What the client has played of the item that it played last is needed where the server was restarted meanwhile.
+ * The played position of the last played item is needed where the server has restarted meanwhile.
  */
 export interface ClientSessionResumeEvent {
   type: "client_session_resume";
@@ -347,7 +345,7 @@ export interface ClientSessionEndEvent {
   event_id?: string | null;
 }
 
-/** Ask for a response now, with overrides for this one. */
+/** Request a response now, with settings for this one. */
 export interface ClientResponseCreateEvent {
   type: "client_response_create";
   session_id?: string | null;
@@ -355,7 +353,7 @@ export interface ClientResponseCreateEvent {
   response?: ResponseOverrides | null;
 }
 
-/** Interrupt the current response (or the one named). */
+/** Cancel the current response, or the named one. */
 export interface ClientResponseCancelEvent {
   type: "client_response_cancel";
   session_id?: string | null;
@@ -363,7 +361,7 @@ export interface ClientResponseCancelEvent {
   response_id?: string | null;
 }
 
-/** A typed turn of the user; answered unless `text_auto_response` is off. */
+/** A typed turn of the user; the agent responds unless `text_auto_response` is off. */
 export interface ClientTextAppendEvent {
   type: "client_text_append";
   session_id?: string | null;
@@ -372,10 +370,10 @@ export interface ClientTextAppendEvent {
 }
 
 /**
- * Speech of the user: pcm16 mono bytes (base64 in JSON; base64 text is accepted in Python too).
+ * Speech of the user: pcm16 mono bytes (base64 in JSON; Python also accepts base64 text).
  *
- * `offset` counts samples since the call began, for re-sending after a drop; null appends. `played_item_id` and
- * `played_ms` together do what a `client_playback_ack` does, before the audio is heard.
+ * `offset` counts samples since the call began, for re-sending after a lost connection; without it the audio is
+ * appended. `played_item_id` and `played_ms` together act as a `client_playback_ack`, before the audio is processed.
  */
 export interface ClientAudioAppendEvent {
   type: "client_audio_append";
@@ -388,21 +386,21 @@ export interface ClientAudioAppendEvent {
   played_ms?: number | null;
 }
 
-/** End of the user's turn (push-to-talk), or close the current input early. */
+/** End the user's turn (push-to-talk), or close the current input early. */
 export interface ClientAudioCommitEvent {
   type: "client_audio_commit";
   session_id?: string | null;
   event_id?: string | null;
 }
 
-/** Forget the input audio that is not committed yet. */
+/** Discard the input audio that is not committed yet. */
 export interface ClientAudioClearEvent {
   type: "client_audio_clear";
   session_id?: string | null;
   event_id?: string | null;
 }
 
-/** An image for the model to see: bytes (base64 in JSON). */
+/** An image for the model: bytes (base64 in JSON). */
 export interface ClientImageAppendEvent {
   type: "client_image_append";
   session_id?: string | null;
@@ -412,13 +410,15 @@ export interface ClientImageAppendEvent {
 }
 
 /**
- * The result of a tool that runs in the client; or, with `confirmed`, the user's answer to a call of the server's
- * that is `asking`. The `output` of a refusal is told to the model as its reason, that of a consent to nobody.
+ * A client tool's result, or the user's decision about a server tool.
  *
- * `state` says how a tool of the client ended. With a consent, `tool_call` is the call as it shall run: its name and
- * input may be changed.
+ * With `confirmed` it answers a tool call of the server that is `asking`. The model gets the `output` of a refusal as
+ * its reason; the `output` of a consent is ignored.
  *
- * `item_id` names the item that the result becomes; null leaves that to the server.
+ * `state` says how a client tool ended. With a consent, `tool_call` is the call as it shall run: its name and input
+ * may be changed.
+ *
+ * `item_id` names the item that the result becomes; without it the server chooses an id.
  */
 export interface ClientToolResultEvent {
   type: "client_tool_result";
@@ -434,7 +434,7 @@ export interface ClientToolResultEvent {
 }
 
 /**
- * How much of an item the user has heard: `played_ms` of its audio since the item began, never falling.
+ * Report playback: `played_ms` of the item's audio since its beginning, never falling.
  *
  * `flushed` is true in the acknowledgement that answers a flush: nothing more of the item will be played.
  */
@@ -447,7 +447,7 @@ export interface ClientPlaybackAckEvent {
   flushed?: boolean;
 }
 
-/** Put an item into the conversation after `previous_item_id` (null: at the end, `root`: first). */
+/** Insert an item after `previous_item_id` (`root`: first), or at the end without one. */
 export interface ClientItemCreateEvent {
   type: "client_item_create";
   session_id?: string | null;
@@ -456,7 +456,7 @@ export interface ClientItemCreateEvent {
   previous_item_id?: string | null;
 }
 
-/** Remove an item. */
+/** Delete an item. */
 export interface ClientItemDeleteEvent {
   type: "client_item_delete";
   session_id?: string | null;
@@ -464,7 +464,7 @@ export interface ClientItemDeleteEvent {
   item_id: string;
 }
 
-/** Ask for an item; answered by `agent_item_retrieved`. */
+/** Request an item; the answer is `agent_item_retrieved`. */
 export interface ClientItemRetrieveEvent {
   type: "client_item_retrieve";
   session_id?: string | null;
@@ -485,8 +485,8 @@ export interface ClientItemTruncateEvent {
 /**
  * The call exists. `session_id` is the client's own label, `call_id` the server's unguessable name of the call.
  *
- * A client that may come back after its socket was lost is given a `resume_token`, good for one
- * `client_session_resume`; the call waits for it for `resume_within_ms`. Both are null in the log.
+ * A client that may return after losing its socket gets a `resume_token`, valid for one `client_session_resume`; the
+ * call waits for it for `resume_within_ms`. The log contains neither.
  */
 export interface ServerSessionCreatedEvent {
   type: "server_session_created";
@@ -507,7 +507,7 @@ export interface ServerSessionUpdatedEvent {
   ts_ms: number;
 }
 
-/** The call is over; nothing follows. `reason` is a stable word. */
+/** The call has ended; nothing follows. `reason` is a stable word. */
 export interface ServerSessionEndedEvent {
   type: "server_session_ended";
   session_id: string;
@@ -517,13 +517,13 @@ export interface ServerSessionEndedEvent {
 }
 
 /**
- * This client is back in its call: what happened after `last_seq` follows, then the speech that it has not played.
+ * This client is back in its call. The events after `last_seq` follow, then the speech that it has not played.
  *
- * `token` is good for the next resume; the one used now is worth nothing as soon as the client says anything on this
- * socket. Told to this client alone. `from_store`: the call had ended without it, or its server; it goes on with the
- * words that were heard, in a new session of the model. `gap`: some of what was missed is no longer known.
- * `rewound_to_seq`: the server stopped before it had kept all that it told; what the client has seen beyond this `seq`
- * is not part of the call, and the numbers are given anew. `last_seq` is then the same number.
+ * Only this client gets the event. `token` is valid for the next resume; the one used now expires as soon as the
+ * client sends anything on this socket. `from_store`: the call had ended, or its server had; it continues with the
+ * words that were heard, in a new session of the model. `gap`: some of the missed events are lost. `rewound_to_seq`:
+ * the server stopped before it had stored all that it sent; events that the client received beyond this `seq` are not
+ * part of the call, and their numbers are used again. `last_seq` is then the same number.
  */
 export interface ServerSessionResumedEvent {
   type: "server_session_resumed";
@@ -538,7 +538,7 @@ export interface ServerSessionResumedEvent {
   ts_ms: number;
 }
 
-/** Silence the voice at once: drop all audio of `item_id` that was not played yet (null: of every item). */
+/** Silence the voice at once: drop all unplayed audio of `item_id`, or of every item without one. */
 export interface ServerAudioFlushEvent {
   type: "server_audio_flush";
   item_id: string | null;
@@ -550,8 +550,8 @@ export interface ServerAudioFlushEvent {
 /**
  * Binary frames with `item_index` are audio of this part of a response.
  *
- * `offset_samples` is where in the part the audio that follows begins: beyond 0 after a resume, when it also comes
- * before audio as JSON.
+ * `offset_samples` is where in the part the following audio begins: beyond 0 after a resume, when the event also
+ * precedes audio as JSON.
  */
 export interface ServerAudioItemEvent {
   type: "server_audio_item";
@@ -568,7 +568,7 @@ export interface ServerAudioItemEvent {
   ts_ms: number;
 }
 
-/** Client audio up to sample `offset` of its stream has arrived; earlier samples need not be kept. */
+/** Client audio up to sample `offset` of its stream has arrived; the client may discard earlier samples. */
 export interface ServerAudioReceivedEvent {
   type: "server_audio_received";
   offset: number;
@@ -586,7 +586,7 @@ export interface ServerGoodbyeEvent {
   ts_ms: number;
 }
 
-/** Where the time between the end of a turn and the first sound of the answer went, in ms by stage. */
+/** Delay from the turn's end to the response's first sound, in ms by stage. */
 export interface ServerLatencyEvent {
   type: "server_latency";
   response_id: string;
@@ -597,10 +597,10 @@ export interface ServerLatencyEvent {
 }
 
 /**
- * How far a client has played an item: told at its first sound, every second, at a flush and at its end.
+ * A client's playback position in an item: at its first sound, every second, at a flush and at its end.
  *
- * `played_ms` of the item had been played when the client's own audio stream stood at sample `input_offset` (at the
- * client's rate, since the call began; 0 where it sends none). `estimated`: the client did not say so.
+ * `played_ms` of the item had been played when the client's own audio stream was at sample `input_offset` (at the
+ * client's rate, since the call began; 0 where it sends none). `estimated`: the client did not report it.
  */
 export interface ServerPlaybackEvent {
   type: "server_playback";
@@ -612,7 +612,7 @@ export interface ServerPlaybackEvent {
   ts_ms: number;
 }
 
-/** Somebody entered the room, or is there already when a client comes in. */
+/** A participant entered the room, or was there when a client joined. */
 export interface ServerRoomJoinedEvent {
   type: "server_room_joined";
   participant_id: string;
@@ -625,8 +625,9 @@ export interface ServerRoomJoinedEvent {
 }
 
 /**
- * Somebody in the room was muted or may be heard again; is away (an agent's model is lost, a human's socket is), or
- * back. Both are told as they are now.
+ * A participant was muted or unmuted, went away or came back.
+ *
+ * Away means that an agent's model or a human's socket is lost. The event carries both current values.
  */
 export interface ServerRoomChangedEvent {
   type: "server_room_changed";
@@ -639,7 +640,7 @@ export interface ServerRoomChangedEvent {
   ts_ms: number;
 }
 
-/** Somebody left the room. */
+/** A participant left the room. */
 export interface ServerRoomLeftEvent {
   type: "server_room_left";
   participant_id: string;
@@ -649,7 +650,7 @@ export interface ServerRoomLeftEvent {
   ts_ms: number;
 }
 
-/** Who may speak now (null: nobody in particular) and by which rule. */
+/** The participant who may speak now, by which rule. Without one the floor is open. */
 export interface ServerRoomFloorEvent {
   type: "server_room_floor";
   participant_id: string | null;
@@ -658,7 +659,7 @@ export interface ServerRoomFloorEvent {
   ts_ms: number;
 }
 
-/** The agent is ready to receive input. `model` says which provider and model speak and what they can. */
+/** The agent is ready to receive input. `model` describes the provider, the model and its abilities. */
 export interface AgentReadyEvent {
   type: "agent_ready";
   model: Record<string, unknown> | null;
@@ -668,7 +669,7 @@ export interface AgentReadyEvent {
   ts_ms: number;
 }
 
-/** The agent is gone. */
+/** The agent has left. */
 export interface AgentEndedEvent {
   type: "agent_ended";
   reason: string;
@@ -678,7 +679,7 @@ export interface AgentEndedEvent {
   ts_ms: number;
 }
 
-/** What a tool returned; its `id` is that of the call. */
+/** The output of a tool; its `id` is that of the call. */
 export interface AgentResponseToolResultEvent {
   type: "agent_response_tool_result";
   tool_result: ToolResultBlock;
@@ -707,9 +708,9 @@ export interface AgentResponseCreatedEvent {
 }
 
 /**
- * A response is over, exactly once, also when cancelled or failed (`status` tells).
+ * A response has ended. Sent exactly once, also when cancelled or failed (see `status`).
  *
- * `grounding` is what the provider searched for the answer, in the provider's own words.
+ * `grounding` holds the searches behind the response, in the provider's own format.
  */
 export interface AgentResponseDoneEvent {
   type: "agent_response_done";
@@ -729,7 +730,7 @@ export interface AgentResponseDoneEvent {
   ts_ms: number;
 }
 
-/** A chunk of speech: `delta` is pcm16 bytes (base64 in JSON), any even length, at the rate that `format` says. */
+/** A chunk of speech: `delta` is pcm16 bytes (base64 in JSON) of any even length, at the rate of `format`. */
 export interface AgentResponseAudioDeltaEvent {
   type: "agent_response_audio_delta";
   response_id: string;
@@ -757,7 +758,7 @@ export interface AgentResponseAudioDoneEvent {
   ts_ms: number;
 }
 
-/** The next piece of the words being spoken. */
+/** The next piece of the spoken words. */
 export interface AgentResponseAudioTranscriptDeltaEvent {
   type: "agent_response_audio_transcript_delta";
   response_id: string;
@@ -772,9 +773,9 @@ export interface AgentResponseAudioTranscriptDeltaEvent {
 }
 
 /**
- * The words are complete: `transcript` is the full text (after a barge-in: what was heard).
+ * The transcript is complete: `transcript` is the full text (after a barge-in: what was heard).
  *
- * `language` is their BCP-47 code, where the provider tells it.
+ * `language` is its BCP-47 code, where the provider reports it.
  */
 export interface AgentResponseAudioTranscriptDoneEvent {
   type: "agent_response_audio_transcript_done";
@@ -790,7 +791,7 @@ export interface AgentResponseAudioTranscriptDoneEvent {
   ts_ms: number;
 }
 
-/** The next piece of a text-only answer. */
+/** The next piece of a text-only response. */
 export interface AgentResponseTextDeltaEvent {
   type: "agent_response_text_delta";
   response_id: string;
@@ -804,7 +805,7 @@ export interface AgentResponseTextDeltaEvent {
   ts_ms: number;
 }
 
-/** The text-only answer is complete. */
+/** The text-only response is complete. */
 export interface AgentResponseTextDoneEvent {
   type: "agent_response_text_done";
   response_id: string;
@@ -818,7 +819,7 @@ export interface AgentResponseTextDoneEvent {
   ts_ms: number;
 }
 
-/** The next piece of what the model thinks: never spoken, and in no transcript. Its `item_id` is its own. */
+/** The next piece of the model's thinking: never spoken, and in no transcript. Has an `item_id` of its own. */
 export interface AgentResponseThinkingDeltaEvent {
   type: "agent_response_thinking_delta";
   response_id: string;
@@ -832,7 +833,7 @@ export interface AgentResponseThinkingDeltaEvent {
   ts_ms: number;
 }
 
-/** These thoughts are complete: `thinking` is all of them. */
+/** The thinking of this item is complete: `thinking` is all of it. */
 export interface AgentResponseThinkingDoneEvent {
   type: "agent_response_thinking_done";
   response_id: string;
@@ -846,7 +847,7 @@ export interface AgentResponseThinkingDoneEvent {
   ts_ms: number;
 }
 
-/** Arguments of a tool call arriving: `delta` is the new fragment, `tool_use.input` all of it so far. */
+/** A fragment of a tool call's arguments: `delta` is new, `tool_use.input` all of it so far. */
 export interface AgentResponseToolUseDeltaEvent {
   type: "agent_response_tool_use_delta";
   response_id: string;
@@ -876,10 +877,10 @@ export interface AgentResponseToolUseDoneEvent {
 }
 
 /**
- * The next piece of what the user said.
+ * The next piece of the user's words.
  *
- * `interim` is a guess at the words behind all deltas so far: each event replaces the guess of the one before, and one
- * without it takes it back. An event that only guesses has an empty `delta`.
+ * `interim` is a guess at the words after all deltas so far: each event replaces the guess of the one before, and an
+ * event without it withdraws the guess. An event that only guesses has an empty `delta`.
  */
 export interface AgentInputTranscriptionDeltaEvent {
   type: "agent_input_transcription_delta";
@@ -893,7 +894,7 @@ export interface AgentInputTranscriptionDeltaEvent {
   ts_ms: number;
 }
 
-/** What the user said in this item, complete. `language` is its BCP-47 code, where the provider tells it. */
+/** The complete words of the user in this item. `language` is their BCP-47 code, where the provider reports it. */
 export interface AgentInputTranscriptionDoneEvent {
   type: "agent_input_transcription_done";
   item_id: string;
@@ -908,7 +909,7 @@ export interface AgentInputTranscriptionDoneEvent {
   ts_ms: number;
 }
 
-/** The user's speech could not be transcribed; the model may have understood it all the same. */
+/** The user's speech could not be transcribed; the model may still have understood it. */
 export interface AgentInputTranscriptionFailedEvent {
   type: "agent_input_transcription_failed";
   item_id: string;
@@ -921,7 +922,7 @@ export interface AgentInputTranscriptionFailedEvent {
   ts_ms: number;
 }
 
-/** The user began to speak at `audio_start_ms` of the client's audio stream (start of voice, no padding). */
+/** The user began to speak: `audio_start_ms` of the client's audio stream (start of voice, no padding). */
 export interface AgentInputStartedEvent {
   type: "agent_input_started";
   item_id: string;
@@ -932,7 +933,7 @@ export interface AgentInputStartedEvent {
   ts_ms: number;
 }
 
-/** The user stopped at `audio_end_ms` of the client's audio stream (end of voice, without the silence). */
+/** The user stopped speaking: `audio_end_ms` of the client's audio stream (end of voice, without the silence). */
 export interface AgentInputDoneEvent {
   type: "agent_input_done";
   item_id: string;
@@ -946,7 +947,7 @@ export interface AgentInputDoneEvent {
 /**
  * The input audio so far became the user item `item_id`.
  *
- * In push-to-talk `audio_end_ms` is where in the client's audio it ends; else `agent_input_done` has told that.
+ * In push-to-talk `audio_end_ms` is its end in the client's audio; otherwise `agent_input_done` has reported that.
  */
 export interface AgentInputCommittedEvent {
   type: "agent_input_committed";
@@ -959,7 +960,7 @@ export interface AgentInputCommittedEvent {
   ts_ms: number;
 }
 
-/** The input audio not yet committed was dropped. In a room `item_id` names the turn that is none after all. */
+/** The uncommitted input audio was dropped. In a room `item_id` names a turn discarded as a false start. */
 export interface AgentInputClearedEvent {
   type: "agent_input_cleared";
   item_id: string | null;
@@ -969,7 +970,7 @@ export interface AgentInputClearedEvent {
   ts_ms: number;
 }
 
-/** An item entered the conversation after `previous_item_id` (null: at the front, or unknown). */
+/** An item entered the conversation after `previous_item_id` (empty: first, or unknown). */
 export interface AgentItemAddedEvent {
   type: "agent_item_added";
   item: Item;
@@ -980,7 +981,7 @@ export interface AgentItemAddedEvent {
   ts_ms: number;
 }
 
-/** The item will not change any more. */
+/** The item is final. */
 export interface AgentItemDoneEvent {
   type: "agent_item_done";
   item: Item;
@@ -991,7 +992,7 @@ export interface AgentItemDoneEvent {
   ts_ms: number;
 }
 
-/** The item is gone from the conversation. */
+/** The item was deleted from the conversation. */
 export interface AgentItemDeletedEvent {
   type: "agent_item_deleted";
   item_id: string;
@@ -1001,7 +1002,7 @@ export interface AgentItemDeletedEvent {
   ts_ms: number;
 }
 
-/** The item was cut after `audio_end_ms` of its audio; `transcript` is what was heard, null where unknown. */
+/** The item was cut after `audio_end_ms` of its audio; `transcript` is what was heard, where known. */
 export interface AgentItemTruncatedEvent {
   type: "agent_item_truncated";
   item_id: string;
@@ -1046,7 +1047,7 @@ export interface AgentReconnectingEvent {
   ts_ms: number;
 }
 
-/** The link to the model is back with its context restored; `gap_ms` is how long it was away. */
+/** The link to the model and its context are restored, after `gap_ms`. */
 export interface AgentReconnectedEvent {
   type: "agent_reconnected";
   gap_ms: number;
@@ -1057,11 +1058,11 @@ export interface AgentReconnectedEvent {
 }
 
 /**
- * Something went wrong; the call goes on unless an ended event follows.
+ * Something went wrong; the call continues unless an ended event follows.
  *
- * `error_type` is whose fault it is (`client_error`, `provider_error`, `server_error`, `tool_error`), `code` a stable
- * word for programs, `message` a sentence for people. `client_event_id` is the `event_id` of the frame it answers.
- * `retry_after_ms`: when the same request may work, where that is known.
+ * `error_type` says whose fault it is (`client_error`, `provider_error`, `server_error`, `tool_error`), `code` is a
+ * stable word for programs, `message` a sentence for people. `client_event_id` is the `event_id` of the client event
+ * it answers. `retry_after_ms`: when the same request may work, where that is known.
  */
 export interface AgentErrorEvent {
   type: "agent_error";

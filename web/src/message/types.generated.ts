@@ -145,7 +145,7 @@ export interface MsgData {
   error: string | null;
 }
 
-/** A reply begins. `name` is who speaks; what the user says is a reply with the role `user`. */
+/** A reply begins. `name` is the speaker; what the user says is a reply with the role `user`. */
 export interface ReplyStartEvent {
   type: "REPLY_START";
   id: string;
@@ -169,7 +169,7 @@ export interface ReplyEndEvent {
   error: string | null;
 }
 
-/** The agent `name` has reasoned and acted as often as it may. */
+/** The agent `name` has reached its limit of reasoning and acting steps. */
 export interface ExceedMaxItersEvent {
   type: "EXCEED_MAX_ITERS";
   id: string;
@@ -190,7 +190,7 @@ export interface RequestStopEvent {
   reason: string;
 }
 
-/** The model is asked. */
+/** A model call begins. */
 export interface ModelCallStartEvent {
   type: "MODEL_CALL_START";
   id: string;
@@ -200,7 +200,7 @@ export interface ModelCallStartEvent {
   model_name: string;
 }
 
-/** The model has answered; what it took, in tokens. */
+/** The model call has ended; its usage in tokens. */
 export interface ModelCallEndEvent {
   type: "MODEL_CALL_END";
   id: string;
@@ -253,7 +253,7 @@ export interface ThinkingBlockStartEvent {
   block_id: string;
 }
 
-/** More of what the model thinks. */
+/** More of the model's thinking. */
 export interface ThinkingBlockDeltaEvent {
   type: "THINKING_BLOCK_DELTA";
   id: string;
@@ -285,7 +285,7 @@ export interface DataBlockStartEvent {
   media_type: string;
 }
 
-/** More bytes of the block: base64 text of their own in JSON, bytes in Python; both are taken at construction. */
+/** More bytes of the block, as base64 of their own in JSON. Python accepts bytes and base64. */
 export interface DataBlockDeltaEvent {
   type: "DATA_BLOCK_DELTA";
   id: string;
@@ -330,7 +330,7 @@ export interface ToolCallStartEvent {
   tool_call_name: string;
 }
 
-/** A further fragment of the input, which is a JSON string. */
+/** Another fragment of the input, which is a JSON string. */
 export interface ToolCallDeltaEvent {
   type: "TOOL_CALL_DELTA";
   id: string;
@@ -341,7 +341,7 @@ export interface ToolCallDeltaEvent {
   delta: string;
 }
 
-/** The input of the call is complete. */
+/** The input of the tool call is complete. */
 export interface ToolCallEndEvent {
   type: "TOOL_CALL_END";
   id: string;
@@ -374,9 +374,9 @@ export interface ToolResultTextDeltaEvent {
 }
 
 /**
- * Binary output of the tool, as bytes (`data`) or as a reference (`url`): exactly one, or ValueError.
+ * Binary output of the tool: either bytes (`data`) or a reference (`url`).
  *
- * Data of a block that is there already is added to it.
+ * Raises ValueError for both or neither. Data of an existing block is appended to it.
  */
 export interface ToolResultDataDeltaEvent {
   type: "TOOL_RESULT_DATA_DELTA";
@@ -391,7 +391,7 @@ export interface ToolResultDataDeltaEvent {
   url: string | null;
 }
 
-/** The tool is done. `running`: it goes on in the background, its result comes later as a hint. */
+/** The tool is done. `running`: it continues in the background, its result comes later as a hint. */
 export interface ToolResultEndEvent {
   type: "TOOL_RESULT_END";
   id: string;
@@ -402,7 +402,7 @@ export interface ToolResultEndEvent {
   state: "running" | "success" | "error" | "interrupted" | "denied";
 }
 
-/** The reply waits for the user's answer to each of `tool_calls`. */
+/** The reply waits for the user's decision on each of `tool_calls`. */
 export interface RequireUserConfirmEvent {
   type: "REQUIRE_USER_CONFIRM";
   id: string;
@@ -423,7 +423,7 @@ export interface ConfirmResult {
   rules: PermissionRule[] | null;
 }
 
-/** To the agent: the user's answers, one per call that waits. */
+/** To the agent: the user's decisions, one per waiting call. */
 export interface UserConfirmResultEvent {
   type: "USER_CONFIRM_RESULT";
   id: string;
@@ -433,7 +433,7 @@ export interface UserConfirmResultEvent {
   confirm_results: ConfirmResult[];
 }
 
-/** The reply waits for somebody else to run `tool_calls`. */
+/** The reply waits for an external executor to run `tool_calls`. */
 export interface RequireExternalExecutionEvent {
   type: "REQUIRE_EXTERNAL_EXECUTION";
   id: string;
@@ -443,7 +443,7 @@ export interface RequireExternalExecutionEvent {
   tool_calls: ToolCallBlock[];
 }
 
-/** To the agent: what the external executor got. */
+/** To the agent: the results of the external executor. */
 export interface ExternalExecutionResultEvent {
   type: "EXTERNAL_EXECUTION_RESULT";
   id: string;
@@ -453,7 +453,7 @@ export interface ExternalExecutionResultEvent {
   execution_results: ToolResultBlock[];
 }
 
-/** To the agent: cancel the reply that waits. */
+/** To the agent: cancel the waiting reply. */
 export interface UserInterruptEvent {
   type: "USER_INTERRUPT";
   id: string;
@@ -463,7 +463,7 @@ export interface UserInterruptEvent {
 }
 
 /**
- * A signal of the layer around the agent (`tasks_context`, `team_updated`). Who does not know `name` skips it.
+ * A signal of the layer around the agent (`tasks_context`, `team_updated`). Readers skip an unknown `name`.
  *
  * `reply_id` is empty for signals outside a reply. Raises ValueError where `value` is not JSON.
  */
@@ -570,7 +570,7 @@ export interface ConfirmResultInput {
   rules?: PermissionRuleInput[] | null;
 }
 
-/** To the agent: the user's answers, one per call that waits. */
+/** To the agent: the user's decisions, one per waiting call. */
 export interface UserConfirmResultEventInput {
   type: "USER_CONFIRM_RESULT";
   id?: string;
@@ -580,7 +580,7 @@ export interface UserConfirmResultEventInput {
   confirm_results: ConfirmResultInput[];
 }
 
-/** To the agent: what the external executor got. */
+/** To the agent: the results of the external executor. */
 export interface ExternalExecutionResultEventInput {
   type: "EXTERNAL_EXECUTION_RESULT";
   id?: string;
@@ -590,7 +590,7 @@ export interface ExternalExecutionResultEventInput {
   execution_results: ToolResultBlockInput[];
 }
 
-/** To the agent: cancel the reply that waits. */
+/** To the agent: cancel the waiting reply. */
 export interface UserInterruptEventInput {
   type: "USER_INTERRUPT";
   id?: string;
