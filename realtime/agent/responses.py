@@ -20,7 +20,7 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides
 from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
 from realtime.model import base
-from realtime.state.conversation import Cut
+from realtime.state.truncation import Truncation, portion_played
 from realtime.turn.machine import Action, Signal, Turn
 
 RESPONSE_REFUSED = frozenset({"conversation_already_has_active_response", "bad_response_create"})
@@ -257,9 +257,10 @@ class Answers:
         self._cut = None
         for item_id in cut.item_ids:
             heard_ms = self._ears.heard_ms(item_id)
-            if heard_ms == 0:
+            portion = portion_played(heard_ms, self._conversation.audio_ms(item_id))
+            if portion == "none":
                 self._withdraw(item_id)
-            elif heard_ms < int(self._conversation.audio_ms(item_id)):
+            elif portion == "part":
                 cut.cut_ms[item_id] = heard_ms
                 self.cut(item_id, heard_ms)
         if cut.active is not None:
@@ -282,12 +283,8 @@ class Answers:
             self._send(base.ItemTruncate(item_id, cut.audio_end_ms, cut.transcript))
         self._tell_cut(item_id, cut)
 
-    def _tell_cut(self, item_id: str, cut: Cut) -> None:
-        self._emit(
-            s.AgentItemTruncatedEvent(
-                item_id=item_id, audio_end_ms=cut.audio_end_ms, transcript=cut.transcript, **self._report.who
-            )
-        )
+    def _tell_cut(self, item_id: str, cut: Truncation) -> None:
+        self._emit(cut.event(item_id, **self._report.who))
 
     def _withdraw(self, item_id: str) -> None:
         """Nothing of the item counts: it leaves the conversation here and at the model."""

@@ -548,15 +548,7 @@ class Session:
             if item.id not in unheard:
                 continue
             cut = self.conversation.truncate(item.id, self.heard_ms(item.id))
-            self.log.append(
-                s.AgentItemTruncatedEvent(
-                    item_id=item.id,
-                    audio_end_ms=cut.audio_end_ms,
-                    transcript=cut.transcript,
-                    agent_id=self.participant.agent_id or "",
-                    agent_name=self.participant.name,
-                )
-            )
+            self.log.append(cut.event(item.id, self.participant.agent_id or "", self.participant.name))
 
     def _close(self, reason: str) -> None:
         if self._over:

@@ -28,6 +28,7 @@ from realtime.message.formatter import SPEAKS, spoken_by
 from realtime.room.floor import Said
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
+from realtime.state.truncation import portion_played
 
 Listens = Literal["audio", "text"]
 MAX_TOOL_ROUNDS = 8
@@ -305,19 +306,12 @@ class AgentParticipant:
     def _cut_item(self, talk: Conversation, item_id: str) -> None:
         heard_ms = self.heard_ms(item_id)
         who: dict[str, Any] = {"agent_id": self.id, "agent_name": self.name}
-        if heard_ms == 0:
+        portion = portion_played(heard_ms, talk.audio_ms(item_id))
+        if portion == "none":
             talk.delete(item_id)
             self._hub.tell(s.AgentItemDeletedEvent(item_id=self._prefix + item_id, **who))
-        elif heard_ms < int(talk.audio_ms(item_id)):
-            cut = talk.truncate(item_id, heard_ms)
-            self._hub.tell(
-                s.AgentItemTruncatedEvent(
-                    item_id=self._prefix + item_id,
-                    audio_end_ms=cut.audio_end_ms,
-                    transcript=cut.transcript,
-                    **who,
-                )
-            )
+        elif portion == "part":
+            self._hub.tell(talk.truncate(item_id, heard_ms).event(self._prefix + item_id, **who))
 
     def open_call(self, call_id: str) -> OpenCall | None:
         """The call of this id (as the room names it); None where none of this agent's is open."""

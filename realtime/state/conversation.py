@@ -1,124 +1,23 @@
-"""The conversation of a call as ordered items, and the rule that what was said is what was heard.
+"""The conversation of a call: its items in order, and the only writer of their content and truncation.
 
 A pure core: no clock, no I/O. Positions in an item's audio are ms from the item's first sample.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from realtime.event.base import ContentPart, Item, ItemStatus
 from realtime.message import ToolCallBlock, ToolResultBlock
-
-SPEECH_CHARS_PER_S = 15.0
-"""How fast a voice is taken to speak that has not said anything to its end yet (English, about 160 words a minute)."""
-_BELIEVED_S = 5.0
-"""So much speech of a voice counts as much as what voices are like in general: its first words may be a long number."""
+from realtime.state.truncation import Pace, Spoken, Truncation
 
 KEPT_PICTURES = 8
-"""Items with pictures or sound whose bytes are kept, to show them again after a lost link: a camera shows one a
-second."""
-MAX_SPEECH_CHARS_PER_S = 30.0
-"""Faster than any voice: bounds what was said of a piece of text whose audio has begun to arrive."""
+"""Latest items with pictures or sound whose bytes are kept, to send them again after a lost link.
 
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-"""Kana and Han, written without spaces: each character is taken as a word."""
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Where an item was cut: the words that were heard and the audio that was, in ms."""
-
-    transcript: str
-    audio_end_ms: int
-
-
-@dataclass(slots=True)
-class Pace:
-    """How fast the voice of a conversation speaks, by the answers that it has said to their end."""
-
-    chars: float = SPEECH_CHARS_PER_S * _BELIEVED_S
-    seconds: float = _BELIEVED_S
-
-    def learn(self, n_chars: int, audio_ms: float) -> None:
-        """An answer of so many characters took so long."""
-        self.chars += n_chars
-        self.seconds += audio_ms / 1000
-
-    @property
-    def chars_per_s(self) -> float:
-        """Between `SPEECH_CHARS_PER_S` and what was learned."""
-        return self.chars / self.seconds
-
-
-@dataclass(slots=True)
-class Spoken:
-    """Words with the audio that speaks them, as far as both have arrived.
-
-    `aligned` says that each piece of text came right before exactly its audio; else the text may run ahead by any
-    amount and positions inside are estimated in proportion: to all of its audio where that is there, else by `pace`.
-    """
-
-    pace: Pace = field(default_factory=Pace)
-    aligned: bool = False
-    text: str = ""
-    audio_ms: float = 0.0
-    audio_complete: bool = False
-    _anchors: list[tuple[float, int]] = field(default_factory=list)
-
-    def add_text(self, delta: str) -> None:
-        """The next words. They are spoken at or after the audio so far."""
-        if self.aligned and (not self._anchors or self._anchors[-1][0] < self.audio_ms):
-            self._anchors.append((self.audio_ms, len(self.text)))
-        self.text += delta
-
-    def heard_chars(self, heard_ms: float) -> int:
-        """How many characters of the text were spoken within the first `heard_ms`."""
-        heard_ms = min(heard_ms, self.audio_ms)
-        if heard_ms <= 0:
-            return 0
-        if self.audio_complete and heard_ms > self.audio_ms - 1:
-            # What was heard is told in whole ms, rounded down.
-            return len(self.text)
-        if self.aligned:
-            return self._aligned_chars(heard_ms)
-        by_share = len(self.text) * (heard_ms / self.audio_ms)
-        if self.audio_complete:
-            return int(by_share)
-        return int(min(by_share, heard_ms / 1000 * self.pace.chars_per_s))
-
-    def teach(self) -> None:
-        """It was said to its end: from now on the voice is known better."""
-        if self.audio_complete and self.text:
-            self.pace.learn(len(self.text), self.audio_ms)
-
-    def _aligned_chars(self, heard_ms: float) -> int:
-        """Interpolated between the anchors: piece k is spoken from its anchor to the next one."""
-        end_ms, end = self.audio_ms, len(self.text)
-        growing = not self.audio_complete
-        for start_ms, start in reversed(self._anchors):
-            if start_ms < heard_ms:
-                chars = (end - start) * ((heard_ms - start_ms) / (end_ms - start_ms))
-                if growing:
-                    chars = min(chars, (heard_ms - start_ms) / 1000 * MAX_SPEECH_CHARS_PER_S)
-                return start + int(chars)
-            end_ms, end, growing = start_ms, start, False
-        return 0
-
-    def heard_text(self, heard_ms: float) -> str:
-        """The text up to the last word that was heard to its end."""
-        chars = self.heard_chars(heard_ms)
-        end = 0
-        for word in _WORD.finditer(self.text):
-            if word.end() > chars:
-                break
-            end = word.end()
-        return self.text[:end]
+A camera adds one a second."""
 
 
 @dataclass(slots=True)
@@ -127,11 +26,11 @@ class _Entry:
 
     item: Item
     spoken: Spoken | None = None
-    cut: Cut | None = None
+    truncation: Truncation | None = None
 
     def put(self, item: Item) -> None:
-        """Take the new version of the item; what was cut off does not come back."""
-        if self.cut is not None:
+        """Replace the item; status and content of a truncated item stay."""
+        if self.truncation is not None:
             item = msgspec.structs.replace(item, status=self.item.status, content=self.item.content)
         elif self.spoken is not None and item.status == "completed" and self.item.status != "completed":
             self.spoken.teach()
@@ -158,14 +57,15 @@ def without_sound(item: Item) -> Item:
 class Conversation:
     """Items in order. Ids are unique; an unknown id is a KeyError of the caller's making unless said otherwise."""
 
-    __slots__ = ("_aligned", "_entries", "_order", "_pace", "_pictured")
+    __slots__ = ("_aligned", "_entries", "_kept_pictures", "_order", "_pace", "_pictured")
 
-    def __init__(self, *, aligned: bool = False) -> None:
+    def __init__(self, *, aligned: bool = False, kept_pictures: int = KEPT_PICTURES) -> None:
         self._entries: dict[str, _Entry] = {}
         self._order: list[str] = []
         self._pictured: list[str] = []
         self._aligned = aligned
         self._pace = Pace()
+        self._kept_pictures = kept_pictures
 
     def set_alignment(self, aligned: bool) -> None:
         """Whether the words of items from now on come right before their audio (`Profile.aligns_transcript`)."""
@@ -195,7 +95,7 @@ class Conversation:
             self._entries[item.id] = _Entry(item)
             if any(part.image or part.audio for part in item.content):
                 self._pictured.append(item.id)
-                if len(self._pictured) > KEPT_PICTURES:
+                if len(self._pictured) > self._kept_pictures:
                     oldest = self._entries.get(self._pictured.pop(0))
                     if oldest is not None:
                         oldest.item = without_pictures(oldest.item)
@@ -230,7 +130,7 @@ class Conversation:
         return entry.item
 
     def set_transcript(self, item_id: str, transcript: str) -> None:
-        """What a user item's audio says."""
+        """Set the words of the item's audio."""
         words = ContentPart(type="audio", transcript=transcript)
         beside = [part for part in self._entries[item_id].item.content if part.type != "audio"]
         self.update(item_id, content=(*beside, words))
@@ -242,7 +142,7 @@ class Conversation:
     def hear_text(self, item_id: str, delta: str) -> None:
         """More words of an answer. Words after a truncation are not added."""
         entry = self._entries[item_id]
-        if entry.cut is None:
+        if entry.truncation is None:
             self._spoken(entry).add_text(delta)
 
     def hear_audio(self, item_id: str, audio_ms: float) -> bool:
@@ -250,7 +150,7 @@ class Conversation:
         entry = self._entries.get(item_id)
         if entry is None:
             return False
-        if entry.cut is None:
+        if entry.truncation is None:
             spoken = entry.spoken or self._spoken(entry)
             spoken.audio_ms += audio_ms
         return True
@@ -272,8 +172,8 @@ class Conversation:
     def spoken_text(self, item_id: str) -> str:
         """The words of a spoken answer that count: all so far, or those heard if it was cut."""
         entry = self._entries[item_id]
-        if entry.cut is not None:
-            return entry.cut.transcript
+        if entry.truncation is not None:
+            return entry.truncation.transcript
         return entry.spoken.text if entry.spoken is not None and entry.spoken.text else entry.item.text
 
     def complete(self, item_id: str, status: ItemStatus = "completed") -> Item:
@@ -287,30 +187,37 @@ class Conversation:
         entry.put(msgspec.structs.replace(entry.item, status=status, content=content))
         return entry.item
 
-    def truncate(self, item_id: str, heard_ms: float, *, anew: bool = False) -> Cut:
-        """Cut the answer after what was heard: the transcript ends with the last word heard to its end.
+    def truncate(
+        self, item_id: str, played_ms: float, *, transcript: str | None = None, anew: bool = False
+    ) -> Truncation:
+        """Cut a spoken item to what was played of it.
 
-        `heard_ms` is clamped to the audio that arrived. Cutting twice can only shorten, unless the first cut was wrong
-        (`anew`). A text has no audio to cut and stays as it is.
+        `played_ms` is clamped to the audio that has arrived. The item keeps the words up to the last one that was
+        played to its end, or `transcript` where the caller knows the words. A second truncation can only shorten,
+        unless the first was wrong (`anew`). A written item without a known `transcript` has no audio to cut and stays
+        whole.
         """
         entry = self._entries[item_id]
         if anew:
-            entry.cut = None
+            entry.truncation = None
         spoken = self._spoken(entry)
-        if not spoken.audio_ms and entry.item.content and entry.cut is None:
-            return Cut(transcript=entry.item.text, audio_end_ms=0)
-        heard_ms = min(max(0.0, heard_ms), spoken.audio_ms)
-        cut = Cut(transcript=spoken.heard_text(heard_ms), audio_end_ms=int(heard_ms))
-        if entry.cut is not None:
-            cut = Cut(
-                transcript=min(cut.transcript, entry.cut.transcript, key=len),
-                audio_end_ms=min(cut.audio_end_ms, entry.cut.audio_end_ms),
-            )
-        entry.cut = cut
+        if not spoken.audio_ms and entry.item.content and entry.truncation is None and transcript is None:
+            return Truncation(entry.item.text, 0)
+        truncation = spoken.truncation(played_ms)
+        if transcript is not None:
+            truncation = Truncation(transcript, truncation.audio_end_ms)
+        if entry.truncation is not None:
+            truncation = truncation.shorter(entry.truncation)
+        entry.truncation = truncation
         entry.item = msgspec.structs.replace(
-            entry.item, status="incomplete", content=(ContentPart(type="audio", transcript=cut.transcript),)
+            entry.item, status="incomplete", content=(ContentPart(type="audio", transcript=truncation.transcript),)
         )
-        return cut
+        return truncation
+
+    def is_truncated(self, item_id: str) -> bool:
+        """Whether the item was cut; False for an unknown item."""
+        entry = self._entries.get(item_id)
+        return entry is not None and entry.truncation is not None
 
     def add_tool_call(self, item_id: str, call: ToolCallBlock) -> None:
         """The model asks for a tool."""

@@ -81,7 +81,6 @@ class ConversationReader:
         self._responses: dict[str, _Response] = {}
         self._growing: dict[str, str] = {}
         """Items of open responses, and which."""
-        self._cut: set[str] = set()
         self._voices: dict[str, int] = {}
         """User items whose voice has not ended or whose words are not known, and where they began."""
         self._voice_ends: dict[str, int] = {}
@@ -127,11 +126,8 @@ class ConversationReader:
             case s.AgentItemDeletedEvent(item_id=item_id):
                 conversation.delete(item_id)
                 self._voices.pop(item_id, None)
-                self._cut.discard(item_id)
-            case s.AgentItemTruncatedEvent(item_id=item_id, transcript=transcript) if item_id in conversation:
-                self._cut = {one for one in self._cut if one in conversation} | {item_id}
-                words = ContentPart(type="audio", transcript=transcript or "")
-                conversation.update(item_id, status="incomplete", content=(words,))
+            case s.AgentItemTruncatedEvent(item_id=item_id) if item_id in conversation:
+                conversation.truncate(item_id, event.audio_end_ms, transcript=event.transcript or "", anew=True)
             case s.AgentResponseToolUseDoneEvent(item_id=item_id, tool_use=call):
                 conversation.add_tool_call(item_id, call)
             case s.AgentResponseToolResultEvent(item_id=str(item_id), tool_result=result):
@@ -205,7 +201,7 @@ class ConversationReader:
                 pass
 
     def _counts(self, item_id: str) -> bool:
-        return item_id in self._conversation and item_id not in self._cut
+        return item_id in self._conversation and not self._conversation.is_truncated(item_id)
 
     def _grow(self, response_id: str, item_id: str) -> None:
         response = self._responses.get(response_id)
@@ -282,12 +278,10 @@ class ConversationReader:
                 heard_ms = 0.0
             else:
                 continue
-            if item.id in self._cut or heard_ms >= spoken_ms - 1:
+            if self._conversation.is_truncated(item.id) or heard_ms >= spoken_ms - 1:
                 continue
             cut = self._conversation.truncate(item.id, heard_ms)
-            self._made.closing.append(
-                s.AgentItemTruncatedEvent(item_id=item.id, audio_end_ms=cut.audio_end_ms, transcript=cut.transcript)
-            )
+            self._made.closing.append(cut.event(item.id))
 
     def _answer_tools(self) -> None:
         """A model takes no history with calls that have no result."""
@@ -340,7 +334,7 @@ class ConversationReader:
         cut = self._conversation.truncate(item.id, heard_ms)
         done = self._conversation.get(item.id) or item
         return [
-            s.AgentItemTruncatedEvent(item_id=item.id, audio_end_ms=cut.audio_end_ms, transcript=cut.transcript, **who),
+            cut.event(item.id, **who),
             s.AgentResponseAudioDoneEvent(**part),
             s.AgentResponseAudioTranscriptDoneEvent(transcript=cut.transcript, **part),
             s.AgentItemDoneEvent(item=done, **who),

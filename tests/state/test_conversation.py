@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from realtime.event.base import ContentPart, Item, ItemStatus
 from realtime.message import ToolCallBlock, ToolResultBlock
-from realtime.state.conversation import Conversation, Cut, Spoken
+from realtime.state.conversation import Conversation
+from realtime.state.truncation import Truncation
 
 
 def message(item_id: str, text: str | None = None) -> Item:
@@ -153,24 +154,24 @@ def test_an_item_that_nobody_spoke_has_no_audio() -> None:
 
 def test_an_answer_is_cut_after_the_last_word_that_was_heard_to_its_end() -> None:
     conversation = spoken_answer(("one two three four", 1800.0))
-    assert conversation.truncate("item", 1000) == Cut("one two", 1000)
+    assert conversation.truncate("item", 1000) == Truncation("one two", 1000)
     item = conversation.items()[0]
     assert (item.text, item.status) == ("one two", "incomplete")
 
 
 def test_an_answer_that_was_heard_whole_keeps_every_word() -> None:
     conversation = spoken_answer(("one two three four", 1800.7))
-    assert conversation.truncate("item", 1800) == Cut("one two three four", 1800)
+    assert conversation.truncate("item", 1800) == Truncation("one two three four", 1800)
 
 
 def test_an_answer_of_which_nothing_was_heard_keeps_no_word() -> None:
     conversation = spoken_answer(("one two three four", 1800.0))
-    assert conversation.truncate("item", 0) == Cut("", 0)
+    assert conversation.truncate("item", 0) == Truncation("", 0)
 
 
 def test_more_than_arrived_cannot_have_been_heard() -> None:
     conversation = spoken_answer(("one two", 900.0))
-    assert conversation.truncate("item", 5000) == Cut("one two", 900)
+    assert conversation.truncate("item", 5000) == Truncation("one two", 900)
 
 
 def test_aligned_words_are_heard_with_their_own_audio() -> None:
@@ -209,7 +210,7 @@ def test_audio_before_the_first_word_is_silence() -> None:
     conversation.add(message("item"))
     conversation.hear_audio("item", 500.0)
     conversation.hear_text("item", "one two")
-    assert conversation.truncate("item", 250) == Cut("", 250)
+    assert conversation.truncate("item", 250) == Truncation("", 250)
 
 
 def test_text_may_run_ahead_of_its_audio() -> None:
@@ -293,10 +294,37 @@ def test_a_later_version_of_the_item_does_not_bring_back_what_was_cut_off() -> N
     assert (conversation.items()[0].text, conversation.items()[0].status) == ("one two", "incomplete")
 
 
+def test_known_words_of_what_was_played_replace_the_estimate() -> None:
+    conversation = spoken_answer(("one two three four", 1800.0))
+    assert conversation.truncate("item", 1000, transcript="one two three") == Truncation("one two three", 1000)
+    assert conversation.items()[0].text == "one two three"
+
+
+def test_known_words_cut_an_item_whose_audio_never_arrived() -> None:
+    conversation = Conversation()
+    conversation.add(message("item", "one two"))
+    assert conversation.truncate("item", 500, transcript="one") == Truncation("one", 0)
+    assert conversation.items()[0].text == "one"
+
+
+def test_a_truncation_that_was_wrong_is_made_anew() -> None:
+    conversation = spoken_answer(("one two three four", 1800.0))
+    conversation.truncate("item", 500)
+    assert conversation.truncate("item", 1000).transcript == "one"
+    assert conversation.truncate("item", 1000, anew=True).transcript == "one two"
+
+
+def test_only_a_truncated_item_is_truncated() -> None:
+    conversation = spoken_answer(("one two", 900.0))
+    assert not conversation.is_truncated("item")
+    conversation.truncate("item", 100)
+    assert (conversation.is_truncated("item"), conversation.is_truncated("nobody")) == (True, False)
+
+
 def test_a_text_has_no_audio_to_cut() -> None:
     conversation = Conversation()
     conversation.add(message("item", "one two"))
-    assert conversation.truncate("item", 0) == Cut("one two", 0)
+    assert conversation.truncate("item", 0) == Truncation("one two", 0)
     assert conversation.items()[0] == message("item", "one two")
     assert conversation.spoken_text("item") == "one two"
 
@@ -304,7 +332,7 @@ def test_a_text_has_no_audio_to_cut() -> None:
 def test_an_answer_that_had_not_begun_is_cut_to_nothing() -> None:
     conversation = Conversation()
     conversation.add(Item(id="item", role="assistant", status="in_progress"))
-    assert conversation.truncate("item", 500) == Cut("", 0)
+    assert conversation.truncate("item", 500) == Truncation("", 0)
     conversation.hear_text("item", "too late")
     assert conversation.complete("item").text == ""
 
@@ -323,33 +351,6 @@ def test_the_latest_items_are_kept(count: int, kept: str) -> None:
 texts = st.text(alphabet="ab .,天", max_size=12)
 pieces_of_speech = st.lists(st.tuples(texts, st.floats(0, 3000, allow_nan=False)), max_size=8)
 heard = st.floats(0, 30_000, allow_nan=False)
-
-
-@given(pieces_of_speech, st.booleans(), st.booleans(), heard)
-def test_a_cut_transcript_is_a_prefix_that_ends_with_a_word(
-    pieces: list[tuple[str, float]], aligned: bool, whole: bool, heard_ms: float
-) -> None:
-    spoken = Spoken(aligned=aligned, audio_complete=whole)
-    for text, audio_ms in pieces:
-        spoken.add_text(text)
-        spoken.audio_ms += audio_ms
-    transcript, rest = spoken.heard_text(heard_ms), spoken.text[len(spoken.heard_text(heard_ms)) :]
-    assert spoken.text.startswith(transcript)
-    assert transcript == transcript.rstrip()
-    inside_a_word = transcript and rest and not {"天", *" "} & {transcript[-1], rest[0]}
-    assert not inside_a_word
-
-
-@given(pieces_of_speech, st.booleans(), st.booleans(), st.lists(heard, min_size=2, max_size=6))
-def test_who_hears_more_hears_no_fewer_words(
-    pieces: list[tuple[str, float]], aligned: bool, whole: bool, moments_ms: list[float]
-) -> None:
-    spoken = Spoken(aligned=aligned, audio_complete=whole)
-    for text, audio_ms in pieces:
-        spoken.add_text(text)
-        spoken.audio_ms += audio_ms
-    transcripts = [spoken.heard_text(heard_ms) for heard_ms in sorted(moments_ms)]
-    assert all(later.startswith(earlier) for earlier, later in pairwise(transcripts))
 
 
 @given(pieces_of_speech, heard)

@@ -31,6 +31,7 @@ from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.event.config import SessionConfig
 from realtime.runtime import Runtime
+from realtime.state.truncation import Truncation
 
 SUBPROTOCOL = "realtime"
 Refusal = w.Refusal
@@ -210,7 +211,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
     def _truncate(self, read: w.ItemTruncate) -> c.ClientEvent | s.ServerEvent:
         self._asked.add(("truncate", read.item_id))
         if read.item_id in self._ghosts:
-            return s.AgentItemTruncatedEvent(item_id=read.item_id, audio_end_ms=read.audio_end_ms, transcript="")
+            return Truncation("", read.audio_end_ms).event(read.item_id)
         try:
             known = self._known(read.item_id, "truncat", "item_truncate_invalid_item_id")
             if known.role != "assistant":

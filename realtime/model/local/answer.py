@@ -14,18 +14,20 @@ from realtime.event import model as m
 from realtime.event.base import AudioFormat, ContentPart, Item, Modality, ResponseOverrides, ResponseStatus
 from realtime.message import ToolCallBlock
 from realtime.model.base import OnEvent, Settings
-from realtime.model.local.context import Context
 from realtime.model.local.engine import SpeechEngine
+from realtime.model.local.history import ReadHistory, add_item, is_noise, open_words
 from realtime.model.local.language_model import Prompt, ReplyText, ReplyThought, ReplyToolCall, ReplyUsage, Responder
 from realtime.model.local.passages import Passage, PassageSplitter
 from realtime.model.local.recognizer import Transcript
 from realtime.model.local.voice import SAMPLE_RATE_HZ, Voice
 from realtime.runtime import Runtime
+from realtime.state.conversation import Conversation
 
 logger = logging.getLogger(__name__)
 
 # A sentence is handed out in pieces of this length, so that none is large on the wire.
 _DELTA_BYTES = bytes_of(200, SAMPLE_RATE_HZ)
+_BYTES_PER_MS = bytes_of(1, SAMPLE_RATE_HZ)
 # Synthesis is a hundred times faster than speech: further ahead than this it would only fill buffers.
 _AHEAD_S = 20.0
 
@@ -47,7 +49,8 @@ class Answer:
         voice: Voice | None,
         engine: SpeechEngine,
         responder: Responder,
-        context: Context,
+        conversation: Conversation,
+        history: ReadHistory,
         on_event: OnEvent,
         runtime: Runtime,
     ) -> None:
@@ -63,7 +66,8 @@ class Answer:
         self._voice = voice
         self._engine = engine
         self._responder = responder
-        self._context = context
+        self._conversation = conversation
+        self._history = history
         self._on_event = on_event
         self._runtime = runtime
         self._format = AudioFormat.pcm16(SAMPLE_RATE_HZ)
@@ -123,9 +127,9 @@ class Answer:
 
     async def _say_all(self) -> None:
         given = self._overrides.input
-        history = self._context.for_responder() if given is None else [*given]
-        if _open_words(history):
-            history = [item for item in history if not _is_noise(item)]
+        history = self._history() if given is None else [*given]
+        if open_words(history):
+            history = [item for item in history if not is_noise(item)]
         elif self._to_speech:
             return
         passages = PassageSplitter()
@@ -186,7 +190,8 @@ class Answer:
     def _write(self, reply: ReplyText) -> None:
         item_id = self._open("text")
         self._text += reply.text
-        self._context.speak(item_id, reply.text, None)
+        if item_id in self._conversation:
+            self._conversation.set_text(item_id, self._text)
         self._on_event(
             m.ModelResponseTextDeltaEvent(
                 response_id=self.id, item_id=item_id, output_index=self._outputs, delta=reply.text
@@ -201,7 +206,7 @@ class Answer:
             item_id = self._open("audio")
             words = f"{self._space_before(passage)}{passage.text}"
             self._text += words
-            self._context.speak(item_id, words, ms_of(len(pcm), SAMPLE_RATE_HZ))
+            self._keep_spoken(item_id, words, len(pcm) / _BYTES_PER_MS)
             self._on_event(
                 m.ModelResponseAudioTranscriptDeltaEvent(
                     response_id=self.id, item_id=item_id, output_index=self._outputs, delta=words
@@ -220,6 +225,13 @@ class Answer:
                     )
                 )
             await self._keep_pace(len(pcm))
+
+    def _keep_spoken(self, item_id: str, words: str, audio_ms: float) -> None:
+        """Add the passage to its item, unless that is outside the conversation, deleted or truncated."""
+        if item_id in self._conversation:
+            self._conversation.hear_text(item_id, words)
+            self._conversation.hear_audio(item_id, audio_ms)
+            self._conversation.set_transcript(item_id, self._text)
 
     def _space_before(self, passage: Passage) -> str:
         """Code stands on lines of its own."""
@@ -243,7 +255,7 @@ class Answer:
         item_id, output_index = self._runtime.new_id("item"), self._outputs
         self._outputs += 1
         if self._in_conversation:
-            self._context.add(Item(id=item_id, type="tool_call", tool_call=call))
+            add_item(self._conversation, Item(id=item_id, type="tool_call", tool_call=call))
         self._on_event(
             m.ModelResponseToolUseDeltaEvent(
                 response_id=self.id, item_id=item_id, output_index=output_index, tool_use=call, delta=reply.arguments
@@ -261,7 +273,8 @@ class Answer:
             self._item_id = self._runtime.new_id("item")
             if self._in_conversation:
                 part = ContentPart(type=kind)
-                self._context.add(Item(id=self._item_id, role="assistant", status="in_progress", content=(part,)))
+                item = Item(id=self._item_id, role="assistant", status="in_progress", content=(part,))
+                add_item(self._conversation, item)
         return self._item_id
 
     def _close_item(self, status: ResponseStatus) -> None:
@@ -271,7 +284,10 @@ class Answer:
         item_id, output_index, text = self._item_id, self._outputs, self._text
         self._item_id, self._text = None, ""
         self._outputs += 1
-        self._context.finish(item_id, "completed" if status == "completed" else "incomplete")
+        if item_id in self._conversation:
+            if self._voice is not None:
+                self._conversation.audio_complete(item_id)
+            self._conversation.complete(item_id, "completed" if status == "completed" else "incomplete")
         if self._voice is None:
             self._on_event(
                 m.ModelResponseTextDoneEvent(response_id=self.id, item_id=item_id, output_index=output_index, text=text)
@@ -309,20 +325,6 @@ class Answer:
                 metadata=self._overrides.metadata,
             )
         )
-
-
-def _open_words(history: Sequence[Item]) -> str:
-    """What the user said last and nothing was said to; a picture shown since then, or a noise, changes nothing."""
-    for item in reversed(history):
-        if item.type == "message" and item.text:
-            return item.text if item.role == "user" else ""
-    return ""
-
-
-def _is_noise(item: Item) -> bool:
-    """A turn of the user in which no word was understood."""
-    has_picture = any(part.type == "image" for part in item.content)
-    return item.type == "message" and item.role == "user" and not item.text and not has_picture
 
 
 def _pieces(pcm: bytes) -> Iterator[bytes]:

@@ -38,16 +38,17 @@ from realtime.model.base import (
 from realtime.model.local.ahead import TurnsAhead
 from realtime.model.local.answer import Answer
 from realtime.model.local.chat import responder_from_environment
-from realtime.model.local.context import Context
 from realtime.model.local.ears import RATE_HZ as INPUT_RATE_HZ
 from realtime.model.local.ears import Ears, Ended, Heard, Paused, Resumed, Started, endpoint_config
 from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts, looks_installed, shared_engine
+from realtime.model.local.history import add_item, conversation_of, prompt_items, truncate
 from realtime.model.local.keyless.conversationalist import Conversationalist
 from realtime.model.local.language_model import Responder
 from realtime.model.local.recognizer import Transcript
 from realtime.model.local.voice import DEFAULT_VOICE, Voice
 from realtime.model.local.voice import SAMPLE_RATE_HZ as OUTPUT_RATE_HZ
 from realtime.runtime import Runtime
+from realtime.state.conversation import Conversation
 
 logger = logging.getLogger(__name__)
 
@@ -134,7 +135,7 @@ class LocalRealtimeModel(RealtimeModel):
             parts=parts,
             responder=self._responder,
             voice=self.voice,
-            context=Context(history()),
+            conversation=conversation_of(history()),
             on_event=on_event,
             runtime=runtime,
         )
@@ -156,7 +157,7 @@ class LocalConnection:
         parts: SpeechParts,
         responder: Responder,
         voice: str | None,
-        context: Context,
+        conversation: Conversation,
         on_event: OnEvent,
         runtime: Runtime,
     ) -> None:
@@ -164,7 +165,9 @@ class LocalConnection:
         self._parts = parts
         self._responder = responder
         self._voice = voice
-        self._context = context
+        self._conversation = conversation
+        self._continued: set[str] = set()
+        """The turns that continue the turn before them, which seemed to have ended."""
         self._on_event = on_event
         self._runtime = runtime
         self._profile = profile_of(parts, responder)
@@ -222,12 +225,12 @@ class LocalConnection:
                 self._add(item, previous_item_id)
             case ItemDelete(item_id=item_id):
                 self._listening.pop(item_id, None)
-                if self._context.delete(item_id):
+                if self._conversation.delete(item_id):
                     self._on_event(m.ModelItemDeletedEvent(item_id=item_id))
                 else:
                     self._refuse("unknown_item", f"there is no item {item_id!r}")
             case ItemRetrieve(item_id=item_id):
-                found = self._context.get(item_id)
+                found = self._conversation.get(item_id)
                 if found is not None:
                     self._on_event(m.ModelItemRetrievedEvent(item=found))
                 else:
@@ -236,7 +239,8 @@ class LocalConnection:
                 self._truncate(message)
             case ToolResult(result=result):
                 # Not reported: whoever sent the result has an item for it already.
-                self._context.add(Item(id=self._runtime.new_id("item"), type="tool_result", tool_result=result))
+                item = Item(id=self._runtime.new_id("item"), type="tool_result", tool_result=result)
+                add_item(self._conversation, item)
             case ResponseCreate(overrides=overrides):
                 self._create_response(overrides or ResponseOverrides())
             case ResponseCancel(response_id=response_id):
@@ -404,7 +408,9 @@ class LocalConnection:
         item_id = self._turn_item_id
         guess, self._guess = self._guess, None
         item = Item(id=item_id, role="user", content=(ContentPart(type="audio"),))
-        previous = self._context.add(item, continues=self._turn_continues)
+        previous = add_item(self._conversation, item)
+        if self._turn_continues:
+            self._continued = {one for one in self._continued if one in self._conversation} | {item_id}
         self._on_event(m.ModelInputCommittedEvent(item_id=item_id, previous_item_id=previous))
         self._listen(item_id, guess if guess is not None else self._recognise(clip))
 
@@ -434,7 +440,7 @@ class LocalConnection:
 
     def _understood(self, item_id: str, heard: asyncio.Future[Transcript] | None) -> None:
         self._listening.pop(item_id, None)
-        if self._closed or item_id not in self._context or (heard is not None and heard.cancelled()):
+        if self._closed or item_id not in self._conversation or (heard is not None and heard.cancelled()):
             return
         if heard is None or heard.exception() is not None:
             logger.warning("a turn was not recognised: %s", "overload" if heard is None else repr(heard.exception()))
@@ -447,14 +453,14 @@ class LocalConnection:
             )
             return
         transcript = heard.result()
-        self._context.hear(item_id, transcript.text)
+        self._conversation.set_transcript(item_id, transcript.text)
         if self._settings.input_audio_transcription:
             self._on_event(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=transcript.text))
 
     # -- the conversation ------------------------------------------------------------------------------------------
 
     def _add(self, item: Item, previous_item_id: str | None = None) -> None:
-        previous = self._context.add(item, previous_item_id)
+        previous = add_item(self._conversation, item, previous_item_id)
         self._on_event(m.ModelItemAddedEvent(item=item, previous_item_id=previous))
         self._on_event(m.ModelItemDoneEvent(item=item, previous_item_id=previous))
         sound = b"".join(part.audio for part in item.content if part.audio)
@@ -462,8 +468,7 @@ class LocalConnection:
             self._listen(item.id, self._recognise(sound))
 
     def _truncate(self, message: ItemTruncate) -> None:
-        heard = self._context.truncate(message.item_id, message.audio_end_ms, message.heard_text)
-        if heard is None:
+        if message.item_id not in self._conversation:
             self._refuse("unknown_item", f"there is no item {message.item_id!r}")
             return
         self._on_event(
@@ -471,7 +476,7 @@ class LocalConnection:
                 item_id=message.item_id,
                 content_index=message.content_index,
                 audio_end_ms=message.audio_end_ms,
-                transcript=heard,
+                transcript=truncate(self._conversation, message),
             )
         )
 
@@ -498,7 +503,8 @@ class LocalConnection:
             voice=self._voice_for(settings),
             engine=self._engine,
             responder=self._responder,
-            context=self._context,
+            conversation=self._conversation,
+            history=lambda: prompt_items(self._conversation, self._continued),
             on_event=self._on_event,
             runtime=self._runtime,
         )

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from realtime.event import server as s
-from realtime.state.conversation import Spoken as Words
+from realtime.state.truncation import Spoken as Words
 from realtime.testing.check.failing import Fluent, counted
 from realtime.testing.check.turns import BargeIn, CutItem, Response, Speech, ToolCall, UserTurn
 from realtime.testing.check.words import normalised, shortened
@@ -44,8 +44,8 @@ def heard_words(speech: Speech, before: str, heard_ms: float, within_ms: float) 
     known = [told, Words(text=told.text, audio_ms=told.audio_ms, audio_complete=told.audio_complete)]
     if speech.words_when_cut is not None:
         known.append(speech.words_when_cut)
-    fewest = min((one.heard_text(heard_ms - within_ms) for one in known), key=len)
-    most = max((one.heard_text(heard_ms + within_ms) for one in known), key=len)
+    fewest = min((one.played_text(heard_ms - within_ms) for one in known), key=len)
+    most = max((one.played_text(heard_ms + within_ms) for one in known), key=len)
     return fewest[: len(before)], most[: len(before)]
 
 

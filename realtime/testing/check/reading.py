@@ -14,9 +14,9 @@ from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, Item
 from realtime.message import ToolResultBlock
-from realtime.state.conversation import Pace
-from realtime.state.conversation import Spoken as Words
 from realtime.state.log import AudioRun
+from realtime.state.truncation import Pace
+from realtime.state.truncation import Spoken as Words
 from realtime.testing.check.turns import (
     HASTY,
     USER,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
-from realtime.state.conversation import Spoken as Words
+from realtime.state.truncation import Spoken as Words
 from realtime.testing.record import Played
 
 USER = "user"

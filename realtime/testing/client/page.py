@@ -23,7 +23,7 @@ from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.audio.voice import is_voice
 from realtime.dialects import frames
 from realtime.dialects.native import SUBPROTOCOL
-from realtime.state.conversation import Spoken as Words
+from realtime.state.truncation import Spoken as Words
 from realtime.testing.client.devices import FRAME_SAMPLES, OUTPUT_HZ, OUTPUT_LATENCY_S, Microphone, Speaker
 from realtime.testing.client.pair import LOST, Application, Frame, SocketPair, Tap, Uplink
 from realtime.testing.client.steps import INPUT_HZ

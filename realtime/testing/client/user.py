@@ -264,7 +264,7 @@ class User:
             low, high = 0, int(words.audio_ms) + 1
             while low < high:
                 middle = (low + high) // 2
-                if len(words.heard_text(middle)) >= found.end():
+                if len(words.played_text(middle)) >= found.end():
                     high = middle
                 else:
                     low = middle + 1
