@@ -54,7 +54,7 @@ def product_files(commit: str | None) -> dict[str, str]:
 
 def is_product(name: str) -> bool:
     """Whether the file is written by hand and shipped."""
-    is_made = ".generated." in name or "/dist/" in name
+    is_made = ".generated." in name or "/dist/" in name or "/test/" in name
     return name.startswith(FOLDERS) and Path(name).suffix in ENDINGS and not is_made
 
 

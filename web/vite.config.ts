@@ -6,11 +6,19 @@ import { defineConfig } from "vitest/config";
 
 const SERVER = "http://127.0.0.1:8000";
 
+// Paths are relative to the root, except those of the tests.
 export default defineConfig({
+  root: "packages/page",
   base: "./",
+  resolve: {
+    tsconfigPaths: true,
+    // In development the pages load each worklet from its source, under its name in the build.
+    alias: [{ find: /^\/worklets\/(\w+)\.js$/, replacement: "../client/src/worklets/$1.ts" }],
+  },
   build: {
     target: "es2022",
-    outDir: "dist",
+    outDir: "../../dist",
+    emptyOutDir: true,
     // A worklet is loaded by path, never from a data: address, so that a strict Content-Security-Policy holds.
     assetsInlineLimit: 0,
     modulePreload: false,
@@ -19,9 +27,9 @@ export default defineConfig({
         page: "index.html",
         transcript: "transcript.html",
         room: "room.html",
-        "worklets/capture": "src/worklets/capture.ts",
-        "worklets/playback": "src/worklets/playback.ts",
-        "worklets/voices": "src/worklets/voices.ts",
+        "worklets/capture": "../client/src/worklets/capture.ts",
+        "worklets/playback": "../client/src/worklets/playback.ts",
+        "worklets/voices": "../client/src/worklets/voices.ts",
       },
       output: {
         entryFileNames: "[name].js",
@@ -31,7 +39,8 @@ export default defineConfig({
     },
   },
   server: {
+    fs: { allow: ["../.."] },
     proxy: { "/ws": { target: SERVER, ws: true }, "/rooms": { target: SERVER, ws: true }, "/api": SERVER },
   },
-  test: { include: ["test/**/*.test.ts"], environment: "node" },
+  test: { dir: "packages", include: ["**/test/**/*.test.ts"], environment: "node" },
 });

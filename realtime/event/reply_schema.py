@@ -2,7 +2,7 @@
 
 The TypeScript module holds the types, the words and tables that both languages use, and a reader per type, which
 checks and completes input as decoding does in Python. The readers are composed of the ones in
-`web/src/message/read.ts`. `python -m realtime.event.schema` writes both files.
+`web/packages/messages/src/read.ts`. `python -m realtime.event.schema` writes both files.
 """
 
 from __future__ import annotations

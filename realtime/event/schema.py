@@ -1,8 +1,8 @@
 """Generates JSON Schema, TypeScript and tables of the realtime vocabulary.
 
     python -m realtime.event.schema --json docs/protocol.schema.json --markdown docs/protocol.md \\
-        --typescript web/src/protocol.generated.ts --messages-json docs/messages.schema.json \\
-        --messages-typescript web/src/message/types.generated.ts
+        --typescript web/packages/client/src/protocol.generated.ts --messages-json docs/messages.schema.json \\
+        --messages-typescript web/packages/messages/src/types.generated.ts
 
 All of these files are checked in; a test compares them with the output of this module. Those of messages and reply
 events come from `reply_schema`. The schema describes what a reader accepts: a field with a default may be missing.

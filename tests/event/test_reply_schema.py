@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = sorted((ROOT / "fixtures/messages").glob("*.json"))
 AGAIN = (
     "out of date: run `python -m realtime.event.schema --messages-json docs/messages.schema.json"
-    " --messages-typescript web/src/message/types.generated.ts`"
+    " --messages-typescript web/packages/messages/src/types.generated.ts`"
 )
 
 
@@ -38,7 +38,7 @@ def test_the_checked_in_schema_is_what_the_generator_gives() -> None:
 
 def test_the_typescript_module_has_the_words_of_python_and_is_what_the_generator_gives() -> None:
     """TS-06."""
-    module = checked_in("web/src/message/types.generated.ts")
+    module = checked_in("web/packages/messages/src/types.generated.ts")
     assert module == messages_typescript(), f"the TypeScript is {AGAIN}"
     for name, words in {
         "Role": get_args(Role),

@@ -23,7 +23,7 @@ from realtime.event.schema import (
 ROOT = Path(__file__).resolve().parents[2]
 AGAIN = (
     "out of date: run `python -m realtime.event.schema --json docs/protocol.schema.json"
-    " --markdown docs/protocol.md --typescript web/src/protocol.generated.ts`"
+    " --markdown docs/protocol.md --typescript web/packages/client/src/protocol.generated.ts`"
 )
 
 
@@ -36,7 +36,7 @@ def test_the_checked_in_schema_is_what_the_generator_gives() -> None:
 
 
 def test_the_checked_in_typescript_is_what_the_generator_gives() -> None:
-    assert checked_in("web/src/protocol.generated.ts") == typescript(), f"the TypeScript is {AGAIN}"
+    assert checked_in("web/packages/client/src/protocol.generated.ts") == typescript(), f"the TypeScript is {AGAIN}"
 
 
 def test_the_event_tables_of_the_guide_are_what_the_generator_gives() -> None:
@@ -111,7 +111,7 @@ console.log(JSON.stringify(found));
 
 
 def test_the_generated_validator_takes_every_golden_frame_and_no_spoiled_one() -> None:
-    module = (ROOT / "web/src/protocol.generated.ts").as_uri()
+    module = (ROOT / "web/packages/client/src/protocol.generated.ts").as_uri()
     run = node(
         ["--input-type=module", "--eval", CHECK, "--", module, str(ROOT / "fixtures/protocol")],
         return_completed_process=True,

@@ -73,7 +73,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_package_holds_code_types_and_the_license_and_nothing_else(project: Path) -> None:
     installed = project / "node_modules/@realtime-voice/messages"
     names = {path.relative_to(installed).as_posix() for path in installed.rglob("*") if path.is_file()}
-    modules = {path.name.removesuffix(".ts") for path in (ROOT / "web/src/message").glob("*.ts")}
+    modules = {path.name.removesuffix(".ts") for path in (ROOT / "web/packages/messages/src").glob("*.ts")}
     built = {f"dist/{name}{suffix}" for name in modules for suffix in (".js", ".d.ts")}
     assert names == built | {"package.json", "README.md", "LICENSE"}
     assert (installed / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()

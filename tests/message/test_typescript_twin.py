@@ -1,4 +1,4 @@
-"""The TypeScript twin in `web/src/message` against the Python fold: the same streams become the same bytes."""
+"""The TypeScript twin in `web/packages/messages/src` against the Python fold: the same streams become the same bytes."""
 
 import base64
 import copy
@@ -58,7 +58,7 @@ console.log(JSON.stringify({
 def in_node(**asked: Any) -> Any:
     """What the TypeScript module makes of `streams` of frames, `messages`, `values` and an event stream's `text`."""
     run = node(
-        ["--input-type=module", "--eval", FOLD, "--", (ROOT / "web/src/message/index.ts").as_uri()],
+        ["--input-type=module", "--eval", FOLD, "--", (ROOT / "web/packages/messages/src/index.ts").as_uri()],
         return_completed_process=True,
         capture_output=True,
         text=True,

@@ -35,5 +35,6 @@ def test_tests_generated_and_built_files_are_no_product() -> None:
     assert is_product("realtime/room/floor.py")
     assert is_product("realtime/testing/report/page.js")
     assert is_product("web/packages/messages/src/index.ts")
-    for other in ("tests/test_layers.py", "web/src/protocol.generated.ts", "web/packages/messages/dist/a.js", "a.md"):
+    client = ("src/protocol.generated.ts", "dist/a.js", "test/client.test.ts")
+    for other in ("tests/test_layers.py", "web/dist/page.js", "a.md", *(f"web/packages/client/{name}" for name in client)):
         assert not is_product(other)

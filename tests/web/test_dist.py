@@ -58,7 +58,7 @@ def test_nothing_is_loaded_from_another_host() -> None:
 
 def test_no_text_becomes_markup_or_code() -> None:
     unsafe = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\.cssText")
-    found = {name: unsafe.findall(text) for name, text in texts(WEB / "src", ".ts").items() if unsafe.search(text)}
+    found = {name: unsafe.findall(text) for name, text in texts(WEB / "packages", ".ts").items() if unsafe.search(text)}
     assert found == {}
 
 

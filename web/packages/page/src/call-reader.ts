@@ -1,0 +1,220 @@
+/**
+ * Calls over HTTP: a user's list, and one call that is followed until it is over, by server-sent events.
+ *
+ * `EventSource` would say neither why a call is refused nor whether a stream ended or broke off, so the stream is read
+ * by `fetch`. What `EventSource` does is done here: the last id goes into `Last-Event-ID` of the next request.
+ */
+
+import { retryDelayMs } from "@realtime-voice/client";
+import { Transcript, foldStream } from "@realtime-voice/messages";
+import { besidePage } from "./server-info.ts";
+import { type Notice, REFUSED } from "./words.ts";
+
+/** What its owner is told of a call. Times are ISO 8601 in UTC. */
+export interface CallInfo {
+  readonly call_id: string;
+  readonly agent_name: string;
+  readonly created_at: string;
+  /** null while the call lives, and where its server was killed. */
+  readonly ended_at: string | null;
+  /** It runs now. */
+  readonly live: boolean;
+  readonly ended_reason: string | null;
+  /** Stretches of the call that were lost. */
+  readonly gaps?: readonly unknown[];
+  /** Its log, or what else is known of it, is damaged. */
+  readonly unreadable?: boolean;
+  /** How a test case can be had of it; null: not at all. */
+  readonly case?: "download" | "save" | null;
+}
+
+/** A part of a list of calls; `next` is where the following part begins, null where there is none. */
+export interface CallPage {
+  readonly calls: readonly CallInfo[];
+  readonly next: string | null;
+}
+
+/** The server answered, but not with what was asked for. */
+export class HttpProblem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    /** The server's own sentence. */
+    readonly told = "",
+  ) {
+    super(`HTTP ${status} ${code}`);
+  }
+
+  /** Asking again may help. */
+  get mayPass(): boolean {
+    return this.status >= 500 || this.status === 429;
+  }
+}
+
+/** The server says by a line every 15 s that it is still there. */
+const SILENCE_MS = 45_000;
+
+/** Words for what went wrong while a call or a list was asked for. */
+export function problemWords(error: unknown): Notice {
+  if (!(error instanceof HttpProblem)) {
+    return { what: "The server cannot be reached.", todo: "This page tries again by itself." };
+  }
+  if (error.code === "calls_not_listed") {
+    return { what: "This server is open to everybody, so it lists no calls.", todo: "Open a call by its own address." };
+  }
+  if (error.status === 401) return REFUSED;
+  if (error.status === 404) {
+    return {
+      what: "This user has no such call.",
+      todo: "It was deleted, it was never kept, or it is somebody else's: see whether the address is right.",
+    };
+  }
+  if (error.mayPass) return { what: "The server cannot read its calls at the moment.", todo: "This page tries again by itself." };
+  return { what: `The server did not accept this (${error.status}).`, todo: "See whether the page's address is right." };
+}
+
+/** The doors of one user's calls. `page` is the page's own address. */
+export class CallShelf {
+  readonly #page: string;
+  readonly #user: string;
+
+  constructor(page: string, user: string) {
+    this.#page = page;
+    this.#user = user;
+  }
+
+  /** The user's calls, the newest first: as many pages as asked for, or as there are. Throws an HttpProblem, or a
+   * TypeError where nobody answers. */
+  async list(pages: number): Promise<CallPage> {
+    const calls: CallInfo[] = [];
+    let next: string | null = null;
+    for (let page = 0; page === 0 || (page < pages && next !== null); page++) {
+      const query: Record<string, string> = next === null ? {} : { after: next };
+      const told = (await (await this.#ask("", {}, query)).json()) as CallPage;
+      calls.push(...told.calls);
+      next = told.next ?? null;
+    }
+    return { calls, next };
+  }
+
+  /** Throws like `list`. */
+  async info(callId: string): Promise<CallInfo> {
+    return (await (await this.#ask(`/${encodeURIComponent(callId)}`)).json()) as CallInfo;
+  }
+
+  /** Ends the call where it still goes on, and forgets it. Throws like `list`. */
+  async delete(callId: string): Promise<void> {
+    await this.#ask(`/${encodeURIComponent(callId)}`, { method: "DELETE" });
+  }
+
+  /** An ended call as a test case of this name, zipped. Throws like `list`. */
+  async case(callId: string, name: string): Promise<Blob> {
+    return (await this.#ask(`/${encodeURIComponent(callId)}/case`, {}, { name })).blob();
+  }
+
+  /** Makes the test case on the server's machine; the folder that it is in. Throws like `list`. */
+  async saveCase(callId: string, name: string): Promise<string> {
+    const answer = await this.#ask(`/${encodeURIComponent(callId)}/case`, { method: "POST" }, { name });
+    return ((await answer.json()) as { folder: string }).folder;
+  }
+
+  /** What is told of a call after the event with this id. Throws like `list`. */
+  async events(callId: string, lastId: string, signal: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = lastId === "" ? {} : { "Last-Event-ID": lastId };
+    return this.#ask(`/${encodeURIComponent(callId)}/events`, { headers, signal }, { vocabulary: "reply" });
+  }
+
+  async #ask(path: string, options: RequestInit = {}, query: Record<string, string> = {}): Promise<Response> {
+    const url = besidePage(this.#page, `api/calls${path}`);
+    for (const [name, value] of Object.entries({ user: this.#user, ...query })) url.searchParams.set(name, value);
+    const response = await fetch(url, { cache: "no-store", ...options });
+    if (response.ok) return response;
+    const body: unknown = await response.json().catch(() => null);
+    const { code, error } = (body ?? {}) as { code?: unknown; error?: unknown };
+    throw new HttpProblem(response.status, typeof code === "string" ? code : "", typeof error === "string" ? error : "");
+  }
+}
+
+export interface CallListener {
+  info(info: CallInfo): void;
+  /** The message with this id is new or has changed. */
+  changed(messageId: string): void;
+  /** The stream is open, or it is not: here is why, as far as known. */
+  line(isOpen: boolean, error: unknown): void;
+}
+
+/** Follows one call and folds what it is told. */
+export class CallReader {
+  readonly transcript = new Transcript();
+  readonly #shelf: CallShelf;
+  readonly #callId: string;
+  readonly #listener: CallListener;
+  #lastId = "";
+
+  constructor(shelf: CallShelf, callId: string, listener: CallListener) {
+    this.#shelf = shelf;
+    this.#callId = callId;
+    this.#listener = listener;
+  }
+
+  get lastId(): string {
+    return this.#lastId;
+  }
+
+  /** Until the call is over and everything was told. Throws an HttpProblem that no further try would solve. */
+  async follow(): Promise<void> {
+    for (let attempt = 0; ; attempt++) {
+      const before = this.#lastId;
+      let error: unknown = null;
+      try {
+        const info = await this.#shelf.info(this.#callId);
+        this.#listener.info(info);
+        await this.#read();
+        // It was over before the stream was opened, and the stream ended without breaking off: this was all.
+        if (info.ended_at !== null) return;
+      } catch (problem) {
+        if (problem instanceof HttpProblem && !problem.mayPass) throw problem;
+        error = problem;
+      }
+      this.#listener.line(false, error);
+      if (this.#lastId !== before) attempt = 0;
+      const delayMs = retryDelayMs(attempt, Math.random);
+      await new Promise((go) => setTimeout(go, delayMs));
+    }
+  }
+
+  /** One stream to its end. Throws where it breaks off or falls silent. */
+  async #read(): Promise<void> {
+    const silence = new AbortController();
+    const response = await this.#shelf.events(this.#callId, this.#lastId, silence.signal);
+    // Nothing more will come: the call is over, and all of it was told.
+    if (response.status === 204) return;
+    if (!response.body) throw new TypeError("the answer has no body");
+    this.#listener.line(true, null);
+    for await (const { id, event } of foldStream(watched(response.body, silence), this.transcript)) {
+      this.#lastId = id;
+      // A correction stands outside of every reply and names the one that it is about.
+      this.#listener.changed(event.type === "CUSTOM" ? String(event.value["reply_id"]) : event.reply_id);
+    }
+  }
+}
+
+/** Gives the stream's bytes, and gives up when none come for too long: lines may be lost without a word. */
+async function* watched(body: ReadableStream<Uint8Array>, silence: AbortController): AsyncGenerator<Uint8Array, void> {
+  const reader = body.getReader();
+  let timer = 0;
+  const listen = (): void => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => silence.abort(), SILENCE_MS);
+  };
+  try {
+    listen();
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      listen();
+      yield next.value;
+    }
+  } finally {
+    clearTimeout(timer);
+    await reader.cancel();
+  }
+}

@@ -1,0 +1,174 @@
+/** What was said, as bubbles in the order of the conversation, folded from the events. Pure. */
+
+import type { ServerEvent } from "@realtime-voice/client";
+
+export interface Bubble {
+  readonly id: string;
+  readonly side: "user" | "agent" | "tool";
+  /** The agent's or the tool's name. */
+  readonly name: string;
+  readonly text: string;
+  /**
+   * live: still growing; done; cut: the user interrupted, `text` is what was heard; failed: could not be transcribed;
+   * deleted: kept so that nothing late brings it back; asking: a tool that waits for the user's consent.
+   */
+  readonly status: "live" | "done" | "cut" | "failed" | "deleted" | "asking";
+  readonly responseId: string | null;
+}
+
+export interface Latency {
+  readonly totalMs: number;
+  readonly stages: readonly (readonly [name: string, ms: number])[];
+}
+
+export interface Captions {
+  readonly bubbles: readonly Bubble[];
+  /** By response id. */
+  readonly latencies: Readonly<Record<string, Latency>>;
+}
+
+export const NO_CAPTIONS: Captions = { bubbles: [], latencies: {} };
+
+/** The bubbles to show: those of the user's speech before its first word too, but nothing that ended without words. */
+export function visibleBubbles(captions: Captions): readonly Bubble[] {
+  return captions.bubbles.filter(
+    ({ status, text, side }) =>
+      status !== "deleted" && (text !== "" || ["failed", "asking"].includes(status) || (status === "live" && side === "user")),
+  );
+}
+
+export function foldCaptions(captions: Captions, event: ServerEvent): Captions {
+  if (event.type === "server_latency") {
+    const latency = { totalMs: event.turn_end_to_audio_ms, stages: Object.entries(event.stages_ms) };
+    return { ...captions, latencies: { ...captions.latencies, [event.response_id]: latency } };
+  }
+  const bubbles = foldBubbles(captions.bubbles, event);
+  return bubbles === captions.bubbles ? captions : { ...captions, bubbles };
+}
+
+/** Nobody is left to answer. */
+export function withdrawQuestions(captions: Captions): Captions {
+  return { ...captions, bubbles: withdrawn(captions.bubbles) };
+}
+
+function withdrawn(bubbles: readonly Bubble[]): readonly Bubble[] {
+  return bubbles.map((bubble) => (bubble.status === "asking" ? { ...bubble, status: "cut" } : bubble));
+}
+
+function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent): readonly Bubble[] {
+  switch (event.type) {
+    case "agent_input_started":
+      // The same item again: a hasty end of turn was undone, and the user goes on.
+      return reopen(bubbles, user(event.item_id));
+    case "agent_input_transcription_delta":
+      return grow(bubbles, user(event.item_id), event.delta);
+    case "agent_input_transcription_done":
+      return settle(bubbles, user(event.item_id), event.transcript);
+    case "agent_input_transcription_failed":
+      return change(bubbles, user(event.item_id), () => ({ status: "failed" }));
+    case "agent_response_audio_transcript_delta":
+    case "agent_response_text_delta":
+      return grow(bubbles, agent(event), event.delta);
+    case "agent_response_audio_transcript_done":
+      return settle(bubbles, agent(event), event.transcript);
+    case "agent_response_text_done":
+      return settle(bubbles, agent(event), event.text);
+    case "agent_response_tool_use_done": {
+      const { state } = event.tool_use;
+      const bubble = tool(event.tool_use, event.response_id);
+      return change(bubbles, bubble, () => ({ text: bubble.text, status: state === "asking" ? "asking" : "live" }));
+    }
+    case "agent_item_done": {
+      const { tool_call: call } = event.item;
+      if (call?.state !== "allowed") return bubbles;
+      const { name, text } = tool(call, null);
+      return bubbles.map((old) => (old.status === "asking" && callIdOf(old) === call.id ? { ...old, name, text, status: "live" } : old));
+    }
+    case "agent_response_tool_result": {
+      const { id, name, output } = event.tool_result;
+      const bubble: Bubble = { id: `tool:${id}`, side: "tool", name, text: "", status: "done", responseId: event.response_id };
+      // A picture is no caption: half a megabyte of base64 would be read aloud.
+      const result = typeof output === "string" ? output : output.map((part) => ("text" in part ? part.text : "(data)")).join(" ");
+      return change(bubbles, bubble, (old) => ({ text: `${old.text} → ${result}`.trim(), status: "done" }));
+    }
+    case "agent_ended":
+    case "server_session_ended":
+      return withdrawn(bubbles);
+    case "agent_response_done":
+      return bubbles.map((bubble) =>
+        bubble.responseId === event.response_id && bubble.side === "agent" && bubble.status === "live"
+          ? { ...bubble, status: "done" }
+          : bubble,
+      );
+    case "agent_item_added": {
+      const { item, previous_item_id: previous } = event;
+      if (item.role !== "user") return bubbles;
+      const text = item.content.map((part) => part.text ?? part.transcript ?? "").join(" ").trim();
+      return place(bubbles, { ...user(item.id), text, status: text === "" ? "live" : "done" }, previous);
+    }
+    case "agent_item_truncated":
+      if (event.transcript === null) return change(bubbles, known(bubbles, event.item_id), () => ({ status: "cut" }));
+      return change(bubbles, known(bubbles, event.item_id), () => ({ text: event.transcript ?? "", status: "cut" }));
+    case "agent_item_deleted":
+      return change(bubbles, known(bubbles, event.item_id), () => ({ status: "deleted" }));
+    default:
+      return bubbles;
+  }
+}
+
+function user(id: string): Bubble {
+  return { id, side: "user", name: "", text: "", status: "live", responseId: null };
+}
+
+function agent(event: { item_id: string; agent_name: string; response_id: string }): Bubble {
+  const { item_id: id, agent_name: name, response_id: responseId } = event;
+  return { id, side: "agent", name, text: "", status: "live", responseId };
+}
+
+function tool({ id, name, input }: { id: string; name: string; input: string }, responseId: string | null): Bubble {
+  return { id: `tool:${id}`, side: "tool", name, text: input === "{}" ? "" : input, status: "live", responseId };
+}
+
+/** The id of the call that a tool's bubble shows. */
+export function callIdOf({ id }: Bubble): string {
+  return id.slice("tool:".length);
+}
+
+/** The bubble with this id, or an empty one of the agent's, so that what comes late for it meets its end. */
+function known(bubbles: readonly Bubble[], id: string): Bubble {
+  return bubbles.find((bubble) => bubble.id === id) ?? { ...user(id), side: "agent" };
+}
+
+function isClosed({ status }: Bubble): boolean {
+  return status === "cut" || status === "deleted";
+}
+
+function grow(bubbles: readonly Bubble[], bubble: Bubble, delta: string): readonly Bubble[] {
+  return change(bubbles, bubble, (old) => (isClosed(old) ? {} : { text: old.text + delta, status: "live" }));
+}
+
+function settle(bubbles: readonly Bubble[], bubble: Bubble, text: string): readonly Bubble[] {
+  return change(bubbles, bubble, (old) => (isClosed(old) ? {} : { text, status: "done" }));
+}
+
+/** Changes the bubble with this id; where there is none, adds `bubble`, changed, at the end. */
+function change(
+  bubbles: readonly Bubble[],
+  bubble: Bubble,
+  how: (old: Bubble) => Partial<Bubble>,
+): readonly Bubble[] {
+  if (!bubbles.some(({ id }) => id === bubble.id)) return [...bubbles, { ...bubble, ...how(bubble) }];
+  return bubbles.map((old) => (old.id === bubble.id ? { ...old, ...how(old) } : old));
+}
+
+/** Adds an empty bubble, or opens the one that is there again, keeping its words. */
+function reopen(bubbles: readonly Bubble[], bubble: Bubble): readonly Bubble[] {
+  return change(bubbles, bubble, (old) => ({ status: "live", text: old.status === "deleted" ? "" : old.text }));
+}
+
+/** Puts `bubble` behind `previousId`, else at the end. One that is there keeps its place, and its words if it has some. */
+function place(bubbles: readonly Bubble[], bubble: Bubble, previousId: string | null): readonly Bubble[] {
+  if (bubbles.some(({ id }) => id === bubble.id)) return bubble.text === "" ? bubbles : change(bubbles, bubble, () => bubble);
+  const at = bubbles.findIndex(({ id }) => id === previousId) + 1;
+  return at === 0 ? [...bubbles, bubble] : bubbles.toSpliced(at, 0, bubble);
+}

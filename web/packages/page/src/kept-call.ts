@@ -1,0 +1,72 @@
+/**
+ * What a tab keeps of its call, so that the page can go on with it after a reload. Kept per tab (`sessionStorage`), for
+ * as long as the call is not over.
+ */
+
+import type { Captions } from "./captions.ts";
+import type { Played, Ticket } from "@realtime-voice/client";
+
+export interface KeptCall {
+  /** Of the socket's path. */
+  readonly sessionId: string;
+  readonly ticket: Ticket;
+  /** What was shown and heard when the page was left; null where nobody could tell. */
+  readonly captions: Captions | null;
+  readonly lastPlayed: Played | null;
+}
+
+/** A place under one name; `page` is the page's address, since several pages may live on one host. */
+export class CallStorage {
+  readonly #storage: () => Pick<Storage, "getItem" | "setItem" | "removeItem">;
+  readonly #name: string;
+
+  /** `storage` throws where the browser forbids it. */
+  constructor(storage: () => Pick<Storage, "getItem" | "setItem" | "removeItem">, page: string) {
+    this.#storage = storage;
+    this.#name = `realtime.call ${new URL(page).pathname}`;
+  }
+
+  /** The call to go on with; null where there is none, or nothing that can be read. */
+  load(): KeptCall | null {
+    try {
+      const kept: unknown = JSON.parse(this.#storage().getItem(this.#name) ?? "null");
+      return isKeptCall(kept) ? kept : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Without effect where the browser keeps nothing, or has no room: the call then ends with the page. */
+  save(call: KeptCall): void {
+    try {
+      this.#storage().setItem(this.#name, JSON.stringify(call));
+    } catch {
+      this.forget();
+    }
+  }
+
+  forget(): void {
+    try {
+      this.#storage().removeItem(this.#name);
+    } catch {
+      // A browser that forbids storage has kept nothing.
+    }
+  }
+}
+
+function isKeptCall(value: unknown): value is KeptCall {
+  if (!isRecord(value) || !isRecord(value["ticket"])) return false;
+  const { token, withinMs } = value["ticket"];
+  const { captions, lastPlayed } = value;
+  return (
+    typeof value["sessionId"] === "string" &&
+    typeof token === "string" &&
+    typeof withinMs === "number" &&
+    (captions === null || (isRecord(captions) && Array.isArray(captions["bubbles"]) && isRecord(captions["latencies"]))) &&
+    (lastPlayed === null || (isRecord(lastPlayed) && typeof lastPlayed["itemId"] === "string"))
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

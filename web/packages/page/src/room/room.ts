@@ -1,0 +1,368 @@
+/** The room page: lanes, captions, words and buttons around one seat at a time. */
+
+import "./room.css";
+import { callIdOf } from "../captions.ts";
+import { type Closing, MicrophoneError } from "@realtime-voice/client";
+import { CallStorage, type KeptCall } from "../kept-call.ts";
+import { fetchServerInfo } from "../server-info.ts";
+import { byId, setText } from "../view/elements.ts";
+import { NoticesView } from "../view/notices-view.ts";
+import { MICROPHONE_LOST, microphoneNotice } from "../words.ts";
+import { Hues } from "./hues.ts";
+import { type Lane, LanesView } from "./lanes-view.ts";
+import { NOBODY, type Person, makerOf, personOf } from "./people.ts";
+import { RoomCall } from "./room-call.ts";
+import { addAgent, fetchAgents, fetchRefusal, invitation, seatUrl } from "./room-server.ts";
+import { soundMayBegin } from "./sound.ts";
+import { NO_TALK, type Turn, turnsOf } from "./talk.ts";
+import { type SaidTurn, TalkView } from "./talk-view.ts";
+import * as words from "./words.ts";
+
+const REMEMBERED_NAME = "realtime.name";
+/** Of this tab: whether the microphone was heard when the page was left. */
+const MICROPHONE = "realtime.microphone";
+const COPIED_MS = 2_000;
+const WORKLETS = {
+  capture: "./worklets/capture.js",
+  playback: "./worklets/playback.js",
+  voices: "./worklets/voices.js",
+};
+
+const lobby = byId("lobby", HTMLElement);
+const nameField = byId("name", HTMLInputElement);
+const roomField = byId("room", HTMLInputElement);
+const withMicrophone = byId("with-microphone", HTMLInputElement);
+const mute = byId("mute", HTMLButtonElement);
+const copy = byId("copy", HTMLButtonElement);
+const leave = byId("leave", HTMLButtonElement);
+const interrupt = byId("interrupt", HTMLButtonElement);
+const add = byId("add", HTMLFormElement);
+const template = byId("template", HTMLSelectElement);
+const text = byId("text", HTMLInputElement);
+
+const hues = new Hues();
+const lanes = new LanesView(byId("lanes", HTMLElement), hues);
+const talk = new TalkView(
+  byId("captions", HTMLElement),
+  byId("turns", HTMLElement),
+  byId("empty", HTMLElement),
+  hues,
+  (asking, confirmed) => call?.answerTool(callIdOf(asking), asking.name, confirmed),
+);
+const notices = new NoticesView(byId("notices", HTMLElement));
+const storage = new CallStorage(() => window.sessionStorage, document.baseURI);
+
+let call: RoomCall | null = null;
+/** The room that is shown; its conversation stays when we are out of it. */
+let room = "";
+let opening = false;
+/** The agents that can be added, by name. */
+let agents: readonly string[] = [];
+let kept: KeptCall | null = null;
+let drawing = false;
+
+// -- coming and going ---------------------------------------------------------------------------------------------------
+
+async function enter(wanted: string, name: string, left: KeptCall | null): Promise<void> {
+  if (opening || (call && call.state !== "closed")) return;
+  opening = true;
+  try {
+    room = wanted;
+    remember(name);
+    showAddress(wanted, name);
+    for (const key of ["closed", "line", "microphone", "end", "trouble", "voice", "link"]) notices.remove(key);
+    const url = seatUrl(document.baseURI, wanted, name);
+    show(await RoomCall.enter({ url, worklets: WORKLETS, kept: left }), name, left !== null);
+  } finally {
+    opening = false;
+  }
+  void askAgents();
+  if (withMicrophone.checked) void startMicrophone();
+}
+
+function show(opened: RoomCall, name: string, returns: boolean): void {
+  const sessionId = seatOf(room, name);
+  call = opened;
+  opened.client.on("state", (state) => {
+    if (state === "reconnecting") notices.show("line", words.LINE_LOST, "hint");
+    else notices.remove("line");
+    if (state !== "open" || opened.hasVoice) return;
+    notices.show("voice", window.isSecureContext ? words.NO_VOICE : microphoneNotice("insecure"));
+  });
+  // A refusal is told in words of its own, and nothing needs to be said of the socket's end then.
+  let isRefused = false;
+  let isIn = false;
+  opened.client.on("event", ({ type }) => {
+    isIn ||= type === "server_room_joined";
+  });
+  opened.on("change", draw);
+  opened.on("level", ({ who, rms }) => lanes.tell(who, rms));
+  opened.on("trouble", (what) => {
+    isRefused = !isIn;
+    notices.show("trouble", { what, todo: "" });
+  });
+  opened.on("goodbye", (reason) => {
+    const notice = words.roomEndNotice(reason);
+    if (notice) notices.show("end", notice);
+  });
+  opened.on("ticket", (ticket) => {
+    kept = ticket && { sessionId, ticket, captions: null, lastPlayed: null };
+    if (kept) storage.save(kept);
+    else storage.forget();
+  });
+  opened.on("microphoneLost", () => notices.show("microphone", MICROPHONE_LOST));
+  opened.on("closed", (closing) => {
+    // A seat that was kept too long is taken anew.
+    if (returns && !closing.wasOpen && closing.instead !== null) void enter(room, name, null);
+    else void showClosing(closing, isRefused);
+  });
+  draw();
+}
+
+async function showClosing(closing: Closing, isTold: boolean): Promise<void> {
+  for (const key of ["line", "microphone", "voice"]) notices.remove(key);
+  draw();
+  roomField.value = room;
+  if (closing.expected || isTold) return;
+  const reachable = (await fetchServerInfo(document.baseURI)) !== null;
+  const refusal = closing.wasOpen || !reachable ? null : await fetchRefusal(document.baseURI, room);
+  const notice = refusal === null ? words.roomCloseNotice(closing, reachable) : { what: refusal, todo: "" };
+  if (notice) notices.show("closed", notice);
+}
+
+async function startMicrophone(): Promise<void> {
+  notices.remove("microphone");
+  try {
+    await call?.startMicrophone();
+  } catch (error) {
+    notices.show("microphone", microphoneNotice(error instanceof MicrophoneError ? error.problem : "failed"));
+  }
+}
+
+async function askAgents(): Promise<void> {
+  agents = await fetchAgents(document.baseURI);
+  draw();
+}
+
+/** Of the agents that can be added those that are not here; nothing to choose from where there are none. */
+function offerAgents(people: readonly Person[]): void {
+  const here = new Set(people.map(({ name }) => name));
+  const absent = agents.filter((name) => !here.has(name));
+  add.hidden = absent.length === 0;
+  if (absent.join("\n") === [...template.options].map(({ value }) => value).join("\n")) return;
+  const chosen = template.value;
+  template.replaceChildren(...absent.map((name) => new Option(name, name, false, name === chosen)));
+}
+
+function seatOf(inRoom: string, name: string): string {
+  return `${inRoom}\n${name}`;
+}
+
+function showAddress(inRoom: string, name: string): void {
+  const address = new URL(document.location.href);
+  address.searchParams.set("room", inRoom);
+  address.searchParams.set("name", name);
+  history.replaceState(null, "", address);
+}
+
+function remember(name: string): void {
+  try {
+    localStorage.setItem(REMEMBERED_NAME, name);
+  } catch {
+    // It holds for this visit.
+  }
+}
+
+function rememberMicrophone(on: boolean): void {
+  try {
+    sessionStorage.setItem(MICROPHONE, on ? "on" : "off");
+  } catch {
+    // Then it is asked for again, as for a new visit.
+  }
+}
+
+function wasHeard(): boolean {
+  try {
+    return sessionStorage.getItem(MICROPHONE) !== "off";
+  } catch {
+    return true;
+  }
+}
+
+function rememberedName(): string {
+  try {
+    return localStorage.getItem(REMEMBERED_NAME) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+// -- what is shown ------------------------------------------------------------------------------------------------------
+
+/** Draws with the next frame, once for all that changed until then. */
+function draw(): void {
+  if (drawing) return;
+  drawing = true;
+  requestAnimationFrame(() => {
+    drawing = false;
+    const state = call?.state ?? null;
+    const inside = opening || (state !== null && state !== "closed");
+    const seen = call !== null || inside;
+    const people = call?.people ?? NOBODY;
+    const turns = turnsOf(call?.talk ?? NO_TALK);
+    lobby.hidden = inside;
+    byId("people", HTMLElement).hidden = !inside;
+    byId("conversation", HTMLElement).hidden = !seen;
+    byId("typed", HTMLFormElement).hidden = !inside;
+    document.body.dataset["inside"] = String(inside);
+    const title = room === "" ? "Rooms" : `Room ${room}`;
+    setText(byId("title", HTMLElement), title);
+    document.title = `${title} · realtime`;
+    setText(byId("status", HTMLElement), words.statusWords(state, call?.attempt ?? 1, people));
+    copy.hidden = leave.hidden = !inside;
+    const muted = call?.muted ?? true;
+    mute.setAttribute("aria-pressed", String(muted && call?.hasMicrophone === true));
+    setText(mute, call?.hasMicrophone ? (muted ? "Unmute" : "Mute") : "Turn microphone on");
+    interrupt.disabled = (call?.sounding ?? null) === null;
+    offerAgents(people.all);
+    // Colours are given in the order of the lanes, our own first.
+    lanes.render(people.all.map((person) => toLane(person, turns)));
+    talk.render(turns.map(toSaid));
+  });
+}
+
+function toLane(person: Person, turns: readonly Turn[]): Lane {
+  const isMe = person.id === call?.people.me;
+  const isMuted = person.muted || (isMe && call?.hasMicrophone === true && call.muted);
+  const latest = turns.findLast((turn) => turn.side !== "tool" && makerIdOf(turn) === person.id);
+  return {
+    id: person.id,
+    name: person.name,
+    isMe,
+    isAgent: person.kind === "agent",
+    voice: person.voice,
+    hasFloor: person.id === call?.people.floor,
+    isAway: person.away,
+    isMuted,
+    doing: isMe && !call?.hasMicrophone && !person.muted ? "" : words.doingWords(person, call?.sounding === person.id, isMuted),
+    words: latest?.text ?? "",
+  };
+}
+
+function toSaid(turn: Turn): SaidTurn {
+  const people = call?.people ?? NOBODY;
+  const id = makerIdOf(turn);
+  const who = turn.author.name || personOf(people, id)?.name || "Somebody";
+  return { ...turn, who, isMine: people.mine.includes(id) };
+}
+
+/** Who said it. What was said before we came names no ids, but agents' items are named after them. */
+function makerIdOf({ id, author }: Turn): string {
+  return author.id || (makerOf(call?.people ?? NOBODY, id)?.id ?? "");
+}
+
+// -- buttons ------------------------------------------------------------------------------------------------------------
+
+byId("join", HTMLFormElement).addEventListener("submit", (event) => {
+  event.preventDefault();
+  const [wanted, name] = [roomField.value.trim(), nameField.value.trim()];
+  if (wanted === "" || name === "") return;
+  void enter(wanted, name, keptFor(wanted, name));
+});
+mute.addEventListener("click", () => {
+  if (call?.hasMicrophone) call.muted = !call.muted;
+  else void startMicrophone();
+});
+leave.addEventListener("click", () => call?.leave());
+interrupt.addEventListener("click", () => call?.interrupt());
+copy.addEventListener("click", () => void copyLink());
+add.addEventListener("submit", (event) => {
+  event.preventDefault();
+  void addChosen();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && (call?.sounding ?? null) !== null) call?.interrupt();
+});
+byId("typed", HTMLFormElement).addEventListener("submit", (event) => {
+  event.preventDefault();
+  const typed = text.value.trim();
+  // Before and after the call nothing can be said: the words stay where they are.
+  if (typed === "" || (call?.state !== "open" && call?.state !== "reconnecting")) return;
+  text.value = "";
+  call.say(typed);
+});
+window.addEventListener("online", () => call?.client.retryNow());
+window.addEventListener("pagehide", () => {
+  if (!call || !kept) return;
+  storage.save({ ...kept, lastPlayed: call.client.lastPlayed });
+  rememberMicrophone(call.hasMicrophone && !call.muted);
+});
+
+async function copyLink(): Promise<void> {
+  const link = invitation(document.location.href, room);
+  try {
+    await navigator.clipboard.writeText(link);
+    setText(copy, "Copied");
+    setTimeout(() => setText(copy, "Copy link"), COPIED_MS);
+  } catch {
+    notices.show("link", { ...words.LINK_IN_HAND, todo: link }, "hint");
+  }
+}
+
+async function addChosen(): Promise<void> {
+  const button = add.querySelector("button");
+  if (button) button.disabled = true;
+  notices.remove("add");
+  const problem = await addAgent(document.baseURI, room, template.value);
+  if (problem !== null) notices.show("add", { what: `${template.value} did not come in.`, todo: problem });
+  if (button) button.disabled = false;
+}
+
+// -- the beginning ------------------------------------------------------------------------------------------------------
+
+function keptFor(inRoom: string, name: string): KeptCall | null {
+  const left = storage.load();
+  return left?.sessionId === seatOf(inRoom, name) ? left : null;
+}
+
+async function begin(): Promise<void> {
+  const given = new URL(document.location.href).searchParams;
+  const name = given.get("name")?.trim() || "";
+  room = given.get("room")?.trim() || "";
+  roomField.value = room;
+  nameField.value = name || rememberedName();
+  // Who was muted when the page was left is not heard because it was loaded again.
+  if (keptFor(room, name)) withMicrophone.checked = wasHeard();
+  // Where the browser wants a click before a page may sound, the button Join is that click.
+  if (room !== "" && name !== "" && (await soundMayBegin())) return enter(room, name, keptFor(room, name));
+  draw();
+  lobby.hidden = false;
+  (nameField.value === "" ? nameField : room === "" ? roomField : byId("join", HTMLFormElement).querySelector("button"))?.focus();
+}
+
+/** What tests and the curious can read from the console. */
+function snapshot(): object {
+  const people = call?.people ?? NOBODY;
+  return {
+    state: call?.state ?? "outside",
+    people: people.all,
+    me: people.me,
+    floor: people.floor,
+    sounding: call?.sounding ?? null,
+    turns: turnsOf(call?.talk ?? NO_TALK).map((turn) => {
+      const { who, isMine } = toSaid(turn);
+      return { id: turn.id, who, isMine, side: turn.side, text: turn.text, unheard: turn.unheard, status: turn.status };
+    }),
+    playback: call?.output.counters ?? null,
+    playedMs: call?.output.played ?? {},
+    voices: call?.voices?.counters ?? {},
+    microphone: call?.hasMicrophone ?? false,
+    muted: call?.muted ?? true,
+    sent: call?.client.audioSent ?? null,
+    notices: notices.texts,
+  };
+}
+
+Object.assign(window, { realtime: { snapshot } });
+
+void begin();

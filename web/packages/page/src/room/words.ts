@@ -1,0 +1,52 @@
+/** Sentences of the room page. Pure. */
+
+import type { ClientState, Closing } from "@realtime-voice/client";
+import { type Notice, closeNotice, endNotice, reconnectingWords } from "../words.ts";
+import { type People, type Person, personOf } from "./people.ts";
+
+const BACK_IN = "Press Join to come back in.";
+
+export const LINE_LOST: Notice = {
+  what: "The connection is lost.",
+  todo: "Trying to get it back. What you type meanwhile is sent then, and the last 10 seconds of what you say.",
+};
+
+export const NO_VOICE: Notice = {
+  what: "The browser opened no sound output, so the others can only be read.",
+  todo: "Check the system's sound output, then reload the page.",
+};
+
+export const LINK_IN_HAND: Notice = { what: "The browser keeps pages from the clipboard. The link is:", todo: "" };
+
+/** Why we are in the room no more; null where we left. */
+export function roomCloseNotice(closing: Closing, reachable: boolean): Notice | null {
+  const notice = closeNotice(closing, reachable);
+  return notice && (reachable && closing.wasOpen ? { ...notice, todo: BACK_IN } : notice);
+}
+
+/** Why the server lets us go, by its word for it; null where we left. */
+export function roomEndNotice(reason: string): Notice | null {
+  if (reason === "kicked") return { what: "You were asked to leave the room.", todo: "" };
+  // Told before, in other words.
+  if (reason === "agent_failed" || reason === "agent_ended") return null;
+  const notice = endNotice(reason);
+  return notice && { ...notice, todo: BACK_IN };
+}
+
+/** One line on what goes on: the line to the server first, then who has the floor. */
+export function statusWords(state: ClientState | null, attempt: number, people: People): string {
+  if (state === null || state === "closed" || state === "closing") return "";
+  if (state === "reconnecting") return reconnectingWords(attempt);
+  if (state === "connecting" || people.me === null) return "Coming in…";
+  const speaker = personOf(people, people.floor);
+  if (speaker) return speaker.id === people.me ? "You have the floor" : `${speaker.name} has the floor`;
+  return people.all.length === 1 ? "Nobody else is here yet" : "Anybody may speak";
+}
+
+/** What somebody does. `sounds`: the agent's speech is played. */
+export function doingWords(person: Person, sounds: boolean, muted: boolean): string {
+  if (person.away) return "Away, expected back";
+  if (muted) return "Muted";
+  if (person.kind === "agent") return sounds ? "Speaking" : person.active ? "Thinking" : "";
+  return person.active ? "Speaking" : "";
+}

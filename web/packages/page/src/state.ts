@@ -1,0 +1,91 @@
+/** What the call is doing, in one word, from the events and from what the speaker plays. Pure. */
+
+import type { ServerEvent } from "@realtime-voice/client";
+
+export type CallState = "connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking" | "ended";
+
+/** What happens on this side and no event tells. */
+export interface LocalSignal {
+  readonly type: "text_sent" | "voice_waiting" | "voice_started" | "voice_idle" | "line_lost" | "line_back" | "closed";
+}
+
+export interface Activity {
+  readonly ready: boolean;
+  readonly ended: boolean;
+  /** The line is lost and may come back. */
+  readonly away: boolean;
+  /** The user is speaking. */
+  readonly hearing: boolean;
+  /** A turn ended and its response has not begun. */
+  readonly awaiting: boolean;
+  readonly responses: readonly string[];
+  /** Speech came and its first sample was not played yet. */
+  readonly voiceWaits: boolean;
+  readonly playing: boolean;
+}
+
+export const INITIAL_ACTIVITY: Activity = {
+  ready: false,
+  ended: false,
+  away: false,
+  hearing: false,
+  awaiting: false,
+  responses: [],
+  voiceWaits: false,
+  playing: false,
+};
+
+/** The word for an activity. Who speaks counts before what is prepared. */
+export function callState(activity: Activity): CallState {
+  if (activity.ended) return "ended";
+  if (activity.away) return "reconnecting";
+  if (!activity.ready) return "connecting";
+  if (activity.hearing) return "hearing";
+  if (activity.playing) return "speaking";
+  const working = activity.awaiting || activity.responses.length > 0 || activity.voiceWaits;
+  return working ? "thinking" : "listening";
+}
+
+export function foldActivity(activity: Activity, event: ServerEvent | LocalSignal): Activity {
+  switch (event.type) {
+    case "agent_ready":
+      return { ...activity, ready: true };
+    case "agent_input_started":
+      return { ...activity, hearing: true, awaiting: false };
+    case "agent_input_done":
+    case "agent_input_committed":
+      // Where a turn is committed after its response began, the response is what counts.
+      return { ...activity, hearing: false, awaiting: activity.responses.length === 0 };
+    case "text_sent":
+      return { ...activity, awaiting: true };
+    case "agent_input_cleared":
+      return { ...activity, hearing: false, awaiting: false };
+    case "agent_item_deleted":
+      return { ...activity, awaiting: false };
+    case "agent_response_created":
+      return { ...activity, awaiting: false, responses: [...activity.responses, event.response_id] };
+    case "agent_response_done":
+      return { ...activity, responses: activity.responses.filter((id) => id !== event.response_id) };
+    case "agent_response_tool_use_done":
+      // Its result is answered by a response of its own.
+      return { ...activity, awaiting: true };
+    case "voice_waiting":
+      return { ...activity, voiceWaits: true };
+    case "voice_started":
+      return { ...activity, voiceWaits: false, playing: true };
+    case "voice_idle":
+      return { ...activity, voiceWaits: false, playing: false };
+    case "line_lost":
+      return { ...activity, away: true };
+    case "line_back":
+      return { ...activity, away: false };
+    case "agent_error":
+      return { ...activity, awaiting: false };
+    case "agent_ended":
+    case "server_session_ended":
+    case "closed":
+      return { ...INITIAL_ACTIVITY, ended: true };
+    default:
+      return activity;
+  }
+}

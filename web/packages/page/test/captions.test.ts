@@ -1,0 +1,157 @@
+import { describe, expect, test } from "vitest";
+import { type Bubble, NO_CAPTIONS, callIdOf, foldCaptions, visibleBubbles } from "../src/captions.ts";
+import type { ServerEvent } from "@realtime-voice/client";
+import { event } from "../../../test/events.ts";
+
+const fold = (...events: ServerEvent[]) => events.reduce(foldCaptions, NO_CAPTIONS);
+/** What a reader sees: side, words and whether they still grow. */
+const seen = (...events: ServerEvent[]) =>
+  visibleBubbles(fold(...events)).map(({ side, text, status }: Bubble) => `${side} ${status}: ${text}`);
+
+const started = (item_id: string) => event("agent_input_started", { item_id });
+const heard = (item_id: string, delta: string) => event("agent_input_transcription_delta", { item_id, delta });
+const written = (item_id: string, transcript: string) => event("agent_input_transcription_done", { item_id, transcript });
+const says = (item_id: string, delta: string, response_id = "r1") =>
+  event("agent_response_audio_transcript_delta", { item_id, delta, response_id });
+const said = (item_id: string, transcript: string) =>
+  event("agent_response_audio_transcript_done", { item_id, transcript, response_id: "r1" });
+const cut = (item_id: string, transcript: string | null) => event("agent_item_truncated", { item_id, transcript });
+const deleted = (item_id: string) => event("agent_item_deleted", { item_id });
+
+describe("a turn", () => {
+  test("shows the user's bubble when the voice begins, and grows until the words are final", () => {
+    expect(seen(started("u1"))).toEqual(["user live: "]);
+    expect(seen(started("u1"), heard("u1", "what "), heard("u1", "thyme"))).toEqual(["user live: what thyme"]);
+    expect(seen(started("u1"), heard("u1", "what thyme"), written("u1", "What time is it?"))).toEqual([
+      "user done: What time is it?",
+    ]);
+  });
+
+  test("keeps the order of speaking when the user's words come after the agent's", () => {
+    expect(seen(started("u1"), says("a1", "It is "), says("a1", "noon."), written("u1", "What time?"), said("a1", "It is noon."))).toEqual([
+      "user done: What time?",
+      "agent done: It is noon.",
+    ]);
+  });
+
+  test("speech without words leaves no bubble, speech that failed says so", () => {
+    expect(seen(started("u1"), written("u1", ""))).toEqual([]);
+    expect(seen(started("u1"), event("agent_input_transcription_failed", { item_id: "u1" }))).toEqual(["user failed: "]);
+  });
+
+  test("a text answer grows like a spoken one", () => {
+    const delta = event("agent_response_text_delta", { item_id: "a1", delta: "Hel" });
+    expect(seen(delta)).toEqual(["agent live: Hel"]);
+    expect(seen(delta, event("agent_response_text_done", { item_id: "a1", text: "Hello." }))).toEqual(["agent done: Hello."]);
+  });
+
+  test("a response that is done leaves nothing growing", () => {
+    const done = event("agent_response_done", { response_id: "r1", status: "cancelled" });
+    expect(seen(says("a1", "I was"), done)).toEqual(["agent done: I was"]);
+  });
+});
+
+describe("typed text", () => {
+  const content = [{ type: "text" as const, text: "hello" }];
+  const added = (id: string, previous_item_id: string | null, fields = {}) =>
+    event("agent_item_added", {
+      item: { id, type: "message", role: "user", name: null, status: "completed", content, tool_call: null, tool_result: null, ...fields },
+      previous_item_id,
+    });
+
+  test("appears as the user's bubble, behind the item that it follows", () => {
+    expect(seen(added("u1", null))).toEqual(["user done: hello"]);
+    expect(seen(written("u1", "one"), said("a1", "two"), added("u2", "u1"))).toEqual([
+      "user done: one",
+      "user done: hello",
+      "agent done: two",
+    ]);
+  });
+
+  test("an item that is there keeps its words when it is added without any", () => {
+    expect(seen(written("u1", "one"), added("u1", null, { content: [] }))).toEqual(["user done: one"]);
+  });
+
+  test("the agent's items wait for their words", () => {
+    expect(seen(added("a1", null, { role: "assistant", content: [] }))).toEqual([]);
+  });
+});
+
+describe("barge-in", () => {
+  test("cuts the words to what was heard, and nothing late brings them back", () => {
+    const events = [says("a1", "One two three four."), cut("a1", "One two"), says("a1", " five"), said("a1", "One two three")];
+    expect(seen(...events)).toEqual(["agent cut: One two"]);
+  });
+
+  test("an answer of which nothing was heard leaves no bubble", () => {
+    expect(seen(says("a1", "One"), cut("a1", ""), says("a1", " two"))).toEqual([]);
+    expect(seen(cut("a1", ""), says("a1", "One"))).toEqual([]);
+  });
+
+  test("where the heard words are unknown, the words stay", () => {
+    expect(seen(says("a1", "One two"), cut("a1", null))).toEqual(["agent cut: One two"]);
+  });
+});
+
+describe("a hasty end of turn that is undone", () => {
+  test("removes the reply, and the user's bubble grows on to one text", () => {
+    const events = [started("u1"), written("u1", "I would like"), says("a1", "Sure"), deleted("a1"), started("u1")];
+    expect(seen(...events)).toEqual(["user live: I would like"]);
+    expect(seen(...events, says("a1", " thing"), written("u1", "I would like a trip."))).toEqual([
+      "user done: I would like a trip.",
+    ]);
+  });
+
+  test("of two user items merged into one, the deleted one is gone", () => {
+    const events = [written("u1", "I would like"), started("u2"), deleted("u1"), written("u2", "I would like a trip.")];
+    expect(seen(...events)).toEqual(["user done: I would like a trip."]);
+  });
+});
+
+test("a tool shows its arguments, then its result", () => {
+  const tool_use = { type: "tool_call" as const, id: "t1", name: "add", input: '{"a": 1}', state: "pending" as const };
+  const tool_result = { type: "tool_result" as const, id: "t1", name: "add", output: "2", state: "success" as const };
+  const used = event("agent_response_tool_use_done", { tool_use });
+  expect(seen(used)).toEqual(['tool live: {"a": 1}']);
+  expect(seen(used, event("agent_response_tool_result", { tool_result }))).toEqual(['tool done: {"a": 1} → 2']);
+  const bare = event("agent_response_tool_use_done", { tool_use: { ...tool_use, input: "{}" } });
+  expect(seen(bare, event("agent_response_tool_result", { tool_result }))).toEqual(["tool done: → 2"]);
+});
+
+test("latency is kept by response, in the order of its stages", () => {
+  const latency = event("server_latency", { response_id: "r1", turn_end_to_audio_ms: 410, stages_ms: { recognise: 10, speak: 400 } });
+  expect(fold(latency).latencies).toEqual({ r1: { totalMs: 410, stages: [["recognise", 10], ["speak", 400]] } });
+});
+
+test("events that say nothing leave the captions as they are", () => {
+  const captions = fold(written("u1", "one"));
+  expect(foldCaptions(captions, event("server_audio_received"))).toBe(captions);
+});
+
+describe("a tool that asks", () => {
+  const use = (state: "pending" | "asking", input = '{"amount": 5}') =>
+    event("agent_response_tool_use_done", { tool_use: { type: "tool_call", id: "c1", name: "pay", input, state } });
+  const result = (output: string) =>
+    event("agent_response_tool_result", { tool_result: { type: "tool_result", id: "c1", name: "pay", output, state: "success" } });
+  const allowed = (input: string) =>
+    event("agent_item_done", {
+      item: {
+        id: "use_1", type: "tool_call", role: null, name: null, status: "completed", content: [], tool_result: null,
+        tool_call: { type: "tool_call", id: "c1", name: "pay", input, state: "allowed" },
+      },
+    });
+
+  test("waits until the user has agreed, then runs with what was agreed to", () => {
+    expect(seen(use("asking"))).toEqual(['tool asking: {"amount": 5}']);
+    expect(seen(use("asking", "{}"))).toEqual(["tool asking: "]);
+    expect(seen(use("asking"), allowed('{"amount": 4}'))).toEqual(['tool live: {"amount": 4}']);
+    expect(seen(use("asking"), allowed('{"amount": 4}'), result("paid"))).toEqual(['tool done: {"amount": 4} → paid']);
+    expect(fold(use("asking")).bubbles.map(callIdOf)).toEqual(["c1"]);
+  });
+
+  test("is over when it is refused, and when nobody is left to ask", () => {
+    expect(seen(use("asking", "{}"), result("the user refused"))).toEqual(["tool done: → the user refused"]);
+    expect(seen(use("asking"), event("agent_ended"))).toEqual(['tool cut: {"amount": 5}']);
+    expect(seen(use("pending"), event("agent_ended"))).toEqual(['tool live: {"amount": 5}']);
+  });
+});
