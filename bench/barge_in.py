@@ -21,7 +21,7 @@ PERIOD_S = 5.007
 """No multiple of a frame, so that interruptions begin everywhere within one."""
 SPEECH = "hello_anna.wav"
 FADE_MS = 5.0
-"""The voice is faded out within this time once the worklet has dropped what waited (web/packages/client/src/speaker.ts)."""
+"""The voice is faded out within this time once the worklet has dropped what waited (speaker.ts of the page)."""
 CLIENT_HZ = 16_000
 MICROPHONE_HZ = 48_000
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")

@@ -1,4 +1,4 @@
-"""The TypeScript twin in `web/packages/messages/src` against the Python fold: the same streams become the same bytes."""
+"""The fold in `web/packages/messages` against the one in Python: the same streams become the same bytes."""
 
 import base64
 import copy
