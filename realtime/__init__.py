@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from realtime.version import __version__
+
 if TYPE_CHECKING:
     from realtime.agent import RealtimeAgent as RealtimeAgent
     from realtime.call.session import Limits as Limits
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
     from realtime.server.router import voice_router as voice_router
     from realtime.server.settings import ServerSettings as ServerSettings
     from realtime.tool import Toolkit as Toolkit
-
-__version__ = "0.1.0"
 
 _WHERE = {
     "AssistantMsg": "realtime.message",

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "realtime"
 
 # Top-level names by height; an import goes strictly downwards. Names of one row do not import each other.
 LAYERS: list[set[str]] = [
-    {"errors"},
+    {"errors", "version"},
     {"runtime"},
     {"slices"},
     {"websocket", "message"},
@@ -74,11 +74,16 @@ HEAVY = [
 
 
 class Import(NamedTuple):
-    """One import of `realtime.TARGET`; `lazy` where it stands inside a function."""
+    """One import of `name`, a dotted name below `realtime`; `lazy` where it stands inside a function."""
 
-    target: str
+    name: str
     lazy: bool
     line: int
+
+    @property
+    def target(self) -> str:
+        """The part of `realtime` that is imported."""
+        return self.name.split(".")[1]
 
 
 def modules() -> list[Path]:
@@ -106,9 +111,9 @@ def imports_of(path: Path) -> list[Import]:
     def walk(node: ast.AST, lazy: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
             for target in targets(child):
-                parts = target.split(".")
-                if parts[0] == "realtime" and len(parts) > 1:
-                    yield Import(parts[1], lazy, getattr(child, "lineno", 0))
+                if target.split(".")[0] == "realtime":
+                    name = target if "." in target else "realtime.__init__"
+                    yield Import(name, lazy, getattr(child, "lineno", 0))
             yield from walk(child, lazy or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
 
     return list(walk(ast.parse(path.read_text(encoding="utf-8")), False))
@@ -125,11 +130,65 @@ def test_imports_point_one_way() -> None:
         source = top_name(path)
         if source in WITHOUT_HEIGHT:
             continue
-        for target, lazy, line in imports_of(path):
-            downwards = target in HEIGHT and HEIGHT[target] < HEIGHT[source]
-            if target != source and not downwards and not (lazy and (source, target) in LAZY_EXCEPTIONS):
-                wrong.append(f"{path.relative_to(PACKAGE)}:{line} imports realtime.{target}")
+        for one in imports_of(path):
+            # The package file is loaded before any of its parts.
+            downwards = one.target == "__init__" or HEIGHT.get(one.target, len(LAYERS)) < HEIGHT[source]
+            if one.target != source and not downwards and not (one.lazy and (source, one.target) in LAZY_EXCEPTIONS):
+                wrong.append(f"{path.relative_to(PACKAGE)}:{one.line} imports realtime.{one.target}")
     assert not wrong, "\n".join(wrong)
+
+
+def module_name(path: Path) -> str:
+    """The dotted name under which a file is imported."""
+    parts = ["realtime", *path.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected components of more than one node (Tarjan)."""
+    index: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = lowest[node] = len(index)
+        stack.append(node)
+        for target in graph[node]:
+            if target not in index:
+                visit(target)
+            if target in stack:
+                lowest[node] = min(lowest[node], lowest[target])
+        if lowest[node] == index[node]:
+            place = stack.index(node)
+            component = stack[place:]
+            del stack[place:]
+            if len(component) > 1:
+                found.append(sorted(component))
+
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return found
+
+
+def test_a_circle_is_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set(), "e": {"a", "d"}}
+    assert circles(graph) == [["b", "c"]]
+    assert circles({**graph, "d": {"e"}}) == [["a", "b", "c", "d", "e"]]
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Imports inside functions and for type checkers count, and so do package files that are imported by name."""
+    files = {module_name(path): path for path in modules()}
+    graph: dict[str, set[str]] = {}
+    for name, path in files.items():
+        imported = [one.name for one in imports_of(path)]
+        # What is no file is a name inside one.
+        targets = {one if one in files else one.rpartition(".")[0] for one in imported}
+        graph[name] = (targets & set(files)) - {name}
+    assert sum(map(len, graph.values())) > len(files), "nearly every file imports another one"
+    assert circles(graph) == []
 
 
 def run_python(code: str) -> list[str]:

@@ -17,7 +17,7 @@ import pytest
 import soundfile
 from websockets.asyncio.client import connect
 
-from realtime.model.choose import SERVICES
+from realtime.model.services import SERVICES
 from tests.server.harness import Client, audio_append, create
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from realtime.testing.cases.case import Case, Client, Expected, Person, Returned
-from realtime.testing.cases.stand_in import Answer, Call, HangUp, Hear, Say, StandIn, ToolUse, WriteText
+from realtime.testing.cases.case import Case, Client, Person, Returned
+from realtime.testing.cases.expected import Expected, ToolUse
+from realtime.testing.cases.stand_in import Answer, Call, HangUp, Hear, Say, StandIn, WriteText
 from realtime.testing.client.steps import (
     BargeIn,
     Drop,

@@ -29,7 +29,8 @@ from call_situations import (
 )
 
 from realtime.testing.cases.case import Returned
-from realtime.testing.cases.stand_in import Call, Nothing, Say, ToolUse, WriteText
+from realtime.testing.cases.expected import ToolUse
+from realtime.testing.cases.stand_in import Call, Nothing, Say, WriteText
 from realtime.testing.client.steps import Send, Silence, Speak, Type, WaitFor
 from tests.calls.distant import Line
 

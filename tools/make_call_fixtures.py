@@ -20,8 +20,7 @@ from call_situations import Situation, situations
 from call_situations_turn import turn_situations
 
 from realtime.testing.cases.case import LOG_FILE, write_case
-from realtime.testing.check.expect import check_expectations
-from realtime.testing.check.run import Run
+from realtime.testing.check.run import Run, check_expectations
 from tests.calls.distant import LINE_FILE
 from tests.calls.mutants import NOTICED_FILE, ROWS_FILE, Rows, mutants, noticer_of, play_noting
 from tests.calls.situations import FOLDER, SOUND_FILE, names, sound_of

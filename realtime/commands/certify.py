@@ -12,7 +12,7 @@ import typer
 from realtime.commands.common import kit_errors
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
-from realtime.model.choose import SERVICES
+from realtime.model.services import SERVICES
 
 NO_KEY = "none"
 """What an endpoint of one's own is shown where no key is set."""

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
 
     from realtime.model.base import Frame
-    from realtime.model.link import Receiver, WireLimits
+    from realtime.model.link_protocol import Receiver, WireLimits
 
 
 class StandardLink:
-    """See `realtime.model.link.Link`. `begin` has to be called once."""
+    """See `realtime.model.link_protocol.Link`. `begin` has to be called once."""
 
     def __init__(self, connection: ClientConnection, receiver: Receiver, limits: WireLimits) -> None:
         self._connection = connection

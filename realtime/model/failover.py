@@ -38,7 +38,7 @@ from realtime.model.base import (
     SessionUpdate,
     Settings,
 )
-from realtime.model.link import WireLimits
+from realtime.model.link_protocol import WireLimits
 from realtime.runtime import Runtime
 
 logger = logging.getLogger(__name__)

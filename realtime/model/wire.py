@@ -45,7 +45,8 @@ from realtime.model.base import (
     SessionUpdate,
     Settings,
 )
-from realtime.model.link import Dial, Link, Receiver, WireLimits, dial_websocket
+from realtime.model.link import dial_websocket
+from realtime.model.link_protocol import Dial, Link, Receiver, WireLimits
 from realtime.runtime import Runtime
 
 __all__ = ["Dial", "Link", "Receiver", "Tap", "Wire", "WireLimits", "dial_websocket", "open_wire"]

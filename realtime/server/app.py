@@ -14,7 +14,6 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
-import realtime
 from realtime.server.connections import Connections, highest_descriptor
 from realtime.server.endpoints import endpoint_routers
 from realtime.server.gate import COOKIE, Gate
@@ -23,6 +22,7 @@ from realtime.server.rooms import Rooms
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
 from realtime.server.sockets import MakeAgent
+from realtime.version import __version__
 
 SECURITY_HEADERS = {
     "cross-origin-opener-policy": "same-origin",
@@ -107,7 +107,7 @@ def create_app(
     calls = router.calls
     app = FastAPI(
         title="realtime",
-        version=realtime.__version__,
+        version=__version__,
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
@@ -147,7 +147,7 @@ def create_app(
         if (refusal := gate.http_refusal(request)) is not None:
             return refusal
         known = await info() if info is not None else ServerInfo(model=calls.model)
-        return JSONResponse({"model": known.model, "notices": known.notices, "version": realtime.__version__})
+        return JSONResponse({"model": known.model, "notices": known.notices, "version": __version__})
 
     @app.get("/api/models")
     async def api_models(request: Request) -> Response:

@@ -16,9 +16,9 @@ from realtime.event.base import ResponseOverrides
 from realtime.event.client import ClientResponseCreateEvent
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
-from realtime.model.choose import SERVICES
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.local.keyless.skills import make_skills, say_duration
+from realtime.model.services import SERVICES
 from realtime.server.app import ModelOffer, ServerInfo
 from realtime.server.models import Models
 from realtime.tool import Toolkit

@@ -22,11 +22,12 @@ from realtime.demo.room import NAME as DEMO
 from realtime.demo.room import VOICES, demo_agent, demo_room
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
-from realtime.model.choose import SERVICES, open_model
+from realtime.model.choose import open_model
 from realtime.model.local.chat import responder_from_environment
 from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.local.keyless.conversationalist import SET_A_KEY, Conversationalist
 from realtime.model.local.weights import WHISPER_FOLDER
+from realtime.model.services import SERVICES
 from realtime.room import ChatRoom
 from realtime.server.app import create_app
 from realtime.server.builtin import House

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from realtime.dialects import choose
 from realtime.errors import ClientError
 from realtime.event.server import error_event
-from realtime.model.choose import SERVICES
+from realtime.model.services import SERVICES
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate

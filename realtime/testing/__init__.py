@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from realtime.testing.call import play as play
     from realtime.testing.call import voice_call as voice_call
     from realtime.testing.cases.case import Case as Case
-    from realtime.testing.cases.case import Expected as Expected
     from realtime.testing.cases.case import Person as Person
     from realtime.testing.cases.case import Returned as Returned
     from realtime.testing.cases.case import load_case as load_case
+    from realtime.testing.cases.expected import Expected as Expected
     from realtime.testing.cases.stand_in import StandIn as StandIn
     from realtime.testing.cassettes.record import RecordingModel as RecordingModel
     from realtime.testing.cassettes.replay import recorded_model as recorded_model
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "call": ("play", "voice_call"),
-    "cases.case": ("Case", "Expected", "Person", "Returned", "load_case"),
+    "cases.case": ("Case", "Person", "Returned", "load_case"),
+    "cases.expected": ("Expected",),
     "cassettes.record": ("RecordingModel",),
     "cassettes.replay": ("recorded_model",),
     "check.run": ("Run",),

@@ -19,7 +19,7 @@ from realtime.state.log import AudioRun, Entry
 from realtime.state.store import encode_entry
 
 if TYPE_CHECKING:
-    from realtime.testing.cases.case import Expected
+    from realtime.testing.cases.expected import Expected
 
 
 @dataclass(frozen=True, slots=True)

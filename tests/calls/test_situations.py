@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from realtime.testing.cases.case import LOG_FILE
-from realtime.testing.check.expect import check_expectations, expected_of
 from realtime.testing.check.golden import difference
+from realtime.testing.check.run import check_expectations, expected_of
 from tests.calls.mutants import all_rows, play_once, rows_noted
 from tests.calls.situations import FOLDER, SOUND_FILE, names, options, sound_of
 

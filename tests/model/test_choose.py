@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from realtime.errors import UsageError
-from realtime.model.choose import SERVICES, default_model, open_model
+from realtime.model.choose import open_model
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.scripted import ScriptedModel
+from realtime.model.services import SERVICES, default_model
 
 
 def test_a_provider_and_one_of_its_models() -> None:

@@ -9,8 +9,8 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
-from realtime.model.choose import SERVICES
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
+from realtime.model.services import SERVICES
 from realtime.server.models import MAX_NAME_CHARS, MAX_OPEN, Models, page_providers
 from realtime.server.plan import Plan, app_of
 from realtime.server.settings import ServerSettings

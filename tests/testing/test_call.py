@@ -39,7 +39,8 @@ from realtime.testing import (
     voice_call,
 )
 from realtime.testing.cases.case import write_case
-from realtime.testing.cases.stand_in import Call, Say, ToolUse
+from realtime.testing.cases.expected import ToolUse
+from realtime.testing.cases.stand_in import Call, Say
 from realtime.testing.cases.stand_in import Hear as HearTurn
 from realtime.testing.cases.tools import Tools
 from realtime.testing.cassettes.format import FrameLine, read_cassette

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from realtime.testing.cases.case import Case, Expected, Person, Returned, load_case, write_case
-from realtime.testing.cases.stand_in import Call, HangUp, Hear, Nothing, Say, StandIn, ToolUse, WriteText
+from realtime.testing.cases.case import Case, Person, Returned, load_case, write_case
+from realtime.testing.cases.expected import Expected, ToolUse
+from realtime.testing.cases.stand_in import Call, HangUp, Hear, Nothing, Say, StandIn, WriteText
 from realtime.testing.client.steps import (
     BargeIn,
     Drop,

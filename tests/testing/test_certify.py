@@ -17,7 +17,8 @@ from realtime.runtime import Runtime
 from realtime.server.settings import ServerSettings
 from realtime.testing import StandIn, VirtualLoop
 from realtime.testing.call import naming_apart, serving
-from realtime.testing.cases.stand_in import Answer, Call, Hear, Say, ToolUse
+from realtime.testing.cases.expected import ToolUse
+from realtime.testing.cases.stand_in import Answer, Call, Hear, Say
 from realtime.testing.certify.estimate import estimate
 from realtime.testing.certify.run import Certificate, certify, replay_certificate
 from realtime.testing.certify.turns import turns_for

@@ -13,9 +13,8 @@ from hypothesis import given
 from realtime.event import server as s
 from realtime.event.base import ContentPart, Item
 from realtime.message import ToolCallBlock
-from realtime.testing.cases.case import Expected
-from realtime.testing.check.expect import check_expectations
-from realtime.testing.check.run import CheckFailed, Run
+from realtime.testing.cases.expected import Expected
+from realtime.testing.check.run import CheckFailed, Run, check_expectations
 from realtime.testing.record import CallRecord, Lane, Mark, Spoken
 from tests.testing.hand_made import Hand, any_record, failure, support_call
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from realtime.testing.call import voice_call
-from realtime.testing.cases.case import Case, Expected, Person, write_case
-from realtime.testing.cases.stand_in import Hear, Say, StandIn, ToolUse
-from realtime.testing.check.expect import check_expectations
-from realtime.testing.check.run import CheckFailed, Run
+from realtime.testing.cases.case import Case, Person, write_case
+from realtime.testing.cases.expected import Expected, ToolUse
+from realtime.testing.cases.stand_in import Hear, Say, StandIn
+from realtime.testing.check.run import CheckFailed, Run, check_expectations
 from realtime.testing.client.steps import Type, WaitUntilHeard
 from realtime.testing.clock import run
 from realtime.testing.errors import CaseError

@@ -37,8 +37,9 @@ from realtime.testing import (
     play,
 )
 from realtime.testing.cases.case import read_case
+from realtime.testing.cases.expected import ToolUse
 from realtime.testing.cases.export import INPUT_FILE, OUTPUT_FILE, export_call, export_case
-from realtime.testing.cases.stand_in import Call, Hear, Say, ToolUse, WriteText
+from realtime.testing.cases.stand_in import Call, Hear, Say, WriteText
 from realtime.testing.client.steps import Step
 from realtime.tool import Toolkit
 

@@ -13,8 +13,9 @@ from realtime.server.settings import ServerSettings
 from realtime.state.memory import MemoryStore
 from realtime.testing import CallRecord, Returned, StandIn, play
 from realtime.testing.cases.case import read_case
+from realtime.testing.cases.expected import ToolUse
 from realtime.testing.cases.export import export_call
-from realtime.testing.cases.stand_in import Answer, Call, Say, ToolUse
+from realtime.testing.cases.stand_in import Answer, Call, Say
 from realtime.testing.cases.stored import record_of
 from realtime.tool import Toolkit
 from tests.server.harness import FakeSocket, Json, create

@@ -24,7 +24,8 @@ from realtime.model.base import (
 )
 from realtime.model.script import tone
 from realtime.runtime import Runtime
-from realtime.testing.cases.stand_in import Call, HangUp, Hear, Nothing, Say, StandIn, ToolUse, WriteText
+from realtime.testing.cases.expected import ToolUse
+from realtime.testing.cases.stand_in import Call, HangUp, Hear, Nothing, Say, StandIn, WriteText
 from realtime.testing.errors import CaseError
 
 pytestmark = pytest.mark.virtual_time

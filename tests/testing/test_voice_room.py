@@ -18,8 +18,9 @@ from realtime.room import ChatRoom
 from realtime.room.floor import FloorState, broadcast
 from realtime.testing import ScriptFailure, clock
 from realtime.testing.cases.case import Case, Person, Returned
+from realtime.testing.cases.expected import ToolUse
 from realtime.testing.cases.hearing import LoudnessDetector, Vocabulary, voice
-from realtime.testing.cases.stand_in import Call, Say, StandIn, ToolUse
+from realtime.testing.cases.stand_in import Call, Say, StandIn
 from realtime.testing.check.floor import Heard, RoomRun
 from realtime.testing.check.run import CheckFailed
 from realtime.testing.client.steps import BargeIn, Leave, Silence, Speak, Type, WaitUntilHeard

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from realtime.errors import ProviderError
 from realtime.model.base import Address, Connection, History, OnEvent, Profile, RealtimeModel, Settings
-from realtime.model.choose import SERVICES
 from realtime.model.gemini.codec import GeminiCodec
 from realtime.model.gemini.turns import Resumption
+from realtime.model.services import SERVICES
 from realtime.model.voices import GEMINI as VOICES
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits, dial_websocket, open_wire
 from realtime.runtime import Runtime

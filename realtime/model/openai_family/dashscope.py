@@ -17,9 +17,9 @@ from realtime.model.base import (
     RealtimeModel,
     Settings,
 )
-from realtime.model.choose import SERVICES
 from realtime.model.openai_family.dashscope_codec import DashScopeCodec
 from realtime.model.openai_family.dashscope_shapes import INPUT_RATE_HZ, family_of
+from realtime.model.services import SERVICES
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
 from realtime.runtime import Runtime
 

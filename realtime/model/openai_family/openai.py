@@ -17,8 +17,8 @@ from realtime.model.base import (
     RealtimeModel,
     Settings,
 )
-from realtime.model.choose import SERVICES
 from realtime.model.openai_family.openai_codec import OpenAICodec
+from realtime.model.services import SERVICES
 from realtime.model.voices import OPENAI as VOICES
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
 from realtime.runtime import Runtime

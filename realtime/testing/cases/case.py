@@ -19,7 +19,8 @@ import msgspec
 
 from realtime.event.config import SessionConfig
 from realtime.state.json_files import replace_file
-from realtime.testing.cases.stand_in import StandIn, ToolUse
+from realtime.testing.cases.expected import Expected
+from realtime.testing.cases.stand_in import StandIn
 from realtime.testing.client.steps import BargeIn, Ms, Speak, Step, WaitUntilHeard
 from realtime.testing.errors import CaseError
 
@@ -52,24 +53,6 @@ class Returned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     arguments: dict[str, Any] | None = None
     state: Literal["success", "error"] = "success"
     after_ms: Ms = 0
-
-
-class Expected(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What has to come of the call. Null and empty expect nothing."""
-
-    user_said: tuple[str, ...] = ()
-    """The user turns in order, as the call knows them; small differences of writing do not count."""
-    agent_said: tuple[str, ...] = ()
-    """Phrases that the user heard, in this order."""
-    tools: tuple[ToolUse, ...] = ()
-    """All calls of tools in order; arguments not named may be anything."""
-    turns: int | None = None
-    barge_ins: int | None = None
-    wer_below: float | None = None
-    response_p95_below_ms: float | None = None
-    no_dead_air_ms: float | None = None
-    log: bool = False
-    """The log has to be that of `log.jsonl`."""
 
 
 class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -25,8 +25,9 @@ from realtime.event.config import SessionConfig
 from realtime.message import ToolResultBlock
 from realtime.state.log import AudioRun, Entry
 from realtime.state.store import Store
-from realtime.testing.cases.case import Case, Expected, Person, Returned, write_case
-from realtime.testing.cases.stand_in import Answer, Call, Hear, Nothing, Say, StandIn, ToolUse, WriteText
+from realtime.testing.cases.case import Case, Person, Returned, write_case
+from realtime.testing.cases.expected import Expected, ToolUse
+from realtime.testing.cases.stand_in import Answer, Call, Hear, Nothing, Say, StandIn, WriteText
 from realtime.testing.cases.stored import RECORDING_FILE, record_of
 from realtime.testing.cassettes.format import Scrubber
 from realtime.testing.cassettes.record import keys_of_environment

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, assert_never
+from typing import Annotated, Literal, assert_never
 
 import msgspec
 
@@ -50,6 +50,7 @@ from realtime.model.script import (
 )
 from realtime.model.scripted import MANUAL_PROFILE, PROFILE, ScriptedConnection
 from realtime.runtime import Runtime
+from realtime.testing.cases.expected import ToolUse
 from realtime.testing.client.steps import Ms
 from realtime.testing.errors import CaseError
 
@@ -90,13 +91,6 @@ class Say(_Part, frozen=True, tag="say"):
     chunk_ms: Annotated[int, msgspec.Meta(gt=0)] = 200
     open_ms: Ms = 0
     """Silence that follows without words: of an answer that was stopped nobody knows the rest, only that it went on."""
-
-
-class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One call of a tool."""
-
-    name: str
-    arguments: dict[str, Any] = {}
 
 
 class WriteText(_Part, frozen=True, tag="write"):

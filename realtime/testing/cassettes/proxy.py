@@ -27,7 +27,7 @@ from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 from realtime.errors import UsageError
-from realtime.model.choose import SERVICES
+from realtime.model.services import SERVICES
 from realtime.runtime import Runtime, iso
 from realtime.testing.cassettes.format import Direction, Header, Provider
 from realtime.testing.cassettes.record import CassetteRecorder, header_for

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from realtime.event import server as s
 from realtime.state.truncation import Spoken as Words
 from realtime.testing.check.failing import Fluent, counted
+from realtime.testing.check.subject import Subject
 from realtime.testing.check.turns import BargeIn, CutItem, Response, Speech, ToolCall, UserTurn
 from realtime.testing.check.words import normalised, shortened
-
-if TYPE_CHECKING:
-    from realtime.testing.check.run import Run
 
 __tracebackhide__ = True
 """A failure shows the line of the test, not those of the check."""
@@ -49,7 +47,7 @@ def heard_words(speech: Speech, before: str, heard_ms: float, within_ms: float) 
     return fewest[: len(before)], most[: len(before)]
 
 
-def same_in_log(run: Run, speech: Speech, *places_ms: float) -> None:
+def same_in_log(run: Subject, speech: Speech, *places_ms: float) -> None:
     """The conversation holds of the item what the log says, and that is how the words begin that were made of it."""
     kept = _spaced(speech.text if speech.kept is None else speech.kept)
     if kept != _spaced(speech.text):
@@ -69,7 +67,7 @@ def _spaced(text: str) -> str:
 class HeardByAgent(Fluent):
     """What the agent understood of what was said, against what the recordings say (`Spoken.text`)."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Subject) -> None:
         self._run = run
         known = [one for one in run.record.spoken if one.text]
         # A turn out of a recording whose words nobody wrote down has nothing to be compared with.
@@ -147,13 +145,13 @@ def _differences(found: Any) -> str:
 class ToolCalls(Fluent):
     """Calls of one tool, at least one, in order."""
 
-    def __init__(self, run: Run, calls: list[ToolCall], wanted: str) -> None:
+    def __init__(self, run: Subject, calls: list[ToolCall], wanted: str) -> None:
         self._run = run
         self.calls = calls
         self._wanted = wanted
 
     @classmethod
-    def select(cls, run: Run, name: str, arguments: dict[str, Any]) -> ToolCalls:
+    def select(cls, run: Subject, name: str, arguments: dict[str, Any]) -> ToolCalls:
         """The calls of this tool with at least these arguments; fails where there is none."""
         agents = {one.id for one in run.responses}
         made = [call for call in run.reading.tool_calls if call.response_id in agents]
@@ -224,7 +222,7 @@ def _argument(value: Any) -> str:
 class BargeInCheck(Fluent):
     """One interruption. `barge_in` holds its times and the words before and after the cut."""
 
-    def __init__(self, run: Run, barge_in: BargeIn) -> None:
+    def __init__(self, run: Subject, barge_in: BargeIn) -> None:
         self._run = run
         self.barge_in = barge_in
 
@@ -308,7 +306,7 @@ class Latency(Fluent):
     where several humans are in the call, who also talk to each other.
     """
 
-    def __init__(self, run: Run, stage: str = "heard") -> None:
+    def __init__(self, run: Subject, stage: str = "heard") -> None:
         self._run = run
         self._stage = stage
         self.samples: list[tuple[UserTurn, float]] = self._measured()

@@ -14,25 +14,28 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from realtime.testing.cases.case import CASE_FILE, LOG_FILE, read_case
+from realtime.testing.cases.expected import Expected, ToolUse
 from realtime.testing.check import golden
-from realtime.testing.check.failing import CheckFailed, Fluent, counted
+from realtime.testing.check.failing import CheckFailed, counted
 from realtime.testing.check.parts import (
     WORD_TOLERANCE_MS,
     BargeInCheck,
     HeardByAgent,
     Latency,
     ToolCalls,
+    has_arguments,
     heard_words,
     same_in_log,
 )
-from realtime.testing.check.reading import BY_VOICE, Reading
-from realtime.testing.check.timeline import Timeline
-from realtime.testing.check.turns import BargeIn, Response, Speech, UserTurn
+from realtime.testing.check.reading import BY_VOICE
+from realtime.testing.check.subject import Subject
+from realtime.testing.check.turns import BargeIn, Speech, UserTurn
 from realtime.testing.check.words import first_missing, normalised, says, shortened, shown
+from realtime.testing.errors import CaseError
 from realtime.testing.record import CallRecord
 
 __all__ = ["BargeInCheck", "CheckFailed", "HeardByAgent", "Latency", "Run", "ToolCalls"]
@@ -51,15 +54,8 @@ FLUSH_GRACE_MS = 100.0
 """What a device plays on after its page was told to be silent: the sound already handed to it."""
 
 
-class Run(Fluent):
+class Run(Subject):
     """A call that was run or recorded, and what can be asserted about it. `record` is all that is known of it."""
-
-    def __init__(self, record: CallRecord, *, speaker: str | None = None) -> None:
-        self.record = record
-        self._speaker = speaker
-
-    def __repr__(self) -> str:
-        return f"Run({self.record.name!r}, {self.record.duration_ms / 1000:.1f} s)"
 
     def of(self, speaker: str) -> Run:
         """The same call, but only what concerns one speaker: a human's turns and interruptions, or an agent's answers,
@@ -70,56 +66,6 @@ class Run(Fluent):
         narrowed = Run(self.record, speaker=speaker)
         narrowed.__dict__["reading"] = self.reading
         return narrowed
-
-    # -- what there is ---------------------------------------------------------------------------------------------
-
-    @cached_property
-    def reading(self) -> Reading:
-        """The call read as turns, answers, tool calls and interruptions; all of it, also of a narrowed run."""
-        return Reading(self.record)
-
-    @cached_property
-    def timeline(self) -> Timeline:
-        """The call as text."""
-        return Timeline(self.reading)
-
-    @property
-    def _is_human(self) -> bool:
-        humans = {turn.who for turn in self.reading.turns} | {one.who for one in self.record.spoken}
-        return self._speaker in humans
-
-    def _concerns(self, who: str, *, human: bool) -> bool:
-        return self._speaker is None or self._is_human is not human or who == self._speaker
-
-    @property
-    def user_turns(self) -> list[UserTurn]:
-        """The turns of the humans, or of the one this run is narrowed to."""
-        return [turn for turn in self.reading.turns if self._concerns(turn.who, human=True)]
-
-    @property
-    def responses(self) -> list[Response]:
-        """The answers of the agents, or of the one this run is narrowed to."""
-        return [one for one in self.reading.responses if self._concerns(one.who, human=False)]
-
-    @property
-    def speeches(self) -> list[Speech]:
-        """What the agents said and wrote."""
-        return [one for one in self.reading.speeches if self._concerns(one.who, human=False)]
-
-    @property
-    def interruptions(self) -> list[BargeIn]:
-        """The barge-ins by the humans, or into the agent, that this run is about."""
-        return [
-            one
-            for one in self.reading.barge_ins
-            if self._concerns(one.who, human=True)
-            and (not one.items or any(self._concerns(cut.speech.who, human=False) for cut in one.items))
-        ]
-
-    def fail(self, finding: str, *places_ms: float, details: str = "") -> NoReturn:
-        """Fail with this sentence and the timeline around the places (ms of the call)."""
-        details = "\n".join(filter(None, (details, *self.record.notes)))
-        raise CheckFailed(finding, self.timeline.around(*places_ms), places_ms, details)
 
     # -- words -----------------------------------------------------------------------------------------------------
 
@@ -352,11 +298,6 @@ class Run(Fluent):
                 self.fail(f"{finding}: {words}.", *ends_ms[-1:])
         return self
 
-    def must_know_ears(self, what: str) -> None:
-        """Fail where nobody wrote down what reached an ear, and there was something to hear."""
-        if not self.record.played and any(one.words.audio_ms for one in self.reading.speeches):
-            self.fail(f"It is not known {what}: this record does not say what was played.")
-
     # -- time and cost ---------------------------------------------------------------------------------------------
 
     @property
@@ -416,9 +357,7 @@ class Run(Fluent):
 
     def meets_expectations(self) -> Run:
         """What the case expects of the call came of it. Raises CaseError where nothing is expected."""
-        from realtime.testing.check.expect import check_expectations, expected_of
-
-        check_expectations(self, expected_of(self))
+        check_expectations(self, expected_of(self.record))
         return self
 
     def check(self, function: Callable[[CallRecord], object]) -> Run:
@@ -448,3 +387,63 @@ def _name_of(function: Callable[..., object]) -> str:
 
 def _in_turn(number: int | None) -> str:
     return f" in turn {number}" if number is not None else ""
+
+
+def expected_of(record: CallRecord) -> Expected:
+    """What the case that was run expects; of a call that was kept, `case.json` beside it.
+
+    Raises CaseError where there is no case, or one that expects nothing.
+    """
+    expected = record.expected
+    if expected is None and record.folder is not None and (record.folder / CASE_FILE).is_file():
+        expected = read_case(record.folder).expect
+    if expected is None or expected == Expected():
+        remedy = 'Say what has to come of it ("expect" in case.json), or check it in the test.'
+        raise CaseError(record.folder or record.name, "nothing is expected of this call", remedy)
+    return expected
+
+
+def check_expectations(run: Run, expected: Expected) -> None:
+    """Raises AssertionError for the first that is not met."""
+    if expected.turns is not None:
+        run.turns(expected.turns)
+    if expected.user_said:
+        _check_user_turns(run, expected.user_said)
+    if expected.wer_below is not None:
+        run.heard_by_agent.wer_below(expected.wer_below)
+    run.agent_said(*expected.agent_said)
+    if expected.tools:
+        _check_tools(run, expected.tools)
+    if expected.barge_ins is not None:
+        run.barge_ins(expected.barge_ins)
+    if expected.response_p95_below_ms is not None:
+        run.response_latency.p95_below(ms=expected.response_p95_below_ms)
+    if expected.no_dead_air_ms is not None:
+        run.no_dead_air(longer_than_ms=expected.no_dead_air_ms)
+    if expected.log:
+        run.matches_log(LOG_FILE if run.record.folder is None else run.record.folder / LOG_FILE)
+
+
+def _check_tools(run: Run, uses: tuple[ToolUse, ...]) -> None:
+    """Each call is the expected one with its arguments, in order, and there are no others."""
+    calls = run.reading.tool_calls
+    made = ", ".join(f"{call.name}({shortened(call.input, 40)})" for call in calls) or "none"
+    for number, use in enumerate(uses, 1):
+        wanted = f"{use.name}({', '.join(f'{name}={value!r}' for name, value in use.arguments.items())})"
+        call = calls[number - 1] if number <= len(calls) else None
+        if call is None or call.name != use.name or not has_arguments(call, use.arguments):
+            place = [] if call is None else [call.asked_ms]
+            run.fail(f"Call {number} of a tool was to be {wanted}; the calls are {made}.", *place)
+    if len(calls) > len(uses):
+        finding = (
+            f"There {'was' if len(calls) == 1 else 'were'} {counted(len(calls), 'call')} of tools, not {len(uses)}"
+        )
+        run.fail(f"{finding}: {made}.", calls[len(uses)].asked_ms)
+
+
+def _check_user_turns(run: Run, texts: tuple[str, ...]) -> None:
+    # A turn of which nobody knows a word has nothing to compare.
+    said = [one.text for one in run.record.items if one.type == "message" and one.role == "user" and one.text]
+    if [normalised(text) for text in said] != [normalised(text) for text in texts if text]:
+        places = [turn.from_ms for turn in run.user_turns]
+        run.fail(f"The user's turns are {said}; {[*texts]} were expected.", *places[:1])
