@@ -1,7 +1,8 @@
-"""The event log of a call: each thing that happens gets one place, a rising `seq` and a time in ms since the beginning.
+"""The event log of a call: each event has one place, a rising `seq` and a time in ms since the call began.
 
-Whoever acts appends; whoever shows, stores or sends reads. Audio payload is handed to the live readers but not kept: an
-audio entry is (seq, ts_ms, item_id, offset, bytes), and neighbouring entries of one item are kept as one run.
+Everything that acts appends; everything that shows, stores or sends reads. Live readers get the audio payload, the log
+does not keep it: an audio entry is (seq, ts_ms, item_id, offset, bytes), and neighbouring entries of one item are kept
+as one run.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import copy
 import functools
 import logging
-import pickle
 import zlib
 from collections.abc import Callable, Iterator
 from typing import get_args
@@ -25,26 +25,26 @@ DEFAULT_MAX_ENTRIES = 1_024
 """At 5 transcript deltas and 25 audio deltas a second this is more than a minute of talk in about 40 kB."""
 PACKED_AT_ONCE = 32
 KEPT_UNPACKED = 16
-"""At least so many: who listens or stores reads these. As objects each takes 250 bytes, packed 28."""
+"""The fewest latest entries kept as objects, for listeners and the store. An object takes 250 bytes, packed 25."""
 MAX_COMPRESSED_BYTES = 256_000
-"""To compress more at once would hold up all calls. Entries that hold long texts and pictures are not even pickled, but
-stay as they are: the conversation holds the same."""
+"""Compressing more at once would delay all calls. Entries with long texts and pictures are not packed at all: the
+conversation holds the same objects."""
 MAX_PACKED_BYTES = 8_000_000
-"""Beyond it the oldest are dropped too: a thousand entries are 30 kB, unless somebody sends books."""
+"""Beyond it the oldest entries are dropped: a thousand entries take 30 kB, unless a client sends books."""
 
 FLOAT_ERROR = 1e-6
-"""In ms. A difference of two times in seconds is a little off: 2.18 s may come out as 2.1799999."""
+"""In ms. A difference of two times in seconds is slightly off: 2.18 s may come out as 2.1799999."""
 
 Reader = Callable[[ServerEvent], None]
 _AUDIO_ITEMS_AT_ONCE = 16
-"""Items whose audio may be interleaved; the position in those that spoke longest ago is forgotten."""
+"""Items whose audio may be interleaved; the log forgets the position in the item that spoke longest ago."""
 _stamp = msgspec.structs.force_setattr
 
 
 class AudioRun(msgspec.Struct, gc=False, tag_field="type", tag="audio_run"):
     """Audio of one item, logged without its payload: `seq..last_seq` at `ts_ms..last_ts_ms`.
 
-    `offset_bytes` is where the run begins in the item's pcm16 audio, `n_bytes` how long it is.
+    `offset_bytes` is the position of the run in the item's pcm16 audio, `n_bytes` its length.
     """
 
     seq: int
@@ -57,22 +57,24 @@ class AudioRun(msgspec.Struct, gc=False, tag_field="type", tag="audio_run"):
 
     @property
     def type(self) -> str:
-        """As in its JSON; every entry of a log has one."""
+        """The type as in its JSON; every entry of a log has one."""
         return "audio_run"
 
 
 Entry = ServerEvent | AudioRun
 
-_ALIKE = pickle.dumps(
-    [(kind, dict.fromkeys(kind.__struct_fields__)) for kind in (*get_args(ServerEvent), Item, ContentPart, AudioRun)],
-    pickle.HIGHEST_PROTOCOL,
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[ServerEvent | AudioRun]).decode
+
+_COMMON = b"".join(
+    _encode([kind.__struct_config__.tag, *kind.__struct_fields__])
+    for kind in (*get_args(ServerEvent), Item, ContentPart, AudioRun)
 )
-"""What blocks have in common, the names of classes and fields, which would be a quarter of each."""
+"""What blocks share, the types and names of fields, as the dictionary of the compression."""
 
 
 class _Block:
-    """Entries that are rarely read again, small. Pickled: they come back as they were, valid as JSON or not, and the
-    bytes never leave the process."""
+    """Neighbouring entries that are rarely read again, packed. Those that would not come back equal stay objects."""
 
     __slots__ = ("_is_small", "_kept_bytes", "_packed", "first_seq", "last_seq")
 
@@ -84,32 +86,32 @@ class _Block:
         if self._kept_bytes > MAX_COMPRESSED_BYTES:
             return
         try:
-            pickled = pickle.dumps(entries, pickle.HIGHEST_PROTOCOL)
-            self._is_small = len(pickled) <= MAX_COMPRESSED_BYTES
-            self._packed = pickled
-            if self._is_small:
-                packer = zlib.compressobj(zdict=_ALIKE)
-                self._packed = packer.compress(pickled) + packer.flush()
+            encoded = _encode(entries)
+            if _decode(encoded) != entries:
+                return
         except Exception:
-            # A config may hold whatever a program gave, a function too: it then stays as it is.
-            self._packed = entries
+            # A config may hold any object of the embedding program, even a function.
+            return
+        self._is_small = len(encoded) <= MAX_COMPRESSED_BYTES
+        self._packed = encoded
+        if self._is_small:
+            packer = zlib.compressobj(zdict=_COMMON)
+            self._packed = packer.compress(encoded) + packer.flush()
 
     @property
     def n_bytes(self) -> int:
-        """How much it takes, as far as that is known where it is not packed."""
+        """Its size; of an unpacked block, the size of its long texts and pictures."""
         return len(self._packed) if isinstance(self._packed, bytes) else self._kept_bytes
 
     def entries(self) -> list[Entry]:
-        """In order."""
+        """The entries in order."""
         if not isinstance(self._packed, bytes):
             return [*self._packed]
-        pickled = zlib.decompressobj(zdict=_ALIKE).decompress(self._packed) if self._is_small else self._packed
-        entries: list[Entry] = pickle.loads(pickled)
-        return entries
+        return _decode(zlib.decompressobj(zdict=_COMMON).decompress(self._packed) if self._is_small else self._packed)
 
 
 def _long_bytes(entry: Entry) -> int:
-    """What texts and pictures in the entry take: its own, and those of its item."""
+    """The size of the texts and pictures in the entry and in its item."""
     if isinstance(entry, AudioRun):
         return 0
     item = getattr(entry, "item", None)
@@ -133,7 +135,7 @@ def _long_fields(kind: type[ServerEvent | ContentPart]) -> tuple[str, ...]:
 
 
 class _Entries:
-    """The latest `max_entries`, those that came long ago packed, in at most `MAX_PACKED_BYTES`."""
+    """The latest `max_entries`; the older ones are packed, in at most `MAX_PACKED_BYTES`."""
 
     __slots__ = ("_blocks", "_latest", "_n_entries", "_oldest", "_packed_bytes", "dropped", "max_entries")
 
@@ -177,13 +179,13 @@ class _Entries:
         self._oldest = block.entries()
 
     def _drop(self, count: int) -> None:
-        """So many of the first."""
+        """Drop the first `count` entries."""
         del (self._oldest or self._latest)[:count]
         self._n_entries -= count
         self.dropped += count
 
     def after(self, seq: int) -> list[Entry]:
-        """Those that end later, in order."""
+        """The entries that end later than `seq`, in order."""
         latest = self._latest
         at = len(latest)
         while at and last_seq_of(latest[at - 1]) > seq:
@@ -199,7 +201,7 @@ class _Entries:
         return entries
 
     def _backwards(self, seq: int) -> Iterator[Entry]:
-        """At least those that end later than `seq`, the last one first."""
+        """Yield at least the entries that end later than `seq`, the last one first."""
         yield from reversed(self._latest)
         for block in reversed(self._blocks):
             if block.last_seq <= seq:
@@ -213,8 +215,8 @@ class Log:
 
     `now` is monotonic seconds. Past `max_entries` the oldest entries are dropped and counted in `dropped`.
 
-    A log that goes on after a stored one begins at the stored one's `last_seq` and at `start_ms`, the time of the call
-    in ms at which it goes on; it holds nothing of what came before.
+    A log that continues a stored one begins at the stored `last_seq` and at `start_ms`, the time of the call in ms at
+    which it continues; it holds none of the earlier entries.
     """
 
     __slots__ = (
@@ -245,44 +247,44 @@ class Log:
         self._entries = _Entries(max_entries)
         self._readers: tuple[Reader, ...] = ()
         self._audio_readers: tuple[Reader, ...] = ()
-        """Those of them that are called with audio, too."""
+        """The readers that are called with audio, too."""
         self._run: AudioRun | None = None
-        """The last entry, where it is a run."""
+        """The last entry, if it is a run."""
         self._item_bytes: dict[str, int] = {}
-        """Where the next run of an item begins in its audio. Of the present run's item it is not up to date."""
+        """Where the next run of each item begins in its audio; out of date for the item of the present run."""
         self._undelivered: list[tuple[ServerEvent, tuple[Reader, ...]]] = []
         self._delivering = False
         self.last_seq = last_seq
 
     @property
     def dropped(self) -> int:
-        """How many entries are not held any more."""
+        """The number of entries that were dropped."""
         return self._entries.dropped
 
     @property
     def max_entries(self) -> int:
-        """How many are held."""
+        """The largest number of entries held."""
         return self._entries.max_entries
 
     def now_ms(self) -> int:
-        """Milliseconds since the call began."""
+        """Return the milliseconds since the call began."""
         return self._start_ms + int((self._now() - self._start) * 1000 + FLOAT_ERROR)
 
     @property
     def first_seq(self) -> int:
-        """The earliest `seq` that is still held; `last_seq + 1` where nothing is."""
+        """The earliest `seq` still held; `last_seq + 1` for an empty log."""
         first_seq = self._entries.first_seq
         return self.last_seq + 1 if first_seq is None else first_seq
 
     def holds(self, after_seq: int) -> bool:
-        """Whether everything later than `after_seq` can still be read here."""
+        """Whether everything later than `after_seq` can still be read."""
         return after_seq + 1 >= self.first_seq
 
     def append(self, event: ServerEvent) -> None:
-        """Give the event its `seq` and `ts_ms`, keep it, and hand it to every live reader, in order of subscription.
+        """Give the event its `seq` and `ts_ms`, keep it and call every live reader.
 
-        A reader that raises is logged and does not keep the others from reading. What a reader appends is delivered
-        once every reader has got the present event, so that all see the same order.
+        Readers are called in order of subscription; the log reports one that raises and calls the rest. Events that a
+        reader appends are delivered after every reader has the present one, so that all see the same order.
         """
         self.last_seq = seq = self.last_seq + 1
         ts_ms = self._start_ms + int((self._now() - self._start) * 1000 + FLOAT_ERROR)
@@ -313,7 +315,7 @@ class Log:
     def _deliver(self, event: ServerEvent, readers: tuple[Reader, ...]) -> None:
         for reader in readers:
             if readers is not self._readers and readers is not self._audio_readers and reader not in self._readers:
-                continue  # it has unsubscribed meanwhile
+                continue  # unsubscribed meanwhile
             try:
                 reader(event)
             except Exception:
@@ -333,24 +335,23 @@ class Log:
                 del self._item_bytes[next(iter(self._item_bytes))]
 
     def read(self, after_seq: int = 0, *, growing: bool = True) -> list[Entry]:
-        """Every kept entry with something later than `after_seq`; the time it takes grows with their number only.
+        """Return every kept entry with something later than `after_seq`, in time linear in their number.
 
-        A reader that is too far behind sees the first kept entry's `seq` beyond `after_seq + 1` and knows what it
-        missed. A run that began before and grew is read again whole. Without `growing` the run that still grows is left
-        out.
+        If the first one's `seq` is beyond `after_seq + 1`, the entries between were dropped. A run that began earlier
+        and grew is returned whole. Without `growing`, the run that still grows is left out.
         """
         entries = self._entries.after(after_seq)
         if entries and entries[-1] is self._run:
             if growing:
-                entries[-1] = copy.copy(self._run)  # what was read does not change
+                entries[-1] = copy.copy(self._run)  # the caller's entry must not grow
             else:
                 del entries[-1]
         return entries
 
     def subscribe(self, reader: Reader, *, audio: bool = True) -> Callable[[], None]:
-        """Have `reader` called with each event from now on; the returned function ends that at once.
+        """Call `reader` with each event from now on; returns the function that ends this at once.
 
-        Without `audio` it is not called with audio deltas, which then cost it nothing.
+        Without `audio`, it is not called with audio deltas, which then cost it nothing.
         """
         self._readers = (*self._readers, reader)
         if audio:
@@ -364,5 +365,5 @@ class Log:
 
 
 def last_seq_of(entry: Entry) -> int:
-    """The last `seq` that the entry stands for; an event's own, and where a run ends."""
+    """Return the last `seq` of the entry: an event's own, or the end of a run."""
     return entry.last_seq if isinstance(entry, AudioRun) else entry.seq

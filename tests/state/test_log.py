@@ -2,7 +2,6 @@
 
 import json
 import logging
-import pickle
 import tracemalloc
 import zlib
 from collections import Counter, deque
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import realtime.state.log
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.event.server import (
     AgentErrorEvent,
@@ -284,6 +284,27 @@ def test_what_cannot_be_packed_is_kept_and_disturbs_nothing() -> None:
     assert entries[10].config is config
 
 
+@pytest.mark.parametrize("value", [(1, 2), {3}, float("nan"), 2**70, "\ud800"])
+def test_what_would_come_back_different_is_kept_as_it_is(value: object) -> None:
+    log = Log(Clock(), max_entries=100)
+    config: dict[str, Any] = {"value": value}
+    for number in range(100):
+        log.append(ServerSessionUpdatedEvent(session_id="s", config=config) if number == 10 else other())
+    entry = log.read()[10]
+    assert isinstance(entry, ServerSessionUpdatedEvent)
+    assert entry.config is config
+
+
+def test_an_event_with_a_field_of_the_wrong_type_comes_back_as_it_was() -> None:
+    log = Log(Clock(), max_entries=100)
+    message: Any = 7
+    for number in range(100):
+        log.append(AgentErrorEvent(error_type="x", code="x", message=message) if number == 10 else other())
+    entry = log.read()[10]
+    assert isinstance(entry, AgentErrorEvent)
+    assert entry.message is message
+
+
 def test_long_texts_push_out_the_oldest_before_their_number_does() -> None:
     log = Log(Clock())
     random = Random(1)
@@ -310,12 +331,12 @@ def test_what_is_large_is_not_compressed_and_comes_back_as_it_was(monkeypatch: p
 
 
 def test_long_items_stay_as_they_are_and_are_bounded_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To pickle 32 of half a megabyte would hold up all calls, and take their memory a second time."""
+    """Encoding 32 of half a megabyte would delay all calls, and take their memory a second time."""
     log = Log(Clock())
     words = "x" * 500_000
     item = Item(id="long", role="user", content=(ContentPart(type="text", text=words),))
     with monkeypatch.context() as patched:
-        patched.setattr(pickle, "dumps", lambda *_: pytest.fail("pickled"))
+        patched.setattr(realtime.state.log, "_encode", lambda *_: pytest.fail("encoded"))
         for _ in range(100):
             log.append(AgentItemRetrievedEvent(item=item))
     entries = log.read()
