@@ -46,7 +46,7 @@ def test_every_frame_is_known_and_every_answer_well_formed(fixtures_dir: Path, n
 
 def test_every_kind_of_frame_is_in_our_fixtures(fixtures_dir: Path) -> None:
     frames = [frame for name in FIXTURES for frame in received(fixtures_dir, name)]
-    assert {json.loads(frame)["type"] for frame in frames} == wire.ALL_TYPES
+    assert {json.loads(frame)["type"] for frame in frames} == wire.FLAVOUR.all_types
 
 
 def test_a_spoken_turn(fixtures_dir: Path) -> None:
@@ -387,7 +387,7 @@ NAMES = st.sampled_from(
 )
 
 
-@given(kind=st.sampled_from(sorted(wire.ALL_TYPES)), fields=st.dictionaries(NAMES, FIELDS, max_size=6))
+@given(kind=st.sampled_from(sorted(wire.FLAVOUR.all_types)), fields=st.dictionaries(NAMES, FIELDS, max_size=6))
 def test_no_field_of_any_frame_can_make_it_raise(kind: str, fields: Json) -> None:
     """RTM-24: frames of every known type with any fields."""
     for codec in (make_codec(), responding()):
@@ -395,7 +395,7 @@ def test_no_field_of_any_frame_can_make_it_raise(kind: str, fields: Json) -> Non
             assert event.model_dump()["type"].startswith("model_")
 
 
-@given(st.lists(st.tuples(st.sampled_from(sorted(wire.ALL_TYPES)), st.dictionaries(NAMES, FIELDS, max_size=6))))
+@given(st.lists(st.tuples(st.sampled_from(sorted(wire.FLAVOUR.all_types)), st.dictionaries(NAMES, FIELDS, max_size=6))))
 def test_no_series_of_frames_breaks_the_order_of_responses(frames: list[tuple[str, Json]]) -> None:
     codec = make_codec()
     events = [event for kind, fields in frames for event in one(codec, kind, **fields)]
@@ -432,7 +432,7 @@ def test_memory_does_not_grow_with_the_session() -> None:
         one(codec, "response.done", response={"id": "r"})
         output = {"id": f"o{number}", "type": "function_call_output", "status": "completed", "call_id": f"c{number}"}
         one(codec, "conversation.item.created", item=output)
-    held = (codec._odd, codec._outputs, codec._growing, codec._complete, codec._calls, codec._certain)
+    held = (codec._sounds, codec._outputs, codec._growing, codec._complete, codec._calls, codec._certain)
     assert [len(kept) for kept in held] == [0] * 6
 
 

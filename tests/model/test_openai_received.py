@@ -94,7 +94,7 @@ def test_our_frames_are_those_of_the_official_sdk(fixtures_dir: Path) -> None:
         check.validate_json(frame)
     members = get_args(get_args(realtime.RealtimeServerEvent)[0])
     known = {get_args(member.model_fields["type"].annotation)[0] for member in members}
-    assert {json.loads(frame)["type"] for frame in frames} == known == wire.ALL_TYPES
+    assert {json.loads(frame)["type"] for frame in frames} == known == wire.FLAVOUR.all_types
 
 
 def test_a_spoken_turn(fixtures_dir: Path) -> None:
@@ -449,7 +449,7 @@ NAMES = st.sampled_from(
 )
 
 
-@given(kind=st.sampled_from(sorted(wire.ALL_TYPES)), fields=st.dictionaries(NAMES, FIELDS, max_size=6))
+@given(kind=st.sampled_from(sorted(wire.FLAVOUR.all_types)), fields=st.dictionaries(NAMES, FIELDS, max_size=6))
 def test_no_field_of_any_frame_can_make_it_raise(kind: str, fields: Json) -> None:
     codec = make_codec()
     for event in one(codec, kind, **fields):
@@ -467,8 +467,8 @@ def test_memory_does_not_grow_with_the_session() -> None:
         place = PLACE | {"item_id": f"item_{number}"}
         one(codec, "response.output_audio.delta", **place, delta="AAA=")
         one(codec, "response.output_audio.done", **place)
-    assert len(codec._spoken) == 64
-    assert not codec._odd
+    assert len(codec._sounds) == 64
+    assert not any(sound.odd for sound in codec._sounds.values())
 
 
 # How it ends.

@@ -6,22 +6,12 @@ import os
 import re
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from realtime.errors import ProviderError
 from realtime.event.base import Modality
-from realtime.model._patient import Patient
-from realtime.model.base import (
-    Connection,
-    History,
-    OnEvent,
-    Profile,
-    RealtimeModel,
-    Settings,
-)
+from realtime.model.base import Profile
 from realtime.model.openai_family.dashscope_codec import DashScopeCodec
 from realtime.model.openai_family.dashscope_shapes import INPUT_RATE_HZ, family_of
-from realtime.model.services import SERVICES
-from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
-from realtime.runtime import Runtime
+from realtime.model.openai_family.model import FamilyModel
+from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket
 
 __all__ = ["DashScopeCodec", "DashScopeRealtimeModel", "profile_of", "realtime_url"]
 
@@ -69,15 +59,17 @@ def realtime_url(model_name: str, *, base_url: str | None, workspace: str | None
     return urlunsplit(parts._replace(query=urlencode([*query, ("model", model_name)])))
 
 
-class DashScopeRealtimeModel(RealtimeModel):
+class DashScopeRealtimeModel(FamilyModel):
     """A Qwen-Omni realtime model of DashScope.
 
-    `api_key`: null takes DASHSCOPE_API_KEY when connecting; keys belong to a region. `voice`: null leaves the model its
-    own. `base_url`: null takes DASHSCOPE_WEBSOCKET_BASE_URL, else `workspace` (DASHSCOPE_WORKSPACE) and `region`
-    (DASHSCOPE_REGION, `cn-beijing` by default) say which host. `enable_input_audio_transcription` gives the user's
-    words. `profile` replaces what the model's name says it can do. `dial`, `tap` and `limits` go to
-    `realtime.model.wire`; the first two may be changed, to record or replay.
+    Without `api_key` it takes DASHSCOPE_API_KEY when connecting; keys belong to a region. Without `voice` the model
+    speaks with its own. Without `base_url` it takes DASHSCOPE_WEBSOCKET_BASE_URL, else `workspace`
+    (DASHSCOPE_WORKSPACE) and `region` (DASHSCOPE_REGION, `cn-beijing` by default) say which host.
+    `enable_input_audio_transcription` gives the user's words. `profile` replaces what the model's name says it can do.
+    `dial`, `tap` and `limits`: see `FamilyModel`.
     """
+
+    _service = "dashscope"
 
     def __init__(
         self,
@@ -94,7 +86,7 @@ class DashScopeRealtimeModel(RealtimeModel):
         tap: Tap | None = None,
         limits: WireLimits | None = None,
     ) -> None:
-        self.model_name = model_name
+        super().__init__(model_name, profile or profile_of(model_name), api_key, dial=dial, tap=tap, limits=limits)
         self.voice = voice
         self.enable_input_audio_transcription = enable_input_audio_transcription
         self.workspace = workspace or os.environ.get("DASHSCOPE_WORKSPACE")
@@ -104,46 +96,6 @@ class DashScopeRealtimeModel(RealtimeModel):
             workspace=self.workspace,
             region=region or os.environ.get("DASHSCOPE_REGION"),
         )
-        self._api_key = api_key
-        self._profile = profile or profile_of(model_name)
-        self.dial = dial
-        self.tap = tap
-        self._limits = limits
-
-    def __repr__(self) -> str:
-        return f"DashScopeRealtimeModel({self.model_name!r})"
-
-    @property
-    def profile(self) -> Profile:
-        """See `RealtimeModel.profile`."""
-        return self._profile
-
-    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
-        """See `RealtimeModel.connect`."""
-        api_key = self._find_key()
-        if api_key is None:
-            raise ProviderError("the server has no key for DashScope: set DASHSCOPE_API_KEY", code="missing_api_key")
-        patient = Patient(on_event, runtime)
-        patient.below = await open_wire(
-            lambda: self._codec(api_key),
-            settings,
-            on_event=patient.report,
-            history=history,
-            runtime=runtime,
-            dial=self.dial,
-            tap=self.tap,
-            limits=self._limits,
-            refused_key=SERVICES["dashscope"].refused_key(os.environ).message,
-        )
-        return patient
-
-    @property
-    def websocket_headers(self) -> dict[str, str]:
-        """See `RealtimeModel.websocket_headers`."""
-        return dict(self._codec(self._find_key() or "").address(Settings()).headers)
-
-    def _find_key(self) -> str | None:
-        return self._api_key or os.environ.get("DASHSCOPE_API_KEY") or None
 
     def _codec(self, api_key: str) -> DashScopeCodec:
         return DashScopeCodec(

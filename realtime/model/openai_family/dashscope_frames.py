@@ -1,4 +1,4 @@
-"""What DashScope's Qwen-Omni service says on the wire: the frames and the fields we read, and what its errors mean.
+"""The frames of DashScope's Qwen-Omni service, and the meaning of its errors.
 
 The dialect is OpenAI's beta protocol with changes. Facts: the provider's documentation, its SDK (2.0), public clients.
 """
@@ -6,38 +6,40 @@ The dialect is OpenAI's beta protocol with changes. Facts: the provider's docume
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any
 
 import msgspec
 
+from realtime.model.openai_family import frames
+from realtime.model.openai_family.frames import (
+    Failed,
+    Flavour,
+    Meaning,
+    OfItems,
+    OfPart,
+    OfVoice,
+    ReadFrame,
+    Value,
+    WireError,
+    WireFunction,
+    WireItem,
+    WireTokens,
+)
 
-class _Read(msgspec.Struct, tag_field="type"):
-    """A frame from the service. Fields that are not named are not read."""
 
-
-class _Value(msgspec.Struct):
-    """A value inside a frame."""
-
-
-class WireOutput(_Value):
+class WireOutput(Value):
     voice: str | None = None
 
 
-class WireAudio(_Value):
+class WireAudio(Value):
     output: WireOutput | None = None
 
 
-class WireFunction(_Value):
-    name: str | None = None
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-
-
-class WireTool(_Value):
+class WireTool(Value):
     function: WireFunction | None = None
 
 
-class WireSession(_Value):
+class WireSession(Value):
     id: str = ""
     model: str | None = None
     modalities: list[str] | None = None
@@ -51,95 +53,31 @@ class WireSession(_Value):
     max_tokens: int | None = None
 
 
-class WirePart(_Value):
-    type: str
-    text: str | None = None
-    transcript: str | None = None
-
-
-class WireItem(_Value):
-    type: str
-    id: str = ""
-    role: str | None = None
-    status: str | None = None
-    content: list[WirePart] | None = None
-    name: str | None = None
-    call_id: str | None = None
-    arguments: str | None = None
-    output: str | None = None
-
-
-class WireTokens(_Value):
-    text_tokens: int | None = None
-    audio_tokens: int | None = None
-    image_tokens: int | None = None
-    cached_tokens: int | None = None
-
-
-class WireUsage(_Value):
+class WireUsage(frames.WireUsage):
     """The details are plural (`input_tokens_details`) where OpenAI's are not."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    input_tokens_details: WireTokens | None = None
-    output_tokens_details: WireTokens | None = None
+    input_details: WireTokens | None = msgspec.field(name="input_tokens_details", default=None)
+    output_details: WireTokens | None = msgspec.field(name="output_tokens_details", default=None)
 
 
-class WireResponse(_Value):
-    id: str | None = None
-    status: str | None = None
-    status_details: dict[str, Any] | None = None
-    modalities: list[str] | None = None
+class WireResponse(frames.WireResponse, kw_only=True):
     usage: WireUsage | None = None
 
 
-class WireError(_Value):
-    type: str | None = None
-    code: str | None = None
-    message: str | None = None
-
-
-class SessionCreated(_Read, tag="session.created"):
+class SessionCreated(ReadFrame, tag="session.created"):
     session: WireSession = msgspec.field(default_factory=WireSession)
 
 
-class SessionUpdated(_Read, tag="session.updated"):
+class SessionUpdated(ReadFrame, tag="session.updated"):
     session: WireSession = msgspec.field(default_factory=WireSession)
 
 
-class SpeechStarted(_Read, tag="input_audio_buffer.speech_started"):
-    item_id: str
-    audio_start_ms: int
-
-
-class SpeechStopped(_Read, tag="input_audio_buffer.speech_stopped"):
-    item_id: str
-    audio_end_ms: int
-
-
-class Committed(_Read, tag="input_audio_buffer.committed"):
-    item_id: str
-    previous_item_id: str | None = None
-
-
-class Cleared(_Read, tag="input_audio_buffer.cleared"):
-    pass
-
-
-class ItemCreated(_Read, tag="conversation.item.created"):
+class ItemCreated(ReadFrame, tag="conversation.item.created"):
     item: WireItem
     previous_item_id: str | None = None
 
 
-class ItemRetrieved(_Read, tag="conversation.item.retrieved"):
-    item: WireItem
-
-
-class ItemDeleted(_Read, tag="conversation.item.deleted"):
-    item_id: str
-
-
-class TranscriptionDelta(_Read, tag="conversation.item.input_audio_transcription.delta"):
+class TranscriptionDelta(ReadFrame, tag="conversation.item.input_audio_transcription.delta"):
     """Cumulative: `text` is all that is certain so far. The `stash`, a guess at the rest, changes and is not read."""
 
     item_id: str
@@ -147,158 +85,64 @@ class TranscriptionDelta(_Read, tag="conversation.item.input_audio_transcription
     content_index: int = 0
 
 
-class TranscriptionCompleted(_Read, tag="conversation.item.input_audio_transcription.completed"):
+class TranscriptionCompleted(ReadFrame, tag="conversation.item.input_audio_transcription.completed"):
     item_id: str
     transcript: str
     content_index: int = 0
 
 
-class TranscriptionFailed(_Read, tag="conversation.item.input_audio_transcription.failed"):
-    item_id: str
-    error: WireError = msgspec.field(default_factory=WireError)
-    content_index: int = 0
-
-
-class ResponseCreated(_Read, tag="response.created"):
+class ResponseCreated(ReadFrame, tag="response.created"):
     response: WireResponse
 
 
-class ResponseDone(_Read, tag="response.done"):
+class ResponseDone(ReadFrame, tag="response.done"):
     response: WireResponse
 
 
-class OutputItemAdded(_Read, tag="response.output_item.added"):
-    response_id: str
-    item: WireItem
-    output_index: int = 0
-
-
-class OutputItemDone(_Read, tag="response.output_item.done"):
-    response_id: str
-    item: WireItem
-    output_index: int = 0
-
-
-class _Part(_Read):
-    response_id: str
-    item_id: str
-    output_index: int = 0
-    content_index: int = 0
-
-
-class AudioDelta(_Part, tag="response.audio.delta", kw_only=True):
-    delta: str
-
-
-class AudioDone(_Part, tag="response.audio.done", kw_only=True):
+class AudioDelta(frames.AudioDelta, tag="response.audio.delta"):
     pass
 
 
-class TranscriptDelta(_Part, tag="response.audio_transcript.delta", kw_only=True):
-    delta: str
+class AudioDone(frames.AudioDone, tag="response.audio.done"):
+    pass
 
 
-class TranscriptDone(_Part, tag="response.audio_transcript.done", kw_only=True):
-    transcript: str = ""
+class TranscriptDelta(frames.TranscriptDelta, tag="response.audio_transcript.delta"):
+    pass
 
 
-class TextDelta(_Part, tag="response.text.delta", kw_only=True):
-    delta: str
+class TranscriptDone(frames.TranscriptDone, tag="response.audio_transcript.done"):
+    pass
 
 
-class TextDone(_Part, tag="response.text.done", kw_only=True):
-    text: str = ""
+class TextDelta(frames.TextDelta, tag="response.text.delta"):
+    pass
 
 
-class ArgumentsDelta(_Part, tag="response.function_call_arguments.delta", kw_only=True):
-    call_id: str
-    delta: str
-    name: str | None = None
+class TextDone(frames.TextDone, tag="response.text.done"):
+    pass
 
 
-class ArgumentsDone(_Part, tag="response.function_call_arguments.done", kw_only=True):
+class ArgumentsDone(OfPart, tag="response.function_call_arguments.done", kw_only=True):
     call_id: str
     name: str | None = None
     arguments: str | None = None
 
 
-class Failed(_Read, tag="error"):
-    error: WireError = msgspec.field(default_factory=WireError)
-
-
-OfResponse = (
-    AudioDelta
-    | TranscriptDelta
-    | TextDelta
-    | ArgumentsDelta
-    | ArgumentsDone
-    | AudioDone
-    | TranscriptDone
-    | TextDone
-    | OutputItemAdded
-    | OutputItemDone
-)
-"""What belongs to a response."""
-
-Received = (
-    OfResponse
-    | TranscriptionDelta
+Own = (
+    TranscriptionDelta
     | ItemCreated
     | ResponseCreated
     | ResponseDone
-    | SpeechStarted
-    | SpeechStopped
-    | Committed
-    | Cleared
     | TranscriptionCompleted
-    | TranscriptionFailed
-    | ItemDeleted
-    | ItemRetrieved
     | SessionCreated
     | SessionUpdated
-    | Failed
+    | ArgumentsDone
 )
-
-READ = msgspec.json.Decoder(Received)
-READ_AUDIO_DELTA = msgspec.json.Decoder(AudioDelta)
-
-SILENT = frozenset(
-    {
-        # Said twice: the parts by the deltas and `.done` events, the end by the close.
-        "response.content_part.added",
-        "response.content_part.done",
-        "session.finished",
-        # Nothing in the vocabulary: quotas, remote MCP tools.
-        "rate_limits.updated",
-        "mcp_list_tools.in_progress",
-        "mcp_list_tools.completed",
-        "mcp_list_tools.failed",
-        "response.mcp_call_arguments.delta",
-        "response.mcp_call_arguments.done",
-        "response.mcp_call.in_progress",
-        "response.mcp_call.completed",
-        "response.mcp_call.failed",
-    }
-)
-"""Types that are known and need no event."""
-
-BY_TYPE: dict[str, type[Received]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Received)}
-ALL_TYPES = SILENT | BY_TYPE.keys()
-
-
-Fault = Literal["client_error", "provider_error", "server_error"]
-
-
-class Meaning(NamedTuple):
-    """What an error of the service means: our code, whose fault, whether asking again helps."""
-
-    code: str
-    fault: Fault = "provider_error"
-    retryable: bool = False
-
+"""What this service alone sends, or in its own shape."""
 
 CANCELLED_NOTHING = Meaning("response_cancel_not_active", "client_error")
-"""The response ended while our cancel was on its way: no error for anybody."""
+"""The response ended while our cancel was on its way."""
 IDLE = Meaning("response_idle_timeout", retryable=True)
 """The service closes a session in which nothing was answered for some minutes; a new one is opened."""
 
@@ -334,14 +178,6 @@ _BY_CODE = {
     "GatewayTimeout": Meaning("provider_timeout", retryable=True),
 }
 
-FATAL = {
-    "invalid_api_key": "the provider refused the API key",
-    "access_denied": "the provider account may not use this model",
-    "model_not_found": "the provider knows no such model",
-    "insufficient_quota": "the provider account has an unpaid bill",
-}
-"""Errors after which dialling again cannot help, with our own sentence: the service's may quote part of the key."""
-
 
 def meaning_of(error: WireError) -> Meaning:
     """What the error means, by code where there is one, else by message, else by its type."""
@@ -364,3 +200,18 @@ def meaning_of_close(reason: str) -> Meaning | None:
 
 def _snake(name: str) -> str:
     return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)).strip("_").lower() or "provider_error"
+
+
+FLAVOUR = Flavour(
+    Own | OfVoice | OfItems | Failed | AudioDelta | AudioDone | TranscriptDelta | TranscriptDone | TextDelta | TextDone,
+    audio_delta=AudioDelta,
+    silent=frozenset({"session.finished"}),
+    meaning_of=meaning_of,
+    no_error=frozenset({CANCELLED_NOTHING.code, IDLE.code}),
+    fatal={
+        "invalid_api_key": "the provider refused the API key",
+        "access_denied": "the provider account may not use this model",
+        "model_not_found": "the provider knows no such model",
+        "insufficient_quota": "the provider account has an unpaid bill",
+    },
+)

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import pybase64
 
-from realtime.event.base import ContentPart, Item, ResponseOverrides, UsageDetail
+from realtime.event.base import Item, ResponseOverrides
 from realtime.event.config import ToolDeclaration, TurnDetection
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model.base import Profile, Settings
-from realtime.model.openai_family.dashscope_frames import (
-    WireAudio,
-    WireFunction,
-    WireItem,
-    WireSession,
-    WireTokens,
-    WireUsage,
-)
+from realtime.model.openai_family.dashscope_frames import WireAudio, WireSession
+from realtime.model.openai_family.frames import WireFunction
+from realtime.model.openai_family.shapes import read_function
 from realtime.model.openai_family.shared import merged
 from realtime.model.voices import QWEN, QWEN_FIRST, QWEN_NEWER
 
 INPUT_RATE_HZ = 16_000
-
-_ROLES: Mapping[str, Literal["user", "assistant", "system"]] = {
-    "user": "user",
-    "assistant": "assistant",
-    "system": "system",
-}
 
 
 class Family(NamedTuple):
@@ -171,11 +160,7 @@ def read_settings(session: WireSession) -> dict[str, Any]:
         "instructions": session.instructions or "",
         "output_modalities": session.modalities,
         "voice": (output.voice if output is not None else None) or session.voice,
-        "tools": [
-            {"name": tool.name, "description": tool.description or "", "parameters": tool.parameters or {}}
-            for tool in functions
-            if tool.name
-        ],
+        "tools": [read_function(function) for function in functions if function.name],
         "turn_detection": session.turn_detection or "none",
         "input_audio_transcription": session.input_audio_transcription is not None,
         "temperature": session.temperature,
@@ -221,42 +206,3 @@ def recent(history: Sequence[Item], turns: int) -> Sequence[Item]:
             if turns == 0:
                 return history[index:]
     return history
-
-
-def read_item(item: WireItem, tool_name: str = "") -> Item | None:
-    """The item in our words; None for kinds we have no word for (remote MCP tools)."""
-    status = {"in_progress": "in_progress", "incomplete": "incomplete"}.get(item.status or "", "completed")
-    shape: dict[str, Any] = {"id": item.id, "status": status}
-    match item.type:
-        case "message":
-            content = tuple(
-                ContentPart(type="text", text=part.text or "")
-                if part.type in ("input_text", "text")
-                else ContentPart(type="audio", transcript=part.transcript or part.text)
-                for part in item.content or ()
-                if part.type in ("input_text", "text", "input_audio", "audio")
-            )
-            return Item(**shape, type="message", role=_ROLES.get(item.role or ""), content=content)
-        case "function_call":
-            call = ToolCallBlock(id=item.call_id or "", name=item.name or "", input=item.arguments or "")
-            return Item(**shape, type="tool_call", tool_call=call)
-        case "function_call_output":
-            result = ToolResultBlock(id=item.call_id or "", name=tool_name, output=item.output or "")
-            return Item(**shape, type="tool_result", tool_result=result)
-        case _:
-            return None
-
-
-def usage_detail(usage: WireUsage | None) -> UsageDetail | None:
-    """Tokens by kind, null where not told."""
-    if usage is None:
-        return None
-    given, made = usage.input_tokens_details or WireTokens(), usage.output_tokens_details or WireTokens()
-    return UsageDetail(
-        input_text_tokens=given.text_tokens,
-        input_audio_tokens=given.audio_tokens,
-        input_image_tokens=given.image_tokens,
-        input_cached_tokens=given.cached_tokens,
-        output_text_tokens=made.text_tokens,
-        output_audio_tokens=made.audio_tokens,
-    )

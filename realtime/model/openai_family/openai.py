@@ -6,22 +6,12 @@ import os
 import re
 from urllib.parse import quote
 
-from realtime.errors import ProviderError
 from realtime.event.base import Modality
-from realtime.model._patient import Patient
-from realtime.model.base import (
-    Connection,
-    History,
-    OnEvent,
-    Profile,
-    RealtimeModel,
-    Settings,
-)
+from realtime.model.base import Profile
+from realtime.model.openai_family.model import FamilyModel
 from realtime.model.openai_family.openai_codec import OpenAICodec
-from realtime.model.services import SERVICES
 from realtime.model.voices import OPENAI as VOICES
-from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
-from realtime.runtime import Runtime
+from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket
 
 __all__ = ["VOICES", "OpenAICodec", "OpenAIRealtimeModel", "profile_of"]
 
@@ -44,13 +34,15 @@ def profile_of(model_name: str) -> Profile:
     )
 
 
-class OpenAIRealtimeModel(RealtimeModel):
+class OpenAIRealtimeModel(FamilyModel):
     """A realtime model of OpenAI, or of a service that speaks its protocol.
 
-    `api_key`: null takes OPENAI_API_KEY when connecting. `base_url`: null takes OPENAI_BASE_URL, else OpenAI itself;
+    Without `api_key` it takes OPENAI_API_KEY when connecting, without `base_url` OPENAI_BASE_URL, else OpenAI itself;
     http(s) and ws(s) both do. `enable_input_audio_transcription` with `transcription_model` gives the user's words.
-    `dial`, `tap` and `limits` go to `realtime.model.wire`; the first two may be changed, to record or replay.
+    `dial`, `tap` and `limits`: see `FamilyModel`.
     """
+
+    _service = "openai"
 
     def __init__(
         self,
@@ -65,53 +57,13 @@ class OpenAIRealtimeModel(RealtimeModel):
         tap: Tap | None = None,
         limits: WireLimits | None = None,
     ) -> None:
+        super().__init__(model_name, profile_of(model_name), api_key, dial=dial, tap=tap, limits=limits)
         base = base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
         socket_base = re.sub("^http", "ws", base.rstrip("/"))
-        self.model_name = model_name
         self.voice = voice
         self.enable_input_audio_transcription = enable_input_audio_transcription
         self.transcription_model = transcription_model
         self.websocket_url = f"{socket_base}/realtime?model={quote(model_name)}"
-        self._api_key = api_key
-        self._profile = profile_of(model_name)
-        self.dial = dial
-        self.tap = tap
-        self._limits = limits
-
-    def __repr__(self) -> str:
-        return f"OpenAIRealtimeModel({self.model_name!r})"
-
-    @property
-    def profile(self) -> Profile:
-        """See `RealtimeModel.profile`."""
-        return self._profile
-
-    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
-        """See `RealtimeModel.connect`."""
-        api_key = self._find_key()
-        if api_key is None:
-            raise ProviderError("the server has no key for OpenAI: set OPENAI_API_KEY", code="missing_api_key")
-        patient = Patient(on_event, runtime)
-        patient.below = await open_wire(
-            lambda: self._codec(api_key),
-            settings,
-            on_event=patient.report,
-            history=history,
-            runtime=runtime,
-            dial=self.dial,
-            tap=self.tap,
-            limits=self._limits,
-            refused_key=SERVICES["openai"].refused_key(os.environ).message,
-        )
-        return patient
-
-    @property
-    def websocket_headers(self) -> dict[str, str]:
-        """See `RealtimeModel.websocket_headers`."""
-        return dict(self._codec(self._find_key() or "").address(Settings()).headers)
-
-    def _find_key(self) -> str | None:
-        return self._api_key or os.environ.get("OPENAI_API_KEY") or None
 
     def _codec(self, api_key: str) -> OpenAICodec:
         return OpenAICodec(

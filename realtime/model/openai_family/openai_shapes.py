@@ -6,82 +6,19 @@ Two naming worlds meet there: items say `output_text` and `output_audio`, `respo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import pybase64
 
-from realtime.event.base import ContentPart, Item, ResponseOverrides, UsageDetail
+from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import ToolDeclaration, TurnDetection
-from realtime.message import Base64Source, TextBlock, ToolCallBlock, ToolResultBlock
+from realtime.message import Base64Source, TextBlock, ToolResultBlock
 from realtime.model.base import Settings
-from realtime.model.openai_family.openai_frames import (
-    WireAudio,
-    WireInput,
-    WireItem,
-    WireOutput,
-    WirePart,
-    WireSession,
-    WireTokens,
-    WireUsage,
-)
+from realtime.model.openai_family.openai_frames import WireAudio, WireInput, WireOutput, WireSession
+from realtime.model.openai_family.shapes import Rename, read_function
 from realtime.model.openai_family.shared import merged
-
-ROLES: Mapping[str, Literal["user", "assistant", "system"]] = {
-    "user": "user",
-    "assistant": "assistant",
-    "system": "system",
-}
-
-Rename = Callable[[str], str]
-
-
-def usage_detail(usage: WireUsage | None) -> UsageDetail | None:
-    """Tokens by kind, null where not told."""
-    if usage is None:
-        return None
-    given, made = usage.input_token_details or WireTokens(), usage.output_token_details or WireTokens()
-    return UsageDetail(
-        input_text_tokens=given.text_tokens,
-        input_audio_tokens=given.audio_tokens,
-        input_image_tokens=given.image_tokens,
-        input_cached_tokens=given.cached_tokens,
-        output_text_tokens=made.text_tokens,
-        output_audio_tokens=made.audio_tokens,
-        output_reasoning_tokens=made.reasoning_tokens,
-    )
-
-
-def read_item(item: WireItem, name_of: Rename, tool_name: str = "") -> Item | None:
-    """The item in our words, ids through `name_of`; None for kinds we have no word for (remote MCP tools)."""
-    status = {"in_progress": "in_progress", "incomplete": "incomplete"}.get(item.status or "", "completed")
-    shape: dict[str, Any] = {"id": name_of(item.id), "status": status}
-    match item.type:
-        case "message":
-            role = ROLES.get(item.role or "")
-            parts = tuple(part for wire in item.content or () if (part := _read_part(wire)) is not None)
-            return Item(**shape, type="message", role=role, content=parts)
-        case "function_call":
-            call = ToolCallBlock(id=name_of(item.call_id or ""), name=item.name or "", input=item.arguments or "")
-            return Item(**shape, type="tool_call", tool_call=call)
-        case "function_call_output":
-            result = ToolResultBlock(id=name_of(item.call_id or ""), name=tool_name, output=item.output or "")
-            return Item(**shape, type="tool_result", tool_result=result)
-        case _:
-            return None
-
-
-def _read_part(part: WirePart) -> ContentPart | None:
-    match part.type:
-        case "input_text" | "output_text" | "text":
-            return ContentPart(type="text", text=part.text or "")
-        case "input_audio" | "output_audio" | "audio":
-            return ContentPart(type="audio", transcript=part.transcript)
-        case "input_image":
-            return ContentPart(type="image")
-        case _:
-            return None
 
 
 def write_item(item: Item, id_of: Rename) -> dict[str, Any] | None:
@@ -211,10 +148,7 @@ def read_settings(session: WireSession) -> dict[str, Any]:
         "instructions": session.instructions or "",
         "output_modalities": session.output_modalities,
         "voice": made.voice if not isinstance(made.voice, dict) else made.voice.get("id"),
-        "tools": [
-            {"name": tool.name, "description": tool.description or "", "parameters": tool.parameters or {}}
-            for tool in session.tools or ()
-        ],
+        "tools": [read_function(tool) for tool in session.tools or ()],
         "turn_detection": "none" if detection is None else msgspec.to_builtins(detection),
         "input_audio_transcription": given.transcription is not None,
         "max_output_tokens": session.max_output_tokens if isinstance(session.max_output_tokens, int) else None,

@@ -101,21 +101,20 @@ class SecondLook(Generic[T]):
 
 
 class Ids:
-    """Our ids as the service takes them: at most 32 characters; its own pass unchanged, both ways."""
+    """Our ids as the service takes them, at most `limit` characters long; its own pass unchanged, both ways."""
 
-    _LIMIT = 32
-
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._long: dict[str, str] = {}
 
     def out(self, ours: str) -> str:
-        """What the service is told."""
-        if len(ours) <= self._LIMIT:
+        """The id to send."""
+        if len(ours) <= self._limit:
             return ours
-        short = ours[: self._LIMIT]
+        short = ours[: self._limit]
         self._long[short] = ours
         return short
 
     def back(self, theirs: str) -> str:
-        """What the service means."""
+        """Our id for the one received."""
         return self._long.get(theirs, theirs)
