@@ -44,7 +44,7 @@ FACTORY = "realtime.cli:app_of_environment"
 
 
 def main() -> None:
-    """Run the command. A mistake of the caller is one sentence and exit code 1."""
+    """Run the command. A UsageError becomes one sentence and exit code 1."""
     try:
         cli(spread_tls(sys.argv[1:]), prog_name="realtime")
     except UsageError as error:
@@ -53,7 +53,10 @@ def main() -> None:
 
 
 def spread_tls(words: list[str]) -> list[str]:
-    """`--tls CERT KEY` as two options of one value each, the only kind the parser knows besides `--tls self`."""
+    """Split `--tls CERT KEY` into two options of one value each.
+
+    The parser knows no other kind, besides `--tls self`.
+    """
     if "--tls" not in words:
         return words
     at = words.index("--tls") + 1
@@ -75,17 +78,17 @@ def serve(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[app.py:make_agent]", help="Your agents; without it, the built-in one.", show_default=False
+            metavar="[app.py:make_agent]", help="Your agents; default: the built-in one.", show_default=False
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Where to listen. Beyond loopback a token is needed.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 8000,
-    strict_port: Annotated[bool, typer.Option("--strict-port", help="Give up where the port is taken.")] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on. Beyond loopback a token is needed.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free port.")] = 8000,
+    strict_port: Annotated[bool, typer.Option("--strict-port", help="Fail if the port is taken.")] = False,
     model: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The built-in agent's default: local, openai, openai:NAME, gemini, dashscope, scripted; without it "
+            help="The built-in agent's model: local, openai, openai:NAME, gemini, dashscope, scripted. Default: "
             "the only provider that has a key, else local.",
         ),
     ] = None,
@@ -93,13 +96,12 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="PATTERN=NAME",
-            help="Which model a client's name for one means, such as 'gpt-*=gemini'. Repeatable; the first that "
-            "matches decides.",
+            help="Maps client model names to models, such as 'gpt-*=gemini'. Repeatable; the first match decides.",
         ),
     ] = None,
     room: Annotated[
         str | None,
-        typer.Option(metavar="demo | app.py:office", help="Open a room: several people and agents in one talk."),
+        typer.Option(metavar="demo | app.py:office", help="Open a room for several people and agents."),
     ] = None,
     front: Annotated[
         str | None,
@@ -111,69 +113,69 @@ def serve(
     ] = None,
     token: Annotated[
         str | None,
-        typer.Option(help="What clients have to show; `auto` makes one. Without it, what REALTIME_TOKEN holds."),
+        typer.Option(help="Token that clients must send; `auto` makes one. Default: REALTIME_TOKEN."),
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Holds the token, so that no list of processes shows it.")
+        Path | None, typer.Option(metavar="FILE", help="File with the token, which keeps it out of process lists.")
     ] = None,
-    insecure: Annotated[bool, typer.Option("--insecure", help="Let everybody in reach call.")] = False,
-    tls: Annotated[str | None, typer.Option(metavar="self | CERT KEY", help="Serve https.")] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Disable authentication.")] = False,
+    tls: Annotated[str | None, typer.Option(metavar="self | CERT KEY", help="Serve HTTPS.")] = None,
     tls_key: Annotated[Path | None, typer.Option(hidden=True)] = None,
-    allow_origin: Annotated[list[str] | None, typer.Option(help="A page elsewhere that may call. Repeatable.")] = None,
+    allow_origin: Annotated[list[str] | None, typer.Option(help="Another origin that may call. Repeatable.")] = None,
     connect_origin: Annotated[
-        list[str] | None, typer.Option(help="A server elsewhere that the page may connect to. Repeatable.")
+        list[str] | None, typer.Option(help="Another server that the page may connect to. Repeatable.")
     ] = None,
     trust_proxy: Annotated[
-        bool, typer.Option("--trust-proxy", help="Believe X-Forwarded-For and X-Forwarded-Proto.")
+        bool, typer.Option("--trust-proxy", help="Trust X-Forwarded-For and X-Forwarded-Proto.")
     ] = False,
     max_calls_per_address: Annotated[int, typer.Option(min=1)] = 8,
     max_calls: Annotated[int, typer.Option(min=1)] = 1_000,
     max_connections_per_address: Annotated[
-        int, typer.Option(min=1, help="Open connections of one address beside those of its calls.")
+        int, typer.Option(min=1, help="Open connections per address, beside those of its calls.")
     ] = 64,
     max_busy: Annotated[
-        float, typer.Option(min=0.01, max=1, help="The share of a core that calls may use; others are refused. 1: all.")
+        float, typer.Option(min=0.01, max=1, help="Share of a core that calls may use; more are refused. 1: all.")
     ] = DEFAULT_MAX_BUSY,
-    grace: Annotated[float, typer.Option(min=0, help="Seconds a call waits for a client whose socket is lost.")] = 30.0,
+    grace: Annotated[float, typer.Option(min=0, help="Seconds that a call waits for a lost client.")] = 30.0,
     store: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Where calls are kept: sqlite:FILE, file:FOLDER, memory: or none. Without it, sqlite in your own "
+            help="Where calls are stored: sqlite:FILE, file:FOLDER, memory: or none. Default: sqlite in your "
             "data folder.",
         ),
     ] = None,
     keep_days: Annotated[
-        float | None, typer.Option(min=0, help="Delete calls that ended so many days ago; without it, none.")
+        float | None, typer.Option(min=0, help="Delete calls this many days after their end. Default: never.")
     ] = None,
     keep_gb: Annotated[
         float | None,
-        typer.Option(min=0, help="Delete the oldest ended calls beyond so many GB, recordings included."),
+        typer.Option(min=0, help="Delete the oldest ended calls beyond this many GB, recordings included."),
     ] = None,
     recordings: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep the sound of calls whose client asks for it.")
+        Path | None, typer.Option(metavar="FOLDER", help="Record calls whose client requests it.")
     ] = None,
     cases: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Where the page saves test cases of calls, such as fixtures/calls; without it, they are downloaded.",
+            help="Where the page saves test cases of calls, such as fixtures/calls. Default: as downloads.",
         ),
     ] = None,
     idle: Annotated[float, typer.Option(min=1, help="Seconds without speech after which a call ends.")] = 300.0,
     call_limit: Annotated[float, typer.Option(min=1, help="Seconds after which every call ends.")] = 3_600.0,
-    drain: Annotated[float, typer.Option(min=0, help="Seconds that calls may go on when told to stop.")] = 10.0,
+    drain: Annotated[float, typer.Option(min=0, help="Seconds that calls may continue after a stop signal.")] = 10.0,
     reload: Annotated[bool, typer.Option("--reload", help="Restart when the folder of app.py changes.")] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
 ) -> None:
-    """Serve calls, and a page to make them from."""
+    """Serve calls, and a page to call from."""
     set_up_logging(log_level)
     given = serving.given_token(token, token_file, os.environ)
     shown = serving.token_for(host, given, insecure=insecure, behind_proxy=trust_proxy)
     guarded = shown.value is not None or (serving.is_loopback(host) and not trust_proxy)
     if not guarded:
         place = "your proxy" if trust_proxy else host
-        typer.secho(f"Insecure: everybody who reaches {place} can talk with the agent at your cost.", fg="yellow")
+        typer.secho(f"Insecure: everyone who reaches {place} can talk with the agent at your cost.", fg="yellow")
     if cases is not None and not guarded:
         raise UsageError("--cases lets callers write files here: give a --token too", code="token_needed")
     settings = ServerSettings(
@@ -198,7 +200,7 @@ def serve(
         endpoints=endpoints_for(front, guarded=guarded),
     )
     if target is not None and model is not None:
-        typer.secho(f"--model is that of the built-in agent: {target} decides on its own.", fg="yellow")
+        typer.secho(f"--model applies to the built-in agent: {target} chooses its own.", fg="yellow")
     plan = Plan(target=target, model=model, room=room, settings=settings, log_level=log_level)
     files = tls_files(tls, tls_key)
     folder = reload_folder(target) if reload else None
@@ -210,18 +212,18 @@ def serve(
     bound = serving.open_socket(host, port, strict=strict_port, say=typer.echo)
     address = serving.address_of(bound, host, tls=files is not None, token=shown.value if shown.is_made_here else None)
     if shown.value is not None and not shown.is_made_here:
-        typer.echo("Clients have to show your token: open the page with ?token=... in its address.")
+        typer.echo("Clients must send your token: open the page with ?token=... in its address.")
     with bound:
         serving.run(config, bound, say=typer.echo, on_started=lambda: announce(address, room, alone=target is None))
 
 
 def app_of_environment() -> FastAPI:
-    """The application of the plan that the process left which started this one."""
+    """Build the application of the plan that the parent process left."""
     return planning.app_of_environment(_cases)
 
 
 def _cases(settings: ServerSettings) -> Cases:
-    """What makes test cases of this server's calls."""
+    """Make the object that turns this server's calls into test cases."""
     from realtime.testing.cases.desk import CaseDesk
 
     return CaseDesk(recordings=settings.recordings, folder=settings.cases_to)
@@ -230,11 +232,11 @@ def _cases(settings: ServerSettings) -> Cases:
 @cli.command()
 def doctor(
     online: Annotated[
-        bool, typer.Option("--online", help="Also try each key that is set: opens a session, says nothing, closes it.")
+        bool, typer.Option("--online", help="Also test each API key that is set: opens a session and closes it.")
     ] = False,
 ) -> None:
-    """Tell what is available here, and what each missing thing would give."""
-    # Here only, since it takes 3 MB that a server needs for nothing.
+    """Report what is available here, and what missing parts would enable."""
+    # Imported here: it takes 3 MB that a server does not need.
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -263,7 +265,7 @@ cli.command("certify-replay")(certify.certify_replay)
 
 
 def routes_of(words: Sequence[str]) -> dict[str, str]:
-    """The table that `--route PATTERN=NAME` means, in its order. Raises UsageError for anything else."""
+    """Parse `--route PATTERN=NAME` options, in order. Raises UsageError for another form."""
     routes: dict[str, str] = {}
     for word in words:
         pattern, _, name = (part.strip() for part in word.partition("="))
@@ -274,7 +276,7 @@ def routes_of(words: Sequence[str]) -> dict[str, str]:
 
 
 def origins_of(words: Sequence[str], option: str) -> tuple[str, ...]:
-    """The origins that an option names. Raises UsageError for what no browser sends as an origin."""
+    """Check the origins of an option. Raises UsageError for what no browser sends as an origin."""
     for word in words:
         parts = urlsplit(word)
         if word != "*" and not (parts.scheme and parts.netloc and word == f"{parts.scheme}://{parts.netloc}"):
@@ -283,10 +285,11 @@ def origins_of(words: Sequence[str], option: str) -> tuple[str, ...]:
 
 
 def store_url(url: str | None, say: Callable[[str], None], *, is_bounded: bool = False) -> str | None:
-    """What `--store` means, if something can be written there: the first call would be too late to learn of it.
+    """Return the store of `--store`, after checking that it can be written.
 
-    Without it, a file in the folder where the user's programs keep what is theirs, or, `say` tells why, memory. Raises
-    UsageError for a store that is not known, and for one that is and cannot be written.
+    The check is early because the first call would be too late. Without the option, it is a file in the user's data
+    folder, or memory where that cannot be written (`say` explains why). Raises UsageError for an unknown store and for
+    a named one that cannot be written.
     """
     if url == "none":
         return None
@@ -296,7 +299,7 @@ def store_url(url: str | None, say: Callable[[str], None], *, is_bounded: bool =
         store.write([Change(probe, info=CallInfo(call_id=probe))])
         store.delete(probe)
         if not is_bounded and (n_bytes := store.n_bytes()) > MUCH_BYTES:
-            say(f"The calls that are kept take {n_bytes / 1e9:.1f} GB: --keep-days and --keep-gb delete the oldest.")
+            say(f"Stored calls take {n_bytes / 1e9:.1f} GB: --keep-days and --keep-gb delete the oldest.")
     except StoreError as error:
         if url is not None:
             raise UsageError(f"--store cannot write to {url}: {error}", code="no_store") from error
@@ -308,8 +311,10 @@ def store_url(url: str | None, say: Callable[[str], None], *, is_bounded: bool =
 
 
 def writable_folder(folder: Path | None, option: str) -> str | None:
-    """The folder that an option names, made where it is not there yet. Raises UsageError where nothing can be written
-    into it: the first call that wants to would be too late to learn of it."""
+    """Return the folder of an option, created if missing.
+
+    Raises UsageError where it cannot be written: the first call that needs it would be too late to notice.
+    """
     if folder is None:
         return None
     try:
@@ -322,7 +327,10 @@ def writable_folder(folder: Path | None, option: str) -> str | None:
 
 
 def announce(address: str, room: str | None = None, *, alone: bool = True) -> None:
-    """The address to open, alone on its line; that of the room, where one was asked for `alone`, else both."""
+    """Print the URLs of the page and the room, each on its own line.
+
+    With `alone`, the room's URL replaces the page's.
+    """
     if room is None or not alone:
         typer.echo("Talk to it at:")
         typer.secho(address, bold=True)
@@ -335,7 +343,7 @@ def announce(address: str, room: str | None = None, *, alone: bool = True) -> No
 
 
 def tls_files(tls: str | None, key: Path | None) -> serving.TlsFiles | None:
-    """The certificate that `--tls` means. Raises UsageError where it cannot be had."""
+    """Return the certificate of `--tls`. Raises UsageError where it is unavailable."""
     if tls is None:
         return None
     if tls == "self":

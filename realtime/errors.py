@@ -3,20 +3,20 @@
 RealtimeError
     UsageError      our caller's program is wrong: a bad argument, a method called at the wrong time
     ClientError     the other side of the client socket sent something that cannot be done
-      Overloaded    it asked for a call, and the server has no room for one
-    ProviderError   the model behind refused, failed or went away
+      Overloaded    it requested a call, and the server has no capacity for one
+    ProviderError   the model's provider refused, failed or went away
     ToolError       a tool cannot run now
     Overflow        a bounded buffer is full
-    StoreError      what keeps calls beyond this process is full, read-only, slow or broken
+    StoreError      the store of calls is full, read-only, slow or broken
 
 Every error carries `code` (snake_case, stable, for programs) and a sentence for people that says what happened and
-what to do. `ClientError` and `ProviderError` travel to the client as one error event.
+what to do. `ClientError` and `ProviderError` reach the client as one error event.
 """
 
 from __future__ import annotations
 
 INSTALL_LOCAL = "pip install '.[local]' in the folder of this project"
-"""What brings the speech parts. They are an extra of the project, which need not be on a package registry."""
+"""The command that installs the speech parts. They are an extra of the project, which need not be in a registry."""
 
 
 class RealtimeError(Exception):
@@ -39,7 +39,7 @@ class RealtimeError(Exception):
 
 
 class UsageError(RealtimeError):
-    """The program that uses this package made a mistake. Never sent to a client in detail."""
+    """The program that uses this package made a mistake. Clients never see its details."""
 
     fault = "server"
 
@@ -48,9 +48,9 @@ class UsageError(RealtimeError):
 
 
 class ClientError(RealtimeError):
-    """A client frame cannot be served. The socket and the call live on.
+    """A client event cannot be served. The socket and the call continue.
 
-    `client_event_id` is the `event_id` of the frame it answers, where the frame had one.
+    `client_event_id` is the `event_id` of the event it answers, where it had one.
     """
 
     fault = "client"
@@ -61,7 +61,7 @@ class ClientError(RealtimeError):
 
 
 class Overloaded(ClientError):
-    """No call may begin now: those that run need all there is. The client may try again after `retry_after_ms`."""
+    """No capacity for another call. The client may try again after `retry_after_ms`."""
 
     fault = "server"
 
@@ -72,13 +72,13 @@ class Overloaded(ClientError):
 
 
 class ProviderError(RealtimeError):
-    """The model behind failed. `retryable` is true where a later try may work (overload, lost link)."""
+    """The model's provider failed. `retryable` is true where a later try may work (overload, lost link)."""
 
     fault = "provider"
 
 
 class ToolError(RealtimeError):
-    """A tool cannot run now. The model is told so in place of its result, and the client by an error event."""
+    """A tool cannot run now. The model gets this as its result, the client as an error event."""
 
     fault = "tool"
 
@@ -93,10 +93,10 @@ class Overflow(RealtimeError):
 
 
 class StoreError(RealtimeError):
-    """A store could not keep or give back what it was asked for. Calls go on without it.
+    """A store could not write or read. Calls continue without it.
 
-    `call_ids` names the calls of a batch that were not written, the others were; null: the whole batch was not. `lost`:
-    what was written before is not there any more either, such as in a folder that was deleted.
+    `call_ids` names the calls of a batch that were not written, the others were; None: the whole batch was not. `lost`:
+    earlier writes are gone too, such as in a deleted folder.
     """
 
     def __init__(

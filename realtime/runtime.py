@@ -1,4 +1,4 @@
-"""Time, ids and chance, injected: nothing else in the package reads a clock or makes an id."""
+"""Time, ids and chance, injected: no other module reads a clock or makes ids."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from random import Random
 
 
 def unique_id() -> str:
-    """A new id, unique everywhere: for what a program makes by hand and does not name (messages, blocks, events)."""
+    """Return a unique id, for messages, blocks and events made without one."""
     return uuid.uuid4().hex
 
 
 def wall_clock_iso() -> str:
-    """The time of day, as `iso` writes it."""
+    """Return the time of day, in the form of `iso`."""
     return iso(time.time())
 
 
 def iso(wall_s: float) -> str:
-    """Seconds since the epoch as ISO 8601 in UTC with milliseconds, `2026-01-01T00:00:00.000Z`."""
+    """Format seconds since the epoch as `2026-01-01T00:00:00.000Z` (ISO 8601, UTC, milliseconds)."""
     return datetime.fromtimestamp(wall_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def cpu_s_of(loop: asyncio.AbstractEventLoop) -> float:
-    """The processor time that this event loop's thread has used, in seconds; to be called on that thread.
+    """Return the CPU seconds of this event loop's thread; call it on that thread.
 
-    A loop in virtual time brings a `cpu_s` of its own: real work says nothing of the load in a time that jumps.
+    A loop in virtual time has a `cpu_s` of its own: real work says nothing about the load in a time that jumps.
     """
     own: Callable[[], float] = getattr(loop, "cpu_s", time.thread_time)
     return own()
@@ -40,11 +40,11 @@ _CHANCE = Random()
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a call needs from the world.
+    """A call's sources of time, ids and chance.
 
     `now` is monotonic seconds, `wall_now` seconds since the epoch, `new_id(prefix)` an unguessable id such as
-    `call_4f1c...`, `random` the one source of chance, which all share that bring none (it takes 2.5 kB). `stopwatch`
-    measures what work costs; unlike `now` it goes on within one turn of an event loop.
+    `call_4f1c...`, `random` the source of chance; runtimes without one share one (each takes 2.5 kB). `stopwatch`
+    measures the cost of work; unlike `now` it advances within one turn of an event loop.
     """
 
     now: Callable[[], float] = time.monotonic
@@ -55,13 +55,16 @@ class Runtime:
 
     @classmethod
     def of_loop(cls, loop: asyncio.AbstractEventLoop) -> Runtime:
-        """The runtime whose monotonic time is the event loop's, so that a virtual loop governs everything."""
+        """Make a runtime with the event loop's time, which may be virtual."""
         wall_start, loop_start = time.time(), loop.time()
         return cls(now=loop.time, wall_now=lambda: wall_start + loop.time() - loop_start)
 
     @classmethod
     def deterministic(cls, now: Callable[[], float], *, seed: int = 0) -> Runtime:
-        """A runtime whose ids count up and whose chance is seeded; wall time starts in 2026. For tests and replays."""
+        """Make a repeatable runtime for tests and replays.
+
+        Its ids count up, its chance is seeded, and its wall time starts in 2026.
+        """
         count = 0
 
         def new_id(prefix: str) -> str:

@@ -1,7 +1,7 @@
-"""Work that comes in bursts, done a few milliseconds per turn of the event loop: no burst keeps others waiting.
+"""Runs bursts of work in slices of milliseconds per event-loop turn.
 
-All sockets of a loop share one budget per turn and take turns with it, so that many bursts at once cost the other calls
-no more than one does.
+So no burst keeps others waiting. All sockets of a loop share one budget per turn and take turns with it: many bursts at
+once delay the other calls no more than one does.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 from realtime.runtime import Runtime
 
 SLICE_S = 0.003
-"""What all bursts together may take of one turn. A step is never broken off, so that each has to be short by itself."""
+"""Seconds per turn for all bursts together. A step is never interrupted, so each one has to be short."""
 
 Steps = Iterator[None]
 
 
 class Slices:
-    """The bursts of one event loop. `stopwatch` is seconds of real time."""
+    """The bursts of one event loop. `stopwatch` returns seconds of real time."""
 
     __slots__ = ("_ends_s", "_loop", "_scheduled", "_stopwatch", "_waiting")
 
@@ -32,10 +32,10 @@ class Slices:
         self._scheduled = False
 
     def run(self, steps: Steps) -> asyncio.Future[None] | None:
-        """Take the steps in order, as many as this turn has time for now and the rest in the turns to come.
+        """Run the steps in order: as many as fit this turn now, the rest in later turns.
 
-        None: all are taken. Else a future that is done when they are; cancelling it drops those that are left. What a
-        step raises ends them, and is raised here or by the future.
+        Returns None if all have run, else a future that is done when they have; cancelling it drops the rest. An
+        exception in a step ends them and is raised here or by the future.
         """
         if not self._waiting:
             if not self._scheduled:
@@ -72,7 +72,7 @@ class Slices:
 
 
 def _step(steps: Steps) -> bool:
-    """Take one. False: there was none left."""
+    """Run one step; False: there was none left."""
     try:
         next(steps)
     except StopIteration:
@@ -81,8 +81,11 @@ def _step(steps: Steps) -> bool:
 
 
 def slices_of(loop: asyncio.AbstractEventLoop, stopwatch: Callable[[], float] | None = None) -> Slices:
-    """What all sockets of the loop share; the first to ask says which stopwatch it goes by (default: the real one)."""
-    # Kept by the loop itself: a table would keep every loop for ever, since what it held would refer to its key.
+    """Return the slices that all sockets of the loop share.
+
+    The first caller chooses the stopwatch (default: the real one).
+    """
+    # Kept by the loop itself: a table would keep every loop for ever, since its values would refer to their keys.
     owner: Any = loop
     found: Slices | None = getattr(owner, "realtime_slices", None)
     if found is None:

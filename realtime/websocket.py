@@ -1,8 +1,8 @@
-"""WebSocket frames as they nearly always are, whole text and binary messages, read and written at once.
+"""Fast WebSocket framing for whole text and binary messages.
 
-A library's parser pays for what speech never uses: fragments, extensions, a state machine per byte range. Here such
-frames are cut out of the stream, and every other byte (control frames, fragments, whatever breaks RFC 6455) is left
-to the library, in order and at frame boundaries, so that its rules go on holding.
+A library's parser pays for what speech never uses: fragments, extensions, a state machine per byte range. Here whole
+messages are cut out of the stream, and every other byte (control frames, fragments, whatever breaks RFC 6455) goes to
+the library, in order and at frame boundaries, so that its rules still hold.
 """
 
 from __future__ import annotations
@@ -37,20 +37,21 @@ _MASKED = 0x80
 _EXTENDED = 126
 _HEADER = struct.Struct(">BBH")
 _MASKED_HEADER = struct.Struct(">BBH4s")
-"""Of frames whose length takes 16 bits, as speech's does."""
+"""Header of frames with a 16-bit length, the usual size of speech."""
 _MASK_POOL_BYTES = 4_096
 _LONG_BYTES = 65_536
 """A longer frame is unmasked piece by piece as it arrives and joined once: the library copies it four times at its end,
 which takes 17 ms for 16 MB."""
 _CUT_AT_ONCE = 128
-"""Frames: one read may hold 40,000, and to cut them all would keep other sockets waiting."""
+"""Frames cut at once: one read may hold 40,000, and cutting them all would keep other sockets waiting."""
 
 
 class FrameCutter:
-    """Cuts what one side of a WebSocket sends, from its first frame on. `masked`: whether that side is the client.
+    """Cuts one side's messages out of a WebSocket stream.
 
-    Frames of more than `max_bytes` are left to the library, which knows what to say to them. A whole message of more
-    than `kept_bytes` is dropped as it comes; in its place stands one of zeros that is too long as well.
+    It starts with the first frame. `masked`: whether that side is the client. Frames of more than `max_bytes` go to the
+    library, which closes the connection correctly. A whole message of more than `kept_bytes` is dropped as it arrives;
+    zeros that are too long as well replace it.
     """
 
     __slots__ = (
@@ -79,16 +80,18 @@ class FrameCutter:
         self._passing_bytes = 0
         self._fragmented = False
         self._long: list[bytes] | None = None
-        """The header of a long message and what is there of it."""
+        """The header of an incomplete long message and its received pieces."""
         self._long_bytes = 0
-        """How much of it is to come."""
+        """Bytes of it still to come."""
         self._long_is_dropped = False
         self._long_mask = b""
         self.has_more = False
-        """Whether there may be frames in what was pushed already: pushing nothing cuts on."""
+        """Whether pushed data may contain more frames: pushing nothing continues cutting."""
 
     def push(self, data: bytes) -> list[tuple[int, bytes]]:
-        """(`TEXT` or `BINARY`, the payload of a message) and (`OTHER`, bytes for the library), in order.
+        """Return messages and bytes for the library, in order.
+
+        Entries are (`TEXT` or `BINARY`, payload) or (`OTHER`, bytes).
 
         Text is not validated. Once the library has closed the connection it has to get everything that follows.
         """
@@ -155,7 +158,7 @@ class FrameCutter:
         return found
 
     def _go_on_with_long(self, data: bytes, found: list[tuple[int, bytes]]) -> bytes:
-        """Take what `data` has of the long message. Returns what stands behind it."""
+        """Take the long message's part of `data`; return what follows it."""
         assert self._long is not None
         piece, rest = data[: self._long_bytes], data[self._long_bytes :]
         self._long_bytes -= len(piece)
@@ -172,33 +175,33 @@ class FrameCutter:
         return rest
 
     def hold(self, data: bytes) -> None:
-        """Keep what follows without cutting it. Only while `has_more`, or where something is cut later on."""
+        """Keep what follows without cutting it. Use it only while `has_more`, or before later cuts."""
         self._rest += data
         self.has_more = True
 
     @property
     def kept_long_bytes(self) -> int:
-        """How much of a long message is kept so far."""
+        """Bytes of a long message kept so far."""
         return sum(map(len, self._long or ()))
 
     def keep_no_long(self) -> None:
-        """Drop long messages from now on, also the one that is coming in: nobody takes them any more."""
+        """Drop long messages from now on, including an incomplete one."""
         self._kept_bytes = 0
         if self._long is not None:
             self._long, self._long_is_dropped = self._long[:1], True
 
     def drain(self) -> bytes:
-        """What was held back of a frame that is not complete; the cutter is empty afterwards."""
+        """Return the held part of an incomplete frame and empty the cutter."""
         rest, self._rest = self._rest, b""
         self._long, self.has_more = None, False
         return rest
 
 
 class FrameReader:
-    """Hands over what a `FrameCutter` finds: one message at once, those of a burst in slices, always in order.
+    """Delivers the messages of a `FrameCutter` in order: single ones at once, bursts in slices.
 
-    `handle(kind, payload)` takes a message and raises nothing; False: nothing behind it counts. `pause` and `resume`
-    stop and go on reading the socket, which is read no further than one read beyond a burst.
+    `handle(kind, payload)` takes a message and raises nothing; False: drop all that follows. `pause` and `resume`
+    control reading of the socket, which goes no further than one read beyond a burst.
     """
 
     __slots__ = (
@@ -227,14 +230,14 @@ class FrameReader:
         self._resume = resume
         self._slices: Slices = slices_of(loop)
         self._found: list[tuple[int, bytes]] = []
-        """The next one last."""
+        """In reverse order: the next one is last."""
         self._held = False
         self._last_act: Callable[[], None] | None = None
         self.is_behind = False
-        """Whether something that was read is not handed over yet."""
+        """Whether some read data is not delivered yet."""
 
     def push(self, data: bytes) -> None:
-        """What the socket has read."""
+        """Take data read from the socket."""
         if self.is_behind:
             self._cutter.hold(data)
             self._pause()
@@ -248,25 +251,25 @@ class FrameReader:
             self._work_off()
 
     def hold(self) -> None:
-        """Hand over no more of a burst until `go_on`."""
+        """Stop delivering a burst until `go_on`."""
         self._held = True
 
     def go_on(self) -> None:
-        """Hand over again."""
+        """Continue delivering."""
         if self._held:
             self._held = False
             if self.is_behind:
                 self._work_off()
 
     def finish(self, act: Callable[[], None]) -> None:
-        """The socket is lost: `act` once everything that it read is handed over."""
+        """Call `act` once all data of the lost socket is delivered."""
         if self.is_behind:
             self._last_act = act
         else:
             act()
 
     def drop(self) -> None:
-        """Nothing that is left counts."""
+        """Discard what is left."""
         self._found.clear()
         self._cutter.drain()
         self._caught_up()
@@ -298,7 +301,7 @@ class FrameReader:
 
 
 def client_frame(kind: int, payload: bytes) -> bytes:
-    """A whole message as a client sends it."""
+    """Encode a whole message as a client sends it."""
     mask = _next_mask()
     length = len(payload)
     if _EXTENDED <= length < _LONG_BYTES:
@@ -307,7 +310,7 @@ def client_frame(kind: int, payload: bytes) -> bytes:
 
 
 def server_frame(kind: int, payload: bytes) -> bytes:
-    """A whole message as a server sends it."""
+    """Encode a whole message as a server sends it."""
     length = len(payload)
     if _EXTENDED <= length < _LONG_BYTES:
         return _HEADER.pack(_FIN | kind, _EXTENDED, length) + payload
@@ -318,8 +321,10 @@ _masks = struct.iter_unpack("4s", b"")
 
 
 def _next_mask() -> bytes:
-    """Four bytes that nobody can foresee (RFC 6455, 10.3), a thousand drawn at once: a system call each costs more than
-    the masking."""
+    """Return four unpredictable bytes (RFC 6455, 10.3).
+
+    A thousand masks are drawn at once: a system call for each costs more than the masking.
+    """
     global _masks
     for (mask,) in _masks:
         return bytes(mask)
@@ -328,7 +333,7 @@ def _next_mask() -> bytes:
 
 
 def _header(kind: int, length: int, masked: int) -> bytes:
-    """For every other length."""
+    """Return the header for any other length."""
     if length < _EXTENDED:
         return bytes((_FIN | kind, masked | length))
     return bytes((_FIN | kind, masked | 127)) + length.to_bytes(8, "big")

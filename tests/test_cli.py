@@ -240,7 +240,7 @@ def test_a_mistake_is_one_sentence(words: tuple[str, ...], sentence: str, tmp_pa
 
 def test_insecure_says_what_it_risks(run: Run) -> None:
     served = run("--port", "0", "--host", "0.0.0.0", "--insecure", "--model", "scripted")
-    assert "everybody who reaches 0.0.0.0 can talk with the agent at your cost" in "\n".join(served.lines)
+    assert "everyone who reaches 0.0.0.0 can talk with the agent at your cost" in "\n".join(served.lines)
 
 
 def test_the_version_is_printed(tmp_path: Path) -> None:
@@ -382,7 +382,7 @@ def test_calls_that_take_more_than_ten_gigabytes_are_told_when_serving_begins(
     store_url(f"sqlite:{tmp_path}/calls", said.append, is_bounded=True)
     assert said == []
     store_url(f"sqlite:{tmp_path}/calls", said.append)
-    assert said == ["The calls that are kept take 12.0 GB: --keep-days and --keep-gb delete the oldest."]
+    assert said == ["Stored calls take 12.0 GB: --keep-days and --keep-gb delete the oldest."]
 
 
 class Started(Exception):

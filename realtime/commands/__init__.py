@@ -1,1 +1,1 @@
-"""The commands of `realtime` but `serve` and `doctor`, a module for each kind."""
+"""The commands other than `serve` and `doctor`, one module per kind."""

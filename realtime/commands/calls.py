@@ -1,4 +1,4 @@
-"""The command `calls`: the calls that a store keeps."""
+"""The command `calls`: lists stored calls."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from realtime.state.store import CallInfo, Store
 
 WORDS_CHARS = 40
 _PAGE = 5_000
-"""Entries that are read at once: a server may be writing meanwhile."""
+"""Entries per read, so that a server can write meanwhile."""
 
 
 def calls(
-    store: Annotated[str | None, typer.Option(metavar="URL", help="Where calls are kept (as for serve).")] = None,
-    owner: Annotated[str | None, typer.Option(help="Only the calls of this user; without it, all.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 20,
+    store: Annotated[str | None, typer.Option(metavar="URL", help="The store of the calls (as for serve).")] = None,
+    owner: Annotated[str | None, typer.Option(help="Only calls of this user; default: all users.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Number of calls, newest first.")] = 20,
 ) -> None:
-    """List the calls that are kept: whose, when, how long, how many turns, and how they began."""
+    """List stored calls: owner, start, duration, number of turns, first words."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -37,11 +37,11 @@ def calls(
         except StoreError as error:
             raise UsageError(f"the store cannot be read: {error.message}", code=error.code) from error
     if not rows:
-        typer.echo("No calls are kept here.")
+        typer.echo("There are no stored calls.")
         return
     for row in rows:
         table.add_row(*map(escape, row))
-    # One line for each call, also where nobody looks: a table for programs is not cut.
+    # One line per call even without a terminal: a table for programs is not cut.
     Console(highlight=False, soft_wrap=True).print(table)
 
 
@@ -49,13 +49,13 @@ def _row(store: Store, info: CallInfo) -> tuple[str, ...]:
     began = info.created_at[:19].replace("T", " ")
     turns, words = "?", "cannot be read"
     if not info.unreadable:
-        with suppress(StoreError):  # the others are listed all the same
+        with suppress(StoreError):  # the others are still listed
             turns, words = _said(store, info.call_id)
     return info.call_id, info.owner, began, _took(info), turns, words
 
 
 def _took(info: CallInfo) -> str:
-    """The duration, as minutes and seconds."""
+    """Return the duration, as minutes and seconds."""
     if info.ended_at is None:
         return "not ended"
     try:
@@ -68,7 +68,7 @@ def _took(info: CallInfo) -> str:
 
 
 def _said(store: Store, call_id: str) -> tuple[str, str]:
-    """How many turns the user had, and the words of the first that has any."""
+    """Return the number of user turns, and the first words among them."""
     entries: list[Entry] = []
     while page := store.read(call_id, last_seq_of(entries[-1]) if entries else 0, _PAGE):
         entries += page

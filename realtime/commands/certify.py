@@ -15,21 +15,21 @@ from realtime.model.base import RealtimeModel
 from realtime.model.services import SERVICES
 
 NO_KEY = "none"
-"""What an endpoint of one's own is shown where no key is set."""
+"""The key for an endpoint of one's own where none is set."""
 
 
 def certify(
     provider: Annotated[Literal["openai", "gemini", "dashscope"], typer.Argument(metavar="PROVIDER")],
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="One of its models; without it, the best.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="One of its models; default: the best.")] = None,
     url: Annotated[
         str | None, typer.Option(help="An endpoint of the same protocol; it gets the key too, where one is set.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="A new folder for the cassette; else certified-PROVIDER.")
+        Path | None, typer.Option(metavar="FOLDER", help="A new folder for the cassette; default: certified-PROVIDER.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Begin without asking.")] = False,
 ) -> None:
-    """Hold ten turns with a provider, tell what was expected and seen, and keep a cassette. Costs money."""
+    """Hold ten turns with a provider; print results, keep a cassette. Costs money."""
     from realtime.testing.certify.estimate import estimate
     from realtime.testing.certify.run import certify as hold
     from realtime.testing.certify.turns import turns_for
@@ -57,7 +57,7 @@ def certify(
 def certify_replay(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A cassette that `realtime certify` wrote.")],
 ) -> None:
-    """Play the ten turns of a certification again, without the provider, and judge them anew."""
+    """Replay a certification's ten turns without the provider, and judge them again."""
     from realtime.testing.certify.run import replay_certificate
 
     with kit_errors():
@@ -67,7 +67,7 @@ def certify_replay(
 
 
 def _model(provider: str, name: str | None, url: str | None) -> RealtimeModel:
-    """The provider's model. Raises UsageError where its key is not set, for an endpoint of one's own it need not be."""
+    """Open the provider's model. Raises UsageError without its key, unless `url` names another endpoint."""
     from realtime.model.gemini.gemini import GeminiRealtimeModel
     from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
     from realtime.model.openai_family.openai import OpenAIRealtimeModel
@@ -94,7 +94,7 @@ def _print_table(rows: list[tuple[str, str, str, bool]]) -> None:
 
 
 def _judge(failure: str | None, *, passed: bool) -> None:
-    """Exit code 1 where not everything was as expected."""
+    """Exit with code 1 where a turn failed. Raises UsageError where not all were reached."""
     if failure is not None:
         raise UsageError(f"not all turns were reached: {failure}", code="case")
     if not passed:

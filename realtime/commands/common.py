@@ -1,4 +1,4 @@
-"""What several commands need: the store, and failures as one sentence."""
+"""Helpers of several commands: the store, and failures as one sentence."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from realtime.state.store import Store
 
 
 def own_store() -> str:
-    """The store that is used where none is named."""
+    """Return the URL of the default store."""
     return f"sqlite:{data_folder() / 'calls.sqlite'}"
 
 
 @contextmanager
 def kit_errors() -> Iterator[None]:
-    """What is wrong in files of a test case, and what the machine refuses, as one sentence and exit code 1."""
+    """Turn test case and OS errors into one sentence and exit code 1."""
     from realtime.testing.errors import CaseError, RunFailure
 
     try:
@@ -32,7 +32,7 @@ def kit_errors() -> Iterator[None]:
 
 @contextmanager
 def calls_of(url: str | None) -> Iterator[Store]:
-    """The store, closed at the end. Raises UsageError where there is none."""
+    """Open a store and close it at the end. Raises UsageError where there is none."""
     if url == "none":
         raise UsageError("a server with `--store none` keeps no calls: name the store of another one", code="no_store")
     store = open_store(url or own_store(), new=False)

@@ -22,22 +22,22 @@ def replay(
         str | None,
         typer.Option(
             metavar="app.py:make_agent",
-            help="Your agent; without it, that of `realtime serve` where --model names a model, else a plain one.",
+            help="Your agent; default: that of `realtime serve` where --model names a model, else a plain one.",
         ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
             metavar="NAME | CASSETTE",
-            help="local, scripted, a provider's, or the folder of a cassette; without it, the case's own, else the "
+            help="local, scripted, a provider's, or the folder of a cassette; default: the case's own, else the "
             "agent's.",
         ),
     ] = None,
     real_time: Annotated[
-        bool, typer.Option("--real-time", help="By the wall clock: needed where a provider is really called.")
+        bool, typer.Option("--real-time", help="Use the wall clock: needed to call a real provider.")
     ] = False,
 ) -> None:
-    """Play a recording or a test case into an agent; the events of the call as JSON lines."""
+    """Play a recording or a test case to an agent; print the call's events as JSON lines."""
     from realtime.testing.replay import replay as play
 
     make_agent = load_make_agent(agent) if agent is not None else None
@@ -50,12 +50,12 @@ def replay(
 
 
 def record_provider(
-    provider: Annotated[Literal["openai", "gemini", "dashscope"], typer.Option(help="Whose protocol passes.")],
-    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the cassettes go, one folder per session.")],
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 9000,
-    url: Annotated[str | None, typer.Option(help="Where the provider is; without it, its own address.")] = None,
+    provider: Annotated[Literal["openai", "gemini", "dashscope"], typer.Option(help="The protocol to record.")],
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder for cassettes, one subfolder per session.")],
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free port.")] = 9000,
+    url: Annotated[str | None, typer.Option(help="The provider's URL; default: its public one.")] = None,
 ) -> None:
-    """Stand between your program and a provider, and keep what passes as cassettes. Keys are not kept."""
+    """Proxy between your program and a provider, recording cassettes. Keys are not kept."""
     from realtime.testing.cassettes.proxy import record_proxy
 
     def tell(bound: int) -> None:
@@ -75,7 +75,7 @@ def export(
         Path | None, typer.Option(metavar="FOLDER", help="Where the sound of calls is kept (as for serve).")
     ] = None,
 ) -> None:
-    """Make a test case of a call that happened."""
+    """Make a test case of a stored call."""
     from realtime.testing.cases.case import read_case
     from realtime.testing.cases.export import export_call
 
@@ -94,17 +94,17 @@ async def test_{name}(voice_call):
 
 
 def report(
-    source: Annotated[str, typer.Argument(metavar="CALL | FOLDER", help="A call that is kept, or a test case.")],
+    source: Annotated[str, typer.Argument(metavar="CALL | FOLDER", help="A stored call, or a test case.")],
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The page to write.")] = Path("report.html"),
     agent: Annotated[
-        str | None, typer.Option(metavar="app.py:make_agent", help="Your agent, where a case is run.")
+        str | None, typer.Option(metavar="app.py:make_agent", help="Your agent, to run a case with.")
     ] = None,
     store: Annotated[str | None, typer.Option(metavar="URL", help="Where calls are kept (as for serve).")] = None,
     recordings: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where the sound of calls is kept (as for serve).")
     ] = None,
 ) -> None:
-    """Draw a call: who spoke when, what was heard, how long everything took. One file that opens offline."""
+    """Draw a call: who spoke when, what was heard, latencies. One file that opens offline."""
     from realtime.testing.cases.stored import record_of
     from realtime.testing.replay import judged_replay
     from realtime.testing.report import RunOutcome, write_report
@@ -127,7 +127,7 @@ def report(
 
 
 def _is_played(path: Path) -> bool:
-    """Whether it is a case or an audio file; else the folder of a call, or no file at all."""
+    """Whether it is a case or audio file, not a call's folder."""
     from realtime.testing.cases.case import CASE_FILE
     from realtime.testing.cases.stored import LOG_FILES, RECORDING_FILE
 
@@ -137,7 +137,7 @@ def _is_played(path: Path) -> bool:
 
 
 def _recorded(recordings: Path | None, call_id: str) -> Path | None:
-    """The folder of recordings. Raises UsageError where one is named that has no sound of this call."""
+    """Return the folder of recordings. Raises UsageError where it has none of this call."""
     from realtime.testing.cases.stored import is_recorded
 
     if recordings is not None and not is_recorded(recordings, call_id):
@@ -152,14 +152,14 @@ def _recorded(recordings: Path | None, call_id: str) -> Path | None:
 def import_cassette(
     source: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="Frames as lines of JSON, or pydantic-ai's recording (.yaml)."),
+        typer.Argument(metavar="FILE", help="Frames as JSON lines, or a recording of pydantic-ai (.yaml)."),
     ],
     folder: Annotated[Path, typer.Argument(help="A new folder for the cassette, such as fixtures/cassettes/refund.")],
     provider: Annotated[
         Literal["openai", "gemini", "dashscope"] | None,
-        typer.Option(help="Whose frames these are; without it, openai or gemini as the frames show."),
+        typer.Option(help="The protocol of the frames; default: openai or gemini as the frames show."),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="The model; without it, the one that the frames name.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model; default: the one that the frames name.")] = None,
 ) -> None:
     """Make a cassette of frames that another program recorded. Keys are not kept."""
     from realtime.testing.cassettes.imported import import_cassette as read

@@ -1,4 +1,4 @@
-"""Messages: `Msg`, the content blocks it is made of, and the fold of reply events into it."""
+"""Messages: `Msg`, its content blocks, and the fold of reply events."""
 
 from realtime.message.blocks import (
     AudioBlock,

@@ -1,9 +1,9 @@
-"""The content blocks that messages, tool calls and tool results are made of.
+"""Content blocks of messages, tool calls and tool results.
 
-Frozen `msgspec` Structs with a `type` discriminator in JSON. The field names are those of AgentScope 2.x. At
-construction the types of the fields are checked, and `type="text"` may be given as long as it is the right one.
-Text, thinking, data and hint blocks get a generated `id` where none is given; calls and results have that of the call.
-In JSON `created_at`, `finished_at` (ISO 8601, UTC) and `suggested_rules` are left out where there is nothing to say.
+Frozen `msgspec` Structs with a `type` discriminator in JSON. The field names are those of AgentScope 2.x. Construction
+checks the types of the fields; `type="text"` may be given if it is the right one. Text, thinking, data and hint blocks
+get a generated `id` where none is given; calls and results have that of the call. JSON omits `created_at`,
+`finished_at` (ISO 8601, UTC) and `suggested_rules` where they are empty.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from realtime.runtime import unique_id
 
 
 class ToolCallState(StrEnum):
-    """Where a tool call stands: each member equals its text."""
+    """State of a tool call; each value equals its text."""
 
     PENDING = "pending"
     """Not checked yet."""
     ASKING = "asking"
     """Waits for the user's consent."""
     ALLOWED = "allowed"
-    """Waits to be run."""
+    """Allowed; waits to run."""
     SUBMITTED = "submitted"
-    """An external executor has it."""
+    """With an external executor."""
     FINISHED = "finished"
-    """There is a result, good or bad."""
+    """Has a result, good or bad."""
 
 
 class ToolResultState(StrEnum):
-    """How a tool call ended, or that it runs: each member equals its text."""
+    """Outcome of a tool call, or that it runs; each value equals its text."""
 
     RUNNING = "running"
     SUCCESS = "success"
@@ -51,7 +51,7 @@ PermissionBehavior = Literal["allow", "deny", "ask"]
 
 
 class _BlockMeta(msgspec.StructMeta):
-    """Checks what is constructed. Decoding does not come by here: it has checked the types already."""
+    """Checks field types at construction. Decoding bypasses it: it has checked the types already."""
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         config = cls.__struct_config__
@@ -67,7 +67,7 @@ class _BlockMeta(msgspec.StructMeta):
 
 
 class _Checked(msgspec.Struct, metaclass=_BlockMeta, frozen=True, kw_only=True):
-    """Base of what is checked at construction: `kinds` are the Python types of its fields."""
+    """Base of structs checked at construction; `kinds` are the Python types of the fields."""
 
     kinds: ClassVar[Mapping[str, type | tuple[type, ...]]] = {}
 
@@ -80,7 +80,7 @@ class _Checked(msgspec.Struct, metaclass=_BlockMeta, frozen=True, kw_only=True):
 
 
 def settle_bytes(holder: msgspec.Struct, field: str) -> None:
-    """Make bytes of what a bytes field was constructed with: base64 text or another buffer.
+    """Convert a bytes field from base64 text or another buffer.
 
     Raises ValueError for text that is not base64.
     """
@@ -96,9 +96,9 @@ def settle_bytes(holder: msgspec.Struct, field: str) -> None:
 
 
 def settle_state(holder: msgspec.Struct, field: str, states: type[StrEnum]) -> None:
-    """Make a member of `states` of the text that a field was constructed with.
+    """Convert a state field from its text.
 
-    Raises ValueError for a text that is none.
+    Raises ValueError for a text that is not in `states`.
     """
     given: Any = getattr(holder, field)
     try:
@@ -109,7 +109,7 @@ def settle_state(holder: msgspec.Struct, field: str, states: type[StrEnum]) -> N
 
 
 class Base64Source(_Checked, frozen=True, kw_only=True, tag_field="type", tag="base64"):
-    """Binary content inside the message. `data` is base64 text in JSON and bytes in Python; both are taken."""
+    """Binary content inside the message. `data` is base64 in JSON, bytes in Python; construction accepts both."""
 
     kinds = {"data": bytes, "media_type": str}
 
@@ -125,7 +125,10 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,
 
 
 def check_uri(uri: str) -> None:
-    """Raises ValueError where `uri` is no URI with a scheme (RFC 3986), or an http(s) URI without a host."""
+    """Raise ValueError for an invalid URI.
+
+    A URI needs a scheme (RFC 3986), and with http(s) also a host.
+    """
     _, _, rest = uri.partition(":")
     if not _URI.fullmatch(uri) or (re.match("https?:", uri, re.IGNORECASE) and not re.match(r"//[^/?#]", rest)):
         raise ValueError(f"not a valid URI with a scheme (RFC 3986): {uri[:80]!r}")
@@ -145,7 +148,7 @@ class URLSource(_Checked, frozen=True, kw_only=True, tag_field="type", tag="url"
 
 
 class _Block(_Checked, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
-    """Base of all blocks. `created_at` and `finished_at` are set by the events that begin and end the block."""
+    """Base of all blocks. The events that begin and end a block set `created_at` and `finished_at`."""
 
     created_at: str | None = None
     finished_at: str | None = None
@@ -156,12 +159,12 @@ class _Block(_Checked, frozen=True, kw_only=True, tag_field="type", omit_default
         return str(self.__struct_config__.tag)
 
     def model_dump(self) -> dict[str, Any]:
-        """The block as JSON-safe builtins."""
+        """Return the block as JSON-safe builtins."""
         dumped: dict[str, Any] = msgspec.to_builtins(self)
         return dumped
 
 
-# Fields with a `default_factory` are in JSON even where they have their default; the others only where they differ.
+# JSON always contains fields with a `default_factory`; the others only where they differ from their default.
 
 
 class TextBlock(_Block, frozen=True, kw_only=True, tag="text"):
@@ -174,9 +177,9 @@ class TextBlock(_Block, frozen=True, kw_only=True, tag="text"):
 
 
 class ThinkingBlock(_Block, frozen=True, kw_only=True, tag="thinking"):
-    """What the model thought. Fields that are not known here (a provider's `signature`) are kept in `extra`.
+    """A model's thinking. Unknown fields (a provider's `signature`) are kept in `extra`.
 
-    They are given as keywords, stand beside the others in `model_dump()` and are read back by `read_block`.
+    They are given as keywords, stand beside the others in `model_dump()`, and `read_block` reads them back.
     """
 
     kinds = {"thinking": str, "id": str, "extra": dict}
@@ -186,7 +189,7 @@ class ThinkingBlock(_Block, frozen=True, kw_only=True, tag="thinking"):
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def model_dump(self) -> dict[str, Any]:
-        """The block as JSON-safe builtins, extra fields beside the known ones."""
+        """Return the block as JSON-safe builtins, extra fields beside the known ones."""
         dumped = super().model_dump()
         extra = dumped.pop("extra", {})
         return {**extra, **dumped}
@@ -203,15 +206,16 @@ class DataBlock(_Block, frozen=True, kw_only=True, tag="data"):
 
 
 def _check_parts(parts: object, where: str) -> None:
-    """Raises TypeError where `parts` is neither text nor a list of text and data blocks."""
+    """Raise TypeError unless `parts` is text or a list of text/data blocks."""
     if not isinstance(parts, str | list) or not all(isinstance(part, str | TextBlock | DataBlock) for part in parts):
         raise TypeError(f"{where} is text or a list of text and data blocks")
 
 
 class HintBlock(_Block, frozen=True, kw_only=True, tag="hint"):
-    """Something the model is told on the way: a scheduled trigger, a team message, a background tool's result.
+    """A message to the model during its work.
 
-    `source` says where it comes from, as a name or as JSON that a page shows as a label.
+    Examples: a scheduled trigger, a team message, a background tool's result. `source` names its origin, as a name or
+    as JSON that a page shows as a label.
     """
 
     kinds = {"id": str, "source": (str, type(None))}
@@ -226,12 +230,12 @@ class HintBlock(_Block, frozen=True, kw_only=True, tag="hint"):
 
 
 def system_reminder(text: str) -> str:
-    """`text` in the tags that models know as the system's voice: the recommended form of a hint."""
+    """Wrap `text` in a system reminder, the recommended form of a hint."""
     return f"<system-reminder>\n{text}\n</system-reminder>"
 
 
 class PermissionRule(_Checked, frozen=True, kw_only=True):
-    """Whether a tool may run without a question. `rule_content`: a pattern for its arguments, null for all."""
+    """Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments."""
 
     kinds = {"tool_name": str, "rule_content": (str, type(None)), "source": str}
 
@@ -248,9 +252,9 @@ class PermissionRule(_Checked, frozen=True, kw_only=True):
 
 
 class ToolCallBlock(_Block, frozen=True, kw_only=True, tag="tool_call"):
-    """A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received.
+    """A model's request to run a tool. `input` is the arguments as a JSON string, as far as received.
 
-    `suggested_rules`: what the user may accept together with the call, so as not to be asked again.
+    `suggested_rules`: rules that the user may accept together with the call, to avoid further questions.
     """
 
     kinds = {"id": str, "name": str, "input": str, "suggested_rules": list}
@@ -269,7 +273,7 @@ class ToolCallBlock(_Block, frozen=True, kw_only=True, tag="tool_call"):
 
     @property
     def arguments(self) -> dict[str, Any] | None:
-        """The arguments; None where `input` is not (yet) a JSON object. A call without arguments may have no input."""
+        """The arguments; None while `input` is not a JSON object. A call without arguments may have no input."""
         try:
             parsed = json.loads(self.input or "{}")
         except ValueError:
@@ -298,9 +302,9 @@ class ToolResultBlock(_Block, frozen=True, kw_only=True, tag="tool_result"):
         settle_state(self, "state", ToolResultState)
 
     def output_text(self, *, names_media: bool = False) -> str:
-        """The textual part of the output, for models that take text results only.
+        """Return the output as text, for models without other results.
 
-        `names_media`: they are told what else there was, so that they do not take it for nothing.
+        `names_media`: the text also names other content, so that the model does not take it for nothing.
         """
         if isinstance(self.output, str):
             return self.output
@@ -311,19 +315,19 @@ class ToolResultBlock(_Block, frozen=True, kw_only=True, tag="tool_result"):
 
     @property
     def texts(self) -> list[str]:
-        """The texts of the output that are not empty."""
+        """The non-empty texts of the output."""
         if isinstance(self.output, str):
             return [self.output] if self.output else []
         return [block.text for block in self.output if isinstance(block, TextBlock) and block.text]
 
     @property
     def media(self) -> list[DataBlock]:
-        """What of the output is no text."""
+        """The output that is not text."""
         return [] if isinstance(self.output, str) else [block for block in self.output if isinstance(block, DataBlock)]
 
 
 class ConfirmResult(_Checked, frozen=True, kw_only=True):
-    """The user's answer to one call. `tool_call` is the call as it shall run: name and input may be changed.
+    """The user's decision on one call. `tool_call` is the call as it shall run: name and input may be changed.
 
     `rules`: the suggested rules that the user accepted with it.
     """
@@ -343,7 +347,7 @@ BLOCK_CLASSES: dict[str, type[Block]] = {str(cls.__struct_config__.tag): cls for
 
 
 def read_block(data: Mapping[str, Any]) -> Block:
-    """A block from its JSON object. Raises ValueError for another `type` or a field of the wrong shape.
+    """Return a block from its JSON object. Raises ValueError for another `type` or a wrong field.
 
     States are read in either case.
     """
@@ -363,7 +367,7 @@ def read_block(data: Mapping[str, Any]) -> Block:
 
 
 def lower_state(data: Mapping[str, Any]) -> dict[str, Any]:
-    """`data` with its `state` in lower case: tables in the field print it in upper case."""
+    """Return `data` with its `state` in lower case: existing tables print it in upper case."""
     state = data.get("state")
     return {**data, "state": state.lower()} if isinstance(state, str) else dict(data)
 
@@ -375,15 +379,15 @@ def _media_block(kind: str, source: Base64Source | URLSource, fields: Mapping[st
 
 
 def ImageBlock(*, source: Base64Source | URLSource, **fields: Any) -> DataBlock:
-    """A DataBlock that holds an image. Raises ValueError for another media type."""
+    """Make a DataBlock that holds an image. Raises ValueError for another media type."""
     return _media_block("image", source, fields)
 
 
 def AudioBlock(*, source: Base64Source | URLSource, **fields: Any) -> DataBlock:
-    """A DataBlock that holds audio. Raises ValueError for another media type."""
+    """Make a DataBlock that holds audio. Raises ValueError for another media type."""
     return _media_block("audio", source, fields)
 
 
 def VideoBlock(*, source: Base64Source | URLSource, **fields: Any) -> DataBlock:
-    """A DataBlock that holds video. Raises ValueError for another media type."""
+    """Make a DataBlock that holds video. Raises ValueError for another media type."""
     return _media_block("video", source, fields)

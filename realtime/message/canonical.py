@@ -11,10 +11,11 @@ _EXACT = 2**53
 
 
 def canonical_json(value: Any) -> bytes:
-    """`value` (JSON builtins) as RFC 8785 JSON: keys by UTF-16 code units, numbers as JavaScript prints them, UTF-8.
+    """Return `value` (JSON builtins) as RFC 8785 JSON in UTF-8.
 
-    Integers beyond 2**53 lose precision, as they do in JavaScript. Raises ValueError for what has no such form: NaN
-    and infinity, half a surrogate pair, keys that are no text, values that are not JSON, nesting without end.
+    Keys are ordered by UTF-16 code units, numbers printed as in JavaScript. Integers beyond 2**53 lose precision, as
+    they do in JavaScript. Raises ValueError for values without such a form: NaN and infinity, half a surrogate pair,
+    keys that are not text, values that are not JSON, endless nesting.
     """
     try:
         return "".join(_write(value)).encode()
@@ -52,7 +53,7 @@ def _utf16(key: str) -> bytes:
 
 
 def _number(value: float) -> str:
-    """ECMAScript's Number::toString, whose digits are the shortest that read back, as are Python's."""
+    """ECMAScript's Number::toString: like Python, it prints the shortest digits that read back."""
     if isinstance(value, int):
         if -_EXACT <= value <= _EXACT:
             return str(value)

@@ -1,4 +1,4 @@
-"""The blocks of a message while it grows: what arrives in pieces is collected and joined when somebody looks.
+"""The blocks of a growing message: pieces are collected and joined only when read.
 
 Joining at each piece would copy an hour of audio tens of thousands of times.
 """
@@ -25,7 +25,7 @@ _TEXT_FIELDS = {"text": "text", "thinking": "thinking", "tool_call": "input"}
 
 
 class GrowingText:
-    """A block of which one field is text that arrives in pieces."""
+    """A block with one text field that arrives in pieces."""
 
     def __init__(self, block: TextBlock | ThinkingBlock | ToolCallBlock) -> None:
         self._block = block
@@ -33,11 +33,11 @@ class GrowingText:
         self._parts: list[str] = [getattr(block, self._field)]
 
     def add(self, delta: str) -> None:
-        """Put `delta` to the end."""
+        """Append `delta`."""
         self._parts.append(delta)
 
     def settle(self) -> TextBlock | ThinkingBlock | ToolCallBlock:
-        """The block with all that arrived."""
+        """Return the block with all that arrived."""
         if len(self._parts) > 1:
             self._parts = ["".join(self._parts)]
             self._block = msgspec.structs.replace(self._block, **{self._field: self._parts[0]})
@@ -53,12 +53,12 @@ class GrowingData:
         self._parts = [block.source.data] if isinstance(block.source, Base64Source) else []
 
     def add(self, data: bytes) -> None:
-        """Put `data` to the end."""
+        """Append `data`."""
         if self._parts:
             self._parts.append(data)
 
     def settle(self) -> DataBlock:
-        """The block with all that arrived."""
+        """Return the block with all that arrived."""
         if len(self._parts) > 1:
             self._parts = [b"".join(self._parts)]
             source = msgspec.structs.replace(self._block.source, data=self._parts[0])
@@ -67,7 +67,7 @@ class GrowingData:
 
 
 class GrowingResult:
-    """A tool result whose output is text, or as soon as there is data a list of text and data blocks."""
+    """A growing tool result: text, or with data a list of text and data blocks."""
 
     def __init__(self, block: ToolResultBlock) -> None:
         self._block = block
@@ -82,7 +82,7 @@ class GrowingResult:
             ]
 
     def add_text(self, delta: str, text: TextBlock) -> None:
-        """Put `delta` to the end; `text` is the empty block it goes into where data came last."""
+        """Append `delta`; `text` is the empty block for it where data came last."""
         self._changed = True
         if self._entries is None:
             self._text.append(delta)
@@ -94,7 +94,7 @@ class GrowingResult:
             last.add(delta)
 
     def add_data(self, data: DataBlock, text: TextBlock) -> None:
-        """Put `data` to the end, or to the block of its id; `text` takes what was text alone so far."""
+        """Append `data` as a block or to the block of its id; `text` becomes the block of earlier text."""
         self._changed = True
         if self._entries is None:
             before = GrowingText(text)
@@ -107,7 +107,7 @@ class GrowingResult:
         self._entries.append(GrowingData(data))
 
     def settle(self) -> ToolResultBlock:
-        """The block with all that arrived."""
+        """Return the block with all that arrived."""
         if self._changed:
             output: Any = "".join(self._text)
             if self._entries is not None:
@@ -121,10 +121,10 @@ _Growing = GrowingText | GrowingData | GrowingResult
 
 
 class Blocks(list[Block]):
-    """The blocks of a message as a list that text can be put in front of: `"[reviewed] " + msg.content`."""
+    """The blocks of a message; text can be put before them: `"[reviewed] " + msg.content`."""
 
     def __radd__(self, text: object) -> Blocks:
-        """New blocks with `text` before the first words; this list stays as it is."""
+        """Return new blocks with `text` before the first words; this list is unchanged."""
         if not isinstance(text, str):
             return NotImplemented
         for place, block in enumerate(self):
@@ -135,9 +135,9 @@ class Blocks(list[Block]):
 
 
 class Content:
-    """The ordered blocks of one message. A block is found by its type and id: ids are unique within a type only.
+    """The ordered blocks of one message, found by type and id: ids are unique within a type only.
 
-    The list may be changed from outside at any time: what is remembered about it is checked before it is used.
+    The list may be changed from outside at any time: cached places are checked before use.
     """
 
     def __init__(self, blocks: Iterable[Block] = ()) -> None:
@@ -147,7 +147,7 @@ class Content:
         self._count = -1
 
     def blocks(self) -> Blocks:
-        """The list itself, up to date."""
+        """Return the list itself, up to date."""
         for key, growing in self._growing.items():
             place = self._place(key)
             if place >= 0:
@@ -156,7 +156,7 @@ class Content:
         return self._blocks
 
     def get(self, kind: str, block_id: str) -> Block | None:
-        """The block, up to date; None where there is none."""
+        """Return the block, up to date; None where there is none."""
         key = (kind, block_id)
         place = self._place(key)
         if place < 0:
@@ -166,7 +166,7 @@ class Content:
         return self._blocks[place]
 
     def add(self, block: Block) -> bool:
-        """Put `block` to the end; False where it is there already."""
+        """Append `block`; False where it already exists."""
         key = (block.type, block.id)
         if self._place(key) >= 0:
             return False
@@ -176,7 +176,7 @@ class Content:
         return True
 
     def growing(self, kind: str, block_id: str) -> _Growing | None:
-        """The block, to add pieces to; None where there is none, or it is finished, or arrives whole."""
+        """Return the block for appending; None where it is missing, finished, or arrives whole."""
         key = (kind, block_id)
         growing = self._growing.get(key)
         if growing is None:

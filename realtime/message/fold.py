@@ -1,6 +1,6 @@
-"""What each reply event does to the message of its reply: no clock, no new ids, so that a replay gives the same.
+"""Applies reply events to messages. No clock, no new ids: a replay gives the same result.
 
-Events are told apart by their `type`, since the event classes stand above this module.
+Events are distinguished by their `type`, since the event classes are in a layer above.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ALLOWED_BLOCKS: dict[str, tuple[str, ...]] = {
 """The block types that a message of each role may hold."""
 
 TOOL_CALL_ARROWS: dict[ToolCallState, tuple[ToolCallState, ...]] = {
-    # No event tells that a rule allowed a call: it is `pending` until it is submitted or has its result.
+    # No event says that a rule allowed a call: it is `pending` until it is submitted or has its result.
     ToolCallState.PENDING: (
         ToolCallState.ASKING,
         ToolCallState.ALLOWED,
@@ -47,11 +47,11 @@ TOOL_CALL_ARROWS: dict[ToolCallState, tuple[ToolCallState, ...]] = {
     ToolCallState.SUBMITTED: (ToolCallState.FINISHED,),
     ToolCallState.FINISHED: (),
 }
-"""Where the state of a call may go from each state; it never goes back."""
+"""Allowed transitions of a call's state; it never goes back."""
 
 
 class FoldEvent(Protocol):
-    """What all reply events have."""
+    """The fields of all reply events."""
 
     @property
     def id(self) -> str: ...
@@ -78,8 +78,10 @@ class Target(Protocol):
 
 
 def apply(msg: Target, event: Any) -> None:
-    """Apply one event of the message's own reply. What does not fit is logged by its ids and skipped; never raises
-    for an event that was read or constructed."""
+    """Apply one event of the message's own reply.
+
+    An event that does not fit is logged by its ids and skipped; never raises for an event that was read or constructed.
+    """
     effect = _EFFECTS.get(event.type)
     if effect is None:
         if event.type not in _WITHOUT_EFFECT:
@@ -98,7 +100,7 @@ def warn_skipped(event: FoldEvent, why: str) -> None:
 def _add(msg: Target, block: Block) -> str | None:
     if block.type not in ALLOWED_BLOCKS[msg.role]:
         return f"a {msg.role} message holds no {block.type} block"
-    # The start of a known block came twice: overlap of two replays, which is harmless.
+    # The start of a known block arrived twice: overlap of two replays, which is harmless.
     msg.growing_content.add(block)
     return None
 
@@ -195,7 +197,7 @@ def _result_data_delta(msg: Target, event: Any) -> str | None:
 
 
 def _text_of(event: FoldEvent) -> TextBlock:
-    """The text block that a tool's output needs because of `event`: its id comes from the event's."""
+    """Return the text block that a tool's output needs; its id derives from the event's."""
     return TextBlock(text="", id=f"{event.id}_text", created_at=event.created_at)
 
 
@@ -226,7 +228,10 @@ def _result_end(msg: Target, event: Any) -> str | None:
 
 
 def _move(msg: Target, call_id: str, state: ToolCallState, **fields: Any) -> str | None:
-    """Take a call to `state`, with further fields, if an arrow leads there; nothing changes where it is there."""
+    """Move a call to `state` and set further fields; no change if it is already there.
+
+    Returns why the transition is not allowed, or None.
+    """
     call = msg.growing_content.get("tool_call", call_id)
     if not isinstance(call, ToolCallBlock):
         return f"there is no tool call {call_id}"

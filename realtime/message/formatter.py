@@ -1,6 +1,6 @@
-"""Messages as the chat payloads that models take: roles, tool messages, pictures and sounds, several speakers.
+"""Formats messages as chat payloads for models: roles, tools, media, several speakers.
 
-Pure, except that a file below `local_files` is read where a block names it.
+Pure, except that it reads a file below `local_files` where a block names it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 ChatProvider = Literal["openai", "dashscope"]
 NO_RESULT = "There is no result: the call was interrupted."
-"""Said of a call without a result: providers refuse a history in which one is missing."""
+"""Result text of a call without one: providers refuse a history in which a result is missing."""
 _OPENAI_AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -48,33 +48,33 @@ class Tool(Protocol):
 
 
 _ANOTHERS_LINE = re.compile(r"(?:\d{1,3}[.)]|[^\w\[［【〔])*[\[［【〔].{0,200}?[\]］】〕][^:：]{0,24}[:：]")
-"""The beginning of a line that a model could take for somebody else's: behind a mark of a list, in other brackets, with
-a word before the colon."""
+"""The beginning of a line that a model could take for another speaker's: after a list mark, in other brackets, with a
+word before the colon."""
 _ROUND = str.maketrans("[［【〔]］】〕", "(((())))")
 
 
 SPEAKS = "(speaks)"
-"""What somebody says whose voice follows."""
+"""The text that precedes a speaker's voice."""
 
 
 def speaker_and_words(text: str) -> tuple[str | None, str]:
-    """What `spoken_by` has put together; without a name what nobody of a room has said."""
+    """Split the output of `spoken_by`; the name is None where the text has no speaker."""
     match = re.match(r"\[([^\[\]\n]+)\]: ", text)
     return (None, text) if match is None else (match[1], text[match.end() :])
 
 
 def spoken_by(name: str, text: str) -> str:
-    """How a model is told what another participant said: `[Name]: ...`.
+    """Format another participant's words for a model: `[Name]: ...`.
 
-    Where a line of the text begins as if somebody else said it, its brackets become round, and so do those of the
-    name, which becomes one line: nobody can put words into another's mouth.
+    Where a line of the text looks like another speaker's, its brackets become round, and so do those of the name, which
+    becomes one line: no participant can put words into another's mouth.
     """
     speaker = " ".join(name.split()).translate(_ROUND)
     return f"[{speaker}]: {own_words(text)}"
 
 
 def own_words(text: str) -> str:
-    """The text, of which no line begins as if somebody else said it."""
+    """Return the text, changed so that no line looks like another speaker's."""
     return "".join(map(_as_own_words, text.splitlines(keepends=True)))
 
 
@@ -86,11 +86,11 @@ def _as_own_words(line: str) -> str:
 class ChatFormatter:
     """Writes the `messages` of a chat request.
 
-    `multi_agent`: everybody's messages are told as `[Name]: text` of the user, one each, except those of `own_name`,
-    which stay the assistant's, with its tools. `local_files` is the folder whose files may be put into a request;
-    without it a `file://` block is refused, since a client may have named it.
+    `multi_agent`: each message becomes a user message `[Name]: text`, except those of `own_name`, which stay the
+    assistant's, with its tools. `local_files` is the folder whose files may be put into a request; without it a
+    `file://` block is refused, since a client may have named it.
 
-    Thoughts are left out: they stay in the messages. What a provider cannot be shown is named to it instead.
+    Thinking is omitted: it stays in the messages. Content that a provider cannot take is named to it instead.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class ChatFormatter:
         self._local_files = None if local_files is None else local_files.resolve()
 
     def format(self, messages: Iterable[Msg]) -> list[dict[str, Any]]:
-        """The payload, system prompts first. Raises UsageError for a local file that may not or cannot be read."""
+        """Return the payload, system prompts first. Raises UsageError for a refused or unreadable local file."""
         kept = [*messages]
         payload: list[dict[str, Any]] = []
         for message in sorted(kept, key=lambda one: one.role != "system"):
@@ -124,7 +124,7 @@ class ChatFormatter:
         return payload
 
     def format_tools(self, tools: Iterable[Tool]) -> list[dict[str, Any]]:
-        """The `tools` of the request."""
+        """Return the `tools` of the request."""
         return [
             {
                 "type": "function",
@@ -140,11 +140,11 @@ class ChatFormatter:
     # -- turns -----------------------------------------------------------------------------------------------------
 
     def _told(self, message: Msg) -> list[dict[str, Any]]:
-        """What another participant said, with what it showed; its thoughts and tools are its own."""
+        """Format another participant's words and media, without its thinking and tools."""
         said = message.get_text_content() or ""
         shown = message.get_content_blocks("data")
         if message.role == "assistant":
-            # An agent's sound is its voice: the words are there.
+            # An agent's audio is its voice: the words are in the text.
             shown = [block for block in shown if not block.source.media_type.startswith("audio/")]
         if not said and not shown:
             return []
@@ -152,7 +152,7 @@ class ChatFormatter:
         return [{"role": "user", "content": self._content([words, *shown])}]
 
     def _own_turn(self, message: Msg) -> list[dict[str, Any]]:
-        """The assistant's message, cut at its tool results and hints."""
+        """Format the assistant's message, split at its tool results and hints."""
         turn = _OwnTurn(self)
         for block in message.content:
             match block:
@@ -177,7 +177,7 @@ class ChatFormatter:
     # -- parts -----------------------------------------------------------------------------------------------------
 
     def _content(self, blocks: Sequence[Block]) -> str | list[dict[str, Any]]:
-        """Text where there is nothing else, or the provider's parts."""
+        """Return plain text where there is nothing else, or the provider's parts."""
         if all(isinstance(block, TextBlock) for block in blocks):
             return "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
         parts = []
@@ -205,7 +205,7 @@ class ChatFormatter:
         return self._text_part(f"[{media_type}, which cannot be shown to you]")
 
     def _url(self, block: DataBlock) -> str:
-        """Where the provider finds it: its own URL, or what it holds."""
+        """Return a URL for the provider: the block's own, or a data URL."""
         data = self._data(block)
         if data is None:
             assert not isinstance(block.source, Base64Source)
@@ -213,7 +213,7 @@ class ChatFormatter:
         return f"data:{block.source.media_type};base64,{pybase64.b64encode(data).decode()}"
 
     def _data(self, block: DataBlock) -> bytes | None:
-        """The bytes, where they are here."""
+        """Return the bytes if they are local, else None. Raises UsageError for a refused or unreadable file."""
         source = block.source
         if isinstance(source, Base64Source):
             return source.data
@@ -231,7 +231,7 @@ class ChatFormatter:
             raise UsageError(f"a file that a message names cannot be read: {error}", code="unreadable_file") from error
 
     def words_of(self, result: ToolResultBlock) -> str:
-        """The content of a tool message, which holds text alone."""
+        """Return the content of a tool message, which holds text alone."""
         parts = result.texts
         for block in result.media:
             media_type = block.source.media_type
@@ -240,7 +240,7 @@ class ChatFormatter:
         return "\n".join(parts) or (NO_RESULT if result.state == "interrupted" else "")
 
     def shown_after(self, result: ToolResultBlock) -> dict[str, Any] | None:
-        """A user's message with the pictures of a tool's result, which the tool message itself cannot hold."""
+        """Return a tool result's pictures, as a user message. Tool messages cannot hold them."""
         pictures = [block for block in result.media if block.source.media_type.startswith("image/")]
         if not pictures:
             return None
@@ -249,7 +249,7 @@ class ChatFormatter:
 
 
 class _OwnTurn:
-    """One message of the assistant becoming those of the payload."""
+    """Converts one message of the assistant into messages of the payload."""
 
     def __init__(self, formatter: ChatFormatter) -> None:
         self._formatter = formatter
@@ -260,19 +260,19 @@ class _OwnTurn:
         self._shown: list[dict[str, Any]] = []
 
     def say(self, text: str) -> None:
-        """Words. After results they are a new message."""
+        """Add words. After results they start a new message."""
         if self._waiting and not self._calls:
             self._close_round()
         self._texts.append(text)
 
     def call(self, call: ToolCallBlock) -> None:
-        """A call goes with the words before it."""
+        """Add a call to the words before it."""
         if self._waiting and not self._calls:
             self._close_round()
         self._calls[call.id] = call
 
     def answer(self, result: ToolResultBlock) -> None:
-        """A result. One without a call before it would be refused by the provider: it is left out."""
+        """Add a result. One without a call before it is omitted: the provider would refuse it."""
         if result.id in self._calls:
             self._speak()
         if result.id not in self._waiting:
@@ -284,18 +284,18 @@ class _OwnTurn:
             self._shown.append(shown)
 
     def add(self, message: dict[str, Any]) -> None:
-        """A message of its own at this place."""
+        """Add a separate message at this place."""
         self.finish()
         self._payload.append(message)
 
     def finish(self) -> list[dict[str, Any]]:
-        """All of it."""
+        """Return the whole payload."""
         self._speak()
         self._close_round()
         return self._payload
 
     def _speak(self) -> None:
-        """The assistant's message: its words and the calls that go with them."""
+        """Write the assistant's message: its words and the calls that go with them."""
         if not self._texts and not self._calls:
             return
         said = "\n".join(text for text in self._texts if text)
@@ -314,7 +314,7 @@ class _OwnTurn:
         self._texts, self._calls = [], {}
 
     def _close_round(self) -> None:
-        """Every call has to be answered before anything else is said."""
+        """Answer every open call: providers require it before any further message."""
         for call_id in self._waiting:
             self._answered(call_id, NO_RESULT)
         self._waiting = []

@@ -1,4 +1,4 @@
-"""`Msg`: one complete turn of a conversation, and how it grows from the events of a reply."""
+"""`Msg`: one complete turn of a conversation, built from the events of a reply."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ ContentLike = str | Block | Sequence[Block | Mapping[str, Any]] | None
 
 
 class Msg:
-    """A user's input, a complete reply of an assistant, or a system prompt.
+    """A user's input, an assistant's complete reply, or a system prompt.
 
-    `content`: text, which becomes one text block, or blocks. Times are ISO 8601 in UTC; `created_at` is now where
-    it is not given. `usage` is for assistants only. Raises ValueError for a role that does not exist or that may not
-    hold a block that is given (user: text and data; system: text; assistant: all), TypeError for a field of another
-    type. A message is mutable: hand out `copy()` or `frozen()`.
+    `content`: text, which becomes one text block, or blocks. Times are ISO 8601 in UTC; `created_at` defaults to now.
+    `usage` is for assistants only. Raises ValueError for an unknown role or one that may not hold a given block (user:
+    text and data; system: text; assistant: all), TypeError for a field of another type. A message is mutable: hand out
+    `copy()` or `frozen()`.
     """
 
     __slots__ = (
@@ -92,7 +92,7 @@ class Msg:
 
     @classmethod
     def from_events(cls, events: Iterable[Any]) -> Msg:
-        """The message of one reply, from its start event on. Events of other replies are skipped with a warning.
+        """Build the message of one reply from its events. Events of other replies are skipped with a warning.
 
         Raises ValueError where no reply starts.
         """
@@ -111,8 +111,8 @@ class Msg:
     def append_event(self, event: fold.FoldEvent) -> Self:
         """Apply one event of this message's reply.
 
-        An event that was applied before is dropped by its id; one of another reply, or for a block that is not
-        there, is skipped with a warning.
+        An event that was already applied is dropped by its id; one of another reply, or for a missing block, is skipped
+        with a warning.
         """
         if self._frozen:
             raise TypeError("this message is frozen: append to a copy()")
@@ -127,12 +127,12 @@ class Msg:
 
     @property
     def growing_content(self) -> Content:
-        """The content as the fold works on it."""
+        """The content as the fold changes it."""
         return self._content
 
     @property
     def content(self) -> Blocks:
-        """The blocks in order. Of a frozen message it is a copy, of others the list itself.
+        """The blocks in order. A frozen message gives a copy, others the list itself.
 
         Text can be put before the words (`"[reviewed] " + msg.content`), and text can be assigned.
         """
@@ -145,7 +145,7 @@ class Msg:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the program notes about the message, JSON values by name. Of a frozen message it is a copy."""
+        """The program's notes on the message, JSON values by name. A frozen message gives a copy."""
         return copy.deepcopy(self._metadata) if self._frozen else self._metadata
 
     @metadata.setter
@@ -154,7 +154,7 @@ class Msg:
 
     @property
     def structured_output(self) -> dict[str, Any] | None:
-        """The answer as an object, where one was asked for. Of a frozen message it is a copy."""
+        """The answer as an object, where one was requested. A frozen message gives a copy."""
         return copy.deepcopy(self._structured_output) if self._frozen else self._structured_output
 
     @structured_output.setter
@@ -167,7 +167,7 @@ class Msg:
         return self.created_at
 
     def get_text_content(self, separator: str = "\n") -> str | None:
-        """All text blocks, joined; None where there is none."""
+        """Return all text blocks, joined; None where there is none."""
         texts = [block.text for block in self._content.blocks() if isinstance(block, TextBlock)]
         return separator.join(texts) if texts else None
 
@@ -187,25 +187,25 @@ class Msg:
     def get_content_blocks(self, block_type: Sequence[BlockType] | None = None) -> list[Block]: ...
 
     def get_content_blocks(self, block_type: BlockType | Sequence[BlockType] | None = None) -> Sequence[Block]:
-        """The blocks of this type, or of one of these types, in order; without an argument all of them."""
+        """Return the blocks of these types, in order; without an argument all of them."""
         wanted = _types(block_type)
         return [block for block in self.content if block.type in wanted]
 
     def get_first_content_block(self, block_type: BlockType | Sequence[BlockType] | None = None) -> Block | None:
-        """The first block of this type, or of one of these types; None where there is none."""
+        """Return the first block of these types; None where there is none."""
         wanted = _types(block_type)
         return next((block for block in self.content if block.type in wanted), None)
 
     def has_content_blocks(self, block_type: BlockType | Sequence[BlockType] | None = None) -> bool:
-        """Whether there is a block of this type, or of one of these types."""
+        """Return whether there is a block of these types."""
         return self.get_first_content_block(block_type) is not None
 
     def check_pairs(self) -> list[str]:
-        """What is wrong with the pairs of tool calls and results, one sentence each; empty where nothing is."""
+        """Return one sentence for each unpaired tool call or result."""
         return check_pairs([self])
 
     def check_answers(self, event: Any) -> None:
-        """Raises ValueError where `event` answers for calls that do not wait for that.
+        """Raise ValueError where `event` answers calls that do not wait for it.
 
         A UserConfirmResultEvent is for calls that are `asking`, an ExternalExecutionResultEvent for `submitted` ones.
         """
@@ -222,7 +222,7 @@ class Msg:
             raise ValueError(f"no tool call of these ids is {state}: {', '.join(strangers)}")
 
     def model_dump(self) -> dict[str, Any]:
-        """The message as JSON-safe builtins."""
+        """Return the message as JSON-safe builtins."""
         return {
             "id": self.id,
             "name": self.name,
@@ -238,12 +238,12 @@ class Msg:
         }
 
     def to_json(self) -> bytes:
-        """The message as canonical JSON (RFC 8785): equal messages are equal bytes, here and in a browser."""
+        """Return canonical JSON (RFC 8785): equal messages are equal bytes, in Python and in a browser."""
         return canonical_json(self.model_dump())
 
     @classmethod
     def model_validate(cls, data: Mapping[str, Any]) -> Msg:
-        """The message that `model_dump` wrote. Raises ValueError with a sentence that says what is wrong."""
+        """Read the output of `model_dump`. Raises ValueError with a sentence about what is wrong."""
         if not isinstance(data, Mapping):
             raise ValueError(f"a message is a JSON object, not {type(data).__name__}")
         fields = {name: data[name] for name in _OPTIONAL if data.get(name) is not None}
@@ -258,14 +258,14 @@ class Msg:
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Msg:
-        """The message that `to_json` wrote. Raises ValueError with a sentence that says what is wrong."""
+        """Read the output of `to_json`. Raises ValueError with a sentence about what is wrong."""
         try:
             return cls.model_validate(msgspec.json.decode(data))
         except msgspec.DecodeError as error:
             raise ValueError(f"a message is a JSON object: {error}") from error
 
     def copy(self) -> Msg:
-        """A message of its own: whatever is done to one does not touch the other."""
+        """Return an independent copy."""
         twin = Msg(
             self.name,
             copy.deepcopy(self._content.blocks()),
@@ -283,7 +283,7 @@ class Msg:
         return twin
 
     def frozen(self) -> Msg:
-        """A copy that refuses to change: for queues and stores."""
+        """Return an immutable copy, for queues and stores."""
         twin = self.copy()
         twin._frozen = True
         return twin
@@ -319,22 +319,22 @@ _OPTIONAL = (
 
 
 def UserMsg(name: str, content: ContentLike = None, **fields: Any) -> Msg:
-    """A message of a user: text and data blocks. `fields` are the keywords of `Msg`."""
+    """Make a user's message: text and data blocks. `fields` are the keywords of `Msg`."""
     return Msg(name, content, "user", **fields)
 
 
 def AssistantMsg(name: str, content: ContentLike = None, **fields: Any) -> Msg:
-    """A message of an assistant: any blocks. `fields` are the keywords of `Msg`."""
+    """Make an assistant's message: any blocks. `fields` are the keywords of `Msg`."""
     return Msg(name, content, "assistant", **fields)
 
 
 def SystemMsg(name: str, content: ContentLike = None, **fields: Any) -> Msg:
-    """A system prompt: text blocks. `fields` are the keywords of `Msg`."""
+    """Make a system prompt: text blocks. `fields` are the keywords of `Msg`."""
     return Msg(name, content, "system", **fields)
 
 
 def fold_messages(events: Iterable[Any]) -> list[Msg]:
-    """The messages of all replies whose start is among `events`, in the order of their starts.
+    """Build the messages of all replies that start in `events`, in order.
 
     Replies may interleave. Events of replies that never start are skipped with a warning.
     """
@@ -351,7 +351,7 @@ def fold_messages(events: Iterable[Any]) -> list[Msg]:
 
 
 def check_pairs(messages: Iterable[Msg]) -> list[str]:
-    """What is wrong with the pairs of tool calls and results of a history, one sentence each.
+    """Return one sentence per unpaired tool call or result of a history.
 
     A result needs a call of its id before it; a call that is `finished` needs a result after it.
     """

@@ -1,4 +1,4 @@
-"""What a reply took and how it ended, in our words and in those of AgentScope Java."""
+"""Usage and outcome of a reply, with their names in AgentScope Java."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     cache_creation_input_tokens: int = 0
 
     def plus(self, input_tokens: int, output_tokens: int) -> Usage:
-        """The sum with one more call."""
+        """Return the sum with one more call."""
         return msgspec.structs.replace(
             self, input_tokens=self.input_tokens + input_tokens, output_tokens=self.output_tokens + output_tokens
         )
@@ -44,9 +44,9 @@ _STOPS = {"REASONING_STOP_REQUESTED": "reasoning", "ACTING_STOP_REQUESTED": "act
 
 
 def from_generate_reason(reason: str) -> tuple[FinishedReason | None, dict[str, Any]]:
-    """`finished_reason` and what goes into the metadata so that `to_generate_reason` restores the word.
+    """Return `finished_reason`, and metadata from which `to_generate_reason` restores the word.
 
-    A reply that waits for a tool has no reason yet. A word that is not known here is kept as it is.
+    A reply that waits for a tool has no reason yet. An unknown word is kept unchanged.
     """
     if reason == "TOOL_SUSPENDED":
         return None, {}
@@ -56,7 +56,7 @@ def from_generate_reason(reason: str) -> tuple[FinishedReason | None, dict[str, 
 
 
 def to_generate_reason(finished_reason: FinishedReason | None, metadata: Mapping[str, Any]) -> str:
-    """The Java word. There is none for `error`: it becomes MODEL_STOP, and the message's `error` goes beside it."""
+    """Return the Java word. It has none for `error`: that becomes MODEL_STOP, beside the message's `error`."""
     match finished_reason:
         case None:
             return "TOOL_SUSPENDED"

@@ -1,6 +1,6 @@
-"""What a reasoning model thinks between `<think>` and `</think>`, told apart from what it says.
+"""Separates a model's thinking between `<think>` and `</think>` from its speech.
 
-Pure and incremental: however a text is cut into pieces, the same comes out.
+Pure and incremental: the result does not depend on how the text is cut into pieces.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _CLOSE = "</think>"
 
 
 class Piece(NamedTuple):
-    """The next characters of what the model thinks or says."""
+    """The next characters of a model's thinking or speech."""
 
     kind: Literal["thinking", "text"]
     text: str
@@ -23,8 +23,8 @@ class Piece(NamedTuple):
 class ThinkParser:
     """Takes a model's output piece by piece.
 
-    A tag that is never closed holds to the end. Tags inside the thoughts belong to them, each with its own end. An end
-    without a beginning is dropped. `starts_inside`: for models whose prompt has opened the tag already.
+    A tag that is never closed holds to the end. Tags inside the thinking belong to it, each with its own end. An end
+    without a beginning is dropped. `starts_inside`: for models whose prompt has already opened the tag.
     """
 
     def __init__(self, *, starts_inside: bool = False) -> None:
@@ -32,11 +32,11 @@ class ThinkParser:
         self._kept = ""
 
     def push(self, delta: str) -> list[Piece]:
-        """What is certain after `delta`. The beginning of what may become a tag is kept back, at most 7 characters."""
+        """Return what is certain after `delta`. Keeps back a possible tag, at most 7 characters."""
         return self._parse(self._kept + delta, is_whole=False)
 
     def finish(self) -> list[Piece]:
-        """What was kept back: the output ends here."""
+        """Return what was kept back: the output ends here."""
         return self._parse(self._kept, is_whole=True)
 
     def _parse(self, text: str, *, is_whole: bool) -> list[Piece]:
@@ -82,7 +82,10 @@ class ThinkParser:
 
 
 def split_thinking(text: str, *, starts_inside: bool = False) -> list[ThinkingBlock | TextBlock]:
-    """The whole output of a model as blocks, without the blanks around its thoughts; what is blank is none."""
+    """Split a model's whole output into blocks.
+
+    Drops blanks around the thinking, and blank blocks.
+    """
     parser = ThinkParser(starts_inside=starts_inside)
     joined: list[Piece] = []
     for piece in (*parser.push(text), *parser.finish()):

@@ -1,8 +1,8 @@
 """Tools: plain Python functions that a model may call.
 
 toolkit = Toolkit([get_weather])
-toolkit.declarations()          # what the model is told: name, description and JSON Schema, from the function itself
-await toolkit.run(call)         # one call of the model, answered by a result whatever happens
+toolkit.declarations()          # name, description and JSON Schema for the model, from the function itself
+await toolkit.run(call)         # runs one call of the model; always returns a result
 """
 
 from realtime.tool.toolkit import DEFAULT_TIMEOUT_S, Toolkit

@@ -1,4 +1,4 @@
-"""From a function's signature to a JSON Schema for the model, and from the model's JSON back to arguments."""
+"""Converts function signatures to JSON Schema, and model JSON to arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from realtime.event.decode import explain
 
 
 class Arguments:
-    """The parameters of one function: `schema` for the model, `read` for what the model sends.
+    """The parameters of one function: `schema` for the model, `read` for its input.
 
     Types are those that msgspec knows (`str`, `int`, `float`, `bool`, `Literal`, `Enum`, `list`, `dict`, `Optional`,
     dataclasses, `TypedDict`, Structs, `Annotated[..., msgspec.Meta(...)]`, dates, ...) and pydantic models. A parameter
@@ -46,7 +46,7 @@ class Arguments:
             self._decoder = _decoder.__wrapped__(fields)
 
     def read(self, text: str) -> dict[str, Any]:
-        """The keyword arguments that the model's JSON text holds; those not given are left to the function's defaults.
+        """Return the keyword arguments in the model's JSON text; missing ones keep their defaults.
 
         An empty text means no arguments. Raises ValueError with a sentence that the model can act on.
         """
@@ -61,17 +61,18 @@ class Arguments:
 
 @lru_cache(maxsize=256)
 def _decoder(fields: tuple[Any, ...]) -> msgspec.json.Decoder[Any]:
-    """One for all calls whose tools take the same: making it takes 0.1 ms, and a class is freed by the collector only.
+    """Return one decoder for all tools with the same parameters.
 
-    Raises TypeError for what cannot be a key.
+    Making one takes 0.1 ms, and only the garbage collector frees its class. Raises TypeError for fields that cannot be
+    a key.
     """
     struct = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
-    # Not strict: some models write 3.0 or "3" where 3 is meant.
+    # Not strict: some models write 3.0 or "3" for 3.
     return msgspec.json.Decoder(struct, strict=False, dec_hook=_read_foreign)
 
 
 def write_foreign(value: Any) -> Any:
-    """What msgspec does not know, as something it knows: the `enc_hook` for pydantic models. Raises TypeError."""
+    """Encode pydantic models: the `enc_hook` of msgspec. Raises TypeError for other unknown values."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
@@ -95,7 +96,7 @@ def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Paramet
         signature = inspect.signature(function, eval_str=True)
     except (NameError, TypeError, ValueError) as error:
         raise UsageError(f"the signature of tool {name!r} cannot be read: {error}", code="bad_tool") from error
-    # What a partial has filled in is the program's business: the model neither sees nor changes it.
+    # Arguments that a partial has bound belong to the program: the model neither sees nor changes them.
     bound = function.keywords if isinstance(function, partial) else {}
     parameters = [parameter for parameter in signature.parameters.values() if parameter.name not in bound]
     for parameter in parameters:
@@ -128,12 +129,12 @@ def _property(parameter: inspect.Parameter, place: str, description: str | None)
         try:
             described["default"] = msgspec.to_builtins(parameter.default, enc_hook=write_foreign)
         except TypeError:
-            pass  # a default without a JSON form works all the same, the model just is not told
+            pass  # a default without a JSON form still works, but the model does not learn it
     return described
 
 
 def _written_out(schema: Any, definitions: Mapping[str, Any], inside: tuple[str, ...], place: str) -> Any:
-    """The schema with its references replaced by what they point to, without titles and discriminators."""
+    """Return the schema with references resolved, without titles and discriminators."""
     if isinstance(schema, list):
         return [_written_out(entry, definitions, inside, place) for entry in schema]
     if not isinstance(schema, dict):
@@ -155,7 +156,7 @@ def _written_out(schema: Any, definitions: Mapping[str, Any], inside: tuple[str,
         else:
             result[key] = _written_out(value, definitions, inside, place)
     if result.get("type") == "array":
-        result.setdefault("items", {})  # OpenAI refuses an array without
+        result.setdefault("items", {})  # OpenAI refuses an array without items
     if "enum" in result and "type" not in result:
         kinds = {type(value) for value in result["enum"]}
         if len(kinds) == 1 and (kind := kinds.pop()) in _ENUM_TYPES:

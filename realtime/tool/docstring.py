@@ -1,4 +1,4 @@
-"""What a docstring says: the description and a text per parameter, in Google, numpy or reST form."""
+"""Parses docstrings in Google, numpy or reST form: the description and a text per parameter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _NUMPY_ENTRY = re.compile(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*
 
 
 def parse_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """The description (everything before the first section) and the text of each parameter, on one line each."""
+    """Return the description and each parameter's text, on one line each.
+
+    The description is everything before the first section.
+    """
     lines = inspect.cleandoc(text).splitlines()
     sections = [*_sections(lines)]
     first = min((start for start, *_ in sections), default=len(lines))
@@ -33,7 +36,7 @@ def parse_docstring(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _sections(lines: list[str]) -> Iterator[tuple[int, re.Pattern[str] | None, list[str]]]:
-    """Each section: its first line, how its entries look (None: they are no parameters), its body."""
+    """Yield each section: first line, entry pattern (None: not parameters), body."""
     heads = [(index, head) for index in range(len(lines)) if (head := _head(lines, index)) is not None]
     ends = [*(start for start, _ in heads[1:]), len(lines)]
     for (start, (entry, body_start)), end in zip(heads, ends, strict=False):
@@ -41,7 +44,7 @@ def _sections(lines: list[str]) -> Iterator[tuple[int, re.Pattern[str] | None, l
 
 
 def _head(lines: list[str], index: int) -> tuple[re.Pattern[str] | None, int] | None:
-    """Whether a section begins at this line: how its entries look and where its body begins."""
+    """Return entry pattern and body start of a section; None if none begins at `index`."""
     line = lines[index]
     title = line.strip().lower().removesuffix(":")
     entry: re.Pattern[str] | None
@@ -59,7 +62,10 @@ def _head(lines: list[str], index: int) -> tuple[re.Pattern[str] | None, int] | 
 
 
 def _entries(entry: re.Pattern[str], body: list[str]) -> dict[str, str]:
-    """The parameters of a section: an entry at the section's own indentation, its text there and below."""
+    """Return the parameters of a section.
+
+    An entry is at the section's own indentation, its text there and below.
+    """
     indent = min((len(line) - len(line.lstrip()) for line in body if line.strip()), default=0)
     texts: dict[str, list[str]] = {}
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""Threads for plain functions that are tools: bounded, so that a tool that hangs takes nothing from anything else."""
+"""Bounded threads for plain tool functions: a hung one blocks nothing else."""
 
 from __future__ import annotations
 
@@ -13,36 +13,37 @@ from realtime.errors import ToolError
 logger = logging.getLogger(__name__)
 
 MAX_THREADS_PER_TOOL = 16
-"""Calls of one tool that may run at once in all calls of the process."""
+"""Calls of one tool that may run at once, over all calls of the process."""
 MAX_THREADS = 64
-"""Calls of all tools that may run at once: four tools that hang leave nothing for the others."""
+"""Calls of all tools that may run at once: four hung tools use up all threads."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class ToolThreads:
-    """All tool threads of a process: each call runs in a daemon thread of its own, so a hung one holds up no exit.
+    """All tool threads of a process.
 
-    The event loop's own executor would do the same work, but it also resolves names and reads files: a few hung tools
-    would stop those. A thread cannot be killed, so the hung ones are counted and bounded.
+    Each call runs in a daemon thread of its own, so that a hung one delays no exit. The event loop's own executor would
+    do the same work, but it also resolves names and reads files: a few hung tools would stop those. A thread cannot be
+    killed, so hung ones are counted and bounded.
     """
 
     def __init__(self, max_threads: int = MAX_THREADS, max_per_tool: int = MAX_THREADS_PER_TOOL) -> None:
         self.running = 0
-        """Calls whose function has not returned, those included whose time is up."""
+        """Calls whose function has not returned, including those past their timeout."""
         self._max_threads = max_threads
         self._max_per_tool = max_per_tool
         self._lock = threading.Lock()
         self._tools: dict[str, _OneTool] = {}
 
     def of(self, function: Callable[..., Any], name: str) -> Executor:
-        """The executor of a tool called `name`. All toolkits that hold the same function share it."""
+        """Return the executor of a tool called `name`. All toolkits with the same function share it."""
         key = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', name)}"
         return self._tools.setdefault(key, _OneTool(self, name))
 
     def take(self, tool: _OneTool) -> None:
-        """A thread for one more call. Raises ToolError (`tools_busy`) where there is none."""
+        """Reserve a thread for one more call. Raises ToolError (`tools_busy`) where there is none."""
         with self._lock:
             if tool.running >= self._max_per_tool:
                 busy = f"{tool.running} earlier calls of it have not returned"
@@ -58,7 +59,7 @@ class ToolThreads:
         raise ToolError(f"{tool.name} cannot run now: {busy}. Try again later.", code="tools_busy", retryable=True)
 
     def give_back(self, tool: _OneTool) -> None:
-        """The function has returned."""
+        """Release the thread of a function that has returned."""
         with self._lock:
             self.running -= 1
             tool.running -= 1
@@ -72,7 +73,7 @@ class _OneTool(Executor):
         self.name = name
         self.running = 0
         self.told = False
-        """Whether the log says that calls are refused."""
+        """Whether the log already reports that calls are refused."""
         self._threads = threads
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -100,4 +101,4 @@ class _OneTool(Executor):
 
 
 TOOL_THREADS = ToolThreads()
-"""Those of this process."""
+"""The tool threads of this process."""

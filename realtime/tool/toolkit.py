@@ -1,4 +1,4 @@
-"""Functions as tools: declared to the model, called with what it sends, answered whatever happens."""
+"""Functions as tools: declared to the model, called with its input, always answered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_TIMEOUT_S = 30.0
 
 ERROR_TEXT_CHARS = 1_000
-"""How much of an exception's message the model gets."""
+"""Characters of an exception's message that the model gets."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -39,18 +39,18 @@ class _Tool:
     function: Callable[..., Any]
     arguments: Arguments
     executor: Executor | None
-    """Where a plain function runs; None for an `async` one."""
+    """The executor of a plain function; None for an `async` one."""
     confirm: bool
 
 
 class Toolkit:
     """The tools of an agent.
 
-    A tool is a plain function, `async` or not, whose signature and docstring (Google, numpy or reST) say all there is
-    to say. Plain functions run in `executor`, so they may block; without one, each call runs in a thread of its own, of
-    which there is a bounded number (`realtime.tool.threads`). What a function returns becomes the result: a text as it
-    is, content blocks as they are, None as "done", anything else as JSON text. An agent runs those in `confirm` only
-    when the user has agreed to the call.
+    A tool is a plain or `async` function that its signature and docstring (Google, numpy or reST) fully describe. Plain
+    functions run in `executor`, so they may block; without one, each call runs in a thread of its own, of which there
+    is a bounded number (`realtime.tool.threads`). The return value becomes the result: text and content blocks
+    unchanged, None as "done", anything else as JSON text. An agent runs the tools in `confirm` only with the user's
+    consent to the call.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Toolkit:
     def register(
         self, function: Function, *, name: str | None = None, description: str | None = None, confirm: bool = False
     ) -> Function:
-        """Add a function, under its own name and with its docstring's description unless others are given.
+        """Add a function, by default with its own name and docstring.
 
         `confirm`: an agent asks the user before each call. Returns the function, so it serves as a decorator. Raises
         UsageError (`bad_tool`) for a name that is taken or that providers refuse, and for a function whose arguments
@@ -106,11 +106,11 @@ class Toolkit:
         return len(self._tools)
 
     def declarations(self) -> tuple[ToolDeclaration, ...]:
-        """What the model is told about each tool, in the order of registration."""
+        """Return the tools' declarations for the model, in order of registration."""
         return tuple(tool.declaration for tool in self._tools.values())
 
     def asks(self, call: ToolCallBlock) -> bool:
-        """Whether the user has to agree before `call` runs. Nobody is asked about arguments that are wrong anyway."""
+        """Return whether `call` needs the user's consent; False for invalid arguments, which fail anyway."""
         tool = self._tools.get(call.name)
         if tool is None or not tool.confirm:
             return False
@@ -121,12 +121,12 @@ class Toolkit:
         return True
 
     async def run(self, call: ToolCallBlock, *, timeout_s: float | None = DEFAULT_TIMEOUT_S) -> ToolResultBlock:
-        """Run one call, whether or not it `asks`; calls may run at the same time. `timeout_s=None` waits for ever.
+        """Run one call, whether or not it `asks`; calls may run at the same time. `timeout_s=None`: no timeout.
 
-        Whatever goes wrong (no such tool, wrong arguments, an exception, the time is up) is a result with state
-        `error` that tells the model what happened. Cancelling ends an `async` function; a plain one runs on in its
-        thread and its result is dropped, and so after a timeout. Raises ToolError (`tools_busy`) where so many of those
-        run on that no thread is left.
+        Every failure (no such tool, wrong arguments, an exception, a timeout) is a result with state `error` that tells
+        the model what happened. Cancelling ends an `async` function; a plain one continues in its thread and its result
+        is dropped, as after a timeout. Raises ToolError (`tools_busy`) where so many of those run that no thread is
+        left.
         """
         tool = self._tools.get(call.name)
         if tool is None:
@@ -156,7 +156,7 @@ class Toolkit:
                 logger.warning("tool %s (call %s): no result within %g s", call.name, call.id, timeout_s)
                 return _failed(call, f"{call.name} gave no result within {timeout_s:g} s")
             error = raised
-        # Where it failed, without the message: that may quote the arguments.
+        # Log the place of the failure, not the message: that may quote the arguments.
         place = "".join(traceback.format_tb(error.__traceback__))
         logger.warning("tool %s (call %s): %s\n%s", call.name, call.id, type(error).__name__, place)
         return _failed(call, f"{call.name} failed: {_said(error)}"[:ERROR_TEXT_CHARS])
@@ -171,7 +171,7 @@ class Toolkit:
 
 
 def _unbound(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function inside a partial, which has the name and the docstring."""
+    """Return a partial's function, which has the name and the docstring."""
     while isinstance(function, partial):
         function = function.func
     return function
@@ -181,7 +181,7 @@ _Outcome = tuple[Any, Exception | SystemExit | None]
 
 
 def _outcome(context: Context, call: Callable[[], Any]) -> _Outcome:
-    """What the call returns or raises, as a value: a future cannot carry every exception (StopIteration)."""
+    """Return the call's result or exception as a value: a future cannot carry StopIteration."""
     try:
         return context.run(call), None
     except (Exception, SystemExit) as error:
@@ -189,7 +189,7 @@ def _outcome(context: Context, call: Callable[[], Any]) -> _Outcome:
 
 
 def _output(returned: Any) -> ToolOutput:
-    """What a tool returned as a result's output. Raises TypeError where it has no JSON form."""
+    """Convert a tool's return value to an output. Raises TypeError where it has no JSON form."""
     if returned is None:
         return "done"
     if isinstance(returned, str):
@@ -202,7 +202,7 @@ def _output(returned: Any) -> ToolOutput:
 
 
 def _said(error: BaseException) -> str:
-    """The exception in words, without the files of this machine that it may name: the client is told too."""
+    """Describe the exception without names of this machine's files: the client sees it too."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{type(error).__name__}: {error.strerror}"
     if isinstance(error, ImportError) and error.path is not None:
@@ -215,5 +215,5 @@ def _failed(call: ToolCallBlock, text: str) -> ToolResultBlock:
 
 
 def _printable(text: str) -> str:
-    """The text without half surrogate pairs (as in undecodable file names), which no event could carry."""
+    """Remove half surrogate pairs, which no event can carry (as in undecodable file names)."""
     return text.encode("utf-8", "replace").decode()

@@ -61,7 +61,7 @@ def test_each_call_is_a_line_with_its_owner_time_length_turns_and_first_words(ke
 def test_the_calls_of_one_user_and_the_newest_can_be_asked_for(kept: str) -> None:
     assert "call_2" not in says("--store", kept, "--owner", "ann").output
     assert "call_1" not in says("--store", kept, "--limit", "1").output
-    assert says("--store", kept, "--owner", "eve").output == "No calls are kept here.\n"
+    assert says("--store", kept, "--owner", "eve").output == "There are no stored calls.\n"
 
 
 def test_calls_that_cannot_be_read_are_listed_and_hide_no_other(tmp_path: Path) -> None:

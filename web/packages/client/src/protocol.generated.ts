@@ -25,7 +25,7 @@ export interface TextBlock {
   id: string;
 }
 
-/** Binary content inside the message. `data` is base64 text in JSON and bytes in Python; both are taken. */
+/** Binary content inside the message. `data` is base64 in JSON, bytes in Python; construction accepts both. */
 export interface Base64Source {
   type: "base64";
   data: Base64;
@@ -71,7 +71,7 @@ export interface UsageDetail {
   output_reasoning_tokens: number | null;
 }
 
-/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments, null for all. */
+/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments. */
 export interface PermissionRule {
   tool_name: string;
   rule_content: string | null;
@@ -80,9 +80,9 @@ export interface PermissionRule {
 }
 
 /**
- * A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received.
+ * A model's request to run a tool. `input` is the arguments as a JSON string, as far as received.
  *
- * `suggested_rules`: what the user may accept together with the call, so as not to be asked again.
+ * `suggested_rules`: rules that the user may accept together with the call, to avoid further questions.
  */
 export interface ToolCallBlock {
   type: "tool_call";
@@ -216,7 +216,7 @@ export interface ContentPartInput {
   format?: AudioFormatInput | null;
 }
 
-/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments, null for all. */
+/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments. */
 export interface PermissionRuleInput {
   tool_name: string;
   rule_content?: string | null;
@@ -225,9 +225,9 @@ export interface PermissionRuleInput {
 }
 
 /**
- * A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received.
+ * A model's request to run a tool. `input` is the arguments as a JSON string, as far as received.
  *
- * `suggested_rules`: what the user may accept together with the call, so as not to be asked again.
+ * `suggested_rules`: rules that the user may accept together with the call, to avoid further questions.
  */
 export interface ToolCallBlockInput {
   type: "tool_call";

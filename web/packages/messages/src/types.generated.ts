@@ -36,9 +36,9 @@ export interface TextBlock {
 }
 
 /**
- * What the model thought. Fields that are not known here (a provider's `signature`) are kept in `extra`.
+ * A model's thinking. Unknown fields (a provider's `signature`) are kept in `extra`.
  *
- * They are given as keywords, stand beside the others in `model_dump()` and are read back by `read_block`.
+ * They are given as keywords, stand beside the others in `model_dump()`, and `read_block` reads them back.
  */
 export interface ThinkingBlock {
   type: "thinking";
@@ -49,7 +49,7 @@ export interface ThinkingBlock {
   [extra: string]: unknown;
 }
 
-/** Binary content inside the message. `data` is base64 text in JSON and bytes in Python; both are taken. */
+/** Binary content inside the message. `data` is base64 in JSON, bytes in Python; construction accepts both. */
 export interface Base64Source {
   type: "base64";
   data: Base64;
@@ -74,9 +74,10 @@ export interface DataBlock {
 }
 
 /**
- * Something the model is told on the way: a scheduled trigger, a team message, a background tool's result.
+ * A message to the model during its work.
  *
- * `source` says where it comes from, as a name or as JSON that a page shows as a label.
+ * Examples: a scheduled trigger, a team message, a background tool's result. `source` names its origin, as a name or
+ * as JSON that a page shows as a label.
  */
 export interface HintBlock {
   type: "hint";
@@ -87,7 +88,7 @@ export interface HintBlock {
   source: string | null;
 }
 
-/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments, null for all. */
+/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments. */
 export interface PermissionRule {
   tool_name: string;
   rule_content: string | null;
@@ -96,9 +97,9 @@ export interface PermissionRule {
 }
 
 /**
- * A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received.
+ * A model's request to run a tool. `input` is the arguments as a JSON string, as far as received.
  *
- * `suggested_rules`: what the user may accept together with the call, so as not to be asked again.
+ * `suggested_rules`: rules that the user may accept together with the call, to avoid further questions.
  */
 export interface ToolCallBlock {
   type: "tool_call";
@@ -413,7 +414,7 @@ export interface RequireUserConfirmEvent {
 }
 
 /**
- * The user's answer to one call. `tool_call` is the call as it shall run: name and input may be changed.
+ * The user's decision on one call. `tool_call` is the call as it shall run: name and input may be changed.
  *
  * `rules`: the suggested rules that the user accepted with it.
  */
@@ -487,9 +488,9 @@ export interface TextBlockInput {
 }
 
 /**
- * What the model thought. Fields that are not known here (a provider's `signature`) are kept in `extra`.
+ * A model's thinking. Unknown fields (a provider's `signature`) are kept in `extra`.
  *
- * They are given as keywords, stand beside the others in `model_dump()` and are read back by `read_block`.
+ * They are given as keywords, stand beside the others in `model_dump()`, and `read_block` reads them back.
  */
 export interface ThinkingBlockInput {
   type: "thinking";
@@ -511,9 +512,10 @@ export interface DataBlockInput {
 }
 
 /**
- * Something the model is told on the way: a scheduled trigger, a team message, a background tool's result.
+ * A message to the model during its work.
  *
- * `source` says where it comes from, as a name or as JSON that a page shows as a label.
+ * Examples: a scheduled trigger, a team message, a background tool's result. `source` names its origin, as a name or
+ * as JSON that a page shows as a label.
  */
 export interface HintBlockInput {
   type: "hint";
@@ -524,7 +526,7 @@ export interface HintBlockInput {
   source?: string | null;
 }
 
-/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments, null for all. */
+/** Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments. */
 export interface PermissionRuleInput {
   tool_name: string;
   rule_content?: string | null;
@@ -533,9 +535,9 @@ export interface PermissionRuleInput {
 }
 
 /**
- * A request of the model to run a tool. `input` is the arguments as a JSON string, as far as received.
+ * A model's request to run a tool. `input` is the arguments as a JSON string, as far as received.
  *
- * `suggested_rules`: what the user may accept together with the call, so as not to be asked again.
+ * `suggested_rules`: rules that the user may accept together with the call, to avoid further questions.
  */
 export interface ToolCallBlockInput {
   type: "tool_call";
@@ -560,7 +562,7 @@ export interface ToolResultBlockInput {
 }
 
 /**
- * The user's answer to one call. `tool_call` is the call as it shall run: name and input may be changed.
+ * The user's decision on one call. `tool_call` is the call as it shall run: name and input may be changed.
  *
  * `rules`: the suggested rules that the user accepted with it.
  */
