@@ -254,7 +254,7 @@ class RealtimeAgent:
             return
         self._leave_reason = reason
         if self._controller is not None:
-            self._controller.settle_cut()
+            self._controller.responses.settle_cut()
         self._stopping.set()
         task, self._task = self._task, None
         if self._connection is None:
@@ -264,8 +264,6 @@ class RealtimeAgent:
             logger.error("agent %s is left behind: a tool or its model does not end", self.agent_id)
         self._say_ended(reason)
         # What refers back to the call goes, so that both are freed at once and not by the collector.
-        if self._controller is not None:
-            self._controller.close()
         self._host = self._controller = self._connection = self._tools = None
 
     def receive(self, event: c.ClientEvent) -> bool:
@@ -285,7 +283,7 @@ class RealtimeAgent:
 
     def label_of(self, item_id: str) -> str | None:
         """The `event_id` of the client's commit that ended this turn of the user; None where nobody knows."""
-        return self._controller.label_of(item_id) if self._controller is not None else None
+        return self._controller.user_turns.label_of(item_id) if self._controller is not None else None
 
     @property
     def wants_audio_stopped(self) -> bool:
@@ -302,7 +300,7 @@ class RealtimeAgent:
 
     def is_dropped(self, response_id: str) -> bool:
         """Whether nothing counts of a response that runs or has just begun: it was interrupted, or is not wanted."""
-        return self._controller is not None and self._controller.is_dropped(response_id)
+        return self._controller is not None and self._controller.ledger.is_cancelled(response_id)
 
     def end_responses(self) -> None:
         """The model is gone for good: every response that runs ends as it stands."""
@@ -312,13 +310,13 @@ class RealtimeAgent:
     def give_up(self) -> None:
         """Nobody waits any longer for what the model was asked for: what it has not begun for long is taken to be lost,
         and the next response to answer the next request."""
-        if self._controller is not None:
-            self._controller.give_up()
+        if self._controller is not None and self._host is not None:
+            self._controller.ledger.give_up(self._host.runtime.now())
 
     def drop(self, response_id: str) -> None:
         """Cancel a response that nobody has asked for. An unknown one is none, and so is any before `join`."""
         if self._controller is not None:
-            self._controller.drop(response_id)
+            self._controller.responses.drop(response_id)
 
     def act(self, event: c.ClientEvent) -> None:
         """Take a client event at once. Raises ClientError for what cannot be done, UsageError before and after."""
@@ -507,12 +505,14 @@ class RealtimeAgent:
         tools.set_client_tools(config.tools or ())
         controller.auto_response = config.auto_response is not False
         controller.text_auto_response = config.text_auto_response is not False
-        controller.set_tool_auto_response(config.tool_auto_response is not False)
-        controller.user_name = config.user_name
+        controller.ledger.configure(tool_auto_response=config.tool_auto_response is not False)
+        controller.user_turns.user_name = config.user_name
         detection = self._config.detection
-        controller.turn.authority = self._authority()
-        controller.turn.creates = detection.create_response is not False
-        controller.turn.interrupts = detection.interrupt_response is not False
+        controller.turn.configure(
+            self._authority(),
+            creates=detection.create_response is not False,
+            interrupts=detection.interrupt_response is not False,
+        )
 
     def _authority(self) -> TurnAuthority:
         wanted = self._config.detection.authority
@@ -598,7 +598,7 @@ class RealtimeAgent:
     def _say_ended(self, reason: str) -> None:
         if self._host is not None and not self._ended and self._controller is not None:
             self._ended = True
-            self._controller.settle_words()
+            self._controller.user_turns.settle_words()
             self._host.emit(s.AgentEndedEvent(reason=reason, agent_id=self.agent_id or "", agent_name=self.name))
 
     def __repr__(self) -> str:

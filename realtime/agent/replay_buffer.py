@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from realtime.agent.open_responses import UserTurn
+from realtime.agent.user_turn import UserTurn
 from realtime.model.base import AudioAppend, AudioCommit
 
 KEPT_MS = 10_000

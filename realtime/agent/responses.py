@@ -1,44 +1,45 @@
-"""The agent's side of a call: the responses of the model, what of them is said, and the tools they ask for.
+"""The model's responses: what of them is told and kept, and the tools they call.
 
-Synchronous and complete: every stream that is opened on the wire is closed, whatever happens to the response.
+Synchronous and complete: every stream that is opened on the wire is closed, whatever happens to the response. Methods
+return what happened to the turn; `realtime.agent.controller` applies that. Which responses are due and which count is
+in the `Ledger` (`realtime.turn.responses`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, assert_never
 
 import msgspec
 
-from realtime.agent.open_responses import OpenCut, Part, Response, ThinkingEvent
+from realtime.agent.open_responses import OpenResponse, Part, ThinkingEvent
+from realtime.agent.reply_items import ReplyItems
 from realtime.agent.reporter import Reporter
-from realtime.agent.requests import Requests
 from realtime.call.participant import Host
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides
 from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
 from realtime.model import base
-from realtime.state.truncation import Truncation, portion_played
-from realtime.turn.machine import Action, Signal, Turn
+from realtime.turn.machine import Signal
+from realtime.turn.responses import After, Ledger, Response
 
 RESPONSE_REFUSED = frozenset({"conversation_already_has_active_response", "bad_response_create"})
-"""Errors that say: the response you asked for will not come."""
+"""Errors that say: the requested response will not come."""
 
 logger = logging.getLogger(__name__)
 
-ERROR_BEFORE_LOSS_S = 5.0
-"""A link that is lost so soon after an error was what the error spoke of, not the request."""
 REFUSED = "the user refused"
-"""What the model is told of a call that the user did not agree to, perhaps with the reason behind a colon."""
+"""What the model learns of a call that the user did not allow; a colon and the reason may follow."""
 LINK_LOST = "link_lost"
-"""Why a response failed that went with its link (`realtime.model.wire`)."""
+"""Why a response failed that was lost with its link (`realtime.model.wire`)."""
 GO_ON = (
     "Your last answer was broken off by a lost connection. The user has heard it as far as it stands here. "
     "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
 )
-"""Said to the model, as the system, before it is asked to go on with an answer that a lost link broke off."""
+"""The system message before the model is asked to continue a response that a lost link broke off."""
 
 PartEvent = (
     m.ModelResponseAudioDoneEvent
@@ -51,39 +52,54 @@ ToolUseEvent = m.ModelResponseToolUseDeltaEvent | m.ModelResponseToolUseDoneEven
 
 
 class Tools(Protocol):
-    """Who runs tools."""
+    """Runs tools."""
 
     def offer(self, tools: Iterable[Mapping[str, object]]) -> None:
-        """The client declares these with one request: calls of them are its own to answer."""
+        """Note the tools that the client declares with one request: it answers calls of them itself."""
         ...
 
     def asks(self, call: ToolCallBlock) -> bool:
-        """Whether the user has to agree before it runs."""
+        """Whether the user has to consent before the call runs."""
         ...
 
     def start_tool(self, call: ToolCallBlock) -> None:
-        """Run it, where it is `asking` only with the user's consent; `Answers.tool_done` gets the result, later."""
+        """Run the call, after the user's consent if it is `asking`; `Responses.tool_done` gets the result later."""
         ...
 
     def confirm_tool(self, call_id: str, answer: ToolCallBlock | str) -> bool:
-        """The user lets this run, or refuses in these words; False if no call of this id asks."""
+        """Run this call, or refuse it in these words; False if no call of this id asks."""
         ...
 
     def withdraw_questions(self) -> None:
-        """Stop the calls that still wait for the user's consent; each gets a result, with state `interrupted`."""
+        """Stop the calls that wait for consent; each gets a result with state `interrupted`."""
         ...
 
     def answer_tool(self, result: ToolResultBlock) -> bool:
-        """A client delivers the result of a tool that runs there; False if no such call is open."""
+        """Deliver the result of a tool that runs in the client; False if no such call is open."""
         ...
 
     def cancel_tools(self) -> None:
-        """Stop what runs; each call still gets a result, with state `interrupted`."""
+        """Stop every running call; each still gets a result, with state `interrupted`."""
         ...
 
 
-class Answers:
-    """Follows the model's responses. `signal` tells the turn machine what happens to them."""
+@dataclass(slots=True)
+class _OpenCut:
+    """A truncation that waits for the clients to report how much they played.
+
+    Until then the ends of the response's parts, and its own end if the model has sent it, are withheld.
+    """
+
+    item_ids: list[str]
+    running: Response | None
+    """The response that ran when it was interrupted."""
+    done: list[m.ModelResponseDoneEvent] = field(default_factory=list)
+    cuts_ms: dict[str, int] = field(default_factory=dict)
+    """Where each item was cut."""
+
+
+class Responses:
+    """Follows the model's responses."""
 
     def __init__(
         self,
@@ -93,272 +109,105 @@ class Answers:
         profile: base.Profile,
         send: Callable[[base.ModelInput], None],
         tools: Tools,
-        turn: Turn,
-        signal: Callable[[Signal], object],
+        ledger: Ledger,
+        items: ReplyItems,
     ) -> None:
         self._runtime = host.runtime
         self._ears = host.ears
         self._report = report
         self._emit = report.emit
         self._conversation = host.conversation
-        self._profile = profile
         self._send = send
         self._tools = tools
-        self._turn = turn
-        self._signal = signal
-        self.tool_auto_response = True
+        self._ledger = ledger
+        self._items = items
         self._output_hz = profile.output_rate_hz
         self._format: AudioFormat | None = None
         self._ms_per_byte = 0.0
-        self._responses: dict[str, Response] = {}
+        self._open: dict[str, OpenResponse] = {}
         self._questions: dict[str, tuple[str, ToolCallBlock]] = {}
-        """The calls that wait for the user's consent, by their id: where they stand in the conversation."""
+        """Calls that wait for the user's consent, by id, each with the id of its item."""
         self._result_ids: dict[str, str] = {}
-        """What clients call the items of their results, by call."""
-        self._active: Response | None = None
-        self._cut: OpenCut | None = None
-        """The truncation that waits for its client to say how much it had played."""
-        self._requests = Requests()
-        # After a lost link: an answer is still owed; and so many will come unasked, to turns that were said again.
-        self._owed = False
-        self._n_coming = 0
-        # When an error that named no request was taken to refuse one; null: it does not matter any more.
-        self._doubted_s: float | None = None
-        self._overrides: ResponseOverrides | None = None
-        # Items of the reply to the last turn: spoken ones, which can be cut, and typed ones, which cannot.
-        self._reply_items: list[str] = []
-        self._reply_texts: list[str] = []
+        """Client ids for the items of results, by call."""
+        self._cut: _OpenCut | None = None
         self._turn_ended_at: float | None = None
         self._created_at: float | None = None
-        self._last_id: str | None = None
-        self._reply_id: str | None = None
-        self._continues = False
-        """The next response goes on with the reply: after tools or a lost link."""
-
-    def close(self) -> None:
-        """The call is over. Parts from the controller, which holds this object."""
-        self._signal = lambda _: None
-
-    @property
-    def responding(self) -> bool:
-        """Whether a reply is on its way: asked for, running, or waiting for its tools."""
-        return (
-            self._active is not None
-            or self._owed
-            or self._requests.is_wanted
-            or any(one.unanswered and not one.dropped for one in self._responses.values())
-        )
-
-    def is_current(self, response_id: str) -> bool:
-        """Whether this response runs, waits for its tools or for the model to speak on after them, or was the last and
-        is not heard to its end.
-
-        The first response of a reply stands for all of them: its id is that of the reply.
-        """
-        if response_id == self._reply_id and self._last_id is not None:
-            if self._continues and self._requests.is_wanted:
-                return True  # between two of its responses
-            response_id = self._last_id
-        if self._active is not None:
-            return self._active.id == response_id
-        response = self._responses.get(response_id)
-        at_work = response is not None and bool(response.unanswered) and not response.dropped
-        return at_work or (response_id == self._last_id and self._ears.unheard_ms() > 0)
-
-    def runs_beside(self, response_id: str) -> bool:
-        """Whether this is a response outside the conversation that still runs."""
-        response = self._responses.get(response_id)
-        return response is not None and response.out_of_band and not response.done
-
-    def is_dropped(self, response_id: str) -> bool:
-        """Whether nothing counts of this response, which runs or has just begun."""
-        response = self._responses.get(response_id)
-        return response is not None and response.dropped
-
-    def drop(self, response_id: str) -> None:
-        """Nobody has asked for this response: nothing of it counts. An unknown one is none."""
-        response = self._responses.get(response_id)
-        if response is not None and not response.dropped:
-            response.dropped = True
-            if self._active is response:
-                self._active = None
-            self._send(base.ResponseCancel(response_id))
-
-    def heard_ms(self) -> int:
-        """How much of the reply to the last turn was heard."""
-        return sum(self._ears.heard_ms(item_id) for item_id in self._reply_items)
-
-    def ask_anew(self) -> None:
-        """A response is asked for: one that the model seems to have lost the request for is not waited for."""
-        self._requests.renounce_unanswered(self._runtime.now())
-
-    def give_up(self) -> None:
-        """A room waits no longer for what the model was asked for: if that still comes, it answers nothing else."""
-        self._requests.give_up(self._runtime.now())
-
-    def turn_ended(self, now: float) -> None:
-        """The user's turn is over: the time to the first sound of the answer counts from here."""
-        self._turn_ended_at = now
-
-    def new_turn(self) -> None:
-        """What is said from now on replies to something new."""
-        self._reply_items.clear()
-        self._reply_texts.clear()
-        self._overrides = None
-        self._owed, self._n_coming = False, 0
-        self._continues = False
-        self._doubted_s = None
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
-    def create(self, overrides: ResponseOverrides | None = None) -> None:
-        """Have the model answer."""
-        self._requests.ask(self._runtime.now(), overrides.metadata if overrides is not None else None)
-        self._doubted_s = None
-        self._overrides = overrides
+    def request(self, overrides: ResponseOverrides | None = None) -> None:
+        """Ask the model for a response."""
+        self._ledger.request(self._runtime.now(), overrides)
         self._send(base.ResponseCreate(overrides))
 
-    def interrupt(self, actions: tuple[Action, ...], reason: str) -> None:
-        """Silence first; then the model; then, once that is known, the truth about what was heard."""
-        self.settle_cut()
-        if Action.FLUSH in actions:
-            self._emit(s.ServerAudioFlushEvent(reason=reason))
-        active = self._active
-        if Action.CANCEL in actions and active is not None:
-            self._send(base.ResponseCancel(active.id))
-        if Action.DROP in actions:
-            for response in self._responses.values():
-                response.dropped = response.dropped or not response.out_of_band
-            self._active = None
-            self._requests.renounce()
-            self._owed = False
-            self._doubted_s = None
-        # What the user says now may change what was asked: the model knows that before it answers, and may ask again.
-        self._tools.withdraw_questions()
-        if Action.WITHDRAW in actions:
-            for item_id in (*self._reply_items, *self._reply_texts):
-                self._withdraw(item_id)
-        elif Action.TRUNCATE in actions:
-            cut = self._cut = OpenCut([*self._reply_items], active)
-            self._ears.after_flush(lambda: self._settle(cut))
-            return
-        if active is not None:
-            self._close_parts(active)
+    def drop(self, response_id: str) -> None:
+        """Cancel an unsolicited response; does nothing for an unknown id."""
+        if self._ledger.cancel(response_id):
+            self._send(base.ResponseCancel(response_id))
+
+    def turn_ended(self, now: float) -> None:
+        """The user's turn is over: the latency of the first audio counts from here."""
+        self._turn_ended_at = now
+
+    def truncate(self, running: Response | None) -> None:
+        """Cut the reply to what was played once that is known, then close its streams."""
+        cut = self._cut = _OpenCut([*self._items.spoken], running)
+        self._ears.after_flush(lambda: self._settle(cut))
 
     def settle_cut(self) -> None:
-        """What is heard now counts: a truncation waits for its client no longer, since something comes behind it."""
+        """Cut an interrupted reply to what is known now: something follows it."""
         if self._cut is not None:
             self._settle(self._cut)
 
-    def _settle(self, cut: OpenCut) -> None:
+    def _settle(self, cut: _OpenCut) -> None:
         if cut is not self._cut:
-            self._correct(cut)
+            self._items.correct(cut.cuts_ms)
             return
         self._cut = None
-        for item_id in cut.item_ids:
-            heard_ms = self._ears.heard_ms(item_id)
-            portion = portion_played(heard_ms, self._conversation.audio_ms(item_id))
-            if portion == "none":
-                self._withdraw(item_id)
-            elif portion == "part":
-                cut.cut_ms[item_id] = heard_ms
-                self.cut(item_id, heard_ms)
-        if cut.active is not None:
-            self._close_parts(cut.active)
+        cut.cuts_ms = self._items.cut_to_played(cut.item_ids)
+        self.close_streams(cut.running)
         for event in cut.done:
             self.done(event)
 
-    def _correct(self, cut: OpenCut) -> None:
-        """The client has answered after its time: here it counts. The model has thrown away what was cut off."""
-        for item_id, cut_ms in cut.cut_ms.items():
-            heard_ms = self._ears.heard_ms(item_id)
-            if heard_ms != cut_ms and item_id in self._conversation:
-                cut.cut_ms[item_id] = heard_ms
-                self._tell_cut(item_id, self._conversation.truncate(item_id, heard_ms, anew=True))
-
-    def cut(self, item_id: str, heard_ms: int) -> None:
-        """Only this much of the item was heard: here, at the model and for every listener."""
-        cut = self._conversation.truncate(item_id, heard_ms)
-        if self._profile.supports_truncation:
-            self._send(base.ItemTruncate(item_id, cut.audio_end_ms, cut.transcript))
-        self._tell_cut(item_id, cut)
-
-    def _tell_cut(self, item_id: str, cut: Truncation) -> None:
-        self._emit(cut.event(item_id, **self._report.who))
-
-    def _withdraw(self, item_id: str) -> None:
-        """Nothing of the item counts: it leaves the conversation here and at the model."""
-        if item_id not in self._conversation:
-            return
-        if self._profile.supports_item_delete:
-            self._send(base.ItemDelete(item_id))
-        elif self._profile.supports_truncation:
-            self._send(base.ItemTruncate(item_id, 0, ""))
-        self._report.delete_item(item_id)
-
     # -- following the model ---------------------------------------------------------------------------------------
 
-    def created(self, event: m.ModelResponseCreatedEvent) -> None:
+    def created(self, event: m.ModelResponseCreatedEvent) -> Signal | None:
         """A response begins."""
         self.settle_cut()
-        response = Response(event.response_id, out_of_band=event.conversation == "none", metadata=event.metadata)
-        self._responses[response.id] = response
+        now = self._runtime.now()
+        response = self._ledger.begin(
+            event.response_id, now, out_of_band=event.conversation == "none", metadata=event.metadata
+        )
+        self._open[response.id] = OpenResponse(response)
+        is_unwanted = response.cancelled
         if response.out_of_band:
             self._report.forward(event)
-            return
-        now = self._runtime.now()
-        request = self._requests.settle_unwanted(now)
-        unwanted = request is not None or (self._n_coming > 0 and not self._owed)
-        # Of several turns, of which one is still to be answered, a model may make one: its first answer counts.
-        self._n_coming = 0 if self._owed else max(0, self._n_coming - 1)
-        self._owed = False
-        self._doubted_s = None
-        response.dropped = unwanted
-        if not unwanted:
-            request = self._requests.settle_wanted()
-            self._active, self._created_at, self._last_id = response, now, response.id
-            if not self._continues:
-                self._reply_id = response.id
-            self._continues = False
-        if response.metadata is None and request is not None:
-            response.metadata = request.metadata  # not every model repeats it
+            return None
+        if not is_unwanted:
+            self._created_at = now
         self._report.forward(msgspec.structs.replace(event, metadata=response.metadata))
-        if unwanted:
+        if is_unwanted:
             self._send(base.ResponseCancel(response.id))
-        elif not response.dropped:
-            self._signal(Signal.RESPONSE_CREATED)
+        # A room may have dropped it meanwhile.
+        return None if response.cancelled else Signal.RESPONSE_CREATED
 
-    def refused(self, code: str) -> None:
-        """The model reports an error; while a response is awaited and none runs, it is taken to be about that one.
-
-        A false alarm does no harm: a response that comes all the same is the one that was asked for. It is asked for
-        again where the error was the last word of a link.
-        """
-        named = code in RESPONSE_REFUSED
-        if named and self._requests.settle_unwanted(self._runtime.now()):
-            return
-        if self._requests.is_wanted and (named or self._active is None):
-            self._requests.settle_wanted()
-            if not self.responding:
-                self._doubted_s = None if named else self._runtime.now()
-                self._signal(Signal.RESPONSE_DONE)
-
-    def speak(self, event: m.ModelResponseAudioDeltaEvent) -> None:
-        """A chunk of speech. The hottest path of the package."""
-        response = self._responses.get(event.response_id)
-        if response is None or response.dropped:
-            return
-        part = response.parts.get((event.item_id, event.content_index))
+    def speak(self, event: m.ModelResponseAudioDeltaEvent) -> Signal | None:
+        """Pass on a chunk of speech. The hottest path of the package."""
+        open_response = self._open.get(event.response_id)
+        if open_response is None or open_response.response.cancelled:
+            return None
+        signal = None
+        part = open_response.parts.get((event.item_id, event.content_index))
         if part is None or not part.audio_open:
-            self._open_audio(response, event)
-        if not response.out_of_band:
+            signal = self._open_audio(open_response, event)
+        if not open_response.response.out_of_band:
             if event.format is not self._format:
                 # Another model may take over in the middle of a call.
                 self._format = event.format
                 self._ms_per_byte = 500 / (event.format.rate or self._output_hz)
             if not self._conversation.hear_audio(event.item_id, len(event.delta) * self._ms_per_byte):
-                # It was deleted while it was being said.
-                return
+                # It was deleted while it was spoken.
+                return signal
         self._emit(
             s.AgentResponseAudioDeltaEvent(
                 response_id=event.response_id,
@@ -371,26 +220,27 @@ class Answers:
                 agent_name=self._report.agent_name,
             )
         )
+        return signal
 
     def part(self, event: PartEvent) -> None:
-        """Words, and the ends of words and sound."""
-        response = self._responses.get(event.response_id)
-        if response is None or response.dropped:
+        """Pass on words, and the ends of words and audio."""
+        open_response = self._open.get(event.response_id)
+        if open_response is None or open_response.response.cancelled:
             return
-        part = self._open(response, event.item_id, event.output_index, event.content_index)
-        told = not response.out_of_band
+        part = self._open_part(open_response, event.item_id, event.output_index, event.content_index)
+        told = not open_response.response.out_of_band
         if told and event.item_id not in self._conversation:
             return
         match event:
             case m.ModelResponseAudioTranscriptDeltaEvent():
                 part.transcript_open = True
                 if told:
-                    self._remember(self._reply_items, event.item_id)
+                    self._items.speak(event.item_id)
                     self._conversation.hear_text(event.item_id, event.delta)
             case m.ModelResponseTextDeltaEvent():
                 part.text_open = True
                 if told:
-                    self._remember(self._reply_texts, event.item_id)
+                    self._items.write(event.item_id)
                     self._conversation.hear_text(event.item_id, event.delta)
             case m.ModelResponseAudioDoneEvent():
                 part.audio_open = False
@@ -407,110 +257,101 @@ class Answers:
                     self._conversation.set_text(event.item_id, event.text)
             case _:
                 assert_never(event)
-        self._report.forward(event, response_id=response.id, item_id=part.item_id)
+        self._report.forward(event, response_id=open_response.response.id, item_id=part.item_id)
 
     def think(self, event: ThinkingEvent) -> None:
-        """Thoughts are told and kept in the log; they are no part of the conversation."""
-        response = self._responses.get(event.response_id)
-        if response is not None and not response.dropped:
-            response.think(event)
+        """Pass on thoughts; they stay in the log and are no part of the conversation."""
+        open_response = self._open.get(event.response_id)
+        if open_response is not None and not open_response.response.cancelled:
+            open_response.think(event)
             self._report.forward(event)
 
-    def done(self, event: m.ModelResponseDoneEvent) -> None:
+    def done(self, event: m.ModelResponseDoneEvent) -> Signal | None:
         """A response is over."""
-        response = self._responses.get(event.response_id)
-        if response is None:
+        open_response = self._open.get(event.response_id)
+        if open_response is None:
             self._report.forward(event)
-            return
-        if self._cut is not None and response.dropped and not response.out_of_band:
-            # Its end is told with what was heard of it.
+            return None
+        response = open_response.response
+        if self._cut is not None and response.cancelled and not response.out_of_band:
+            # Its end is told with what was played of it.
             self._cut.done.append(event)
-            return
-        response.done = True
+            return None
+        self._ledger.finish(response)
         details = event.status_details or {}
-        if event.status == "failed" and details.get("reason") == LINK_LOST and not response.dropped:
-            event = self._broken_off(response, event)
-        self._close_parts(response)
-        finished = event.status == "completed" and not response.dropped
+        if event.status == "failed" and details.get("reason") == LINK_LOST and not response.cancelled:
+            event = self._broken_off(open_response, event)
+        self.close_streams(response)
+        finished = event.status == "completed" and not response.cancelled
         if not response.out_of_band:
-            for item_id in response.item_ids:
+            for item_id in open_response.item_ids:
                 if item_id in self._conversation:
                     self._report.item_done(
                         self._conversation.complete(item_id, "completed" if finished else "incomplete")
                     )
         self._report.forward(msgspec.structs.replace(event, metadata=event.metadata or response.metadata))
-        if self._active is response:
-            self._active = None
-        self._go_on_after_tools(response)
-        if not response.dropped and not response.out_of_band:
-            self._signal(Signal.RESPONSE_DONE)
+        self._follow_up(response)
+        return None if response.cancelled or response.out_of_band else Signal.RESPONSE_DONE
 
-    def _broken_off(self, response: Response, event: m.ModelResponseDoneEvent) -> m.ModelResponseDoneEvent:
-        """The link was lost under a response. Whatever of it has arrived will be heard, and no more.
+    def _broken_off(self, open_response: OpenResponse, event: m.ModelResponseDoneEvent) -> m.ModelResponseDoneEvent:
+        """Return how a response ends whose link was lost: the user will hear what has arrived of it.
 
-        One that has arrived whole is complete, though the model could not say so. Else the rest of it is owed, unless
-        it asked for tools: it goes on after them.
+        One that has arrived whole is complete, though the model could not report that. Otherwise the rest of it is
+        owed, unless it called tools: it goes on after them.
         """
+        response, items = open_response.response, self._items
         if response.out_of_band:
             return event
-        items = [item_id for item_id in response.item_ids if item_id in self._conversation]
-        still = any(part.audio_open or part.text_open for part in response.parts.values())
-        if items and not still and all(self._is_said(item_id) for item_id in items):
+        item_ids = [item_id for item_id in open_response.item_ids if item_id in self._conversation]
+        goes_on = any(part.audio_open or part.text_open for part in open_response.parts.values())
+        if item_ids and not goes_on and all(items.is_said(item_id) for item_id in item_ids):
             return msgspec.structs.replace(event, status="completed", status_details=None)
-        for item_id in items:
-            if not self._conversation.audio_ms(item_id) and item_id not in self._reply_texts:
-                self._withdraw(item_id)
-            elif item_id not in self._reply_texts and not self._conversation.audio_is_complete(item_id):
-                # The words may have run ahead of the voice.
+        for item_id in item_ids:
+            if not self._conversation.audio_ms(item_id) and item_id not in items.written:
+                items.withdraw(item_id)
+            elif not items.is_said(item_id):
+                # The words may be ahead of the voice.
                 self._conversation.truncate(item_id, self._conversation.audio_ms(item_id))
-        self._owed = self._owed or not response.calls
-        self._continues = True
+        self._ledger.broken_off(response)
         return event
 
-    def _is_said(self, item_id: str) -> bool:
-        return self._conversation.audio_is_complete(item_id) or item_id in self._reply_texts
+    # -- a lost link -----------------------------------------------------------------------------------------------
 
-    def link_lost(self, *, owed: bool, n_coming: int) -> None:
-        """Every running response went with the link: close them, so that nobody waits for more.
+    def lost(self) -> Iterator[m.ModelResponseDoneEvent]:
+        """Yield the end of each running response: all of them went with the link."""
+        for open_response in [*self._open.values()]:
+            if not open_response.response.done:
+                details = {"type": "failed", "reason": LINK_LOST}
+                response_id = open_response.response.id
+                yield m.ModelResponseDoneEvent(response_id=response_id, status="failed", status_details=details)
 
-        `owed`: the model was about to answer by itself. `n_coming`: it is about to hear so many turns again, and will
-        answer each of them unasked.
-        """
-        self.settle_cut()
-        for response in [*self._responses.values()]:
-            if not response.done:
-                lost = {"type": "failed", "reason": LINK_LOST}
-                self.done(m.ModelResponseDoneEvent(response_id=response.id, status="failed", status_details=lost))
-        doubted = self._doubted_s is not None and self._runtime.now() - self._doubted_s <= ERROR_BEFORE_LOSS_S
-        self._owed = self._owed or self._requests.is_wanted or ((owed or doubted) and not self.responding)
-        self._doubted_s = None
-        self._n_coming = n_coming
-        self._requests.clear()
-        if self._owed and n_coming:
+    def lose_link(self, *, owed: bool, n_coming: int) -> None:
+        """Note what is owed after a lost link (see `Ledger.lose_link`)."""
+        if self._ledger.lose_link(self._runtime.now(), owed=owed, n_coming=n_coming) and n_coming:
             self._say_go_on()
-        self._signal(Signal.RESPONSE_DONE)
 
-    def link_back(self) -> None:
-        """The model is there again, with its context: have it go on where the link broke off."""
-        if self._owed and not self._n_coming:
-            self._owed = False
+    def restore_link(self) -> None:
+        """The model is back, with its context: have it continue where the link broke off."""
+        if self._ledger.restore_link():
             self._say_go_on()
-            self.create(self._overrides)
+            self.request(self._ledger.overrides)
 
     def _say_go_on(self) -> None:
-        if any(item_id in self._conversation for item_id in (*self._reply_items, *self._reply_texts)):
+        if self._items.is_known:
             words = ContentPart(type="text", text=GO_ON)
             self._send(base.ItemCreate(Item(id=self._runtime.new_id("item"), role="system", content=(words,))))
 
-    def _open_audio(self, response: Response, event: m.ModelResponseAudioDeltaEvent) -> None:
-        self._open(response, event.item_id, event.output_index, event.content_index).audio_open = True
-        if response.out_of_band:
-            return
-        self._remember(self._reply_items, event.item_id)
-        self._signal(Signal.RESPONSE_AUDIO)
+    # -- streams ---------------------------------------------------------------------------------------------------
+
+    def _open_audio(self, open_response: OpenResponse, event: m.ModelResponseAudioDeltaEvent) -> Signal | None:
+        self._open_part(open_response, event.item_id, event.output_index, event.content_index).audio_open = True
+        if open_response.response.out_of_band:
+            return None
+        self._items.speak(event.item_id)
         ended_at, self._turn_ended_at = self._turn_ended_at, None
         if ended_at is not None:
-            self._tell_latency(response.id, ended_at)
+            self._tell_latency(event.response_id, ended_at)
+        return Signal.RESPONSE_AUDIO
 
     def _tell_latency(self, response_id: str, ended_at: float) -> None:
         now = self._runtime.now()
@@ -526,29 +367,28 @@ class Answers:
             )
         )
 
-    def _open(self, response: Response, item_id: str, output_index: int, content_index: int) -> Part:
-        if not response.out_of_band and item_id not in self._conversation and item_id not in response.item_ids:
+    def _open_part(self, open_response: OpenResponse, item_id: str, output_index: int, content_index: int) -> Part:
+        is_new = item_id not in self._conversation and item_id not in open_response.item_ids
+        if is_new and not open_response.response.out_of_band:
             self._report.add_item(
                 Item(id=item_id, role="assistant", name=self._report.agent_name, status="in_progress")
             )
-        return response.part(item_id, output_index, content_index)
-
-    @staticmethod
-    def _remember(items: list[str], item_id: str) -> None:
-        if item_id not in items:
-            items.append(item_id)
+        return open_response.part(item_id, output_index, content_index)
 
     def _complete_words(self, item_id: str, transcript: str) -> None:
-        """A provider may send the whole text only with its done event."""
+        """Add the words that a provider sends only with its done event."""
         so_far = self._conversation.spoken_text(item_id)
         if transcript.startswith(so_far) and len(transcript) > len(so_far):
             self._conversation.hear_text(item_id, transcript[len(so_far) :])
 
-    def _close_parts(self, response: Response) -> None:
-        """Close every stream that the model left open, with what counts as said."""
-        for thought in response.end_thoughts():
+    def close_streams(self, response: Response | None) -> None:
+        """Close every stream that the model left open, with the words that count as said."""
+        open_response = self._open.get(response.id) if response is not None else None
+        if open_response is None:
+            return
+        for thought in open_response.end_thoughts():
             self._report.forward(thought)
-        for part in response.parts.values():
+        for part in open_response.parts.values():
             where: dict[str, Any] = {
                 "response_id": part.response_id,
                 "item_id": part.item_id,
@@ -572,35 +412,33 @@ class Answers:
 
     # -- tools -----------------------------------------------------------------------------------------------------
 
-    def tool_use(self, event: ToolUseEvent) -> None:
-        """The model asks for a tool, or is about to."""
-        response = self._responses.get(event.response_id)
-        if response is None or response.dropped:
-            return
-        call = event.tool_use
-        if any(call.id in one.calls for one in self._responses.values()):
+    def tool_use(self, event: ToolUseEvent) -> bool:
+        """The model calls a tool, or is about to; returns whether a tool starts."""
+        open_response = self._open.get(event.response_id)
+        if open_response is None or open_response.response.cancelled:
+            return False
+        response, call = open_response.response, event.tool_use
+        if self._ledger.knows_call(call.id):
             # One result cannot answer two calls: the first one counts.
             logger.warning("a second tool call with the same id was ignored: type=%s", event.type)
-            return
+            return False
         if response.out_of_band or isinstance(event, m.ModelResponseToolUseDeltaEvent):
-            # Beside the conversation nothing runs: the result would have no call there, and the model would speak on.
+            # Outside the conversation nothing runs: the result would lack its call, and the model would speak on.
             self._report.forward(event)
-            return
+            return False
         if self._tools.asks(call):
             call = msgspec.structs.replace(call, state=ToolCallState.ASKING)
             self._questions[call.id] = (event.item_id, call)
         self._report.forward(msgspec.structs.replace(event, tool_use=call))
-        response.calls[call.id] = call
-        response.unanswered.add(call.id)
-        # A tool may change the world: what led to it can no longer be undone.
-        self._turn.withdrawable = False
+        self._ledger.call(response, call.id)
         self._conversation.add_tool_call(event.item_id, call)
         self._tools.start_tool(call)
+        return True
 
     def confirm(self, call_id: str, confirmed: bool, *, words: str = "", changed: ToolCallBlock | None = None) -> bool:
-        """The user's answer to a call that asks: it runs, perhaps `changed`, or is refused, perhaps for a reason.
+        """Run a call that asks for consent, perhaps `changed`, or refuse it, perhaps for a reason.
 
-        False where no call of this id asks.
+        False if no call of this id asks.
         """
         item_id, call = self._questions.get(call_id, ("", None))
         if call is None:
@@ -624,31 +462,14 @@ class Answers:
         return item_id in self._result_ids.values()
 
     def answered_by_client(self, call_id: str, item_id: str | None = None) -> None:
-        """The client has delivered a result, which `tool_done` will be called with; `item_id` is its name for it."""
+        """Note that the client has delivered a result, and its id for the item; `tool_done` gets the result."""
         if item_id is not None:
             self._result_ids[call_id] = item_id
-        for response in self._responses.values():
-            response.by_client = response.by_client or call_id in response.unanswered
+        self._ledger.answered_by_client(call_id)
 
-    def go_on(self, overrides: ResponseOverrides | None) -> bool:
-        """The client asks for a response where the model does not go on by itself after the client's tools.
-
-        True: one that asked for tools is not settled yet; the new one follows when it is. Where the client has answered
-        none of the calls it will not: they are stopped.
-        """
-        if self.tool_auto_response:
-            return False
-        for response in self._responses.values():
-            if (response.unanswered or response.by_client) and not response.dropped:
-                response.asked, response.overrides = True, overrides
-                if not response.by_client:
-                    self._tools.cancel_tools()
-                return True
-        return False
-
-    def tool_done(self, result: ToolResultBlock) -> None:
-        """A tool has returned, failed or was cancelled: tell everybody; after the last one the model goes on."""
-        response = next((one for one in self._responses.values() if result.id in one.unanswered), None)
+    def tool_done(self, result: ToolResultBlock) -> Signal | None:
+        """A tool has returned, failed or was cancelled; after the last one the model goes on."""
+        response = self._ledger.calling(result.id)
         self._questions.pop(result.id, None)
         item_id = self._result_ids.pop(result.id, None) or self._runtime.new_id("item")
         self._conversation.add_tool_result(item_id, result)
@@ -661,19 +482,16 @@ class Answers:
             )
         )
         self._send(base.ToolResult(result, item_id))
-        if response is not None:
-            response.unanswered.discard(result.id)
-            self._go_on_after_tools(response)
+        if response is None:
+            return None
+        self._ledger.answer(response, result.id)
+        return Signal.RESPONSE_DONE if self._follow_up(response) is After.END else None
 
-    def _go_on_after_tools(self, response: Response) -> None:
-        """When a response is over and its tools have answered, the model speaks on, unless it was interrupted."""
-        if not response.done or response.unanswered:
-            return
-        self._responses.pop(response.id, None)
-        if not response.calls or response.dropped:
-            return
-        if self.tool_auto_response or response.asked or not response.by_client:
-            self._continues = True
-            self.create(response.overrides)
-        elif not self.responding:
-            self._signal(Signal.RESPONSE_DONE)
+    def _follow_up(self, response: Response) -> After:
+        """Have the model speak on after a response that is over and whose tools have answered, unless interrupted."""
+        after = self._ledger.settle(response)
+        if response.done and not response.unanswered:
+            self._open.pop(response.id, None)
+        if after is After.GO_ON:
+            self.request(response.overrides)
+        return after

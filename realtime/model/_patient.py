@@ -1,4 +1,4 @@
-"""A connection to a service that makes one response at a time, and refuses another one until the first is over.
+"""A connection to a service that makes one response at a time and refuses another one until the first is over.
 
 That is OpenAI's protocol (`conversation_already_has_active_response`), and DashScope's after it.
 """
@@ -16,16 +16,14 @@ from realtime.event.model import (
 )
 from realtime.model.base import AudioAppend, Connection, ModelInput, OnEvent, Profile, ResponseCancel, ResponseCreate
 from realtime.runtime import Runtime
-
-PATIENCE_S = 10.0
-"""A request that nothing has followed for so long is lost: the next one waits for it no longer."""
+from realtime.turn.responses import ServiceLedger
 
 
 class Patient:
-    """Sends requests for a response one after the other: the next one once the one before has begun and was not
-    cancelled, or was cancelled and is done. A request beside the conversation waits for nothing.
+    """Sends requests for a response one after the other (see `ServiceLedger.may_request`).
 
-    `report` is to be told what the connection `below` reports, and passes it on to `on_event`.
+    A request outside the conversation waits for nothing. `report` takes what the connection `below` reports, and passes
+    it on to `on_event`.
     """
 
     below: Connection
@@ -33,10 +31,8 @@ class Patient:
     def __init__(self, on_event: OnEvent, runtime: Runtime) -> None:
         self._on_event = on_event
         self._runtime = runtime
-        self._running: str | None = None
-        self._asked_s: float | None = None
-        """Since when a response is asked for that has not begun."""
-        self._cancelling = False
+        self._ledger = ServiceLedger()
+        """The responses of the conversation."""
         self._held: deque[ResponseCreate] | None = None
 
     @property
@@ -49,8 +45,8 @@ class Patient:
             self.below.send(message)
             return
         match message:
-            case ResponseCancel(response_id=response_id) if response_id in (None, self._running):
-                self._cancelling = self._running is not None or self._asked_s is not None
+            case ResponseCancel(response_id=response_id):
+                self._ledger.cancel(response_id)
             case ResponseCreate(overrides=overrides) if overrides is None or overrides.conversation != "none":
                 self._held = self._held or deque()
                 self._held.append(message)
@@ -65,18 +61,18 @@ class Patient:
         await self.below.close()
 
     def report(self, event: ModelEvent) -> None:
-        """What the wire reports, passed on before anything is sent for it."""
+        """Pass on what the wire reports, before anything is sent for it."""
         match event:
             case ModelResponseCreatedEvent() if event.conversation != "none":
-                self._running, self._asked_s = event.response_id, None
-            case ModelResponseDoneEvent() if event.response_id == self._running:
-                self._running, self._cancelling = None, False
-            case ModelErrorEvent() if self._running is None:
-                # Perhaps it refuses the request; if not, the next one is what is refused.
-                self._asked_s, self._cancelling = None, False
+                self._ledger.begin(event.response_id, alone=True)
+            case ModelResponseDoneEvent():
+                self._ledger.end(event.response_id)
+            case ModelErrorEvent() if not [*self._ledger]:
+                self._ledger.refuse()
             case ModelReconnectingEvent():
-                # Whoever asked is told as well, and asks anew.
-                self._running, self._asked_s, self._cancelling, self._held = None, None, False, None
+                # The agent hears of the loss as well, and asks anew.
+                self._ledger.clear()
+                self._held = None
             case _:
                 pass
         try:
@@ -86,9 +82,9 @@ class Patient:
 
     def _release(self) -> None:
         """Send the requests that are due."""
-        while self._held and not self._cancelling:
+        while self._held:
             now_s = self._runtime.now()
-            if self._asked_s is not None and now_s - self._asked_s < PATIENCE_S:
+            if not self._ledger.may_request(now_s):
                 return
-            self._asked_s = now_s
+            self._ledger.request(now_s)
             self.below.send(self._held.popleft())

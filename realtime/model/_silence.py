@@ -1,44 +1,40 @@
-"""A provider that owes an answer and says nothing at all: noticed without a task and without a clock per frame."""
+"""Notices a provider that owes a response and sends nothing, without a task and without a clock per frame."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
+from realtime.turn.responses import ServiceLedger
+
 _LOOKS = 2
-"""So many looks without a frame in between make the silence."""
+"""This many looks without a frame in between make a silence."""
 
 
 class SilenceWatch:
-    """Calls `on_silence` once nothing was received for `silence_s` (or up to half as much longer) while something is
-    owed. Nothing runs while nothing is owed."""
+    """Calls `on_silence` once nothing was received for `silence_s` (or up to half as much longer) while `ledger` says
+    that a response is owed. Nothing runs while none is."""
 
-    __slots__ = ("_every_s", "_looks", "_on_silence", "_owed", "_timer", "heard")
+    __slots__ = ("_every_s", "_ledger", "_looks", "_on_silence", "_timer", "heard")
 
-    def __init__(self, silence_s: float, on_silence: Callable[[], None]) -> None:
+    def __init__(self, silence_s: float, ledger: ServiceLedger, on_silence: Callable[[], None]) -> None:
         self._every_s = silence_s / _LOOKS
+        self._ledger = ledger
         self._on_silence = on_silence
-        self._owed: set[str] = set()
         self._looks = 0
         self._timer: asyncio.TimerHandle | None = None
         self.heard = False
         """Set it with every frame."""
 
-    def owe(self, what: str) -> None:
-        """An answer has to come."""
-        self._owed.add(what)
+    def start(self) -> None:
+        """Watch until nothing is owed."""
         if self._timer is None:
             self._looks = 0
             self._look_later()
 
-    def settle(self, what: str) -> None:
-        """It came, or will not."""
-        self._owed.discard(what)
-
     def stop(self) -> None:
-        """Watch no longer, and part from whoever wanted to know."""
-        self._owed.clear()
-        self._on_silence = _nobody
+        """Stop watching, and release the callback."""
+        self._on_silence = _ignore
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -50,11 +46,11 @@ class SilenceWatch:
     def _look(self) -> None:
         self._timer = None
         self._looks = 0 if self.heard else self._looks + 1
-        if self._owed and self._looks >= _LOOKS:
+        if self._ledger.is_owed and self._looks >= _LOOKS:
             self._on_silence()
-        elif self._owed:
+        elif self._ledger.is_owed:
             self._look_later()
 
 
-def _nobody() -> None:
+def _ignore() -> None:
     return

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from realtime.model.base import Address, Frame
+from realtime.turn.responses import SILENCE_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ class WireLimits:
     first_delay_s: float = 0.25
     max_delay_s: float = 8.0
     settled_s: float = 10.0
-    silence_s: float = 60.0
+    silence_s: float = SILENCE_S
 
 
 class Receiver(Protocol):

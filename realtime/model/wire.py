@@ -48,6 +48,7 @@ from realtime.model.base import (
 from realtime.model.link import dial_websocket
 from realtime.model.link_protocol import Dial, Link, Receiver, WireLimits
 from realtime.runtime import Runtime
+from realtime.turn.responses import ServiceLedger
 
 __all__ = ["Dial", "Link", "Receiver", "Tap", "Wire", "WireLimits", "dial_websocket", "open_wire"]
 
@@ -59,8 +60,6 @@ Tap = Callable[[Direction, Frame, int], None]
 
 _NORMAL_CLOSURE = 1000
 _TOO_BIG = 1009
-ASKED = "asked"
-"""What is owed from a request for a response until the response has a name."""
 INVALID_KEY = "invalid_api_key"
 """The code of the error that the provider does not take the key."""
 
@@ -209,14 +208,12 @@ class Wire:
                 leg.error = event = msgspec.structs.replace(event, message=message)
                 if not leg.is_open:
                     return  # becomes the reason why the session cannot be had
-                leg.watch.settle(ASKED)
+                leg.ledger.refuse()
             case ModelResponseCreatedEvent():
-                leg.responses.add(event.response_id)
-                leg.watch.settle(ASKED)
-                leg.watch.owe(event.response_id)
+                leg.ledger.begin(event.response_id)
+                leg.watch.start()
             case ModelResponseDoneEvent():
-                leg.responses.discard(event.response_id)
-                leg.watch.settle(event.response_id)
+                leg.ledger.end(event.response_id)
             case ModelInputStartedEvent() if self._skipped_bytes:
                 start_ms = event.audio_start_ms + self._skipped_ms
                 event = msgspec.structs.replace(event, audio_start_ms=start_ms)
@@ -363,10 +360,10 @@ class Wire:
         self._on_event = _nobody_listens
 
     def _close_responses(self, leg: _Leg, status: Literal["failed", "cancelled"], reason: str) -> None:
-        for response_id in sorted(leg.responses):
+        for response_id in sorted(leg.ledger):
             details = {"type": status, "reason": reason}
             self._emit(ModelResponseDoneEvent(response_id=response_id, status=status, status_details=details))
-        leg.responses.clear()
+        leg.ledger.clear()
 
     # Messages that have to wait.
 
@@ -423,10 +420,10 @@ class _Leg:
         self.is_open = False
         self.opened_s = 0.0
         self.restored: Sequence[Item] = ()
-        self.responses: set[str] = set()
+        self.ledger = ServiceLedger()
         self.error: ModelErrorEvent | None = None
         self._early: list[bytes] = []
-        self.watch = SilenceWatch(wire._limits.silence_s, self._silent)
+        self.watch = SilenceWatch(wire._limits.silence_s, self.ledger, self._silent)
 
     @property
     def can_write(self) -> bool:
@@ -451,7 +448,8 @@ class _Leg:
         for frame in frames:
             self.write(frame)
         if frames and type(message) is ResponseCreate:
-            self.watch.owe(ASKED)
+            self.ledger.request(self._wire._runtime.now())
+            self.watch.start()
         if type(message) is not AudioAppend:
             # Not now: whoever sends is not to be told of it before this returns.
             asyncio.get_running_loop().call_soon(self._tell_overdue)

@@ -28,6 +28,7 @@ from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 from realtime.state.log import Log
 from realtime.state.restore import ConversationReader
+from realtime.turn.responses import ANSWER_S, FAILED_S, REFUSED_S
 
 logger = logging.getLogger(__name__)
 
@@ -44,12 +45,6 @@ SETTLE_S = 0.02
 """How much later the ear is asked again whether all is heard."""
 FLOAT_ERROR_S = 0.001
 """A time that is nearer than this is reached: a timer for less would not move the clock at all."""
-ANSWER_S = 20.0
-"""How long an agent may have the floor while nothing comes of its model and none of its tools is at work."""
-REFUSED_S = 3.0
-"""How long that is where its model has told of an error, and no answer has begun."""
-FAILED_S = 1.0
-"""How long after a response that failed at its provider somebody is asked again."""
 MAX_LOSSES = 2
 """An agent whose model was lost so often when it was to answer one question is asked that no more."""
 MAX_ITEMS = 1_000

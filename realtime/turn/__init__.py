@@ -1,1 +1,1 @@
-"""Whose turn it is: pure, with time as an argument."""
+"""Whose turn it is, and which responses are due. Pure; time is an argument."""

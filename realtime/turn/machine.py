@@ -1,8 +1,10 @@
-"""The turn machine: who is speaking, and what must be done when that changes. A table, no I/O; time is an argument.
+"""The turn machine: who is speaking, and what to do when that changes. A table without I/O; time is an argument.
 
-Everything that moves the state of a turn is in `TRANSITIONS` and `ONLY_FOR`; the diagram in `docs/lifecycle.md` is
-drawn from them. The only decisions in code are the three that a table cannot say: whether there is a reply to interrupt
-or to wait for, whether a turn end was hasty, and what speech may cause under the authority of the call.
+`TRANSITIONS` and `ONLY_FOR` hold everything that moves the state of a turn; `tools/draw_lifecycle.py` draws the diagram
+in `docs/lifecycle.md` from them. Code decides only what a table cannot express: whether there is a reply to interrupt
+or to wait for, whether a turn ended too early, and what speech may cause under the authority of the call.
+
+Only this module writes the state of a turn; `tests/test_one_writer.py` checks that.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ from enum import StrEnum
 from realtime.event.config import TurnAuthority
 
 HASTY_WINDOW_MS = 800
-"""Speech this soon after the end of a turn may belong to the same turn ..."""
+"""Speech that starts this soon after a turn ended may belong to the same turn, ..."""
 HASTY_HEARD_MS = 400
-"""... unless the user has heard this much of the reply."""
+"""... unless this much of the reply was played."""
 
 
 class State(StrEnum):
-    """Where the turn stands."""
+    """State of a turn."""
 
     LISTENING = "listening"
     USER_SPEAKING = "user_speaking"
@@ -32,45 +34,45 @@ class Signal(StrEnum):
 
     SPEECH_STARTED = "speech_started"
     SPEECH_STOPPED = "speech_stopped"
-    """The turn is over by decision of the detector, not merely silent."""
+    """The detector has decided that the turn is over; the user is not merely silent."""
     COMMIT = "commit"
     """The client says that the user's turn is over."""
     TEXT = "text"
-    """A typed turn that wants an answer."""
+    """A typed turn that wants a response."""
     REQUEST = "request"
-    """An answer is wanted now. One that is on its way and not heard yet is that answer."""
+    """The client wants a response now. One that is on its way and unplayed is that response."""
     CANCEL = "cancel"
     CLEAR = "clear"
-    """The client takes back what the user has said of a turn that goes on: it is none."""
+    """The client discards what the user has said of an open turn: there is no turn."""
     RESPONSE_CREATED = "response_created"
     RESPONSE_AUDIO = "response_audio"
     RESPONSE_DONE = "response_done"
     PLAYED_OUT = "played_out"
-    """Everything that was answered has been heard."""
+    """All of the reply was played."""
 
 
 class Action(StrEnum):
-    """What must be done, in this order."""
+    """What to do, in this order."""
 
     FLUSH = "flush"
     """Silence every listener."""
     CANCEL = "cancel"
     """Tell the model to stop its response."""
     DROP = "drop"
-    """Ignore what still arrives of the response, also of one that was asked for and has not begun. The turn hears no
-    more of it either: neither its signals nor `responding`."""
+    """Ignore what still arrives of the response, also of one that was requested and has not begun. The turn receives no
+    more signals of it, and `responding` no longer counts it."""
     TRUNCATE = "truncate"
-    """Cut the answer, here and at the model, to what was heard."""
+    """Cut the reply, here and at the model, to what was played."""
     WITHDRAW = "withdraw"
-    """Undo the answer, if there is one yet, without trace, here and at the model; the user's turn goes on, and what was
-    committed of it and what follows become one."""
+    """Delete the reply, if there is one, here and at the model. The user's turn goes on: what was committed of it and
+    what follows become one turn."""
     COMMIT = "commit"
     CREATE = "create"
 
 
 INTERRUPT = (Action.FLUSH, Action.CANCEL, Action.DROP, Action.TRUNCATE)
-"""Done only where a reply is on its way or not heard to its end, which can be in any state: one that follows a tool is
-asked for long after the voice that announced it."""
+"""Done only where a reply is on its way or not played to its end. That can be in any state: a response after a tool is
+requested long after the voice that announced it."""
 ANSWER = (Action.COMMIT, Action.CREATE)
 
 _S, _E = State, Signal
@@ -105,58 +107,66 @@ TRANSITIONS: dict[tuple[State, Signal], tuple[State, tuple[Action, ...]]] = {
     (_S.AGENT_SPEAKING, _E.CANCEL): (_S.LISTENING, INTERRUPT),
     (_S.AGENT_SPEAKING, _E.PLAYED_OUT): (_S.LISTENING, ()),
 }
-"""Every pair that is not listed changes nothing and asks for nothing."""
+"""A pair that is not listed changes nothing and causes nothing."""
 
 ONLY_FOR: dict[tuple[State, Signal], TurnAuthority] = {
-    # A commit that no speech came before closes nothing where a detector finds the turns (a page that commits when its
-    # microphone is switched off must not cut the reply); in push-to-talk nobody else knows of speech.
+    # A commit without speech before it closes nothing where a detector finds the turns: a page that commits when its
+    # microphone is switched off must not cut the reply. In push-to-talk the commit is the only sign of speech.
     (_S.LISTENING, _E.COMMIT): "client",
     (_S.THINKING, _E.COMMIT): "client",
     (_S.AGENT_SPEAKING, _E.COMMIT): "client",
-    # A provider that answers has ended the turn, also one that does not report it. Where we decide, an answer to typed
-    # text does not end the speech that goes on.
+    # A provider that responds has ended the turn, even if it does not report that. Where the server decides, a response
+    # to typed text does not end the speech that goes on.
     (_S.USER_SPEAKING, _E.RESPONSE_CREATED): "provider",
     (_S.USER_SPEAKING, _E.RESPONSE_AUDIO): "provider",
 }
-"""Rows of `TRANSITIONS` that hold under one authority only."""
+"""Rows of `TRANSITIONS` that apply under one authority only."""
 
 SPEECH_SIGNALS = frozenset({Signal.SPEECH_STARTED, Signal.SPEECH_STOPPED})
-"""In push-to-talk these change nothing and cause nothing."""
+"""Ignored in push-to-talk."""
 DONE_BY_PROVIDER: dict[Signal, frozenset[Action]] = {
     Signal.SPEECH_STARTED: frozenset({Action.CANCEL}),
-    # It answers if it can; a reply that runs already is then the only one there will be.
+    # It responds if it can; if a reply runs already, there will be no other.
     Signal.SPEECH_STOPPED: frozenset((*INTERRUPT, *ANSWER)),
 }
-"""What speech does not cause by our hand where the provider decides: doing it twice is an error there."""
+"""What the provider does itself on speech where it decides: doing it twice is an error there."""
 
 _TURN_TAKEN = frozenset(
     {Signal.SPEECH_STARTED, Signal.COMMIT, Signal.TEXT, Signal.REQUEST, Signal.CANCEL, Signal.PLAYED_OUT}
 )
-"""After these the turn that ended last is settled and cannot have ended in haste."""
+"""After these the turn that ended last is settled: its end was not hasty."""
 
 
 @dataclass(slots=True)
 class Turn:
-    """The state of one call's turn.
+    """State of the turn of one call.
 
-    `now` is monotonic seconds. `receive` gets, beside the signal, what the shell knows once it has taken note of it:
-    `responding`, whether a reply is on its way: asked for, running at the model or waiting for its tools, and not
-    dropped; how much of the reply was heard and how much was sent but not heard yet, in ms; and whether there is `news`
-    that the reply cannot know, so that a request for one is not one for the reply that is on its way.
+    `receive` takes, beside the signal and `now` in monotonic seconds, what the caller knows after noting the signal:
+    `responding`, whether a reply is on its way (requested, running at the model or waiting for its tools, and not
+    dropped); `heard_ms`, how much of the reply was played; `unheard_ms`, how much was sent and is unplayed; and `news`,
+    whether the user put in something that the reply cannot know, so that a request asks for another one.
     """
 
     authority: TurnAuthority = "provider"
     state: State = State.LISTENING
     hasty_turns: int = 0
-    """How many hasty turn ends were undone."""
+    """Number of hasty turn ends that were undone."""
     turn_ended_at: float | None = None
     withdrawable: bool = False
-    """The reply to the turn that ended last can still be undone: not heard whole, and without effect on the world."""
+    """Whether the reply to the turn that ended last can be undone: not played to its end, and no tool was called."""
     interrupts: bool = True
-    """Speech stops the reply. Else it goes on beside the speech, and speech that ends while the model is still at work
-    on it gets none of its own."""
+    """Speech stops the reply. Otherwise the reply goes on beside it, and speech that ends while the model still works
+    on that reply gets none of its own."""
     creates: bool = True
-    """The end of speech asks for a reply."""
+    """The end of speech requests a reply."""
+
+    def configure(self, authority: TurnAuthority, *, creates: bool = True, interrupts: bool = True) -> None:
+        """Set who decides about turns, and what speech causes."""
+        self.authority, self.creates, self.interrupts = authority, creates, interrupts
+
+    def tool_called(self) -> None:
+        """The reply called a tool, which may change the world: it can no longer be undone."""
+        self.withdrawable = False
 
     def receive(
         self,
@@ -168,7 +178,7 @@ class Turn:
         unheard_ms: int = 0,
         news: bool = False,
     ) -> tuple[Action, ...]:
-        """Move to the next state and return what must be done, in order. No actions: nothing was decided."""
+        """Move to the next state and return what to do, in order."""
         if self.authority == "client" and signal in SPEECH_SIGNALS:
             return ()
         if responding and (signal is Signal.RESPONSE_DONE or (signal is Signal.REQUEST and heard_ms <= 0 and not news)):
@@ -190,7 +200,7 @@ class Turn:
         if signal is Signal.SPEECH_STOPPED and (not self.creates or (uninterrupted and responding)):
             actions = tuple(action for action in actions if action is not Action.CREATE)
         if hasty and not uninterrupted:
-            # Also where nothing is left to interrupt, or not yet: the two parts are one turn all the same.
+            # Also where there is nothing to interrupt, or not yet: the two parts are one turn all the same.
             self.hasty_turns += 1
             actions = (*(action for action in actions if action is not Action.TRUNCATE), Action.WITHDRAW)
         if self.authority == "provider":
@@ -199,7 +209,7 @@ class Turn:
         return actions
 
     def _move(self, signal: Signal) -> tuple[Action, ...] | None:
-        """Take the row of the table; None where there is none."""
+        """Take the row of the table; None if there is no row."""
         row = (self.state, signal)
         if row not in TRANSITIONS or ONLY_FOR.get(row, self.authority) != self.authority:
             return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.agent.open_responses import UserTurn
 from realtime.agent.replay_buffer import KEPT_MS, ReplayBuffer
+from realtime.agent.user_turn import UserTurn
 from realtime.model.base import AudioAppend, AudioCommit
 from tests.agent.fakes import speech
 

@@ -1,111 +1,19 @@
-"""Which request a response of the model answers, and that one which is never answered shifts none of the others."""
+"""A request that the model never answers shifts none of the others, in a whole call."""
 
 import asyncio
 
 import pytest
 
-from realtime.agent.requests import FORGOTTEN_S, GIVEN_UP_S, UNANSWERED_S, Requests
 from realtime.agent.responses import RESPONSE_REFUSED
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.model import base
+from realtime.turn.responses import UNANSWERED_S
 from tests.agent.fakes import Call, call
 
 BUTTON = SessionConfig(turn_detection=TurnDetection(authority="client"))
-
-
-def test_responses_answer_requests_in_their_order() -> None:
-    requests = Requests()
-    requests.ask(0.0)
-    requests.renounce()
-    requests.ask(0.2)
-    assert requests.settle_unwanted(0.4), "the first is for what was given up"
-    assert not requests.settle_unwanted(0.5)
-    requests.settle_wanted()
-    assert not requests.is_wanted
-
-
-def test_a_request_that_is_never_answered_is_passed_over_once_the_model_was_asked_again() -> None:
-    requests = Requests()
-    requests.ask(0.0)
-    requests.renounce()
-    requests.ask(UNANSWERED_S)
-    assert not requests.settle_unwanted(UNANSWERED_S + 0.1)
-    requests.settle_wanted()
-    assert not requests.is_wanted
-    requests.ask(UNANSWERED_S + 1)
-    assert not requests.settle_unwanted(UNANSWERED_S + 2), "it shifts no later one either"
-
-
-def test_a_model_that_is_only_slow_answers_in_order() -> None:
-    requests = Requests()
-    requests.ask(0.0)
-    requests.renounce()
-    requests.ask(5.0)
-    assert requests.settle_unwanted(UNANSWERED_S - 1), "this is for what was given up, and comes late"
-    assert requests.is_wanted
-    assert not requests.settle_unwanted(UNANSWERED_S + 4)
-
-
-@pytest.mark.parametrize(("late_s", "counts"), [(UNANSWERED_S + 5.1, False), (FORGOTTEN_S, True)])
-def test_an_answer_that_was_passed_over_and_comes_late_costs_one_and_not_all(late_s: float, counts: bool) -> None:
-    requests = Requests()
-    requests.ask(0.0)
-    requests.renounce()
-    requests.ask(5.0)
-    assert not requests.settle_unwanted(UNANSWERED_S + 0.1), "taken for the answer to the second"
-    requests.settle_wanted()
-    assert not requests.is_wanted
-    assert (requests.settle_unwanted(late_s) is None) is counts, "the answer to the second, unless much later"
-    requests.ask(FORGOTTEN_S + 1)
-    assert not requests.settle_unwanted(FORGOTTEN_S + 2)
-
-
-def test_what_a_room_gives_up_is_passed_over_at_once_unless_it_is_younger() -> None:
-    requests = Requests()
-    requests.ask(0.0)
-    requests.ask(10.0)
-    requests.give_up(GIVEN_UP_S)
-    requests.renounce()
-    requests.ask(GIVEN_UP_S)
-    assert requests.settle_unwanted(GIVEN_UP_S + 1), "the second is only slow"
-    assert not requests.settle_unwanted(GIVEN_UP_S + 2)
-    requests.settle_wanted()
-    assert requests.settle_unwanted(GIVEN_UP_S + 3), "late, and nothing else is awaited"
-
-
-def test_a_refusal_is_not_taken_for_that_of_a_request_that_was_lost() -> None:
-    requests = Requests()
-    requests.ask(0.0)
-    requests.renounce()
-    requests.ask(UNANSWERED_S)
-    assert not requests.settle_unwanted(UNANSWERED_S + 0.1)
-    requests.settle_wanted()
-    assert not requests.is_wanted
-
-
-def test_a_late_response_that_nobody_wants_any_more_stays_unwanted() -> None:
-    requests = Requests()
-    requests.ask(0.0)
-    requests.renounce()
-    assert requests.settle_unwanted(3 * UNANSWERED_S)
-
-
-def test_a_late_response_counts_where_nothing_else_was_asked() -> None:
-    requests = Requests()
-    requests.ask(0.0)
-    assert not requests.settle_unwanted(2 * UNANSWERED_S)
-
-
-def test_only_what_seems_lost_is_renounced_when_it_is_asked_for_anew() -> None:
-    requests = Requests()
-    requests.ask(0.0)
-    requests.renounce_unanswered(UNANSWERED_S - 0.1)
-    assert requests.is_wanted
-    requests.renounce_unanswered(UNANSWERED_S)
-    assert not requests.is_wanted
 
 
 def words(made: Call) -> list[str]:

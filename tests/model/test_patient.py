@@ -14,9 +14,10 @@ from realtime.event.model import (
     ModelResponseCreatedEvent,
     ModelResponseDoneEvent,
 )
-from realtime.model._patient import PATIENCE_S, Patient
+from realtime.model._patient import Patient
 from realtime.model.base import ModelInput, Profile, ResponseCancel, ResponseCreate
 from realtime.runtime import Runtime
+from realtime.turn.responses import PATIENCE_S
 
 
 def ask(instructions: str) -> ResponseCreate:

@@ -14,9 +14,9 @@ from realtime.model.base import Connection, ResponseCreate
 from realtime.model.script import Emit, Speak
 from realtime.room import ChatRoom
 from realtime.room.floor import Policy, addressed, broadcast, round_robin
-from realtime.room.talk import FAILED_S, REFUSED_S
 from realtime.runtime import Runtime
 from realtime.server.rooms import Rooms
+from realtime.turn.responses import FAILED_S, REFUSED_S
 from tests.room.rooms import Mind, agent, house
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)

@@ -19,9 +19,9 @@ from realtime.model.base import ModelInput, ResponseCreate
 from realtime.model.script import CallTools, Emit, Step
 from realtime.room import ChatRoom
 from realtime.room.floor import FloorState, addressed, broadcast
-from realtime.room.talk import ANSWER_S
 from realtime.server.pair import in_turns
 from realtime.tool import Toolkit
+from realtime.turn.responses import ANSWER_S
 from tests.room.rooms import Human, Mind, agent, house, spoken
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)

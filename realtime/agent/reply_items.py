@@ -1,0 +1,101 @@
+"""The items of the reply to the last turn: how much of them was played, and the cut to that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from realtime.agent.reporter import Reporter
+from realtime.call.participant import Host
+from realtime.model import base
+from realtime.state.truncation import Truncation, portion_played
+
+
+class ReplyItems:
+    """Items that reply to the last turn; cuts and withdraws them here, at the model and for every listener."""
+
+    def __init__(
+        self, host: Host, report: Reporter, profile: base.Profile, send: Callable[[base.ModelInput], None]
+    ) -> None:
+        self._ears = host.ears
+        self._conversation = host.conversation
+        self._report = report
+        self._profile = profile
+        self._send = send
+        self.spoken: list[str] = []
+        """Spoken items, which can be cut."""
+        self.written: list[str] = []
+        """Written items, which cannot."""
+
+    def clear(self) -> None:
+        """What the model says from now on replies to something new."""
+        self.spoken.clear()
+        self.written.clear()
+
+    def speak(self, item_id: str) -> None:
+        """Add a spoken item."""
+        if item_id not in self.spoken:
+            self.spoken.append(item_id)
+
+    def write(self, item_id: str) -> None:
+        """Add a written item."""
+        if item_id not in self.written:
+            self.written.append(item_id)
+
+    def heard_ms(self) -> int:
+        """How much of the spoken items was played."""
+        return sum(self._ears.heard_ms(item_id) for item_id in self.spoken)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any of them is in the conversation."""
+        return any(item_id in self._conversation for item_id in (*self.spoken, *self.written))
+
+    def is_said(self, item_id: str) -> bool:
+        """Whether all of the item has arrived."""
+        return self._conversation.audio_is_complete(item_id) or item_id in self.written
+
+    def withdraw_all(self) -> None:
+        """Delete every item of the reply."""
+        for item_id in (*self.spoken, *self.written):
+            self.withdraw(item_id)
+
+    def withdraw(self, item_id: str) -> None:
+        """Delete the item, here and at the model; does nothing for an unknown id."""
+        if item_id not in self._conversation:
+            return
+        if self._profile.supports_item_delete:
+            self._send(base.ItemDelete(item_id))
+        elif self._profile.supports_truncation:
+            self._send(base.ItemTruncate(item_id, 0, ""))
+        self._report.delete_item(item_id)
+
+    def cut_to_played(self, item_ids: list[str]) -> dict[str, int]:
+        """Cut each item to what was played of it, and delete those without any; return where each was cut, in ms."""
+        cuts_ms: dict[str, int] = {}
+        for item_id in item_ids:
+            heard_ms = self._ears.heard_ms(item_id)
+            portion = portion_played(heard_ms, self._conversation.audio_ms(item_id))
+            if portion == "none":
+                self.withdraw(item_id)
+            elif portion == "part":
+                cuts_ms[item_id] = heard_ms
+                self.cut(item_id, heard_ms)
+        return cuts_ms
+
+    def correct(self, cuts_ms: dict[str, int]) -> None:
+        """Move cuts here to what a late client reports; the model has thrown away what was cut off."""
+        for item_id, cut_ms in cuts_ms.items():
+            heard_ms = self._ears.heard_ms(item_id)
+            if heard_ms != cut_ms and item_id in self._conversation:
+                cuts_ms[item_id] = heard_ms
+                self._tell_cut(item_id, self._conversation.truncate(item_id, heard_ms, anew=True))
+
+    def cut(self, item_id: str, heard_ms: int) -> None:
+        """Cut the item to this much audio, here, at the model and for every listener."""
+        cut = self._conversation.truncate(item_id, heard_ms)
+        if self._profile.supports_truncation:
+            self._send(base.ItemTruncate(item_id, cut.audio_end_ms, cut.transcript))
+        self._tell_cut(item_id, cut)
+
+    def _tell_cut(self, item_id: str, cut: Truncation) -> None:
+        self._report.emit(cut.event(item_id, **self._report.who))

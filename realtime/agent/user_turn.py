@@ -1,0 +1,63 @@
+"""A turn of the user, with the words of its pieces."""
+
+from __future__ import annotations
+
+
+class UserTurn:
+    """A turn of the user. A hasty turn end that is undone leaves it with several pieces of audio."""
+
+    __slots__ = ("_captioned", "_growing", "_texts", "end_ms", "item_id", "label", "quiet")
+
+    def __init__(self, item_id: str) -> None:
+        self.item_id = item_id
+        self.label: str | None = None
+        """The `event_id` of the client's commit that ended it."""
+        self.end_ms: int | None = None
+        """In push-to-talk: the position of that commit in the client's audio."""
+        self._texts: dict[str, str] = {}
+        self._growing: dict[str, str] = {}
+        """What was reported so far of pieces whose words are incomplete."""
+        self._captioned: str | None = None
+        self.quiet = False
+        """Its growing words were reported once and come again: only the complete words are reported."""
+
+    def add(self, piece_id: str) -> None:
+        """Add a piece of audio to the turn."""
+        self._texts.setdefault(piece_id, "")
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether words of it were reported and never completed."""
+        return any(self._growing.values())
+
+    def finish(self) -> str:
+        """Take the words reported so far as complete; return the words of the turn."""
+        self._texts |= {piece_id: words.strip() for piece_id, words in self._growing.items() if words}
+        self._growing.clear()
+        return self.transcript
+
+    def say(self, piece_id: str, transcript: str) -> str:
+        """Set the words of a piece; return the words of the turn so far."""
+        self._texts[piece_id] = transcript.strip()
+        if self.quiet:
+            self._growing.clear()  # the piece was said again, under another name
+        self._growing.pop(piece_id, None)
+        self.quiet = False
+        return self.transcript
+
+    def starts_over(self) -> None:
+        """The link was lost before its words were known: the model hears it again."""
+        self.quiet = self.quiet or self._captioned is not None
+
+    @property
+    def transcript(self) -> str:
+        """The words of all pieces, in spoken order."""
+        return " ".join(text for text in self._texts.values() if text)
+
+    def caption(self, piece_id: str, delta: str) -> str | None:
+        """Return how these words of a piece extend the turn's caption; None if they were reported before."""
+        if self.quiet:
+            return None
+        self._growing[piece_id] = self._growing.get(piece_id, "") + delta
+        begins, self._captioned = self._captioned != piece_id, piece_id
+        return f" {delta}" if begins and next(iter(self._texts), piece_id) != piece_id else delta

@@ -1,0 +1,123 @@
+"""The user's spoken turns: which pieces of audio belong to which turn, and their words."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from realtime.agent.replay_buffer import ReplayBuffer, Stretch
+from realtime.agent.reporter import Reporter
+from realtime.agent.user_turn import UserTurn
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.base import ContentPart, Item
+from realtime.state.conversation import Conversation
+
+KEPT_USER_TURNS = 64
+"""Turns whose transcripts may still arrive."""
+
+TranscriptionEvent = (
+    m.ModelInputTranscriptionDeltaEvent | m.ModelInputTranscriptionDoneEvent | m.ModelInputTranscriptionFailedEvent
+)
+
+
+class UserTurns:
+    """Follows what the model reports of the user's speech."""
+
+    def __init__(self, report: Reporter, conversation: Conversation, replay: ReplayBuffer) -> None:
+        self._report = report
+        self._conversation = conversation
+        self._replay = replay
+        self._by_piece: dict[str, UserTurn] = {}
+        self.current: UserTurn | None = None
+        self.commits: list[Stretch] = []
+        """What we ended and the model has not named yet, in order."""
+        self.user_name: str | None = None
+        """Name of the user, on every item of theirs."""
+
+    def label_of(self, item_id: str) -> str | None:
+        """Return the `event_id` of the client's commit that ended this turn; None if unknown."""
+        return next((turn.label for turn in self._by_piece.values() if turn.item_id == item_id), None)
+
+    def begin(self, piece_id: str, *, goes_on: bool) -> UserTurn:
+        """Return the turn of a voice that begins; `goes_on` if it continues the current turn."""
+        turn = self.current
+        if turn is None or not goes_on:
+            turn = self.current = UserTurn(piece_id)
+        self.remember(turn, piece_id)
+        return turn
+
+    def remember(self, turn: UserTurn, piece_id: str) -> None:
+        """Note that the piece belongs to the turn."""
+        turn.add(piece_id)
+        self._by_piece[piece_id] = turn
+        while len(self._by_piece) > KEPT_USER_TURNS:
+            del self._by_piece[next(iter(self._by_piece))]
+
+    def turn_of(self, piece_id: str) -> UserTurn:
+        """Return the turn of the model's input item, even if the model never reported its start."""
+        turn = self._by_piece.get(piece_id)
+        if turn is None:
+            stretch = self.commits.pop(0) if self.commits else self._replay.taken_up(piece_id) or self._replay.noticed()
+            if stretch.turn is None:
+                stretch.turn = self.current = UserTurn(piece_id)
+            turn, stretch.piece_id = stretch.turn, piece_id
+            turn.label, turn.end_ms = stretch.label, stretch.end_ms
+            self.remember(turn, piece_id)
+        return turn
+
+    def committed(self, event: m.ModelInputCommittedEvent) -> None:
+        """The model has made an item of a piece."""
+        turn = self.turn_of(event.item_id)
+        if turn.item_id in self._conversation:
+            return
+        words = ContentPart(type="audio", transcript=turn.transcript or None)
+        self._report.add_item(Item(id=turn.item_id, role="user", name=self.user_name, content=(words,)))
+        self._report.emit(
+            s.AgentInputCommittedEvent(
+                item_id=turn.item_id,
+                previous_item_id=event.previous_item_id,
+                audio_end_ms=turn.end_ms,
+                **self._report.who,
+            )
+        )
+
+    def transcribe(self, event: TranscriptionEvent) -> None:
+        """The model reports words of a piece, or that it has none."""
+        turn = self.turn_of(event.item_id)
+        match event:
+            case m.ModelInputTranscriptionDeltaEvent():
+                delta = turn.caption(event.item_id, event.delta) if event.delta else ""
+                if delta is not None:
+                    self._report.forward(msgspec.structs.replace(event, item_id=turn.item_id, delta=delta))
+            case m.ModelInputTranscriptionDoneEvent():
+                transcript = turn.say(event.item_id, event.transcript)
+                self._replay.settle(event.item_id)
+                self._tell_words(turn, transcript, event)
+            case m.ModelInputTranscriptionFailedEvent():
+                self._replay.settle(event.item_id)
+                self._report.forward(msgspec.structs.replace(event, item_id=turn.item_id))
+            case _:
+                assert_never(event)
+
+    def settle_words(self) -> None:
+        """The model is gone: take the words reported so far as complete."""
+        for turn in dict.fromkeys(self._by_piece.values()):
+            if turn.is_unfinished:
+                transcript = turn.finish()
+                if turn.item_id not in self._conversation:
+                    self._report.add_item(Item(id=turn.item_id, role="user", name=self.user_name))
+                self._tell_words(turn, transcript)
+
+    def _tell_words(
+        self, turn: UserTurn, transcript: str, event: m.ModelInputTranscriptionDoneEvent | None = None
+    ) -> None:
+        """Report the words of the turn; `event` brought the last of them."""
+        done = event or m.ModelInputTranscriptionDoneEvent(item_id=turn.item_id, transcript="")
+        self._report.forward(msgspec.structs.replace(done, item_id=turn.item_id, transcript=transcript))
+        if turn.item_id in self._conversation:
+            self._conversation.set_transcript(turn.item_id, transcript)
+            item = self._conversation.get(turn.item_id)
+            if item is not None:
+                self._report.item_done(item)

@@ -1,0 +1,423 @@
+"""The ledger of responses: requested, running, owed, cancelled or doubted, with every deadline that applies to them.
+
+Pure: time is an argument, in monotonic seconds. `Ledger` is what one call wants of its model; `ServiceLedger` is what
+one provider connection is at work on.
+
+A model answers requests in their order and names none of them, so a response that begins belongs to the request that
+waits longest, also where nothing wants that one any more. A request that the model never answers would shift all later
+ones, so it is passed over once it counts as lost: by its age, or because a room has given up. Its response may still
+come late: then it is the one that begins when nothing else is awaited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from realtime.event.base import ResponseOverrides
+
+UNANSWERED_S = 60.0
+"""After this long without a response, a request counts as lost once another one follows. Slow models have begun by
+then, at their first response too."""
+GIVEN_UP_S = 15.0
+"""A younger request is slow, not lost, when a room turns away from the agent. Rooms wait a little longer than this."""
+FORGOTTEN_S = 2 * UNANSWERED_S
+"""What begins this long after a request that was passed over no longer answers it."""
+ERROR_BEFORE_LOSS_S = 5.0
+"""An error so shortly before the link is lost was about the link, not about the request."""
+PATIENCE_S = 10.0
+"""A provider that makes one response at a time has lost a request that nothing follows for this long."""
+SILENCE_S = 60.0
+"""A provider that owes a response and sends no frame for this long has lost the link."""
+ANSWER_S = 20.0
+"""How long an agent of a room may hold the floor while its model sends nothing and none of its tools runs."""
+REFUSED_S = 3.0
+"""How long that is after its model reported an error and no response has begun."""
+FAILED_S = 1.0
+"""How long after a response failed at its provider a room asks again."""
+
+
+@dataclass(slots=True)
+class Request:
+    """A request that the model has not begun to answer."""
+
+    asked_at: float
+    metadata: dict[str, Any] | None = None
+    """What the client gave with it."""
+    wanted: bool = True
+    lost: bool = False
+    """Passed over while another one waits. Never wanted."""
+
+    def lose(self) -> None:
+        """Pass it over."""
+        self.wanted, self.lost = False, True
+
+
+@dataclass(slots=True)
+class Response:
+    """A response that the model has begun, until it is over and all its tools have answered."""
+
+    id: str
+    out_of_band: bool = False
+    """Outside the conversation."""
+    metadata: dict[str, Any] | None = None
+    """What the client gave with its request."""
+    cancelled: bool = False
+    """Interrupted or unwanted: nothing that still arrives of it counts."""
+    done: bool = False
+    calls: set[str] = field(default_factory=set)
+    """Ids of its tool calls."""
+    unanswered: set[str] = field(default_factory=set)
+    """Those of them without a result."""
+    by_client: bool = False
+    """The client has answered a call."""
+    continues: bool = False
+    """The client wants the model to go on once all calls are answered, with `overrides`."""
+    overrides: ResponseOverrides | None = None
+
+
+class After(StrEnum):
+    """What follows a response."""
+
+    NOTHING = "nothing"
+    GO_ON = "go_on"
+    """All its tools have answered: the model speaks on."""
+    END = "end"
+    """The client asks for what comes after its tools: the reply is over for now."""
+
+
+class Ledger:
+    """All responses of one call."""
+
+    __slots__ = (
+        "_continues",
+        "_doubted_at",
+        "_is_owed",
+        "_last_id",
+        "_n_coming",
+        "_reply_id",
+        "_responses",
+        "_waiting",
+        "active",
+        "overrides",
+        "tool_auto_response",
+    )
+
+    def __init__(self) -> None:
+        self.active: Response | None = None
+        """The response of the conversation that runs and counts."""
+        self.overrides: ResponseOverrides | None = None
+        """Those of the latest request of this turn."""
+        self.tool_auto_response = True
+        """The model speaks on by itself after the results of tools that run in the client."""
+        self._responses: dict[str, Response] = {}
+        self._waiting: list[Request] = []
+        """Requests in order; unwanted ones come first."""
+        self._is_owed = False
+        """A response is still due after a lost link."""
+        self._n_coming = 0
+        """How many responses come unasked after a lost link, to turns that are said again."""
+        self._doubted_at: float | None = None
+        """When an error that named no request was taken to refuse one; None where that no longer matters."""
+        self._continues = False
+        """The next response continues the reply: after tools or a lost link."""
+        self._last_id: str | None = None
+        self._reply_id: str | None = None
+        """The first response of the reply, which stands for all of them."""
+
+    def configure(self, *, tool_auto_response: bool) -> None:
+        """Set whether the model speaks on by itself after the results of tools that run in the client."""
+        self.tool_auto_response = tool_auto_response
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    @property
+    def responding(self) -> bool:
+        """Whether a reply is on its way: requested, running, owed, or waiting for its tools."""
+        return (
+            self.active is not None
+            or self._is_owed
+            or self.is_requested
+            or any(one.unanswered and not one.cancelled for one in self._responses.values())
+        )
+
+    @property
+    def is_requested(self) -> bool:
+        """Whether a request is wanted and not answered, even if it counts as lost."""
+        return bool(self._waiting) and self._waiting[-1].wanted
+
+    def is_current(self, response_id: str, unheard_ms: int) -> bool:
+        """Whether this response runs, waits for its tools or for what follows them, or is the last and still played.
+
+        The id of a reply's first response stands for the whole reply. `unheard_ms` is how much audio is unplayed.
+        """
+        if response_id == self._reply_id and self._last_id is not None:
+            if self._continues and self.is_requested:
+                return True  # between two of its responses
+            response_id = self._last_id
+        if self.active is not None:
+            return self.active.id == response_id
+        response = self._responses.get(response_id)
+        at_work = response is not None and bool(response.unanswered) and not response.cancelled
+        return at_work or (response_id == self._last_id and unheard_ms > 0)
+
+    def runs_beside(self, response_id: str) -> bool:
+        """Whether this response is outside the conversation and still runs."""
+        response = self._responses.get(response_id)
+        return response is not None and response.out_of_band and not response.done
+
+    def is_cancelled(self, response_id: str) -> bool:
+        """Whether this response, which runs or has just begun, does not count."""
+        response = self._responses.get(response_id)
+        return response is not None and response.cancelled
+
+    def knows_call(self, call_id: str) -> bool:
+        """Whether a response that is not settled has a tool call of this id."""
+        return any(call_id in one.calls for one in self._responses.values())
+
+    # -- requests --------------------------------------------------------------------------------------------------
+
+    def request(self, now: float, overrides: ResponseOverrides | None = None) -> None:
+        """Note that the model is asked for a response."""
+        self._waiting.append(Request(now, overrides.metadata if overrides is not None else None))
+        self._doubted_at = None
+        self.overrides = overrides
+
+    def renounce_unanswered(self, now: float) -> None:
+        """Stop wanting the requests that the model seems to have lost."""
+        for request in self._waiting:
+            request.wanted = request.wanted and now - request.asked_at < UNANSWERED_S
+
+    def give_up(self, now: float) -> None:
+        """A room stops waiting: pass over the requests that are not merely slow."""
+        for request in self._waiting:
+            if now - request.asked_at >= GIVEN_UP_S:
+                request.lose()
+
+    def refuse(self, now: float, *, named: bool) -> bool:
+        """The model reports an error; `named` if it says that it refuses a request.
+
+        An error that names none refuses the awaited request while nothing runs. A false alarm does no harm: a response
+        that comes all the same belongs to that request, and the request is repeated if the error was the last word of
+        a link. True: no reply is on its way any more.
+        """
+        if named and self._settle_unwanted(now) is not None:
+            return False
+        if not self.is_requested or not (named or self.active is None):
+            return False
+        self._settle_wanted()
+        if self.responding:
+            return False
+        self._doubted_at = None if named else now
+        return True
+
+    def new_turn(self) -> None:
+        """What the model says from now on replies to something new."""
+        self.overrides = None
+        self._is_owed, self._n_coming = False, 0
+        self._continues = False
+        self._doubted_at = None
+
+    # -- responses -------------------------------------------------------------------------------------------------
+
+    def begin(
+        self, response_id: str, now: float, *, out_of_band: bool = False, metadata: dict[str, Any] | None = None
+    ) -> Response:
+        """A response begins. It is `cancelled` if nothing wants it."""
+        response = self._responses[response_id] = Response(response_id, out_of_band, metadata)
+        if out_of_band:
+            return response
+        request = self._settle_unwanted(now)
+        response.cancelled = request is not None or (self._n_coming > 0 and not self._is_owed)
+        # Of several turns, of which one is still to be answered, a model may make one: its first response counts.
+        self._n_coming = 0 if self._is_owed else max(0, self._n_coming - 1)
+        self._is_owed = False
+        self._doubted_at = None
+        if not response.cancelled:
+            request = self._settle_wanted()
+            self.active, self._last_id = response, response_id
+            if not self._continues:
+                self._reply_id = response_id
+            self._continues = False
+        if metadata is None and request is not None:
+            response.metadata = request.metadata  # not every model repeats it
+        return response
+
+    def cancel(self, response_id: str) -> bool:
+        """Nothing of this response counts. False where that is known, or the id is not."""
+        response = self._responses.get(response_id)
+        if response is None or response.cancelled:
+            return False
+        response.cancelled = True
+        if self.active is response:
+            self.active = None
+        return True
+
+    def cancel_all(self) -> None:
+        """Nothing of the conversation that is requested, running or owed counts any more."""
+        for response in self._responses.values():
+            response.cancelled = response.cancelled or not response.out_of_band
+        for request in self._waiting:
+            request.wanted = False
+        self.active = None
+        self._is_owed = False
+        self._doubted_at = None
+
+    def finish(self, response: Response) -> None:
+        """The model has ended this response."""
+        response.done = True
+
+    def settle(self, response: Response) -> After:
+        """Decide what follows a response once it is done and its tools have answered."""
+        if not response.done:
+            return After.NOTHING
+        if self.active is response:
+            self.active = None
+        if response.unanswered:
+            return After.NOTHING
+        self._responses.pop(response.id, None)
+        if not response.calls or response.cancelled:
+            return After.NOTHING
+        if self.tool_auto_response or response.continues or not response.by_client:
+            self._continues = True
+            return After.GO_ON
+        return After.NOTHING if self.responding else After.END
+
+    # -- tools -----------------------------------------------------------------------------------------------------
+
+    def call(self, response: Response, call_id: str) -> None:
+        """The response asks for a tool."""
+        response.calls.add(call_id)
+        response.unanswered.add(call_id)
+
+    def calling(self, call_id: str) -> Response | None:
+        """Return the response that waits for the result of this call."""
+        return next((one for one in self._responses.values() if call_id in one.unanswered), None)
+
+    def answer(self, response: Response, call_id: str) -> None:
+        """The call has a result."""
+        response.unanswered.discard(call_id)
+
+    def answered_by_client(self, call_id: str) -> None:
+        """The client has delivered the result of this call."""
+        for response in self._responses.values():
+            response.by_client = response.by_client or call_id in response.unanswered
+
+    def continue_after_tools(self, overrides: ResponseOverrides | None) -> Response | None:
+        """Have the next response follow the one whose tools the client answers, and return that one.
+
+        None where the model goes on by itself, or no such response is unsettled.
+        """
+        if self.tool_auto_response:
+            return None
+        for response in self._responses.values():
+            if (response.unanswered or response.by_client) and not response.cancelled:
+                response.continues, response.overrides = True, overrides
+                return response
+        return None
+
+    # -- a lost link -----------------------------------------------------------------------------------------------
+
+    def broken_off(self, response: Response) -> None:
+        """The link was lost within this response: the rest is owed, unless it called tools and goes on after them."""
+        self._is_owed = self._is_owed or not response.calls
+        self._continues = True
+
+    def lose_link(self, now: float, *, owed: bool, n_coming: int) -> bool:
+        """Every request went with the link. Returns whether a response is owed.
+
+        `owed`: the model was about to answer by itself. `n_coming`: it hears so many turns again and will answer each.
+        """
+        doubted = self._doubted_at is not None and now - self._doubted_at <= ERROR_BEFORE_LOSS_S
+        self._is_owed = self._is_owed or self.is_requested or ((owed or doubted) and not self.responding)
+        self._doubted_at = None
+        self._n_coming = n_coming
+        self._waiting.clear()
+        return self._is_owed
+
+    def restore_link(self) -> bool:
+        """The link is back. True: the owed response is to be requested now."""
+        if not self._is_owed or self._n_coming:
+            return False
+        self._is_owed = False
+        return True
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _settle_unwanted(self, now: float) -> Request | None:
+        """Take out and return the request that a response or refusal belongs to, if that one is unwanted."""
+        for request in self._waiting[:-1]:
+            if now - request.asked_at >= UNANSWERED_S:
+                request.lose()
+        self._waiting = [one for one in self._waiting if not (one.lost and now - one.asked_at >= FORGOTTEN_S)]
+        place = next((place for place, one in enumerate(self._waiting) if not one.lost), 0)
+        if not self._waiting or self._waiting[place].wanted:
+            return None
+        return self._waiting.pop(place)
+
+    def _settle_wanted(self) -> Request | None:
+        """Take out and return the awaited request, if there is one."""
+        place = next((place for place, one in enumerate(self._waiting) if one.wanted), None)
+        return None if place is None else self._waiting.pop(place)
+
+
+class ServiceLedger:
+    """What one provider connection is at work on."""
+
+    __slots__ = ("_asked_at", "_is_cancelling", "_running")
+
+    def __init__(self) -> None:
+        self._asked_at: float | None = None
+        """Since when a requested response has not begun."""
+        self._is_cancelling = False
+        self._running: dict[str, None] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids of the responses that run, in order."""
+        return iter([*self._running])
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether the service has to send something: a response is requested or runs."""
+        return self._asked_at is not None or bool(self._running)
+
+    def may_request(self, now: float) -> bool:
+        """Whether a service that makes one response at a time takes the next request.
+
+        It does once the response before has begun and was not cancelled, or was cancelled and is done. A request that
+        nothing follows for `PATIENCE_S` holds back none.
+        """
+        return not self._is_cancelling and (self._asked_at is None or now - self._asked_at >= PATIENCE_S)
+
+    def request(self, now: float) -> None:
+        """The service is asked for a response."""
+        self._asked_at = now
+
+    def begin(self, response_id: str, *, alone: bool = False) -> None:
+        """A response begins; `alone` if the service makes one at a time."""
+        if alone:
+            self._running.clear()
+        self._running[response_id] = None
+        self._asked_at = None
+
+    def cancel(self, response_id: str | None) -> None:
+        """The service is told to stop this response; None: whatever it is at work on."""
+        if response_id is None or response_id in self._running:
+            self._is_cancelling = self.is_owed
+
+    def end(self, response_id: str) -> None:
+        """A response is done."""
+        if response_id in self._running:
+            del self._running[response_id]
+            self._is_cancelling = False
+
+    def refuse(self) -> None:
+        """An error came: it may refuse the request. If not, the service refuses the next one."""
+        self._asked_at, self._is_cancelling = None, False
+
+    def clear(self) -> None:
+        """The link is lost, and everything with it."""
+        self.refuse()
+        self._running.clear()
