@@ -39,7 +39,7 @@ async def test_situation_goes_as_expected_and_as_accepted(voice_call: Any, name:
     folder = FOLDER / name
     with rows_noted() as rows:
         run = await voice_call(folder, **options(folder))
-    expected = expected_of(run)
+    expected = expected_of(run.record)
     assert expected.log
     check_expectations(run, expected)
     run.nothing_after_flush().tools_answered().transcript_equals_heard()
