@@ -9,18 +9,18 @@ For one model and no code, set REALTIME_LLM_BASE_URL and REALTIME_LLM_MODEL and 
 import os
 
 from realtime import RealtimeAgent
-from realtime.model.local import ChatResponder, LocalRealtimeModel
+from realtime.model.local import ChatLanguageModel, LocalRealtimeModel
 
 OLLAMA = os.environ.get("OLLAMA_OPENAI_URL", "http://localhost:11434/v1")
 STYLE = "You are on the phone: answer in one or two short English sentences, without lists, markup or emoji."
 
 # Thinking before each answer would be silence on the line.
-QUICK = ChatResponder(OLLAMA, "qwen3:4b", extra_body={"reasoning_effort": "none"})
-SMALL = ChatResponder(OLLAMA, "llama3.2")
+QUICK = ChatLanguageModel(OLLAMA, "qwen3:4b", extra_body={"reasoning_effort": "none"})
+SMALL = ChatLanguageModel(OLLAMA, "llama3.2")
 
 
 def make_agent(user: str) -> RealtimeAgent:
     """Whoever calls as /ws/desk/... reaches Mila, everybody else Robin."""
     if user == "desk":
-        return RealtimeAgent("Mila", f"You are Mila. {STYLE}", LocalRealtimeModel("heart", responder=SMALL))
-    return RealtimeAgent("Robin", f"You are Robin. {STYLE}", LocalRealtimeModel("heart-low", responder=QUICK))
+        return RealtimeAgent("Mila", f"You are Mila. {STYLE}", LocalRealtimeModel("heart", language_model=SMALL))
+    return RealtimeAgent("Robin", f"You are Robin. {STYLE}", LocalRealtimeModel("heart-low", language_model=QUICK))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from realtime.model.choose import open_model as open_model
     from realtime.model.failover import failover as failover
     from realtime.model.gemini.gemini import GeminiRealtimeModel as GeminiRealtimeModel
-    from realtime.model.local.connection import LocalRealtimeModel as LocalRealtimeModel
+    from realtime.model.local.model import LocalRealtimeModel as LocalRealtimeModel
     from realtime.model.openai_family.dashscope import DashScopeRealtimeModel as DashScopeRealtimeModel
     from realtime.model.openai_family.openai import OpenAIRealtimeModel as OpenAIRealtimeModel
     from realtime.model.scripted import ScriptedModel as ScriptedModel
@@ -42,7 +42,7 @@ _WHERE = {
     "DashScopeRealtimeModel": "realtime.model.openai_family.dashscope",
     "GeminiRealtimeModel": "realtime.model.gemini.gemini",
     "Limits": "realtime.call.session",
-    "LocalRealtimeModel": "realtime.model.local.connection",
+    "LocalRealtimeModel": "realtime.model.local.model",
     "ModelEvents": "realtime.event",
     "Msg": "realtime.message",
     "OpenAIRealtimeModel": "realtime.model.openai_family.openai",

@@ -1,1 +1,1 @@
-"""The room that the demo page opens."""
+"""The demo room."""

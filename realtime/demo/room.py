@@ -1,4 +1,4 @@
-"""The room to try: two agents of the embedded model in its two voices. No key, no network."""
+"""The demo room: two agents of the embedded model in its two voices. No key, no network."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import msgspec
 
 from realtime.agent import RealtimeAgent
 from realtime.event.base import ContentPart, Item
-from realtime.model.local.chat import responder_from_environment
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.engine import SpeechEngine
-from realtime.model.local.keyless.conversationalist import answer
+from realtime.model.local.keyless.conversationalist import respond_to
 from realtime.model.local.keyless.names import own_name
 from realtime.model.local.keyless.skills import make_skills
 from realtime.model.local.language_model import Prompt, Reply, ReplyText
+from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.local.weights import WHISPER_FOLDER
 from realtime.room import ChatRoom
 from realtime.room.floor import addressed
@@ -25,29 +25,31 @@ from realtime.tool import Toolkit
 
 NAME = "demo"
 VOICES = {"Emma": "heart", "Tom": "heart-low"}
-"""Who is in it, by names that are understood well, and how they sound."""
+"""The agents and their voices; recognition understands these names well."""
 
 _SAID_BY = re.compile(r"^\[[^\]\n]*\]:\s*")
 _ROOM_NAME = re.compile(r"^You are (?P<name>[^\n]+), in a room\b", re.MULTILINE)
-"""How a room tells an agent its name, which may be another than the one that it came with."""
+"""The room's instruction with the agent's name, which may differ from its original one."""
 _ASK = re.compile(r"\bask (?P<whom>\w+)[,:]?\s+(?P<what>.+)$", re.IGNORECASE | re.DOTALL)
 
 
 def demo_room(*, engine: SpeechEngine | None = None) -> ChatRoom:
-    """A new room with Emma and Tom, of whom the one that is named answers.
+    """Make a room with Emma and Tom, in which the addressed agent answers.
 
-    `engine` holds the parts of the embedded model; null: those of this process. Raises UsageError for an environment
-    that is wrong.
+    `engine` holds the parts of the embedded model (default: those of this process). Raises UsageError for an invalid
+    environment.
     """
     return ChatRoom([demo_agent(name, engine=engine) for name in VOICES], floor=addressed, name=NAME)
 
 
 def demo_agent(name: str, *, engine: SpeechEngine | None = None) -> RealtimeAgent:
-    """An agent of the embedded model that knows the time and the date and works out sums. Its mind is the chat endpoint
-    that the environment names, else `Roommate`."""
+    """Make an agent of the embedded model with tools for the time, the date and sums.
+
+    Its language model is the chat endpoint of the environment, else `Roommate`.
+    """
     model = LocalRealtimeModel(
         VOICES.get(name),
-        responder=responder_from_environment() or Roommate(),
+        language_model=language_model_from_environment() or Roommate(),
         whisper_dir=os.environ.get(WHISPER_FOLDER) or None,
         engine=engine,
     )
@@ -56,31 +58,31 @@ def demo_agent(name: str, *, engine: SpeechEngine | None = None) -> RealtimeAgen
 
 
 class Roommate:
-    """The built-in mind in a room: hears what was said without who said it and to whom, and passes questions on.
+    """The built-in language model in a room: ignores speaker and addressee, and passes questions on.
 
-    "Emma, ask Tom what twelve times seven is": Emma says "Tom, what twelve times seven is?", and Tom has the floor.
+    At "Emma, ask Tom what twelve times seven is" Emma says "Tom, what twelve times seven is?", and Tom has the floor.
     """
 
     name = "local"
     takes_images = False
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
-        """See `Responder`."""
-        told = _ROOM_NAME.search(prompt.instructions)
-        instructions = f"Your name is {told['name']}." if told is not None else prompt.instructions
-        me = told["name"] if told is not None else own_name(instructions)
+        """See `LanguageModel`."""
+        named = _ROOM_NAME.search(prompt.instructions)
+        instructions = f"Your name is {named['name']}." if named is not None else prompt.instructions
+        me = named["name"] if named is not None else own_name(instructions)
         history = tuple(_plain(item, me) for item in prompt.history)
         last = history[-1] if history else None
         asked = _ASK.search(last.text) if last is not None and last.role == "user" else None
         if asked is not None and asked["whom"].casefold() != me.casefold():
             yield ReplyText(f"{asked['whom'].capitalize()}, {asked['what'].rstrip(' .?!')}?")
             return
-        for reply in answer(Prompt(instructions, history, prompt.tools)):
+        for reply in respond_to(Prompt(instructions, history, prompt.tools)):
             yield reply
 
 
 def _plain(item: Item, me: str) -> Item:
-    """A message of somebody else as if it had been said to this agent alone."""
+    """Return a message of another participant as if it were addressed to this agent alone."""
     if item.type != "message" or item.role != "user":
         return item
     words = _SAID_BY.sub("", item.text)

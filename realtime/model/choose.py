@@ -43,7 +43,7 @@ def _dashscope(model_name: str) -> RealtimeModel:
 
 def _local(model_name: str) -> RealtimeModel:
     _refuse_model_name("local", model_name)
-    from realtime.model.local.connection import LocalRealtimeModel
+    from realtime.model.local.model import LocalRealtimeModel
 
     return LocalRealtimeModel()
 

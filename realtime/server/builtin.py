@@ -16,8 +16,8 @@ from realtime.event.base import ResponseOverrides
 from realtime.event.client import ClientResponseCreateEvent
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
-from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.local.keyless.skills import make_skills, say_duration
+from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.services import SERVICES
 from realtime.server.app import ModelOffer, ServerInfo
 from realtime.server.models import Models

@@ -23,9 +23,9 @@ from realtime.demo.room import VOICES, demo_agent, demo_room
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
 from realtime.model.choose import open_model
-from realtime.model.local.chat import responder_from_environment
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.keyless.conversationalist import SET_A_KEY, Conversationalist
+from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.local.weights import WHISPER_FOLDER
 from realtime.model.services import SERVICES
 from realtime.room import ChatRoom
@@ -145,8 +145,8 @@ def _open_model(name: str) -> RealtimeModel:
     """Open a model of the built-in agent; the embedded one needs no key and no chat endpoint."""
     if name != "local":
         return open_model(name)
-    responder = responder_from_environment() or Conversationalist(SET_A_KEY)
-    return LocalRealtimeModel(responder=responder, whisper_dir=os.environ.get(WHISPER_FOLDER) or None)
+    language_model = language_model_from_environment() or Conversationalist(SET_A_KEY)
+    return LocalRealtimeModel(language_model=language_model, whisper_dir=os.environ.get(WHISPER_FOLDER) or None)
 
 
 def set_up_logging(level: str) -> None:

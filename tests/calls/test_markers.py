@@ -14,7 +14,7 @@ import pytest
 
 from realtime.event import model as m
 from realtime.model.base import RealtimeModel
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.model import LocalRealtimeModel
 from tests.calls.models import NO_DETECTOR, QuickModel, Tapped, wordless_engine
 from tests.calls.page import Client, call
 from tests.calls.recordings import NEAR_MS, RATE_HZ, Recording, load

@@ -15,7 +15,7 @@ import jiwer
 import pytest
 
 from realtime.model.base import Profile, RealtimeModel
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.model import LocalRealtimeModel
 from tests.calls.models import NO_DETECTOR, PROFILE, REAL_COSTS, QuickModel
 from tests.calls.page import Call, call
 from tests.calls.recordings import NEAR_MS, Recording, load

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from realtime.audio.files import read_pcm16
-from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.local.keyless.skills import make_skills
+from realtime.model.local.model import LocalRealtimeModel
 from realtime.testing.clock import VirtualLoop, run
 from realtime.tool import Toolkit
 from tests.calls.models import REAL_COSTS

@@ -11,7 +11,7 @@ from websockets.exceptions import ConnectionClosedOK
 from realtime.agent import RealtimeAgent
 from realtime.call.session import Limits
 from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import PROFILE, Expect, ScriptedModel, Speak, Step
 from realtime.server.settings import ServerSettings
 from tests.judges.agents_client import openai_agents

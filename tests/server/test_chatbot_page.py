@@ -19,8 +19,8 @@ import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.audio.files import read_pcm16
-from realtime.model.local.connection import LocalRealtimeModel
 from realtime.model.local.keyless.skills import make_skills
+from realtime.model.local.model import LocalRealtimeModel
 from realtime.server.calls import Calls
 from realtime.tool import Toolkit
 from tests.calls.models import REAL_COSTS

@@ -8,7 +8,7 @@ import soundfile
 
 from realtime.agent import RealtimeAgent
 from realtime.audio.resample import Resampler
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.model import LocalRealtimeModel
 from tests.server.dashscope_sdk import STYLES, Ear, sdk
 from tests.server.harness import Json, serving
 

@@ -25,7 +25,7 @@ from realtime.event.model import (
 )
 from realtime.message import ToolCallBlock
 from realtime.model import base
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import (
     Emit,
     Expect,

@@ -19,7 +19,7 @@ from realtime.errors import ProviderError
 from realtime.event.config import SessionConfig
 from realtime.model import base
 from realtime.model.base import ModelInput, RealtimeModel, ResponseCreate
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.script import Hangup, Speak, Step, Wait
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
 from realtime.room.floor import FloorState, Said, with_turn

@@ -15,7 +15,7 @@ from realtime.audio.resample import Resampler
 from realtime.event import model as m
 from realtime.message import ToolCallBlock
 from realtime.model import base
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import (
     CallTools,
     Emit,

@@ -14,7 +14,7 @@ from realtime.audio.files import read_pcm16
 from realtime.errors import ClientError, ProviderError
 from realtime.event.config import SessionConfig
 from realtime.model.base import Connection, RealtimeModel
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel
 from realtime.room import ChatRoom
 from realtime.room.floor import broadcast

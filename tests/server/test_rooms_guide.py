@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import ScriptedModel, echo_bot
 from realtime.room.floor import FloorState, Participant, Said, named_in, with_turn
 from tests.server.harness import serving_app

@@ -17,7 +17,7 @@ from realtime.agent import RealtimeAgent
 from realtime.call.session import Session
 from realtime.model.base import RealtimeModel
 from realtime.model.gemini.gemini import GeminiRealtimeModel
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.scripted import PROFILE, ScriptedModel, Step

@@ -60,8 +60,8 @@ class Cell:
 
 
 _BLIND_LOCAL = Cannot(
-    "the built-in mind of the embedded model works by rules and sees nothing; with a chat endpoint that takes images "
-    "as its mind, it does",
+    "the built-in language model of the embedded model works by rules and sees nothing; with a chat endpoint that "
+    "takes images as its language model, it does",
     "does not take image input",
 )
 _BLIND_PREVIEW = Cannot("the `gpt-4o` previews take text and speech only", "does not take image input")

@@ -1,10 +1,10 @@
-"""The embedded model: recognition, a mind and a voice in this process. No key and no GPU.
+"""The embedded model: recognition, a language model and a voice in this process. No key and no GPU.
 
-The mind is the small one built in, which needs no network, or a language model behind any chat endpoint.
+The language model is the small built-in one, which needs no network, or one behind any chat endpoint.
 """
 
-from realtime.model.local.chat import ChatResponder, responder_from_environment
+from realtime.model.local.chat import ChatLanguageModel, language_model_from_environment
 from realtime.model.local.chat_messages import HistoryLimits
-from realtime.model.local.connection import LocalRealtimeModel
+from realtime.model.local.model import LocalRealtimeModel
 
-__all__ = ["ChatResponder", "HistoryLimits", "LocalRealtimeModel", "responder_from_environment"]
+__all__ = ["ChatLanguageModel", "HistoryLimits", "LocalRealtimeModel", "language_model_from_environment"]

@@ -1,4 +1,4 @@
-"""Turns that arrive at once, one behind the other: each waits until the answer before it was heard. Time comes in."""
+"""Hold back turns that arrive at once until the response to the turn before was played. Time is an argument."""
 
 from __future__ import annotations
 
@@ -7,26 +7,31 @@ from collections import deque
 from realtime.model.local.ears import Ended, Heard, Started
 
 _AT_ONCE_S = 0.05
-"""Speech that comes so soon after the end of the turn before was not spoken after it: both were recorded by then."""
+"""Speech that follows a turn within this time was recorded together with it, not spoken after it."""
 
 
 class TurnsAhead:
-    """What was heard of turns whose time has not come. A voice that is heard live ends all waiting: it interrupts."""
+    """The events of turns that wait. A live voice ends all waiting: it interrupts."""
 
     def __init__(self) -> None:
         self._waiting: deque[Heard] = deque()
         self._is_open = False
-        """The turn that is heard now waits."""
+        """Whether the current turn waits."""
         self._ended_s: float | None = None
         self._began_s = 0.0
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def take(self, heard: Heard, now_s: float, *, unheard: bool) -> list[Heard]:
-        """What is to be done now that this was heard, in order. `unheard`: the answer so far was not heard whole."""
+    def take(self, heard: Heard, now_s: float, *, unplayed: bool) -> list[Heard]:
+        """Take an event; returns the events that are due, in order.
+
+        `unplayed`: the response so far was not played whole.
+        """
         if isinstance(heard, Started):
-            self._is_open = (unheard or bool(self)) and self._ended_s is not None and now_s - self._ended_s < _AT_ONCE_S
+            self._is_open = (
+                (unplayed or bool(self)) and self._ended_s is not None and now_s - self._ended_s < _AT_ONCE_S
+            )
             self._began_s = now_s
         waits = self._is_open
         if isinstance(heard, Ended):
@@ -38,11 +43,11 @@ class TurnsAhead:
         return []
 
     def live(self, now_s: float) -> list[Heard]:
-        """The same as audio goes on: a turn that has begun ahead of its time and does not end is spoken now."""
+        """Return the events that are due while audio arrives: an open turn that lasts is spoken live."""
         return self.all() if self._is_open and now_s - self._began_s >= _AT_ONCE_S else []
 
     def next_turn(self) -> list[Heard]:
-        """The first turn that waits: its time has come."""
+        """Return the events of the first waiting turn."""
         turn: list[Heard] = []
         while self._waiting and not (turn and isinstance(turn[-1], Ended)):
             turn.append(self._waiting.popleft())
@@ -51,12 +56,12 @@ class TurnsAhead:
         return turn
 
     def clear(self) -> None:
-        """Forget the turn that is heard now, where it waits: the client took it back."""
+        """Drop the current turn if it waits, after the client cleared its audio."""
         while self._is_open and self._waiting:
             self._is_open = not isinstance(self._waiting.pop(), Started)
 
     def all(self) -> list[Heard]:
-        """All of them."""
+        """Return all waiting events and stop waiting."""
         everything = [*self._waiting]
         self._waiting.clear()
         self._is_open = False

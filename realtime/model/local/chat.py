@@ -1,8 +1,7 @@
-"""A language model as the mind behind the embedded voice: any endpoint with OpenAI's chat completions.
+"""A language model behind any endpoint with OpenAI's chat completions.
 
-That is what Ollama, vLLM, llama.cpp's server and OpenAI itself offer. Only words go there, never sound. The shapes are
-in `chat_messages` (what is sent) and `chat_pieces` (what comes back in pieces); this module asks, listens and says what
-went wrong.
+Ollama, vLLM, llama.cpp's server and OpenAI itself offer it. It gets words only, never sound. The shapes are in
+`chat_messages` (requests) and `chat_pieces` (streamed tool calls); this module sends, receives and explains errors.
 """
 
 from __future__ import annotations
@@ -32,24 +31,25 @@ MODEL = "REALTIME_LLM_MODEL"
 API_KEY = "REALTIME_LLM_API_KEY"
 IMAGES = "REALTIME_LLM_IMAGES"
 
-# The SDK wants a key where the endpoint needs none, and would else take OPENAI_API_KEY and send it to a stranger.
+# The SDK requires a key even if the endpoint needs none, and would else send OPENAI_API_KEY to another host.
 _NO_KEY = "no-key"
 _CONNECT_TIMEOUT_S = 5.0
-_MAX_ANSWER_CHARS = 200_000
+_MAX_RESPONSE_CHARS = 200_000
 _MAX_QUOTED_CHARS = 300
 
 
-def responder_from_environment(environment: Mapping[str, str] = os.environ) -> ChatResponder | None:
-    """The endpoint that REALTIME_LLM_BASE_URL, REALTIME_LLM_MODEL and REALTIME_LLM_API_KEY name; None where none is.
+def language_model_from_environment(environment: Mapping[str, str] = os.environ) -> ChatLanguageModel | None:
+    """Return the chat endpoint that the environment names; None if it names none.
 
-    REALTIME_LLM_IMAGES=1 says that the model understands images. Raises UsageError where only a part is named.
+    REALTIME_LLM_BASE_URL, REALTIME_LLM_MODEL and REALTIME_LLM_API_KEY name it; REALTIME_LLM_IMAGES=1 declares that the
+    model understands images. Raises UsageError for an address or a model alone.
     """
     base_url, model = environment.get(BASE_URL, "").strip(), environment.get(MODEL, "").strip()
     if not base_url and not model:
         return None
     if not base_url:
         raise UsageError(f"{MODEL} is set but {BASE_URL} is not: set both or neither", code="llm_address")
-    return ChatResponder(
+    return ChatLanguageModel(
         base_url,
         model,
         environment.get(API_KEY, "").strip() or None,
@@ -57,16 +57,16 @@ def responder_from_environment(environment: Mapping[str, str] = os.environ) -> C
     )
 
 
-class ChatResponder:
-    """Asks a chat endpoint. One object serves every call of the process and holds no connection between answers.
+class ChatLanguageModel:
+    """Asks a chat endpoint. One object serves every call and holds no connection between responses.
 
-    `base_url` is what the endpoint's documentation gives to OpenAI's SDK, mostly ending in `/v1`; `model` is one it
-    serves; `api_key` may be null. `takes_images`: the model understands them. `timeout_s` is how long it may be silent,
-    also before its first word: a local server loads the model then. `limits` bounds the history that is sent.
-    `extra_body` is added to each request as it is, for what one server alone knows (`{"reasoning_effort": "none"}`).
-    Nothing is tried twice: whoever waits in a call hears sooner that it failed.
+    `base_url` is the endpoint's address for OpenAI's SDK, mostly ending in `/v1`; `model` is one of its models;
+    `api_key` may be None. `takes_images`: the model understands them. `timeout_s` limits its silence, also before the
+    first word, when a local server loads the model. `limits` bounds the history in a request. `extra_body` is added to
+    each request, for options of one server (`{"reasoning_effort": "none"}`). There are no retries: a caller on the line
+    needs to hear of a failure soon.
 
-    Loads the `openai` package (1 s). Raises UsageError where it is missing or the address or the model is no good.
+    Loads the `openai` package (1 s). Raises UsageError if it is missing, or for an invalid address or model.
     """
 
     def __init__(
@@ -98,8 +98,8 @@ class ChatResponder:
         self._extra_body = extra_body
         self._has_key = api_key is not None
         self._api_key = api_key or _NO_KEY
-        # The SDK's second edition lets through what its transport raises in the middle of a stream. That is httpx, and
-        # httpx2 from the third on; loaded is the one it uses.
+        # Version 2 of the SDK does not wrap what its transport raises in the middle of a stream. That is httpx, and
+        # httpx2 from version 3 on; the one in use is loaded.
         transports = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
         self._timeouts = (openai.APITimeoutError, *(transport.TimeoutException for transport in transports))
         self._lost = (openai.APIConnectionError, *(transport.HTTPError for transport in transports))
@@ -108,38 +108,38 @@ class ChatResponder:
             api_key=self._api_key,
             timeout=openai.Timeout(timeout_s, connect=min(_CONNECT_TIMEOUT_S, timeout_s)),
             max_retries=0,
-            # Between two turns a kept connection would mostly have been closed by the other side. This way there is
-            # nothing to close when the server ends, and one object serves any event loop.
+            # Between two turns the other side mostly closes a kept connection. Without one there is nothing to close
+            # when the server ends, and one object serves any event loop.
             default_headers={"Connection": "close"},
         )
         # The SDK reads these from variables that are meant for OpenAI alone.
         self._client.organization = self._client.project = None
 
     def __repr__(self) -> str:
-        return f"ChatResponder({self._address!r}, {self._model!r})"
+        return f"ChatLanguageModel({self._address!r}, {self._model!r})"
 
     @property
     def name(self) -> str:
-        """See `Responder.name`: the language model and who runs it, since that is who gets to read the call."""
+        """See `LanguageModel.name`: the model and its host, which gets to read the call."""
         return f"{self._model} at {self._host}"
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
-        """See `Responder.respond`. Closing it closes the HTTP request, which makes a server stop generating."""
+        """See `LanguageModel.respond`. Closing it closes the HTTP request, so that the server stops generating."""
         import openai
 
-        answer = _Answer(self._address)
+        completion = _Completion(self._address)
         try:
             stream = await self._client.chat.completions.create(**self._request(prompt))
-            answer.begun = True
+            completion.begun = True
             async with stream:
                 async for chunk in stream:
-                    for reply in answer.read(chunk):
+                    for reply in completion.read(chunk):
                         yield reply
         except (openai.OpenAIError, *self._lost, ValueError, RecursionError) as error:
-            # What fails behind the end of the answer (a server that forgets to hang up) takes nothing from it.
-            if not answer.complete:
-                raise self._explain(error, begun=answer.begun) from None
-        for reply in answer.finish():
+            # A failure behind the end of the response (a server that does not hang up) does not matter.
+            if not completion.complete:
+                raise self._explain(error, begun=completion.begun) from None
+        for reply in completion.finish():
             yield reply
 
     def _request(self, prompt: Prompt) -> dict[str, Any]:
@@ -210,12 +210,12 @@ class ChatResponder:
         return ProviderError(f"{at} refused the request (HTTP {status}): {said}", code="invalid_request")
 
     def _quoted(self, text: str) -> str:
-        """What the endpoint says of its failure, without keys and not at any length."""
+        """The endpoint's own message, without keys and shortened."""
         return without_keys(text, self._api_key)[:_MAX_QUOTED_CHARS]
 
 
-class _Answer:
-    """One answer as it arrives. Reads what is there and stumbles over nothing that a server may leave out."""
+class _Completion:
+    """One streamed completion; tolerates every field that a server may leave out."""
 
     def __init__(self, address: str) -> None:
         self.begun = False
@@ -229,17 +229,17 @@ class _Answer:
         self._spoke = False
 
     def read(self, chunk: object) -> list[Reply]:
-        """The thoughts and words of a chunk. Raises ProviderError where the answer has no end."""
+        """Read the thoughts and words of a chunk. Raises ProviderError for an endless response."""
         self._usage = _usage_of(getattr(chunk, "usage", None)) or self._usage
         choices = getattr(chunk, "choices", None)
         if not isinstance(choices, list) or not choices:
-            # Usage comes in a chunk of its own.
+            # Usage comes in its own chunk.
             return []
         delta = getattr(choices[0], "delta", None)
         for piece in _list(getattr(delta, "tool_calls", None)):
             self._read_call(piece)
         text = _text(getattr(delta, "content", None)) or _text(getattr(delta, "refusal", None))
-        # Servers that tell thoughts and words apart name the field either way; others leave the tags in the words.
+        # Servers that separate thoughts from words use either name; others leave the tags in the words.
         thought = _text(getattr(delta, "reasoning_content", None)) or _text(getattr(delta, "reasoning", None))
         self._count(len(text) + len(thought))
         pieces = [Piece("thinking", thought), *self._parser.push(text)]
@@ -250,7 +250,7 @@ class _Answer:
         return [reply for piece in pieces if (reply := self._reply(piece)) is not None]
 
     def _reply(self, piece: Piece) -> Reply | None:
-        """What is thought, or said without the blanks before it; None where that is nothing."""
+        """Return the thought, or the words without leading blanks; None if empty."""
         if piece.kind == "thinking":
             return ReplyThought(piece.text) if piece.text else None
         words = piece.text if self._spoke else piece.text.lstrip()
@@ -258,7 +258,7 @@ class _Answer:
         return ReplyText(words) if words else None
 
     def finish(self) -> list[Reply]:
-        """What follows the words. Raises ProviderError where there was no answer, or only a part of one."""
+        """Return what follows the words. Raises ProviderError for a missing or partial response."""
         if not self.complete and not self._chars:
             raise _malformed(self._address)
         if not self.complete:
@@ -287,9 +287,9 @@ class _Answer:
 
     def _count(self, chars: int) -> None:
         self._chars += chars
-        if self._chars > _MAX_ANSWER_CHARS:
+        if self._chars > _MAX_RESPONSE_CHARS:
             raise ProviderError(
-                f"the language model at {self._address} found no end: its answer was cut at {_MAX_ANSWER_CHARS} "
+                f"the language model at {self._address} found no end: its answer was cut at {_MAX_RESPONSE_CHARS} "
                 "characters",
                 code="answer_too_long",
             )
@@ -331,7 +331,7 @@ def _list(value: object) -> list[object]:
 
 
 def _checked(base_url: str) -> tuple[str, str]:
-    """The address, ready to be asked, and its host with the port."""
+    """Validate the address; returns it with its host and port."""
     try:
         parts = urlsplit(base_url.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

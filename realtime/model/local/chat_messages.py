@@ -1,6 +1,6 @@
-"""The conversation as a chat endpoint takes it: messages and function declarations. Plain functions.
+"""Write the conversation for a chat endpoint: messages and function declarations. Plain functions.
 
-The shapes are those of OpenAI's chat completions, kept to what Ollama, vLLM and llama.cpp take as well. Their chat
+The shapes are those of OpenAI's chat completions, limited to what Ollama, vLLM and llama.cpp also accept. Their chat
 templates are stricter than OpenAI: roles must alternate, the user speaks first, and arguments must be JSON.
 """
 
@@ -22,23 +22,23 @@ from realtime.model.local.language_model import Prompt
 Json = dict[str, Any]
 
 LISTENING = "(The caller is on the line and listens.)"
-"""Stands before an answer that nobody asked for, such as a greeting: many templates refuse to begin with one."""
+"""Precedes an unsolicited response such as a greeting: many templates require the user to begin."""
 GO_ON = "(Please go on.)"
-"""Stands at the end where the last words are the answer's own: some servers would else continue inside them."""
+"""Follows the assistant's own last words: some servers would else continue inside them."""
 NOT_UNDERSTOOD = "(The caller said something that could not be understood.)"
-"""Stands at the end where that is so: else the model would talk on by itself."""
+"""Ends the messages after a turn without words: else the model would continue by itself."""
 NO_RESULT = "There is no result yet."
-"""Stands for the result of a tool that is still running: a call without one is refused."""
+"""Stands for the result of a running tool: servers refuse a call without one."""
 
 _IMAGE_CHARS = 3_000
-"""What an image counts for in the length of a history: about 750 tokens."""
+"""The weight of an image in the length of a history: about 750 tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryLimits:
-    """How much of the conversation is sent at most: the newest messages, and characters of text in them.
+    """The most messages, and characters in them, that a request contains.
 
-    The default length is that of about 4,000 tokens, which is what Ollama keeps of a prompt unless told otherwise.
+    The default length is about 4,000 tokens, Ollama's default limit of a prompt.
     """
 
     messages: int = 100
@@ -46,10 +46,10 @@ class HistoryLimits:
 
 
 def write_messages(prompt: Prompt, limits: HistoryLimits, *, takes_images: bool) -> list[Json]:
-    """The instructions and the newest part of the history, oldest first.
+    """Write the instructions and the newest part of the history, oldest first.
 
-    A tool call, the words before it and its results are kept or left out together, and nothing is left out since the
-    last words of the user. Images are left out unless `takes_images`.
+    A tool call, the words before it and its results stay or go together, and everything since the last words of the
+    user stays. Images are left out unless `takes_images`.
     """
     turns = _newest(_turns(prompt.history, takes_images=takes_images), limits)
     messages = [message for turn in turns for message in turn]
@@ -65,7 +65,7 @@ def write_messages(prompt: Prompt, limits: HistoryLimits, *, takes_images: bool)
 
 
 def write_tool(tool: ToolDeclaration) -> Json:
-    """A function declaration."""
+    """Write a function declaration."""
     parameters = tool.parameters or {"type": "object", "properties": {}}
     return {
         "type": "function",
@@ -74,7 +74,7 @@ def write_tool(tool: ToolDeclaration) -> Json:
 
 
 def write_tool_choice(choice: str | Json | None) -> str | Json | None:
-    """Which tool to use, where one is to be used; None where the model decides."""
+    """Write the choice of a tool; None if the model decides."""
     match choice:
         case "auto" | "required":
             return choice
@@ -85,9 +85,9 @@ def write_tool_choice(choice: str | Json | None) -> str | Json | None:
 
 
 def arguments_of(text: str) -> str:
-    """The arguments of a tool call as servers take them back: what is no JSON object becomes an empty one.
+    """Return arguments that servers accept: anything but a JSON object becomes `{}`.
 
-    llama.cpp answers HTTP 500 to a history with broken arguments, each time anew (ggml-org/llama.cpp#25510).
+    llama.cpp fails with HTTP 500 on every history with broken arguments (ggml-org/llama.cpp#25510).
     """
     try:
         return text if isinstance(json.loads(text), dict) else "{}"
@@ -96,7 +96,7 @@ def arguments_of(text: str) -> str:
 
 
 def _turns(history: Sequence[Item], *, takes_images: bool) -> list[list[Json]]:
-    """The messages, in groups that make no sense apart."""
+    """Return the messages in inseparable groups."""
     results = {item.tool_result.id: item.tool_result for item in history if item.tool_result is not None}
     speakers = {item.name for item in history if item.role == "user" and item.name}
     turns: list[list[Json]] = []
@@ -110,7 +110,7 @@ def _turns(history: Sequence[Item], *, takes_images: bool) -> list[list[Json]]:
                     turns.append([{"role": "assistant", "content": None}])
                 turns[-1][0]["tool_calls"] = []
                 in_calls = True
-            # Nine letters and digits: Mistral's templates take no other ids, and those of several models may collide.
+            # Nine letters and digits: Mistral's templates require it, and ids of several models may collide.
             call_id = f"call{calls:05d}"
             calls += 1
             function = {"name": item.tool_call.name, "arguments": arguments_of(item.tool_call.input)}
@@ -145,13 +145,16 @@ def _turns(history: Sequence[Item], *, takes_images: bool) -> list[list[Json]]:
 
 
 def _user_content(item: Item, *, named: bool, takes_images: bool) -> str | list[Json]:
-    """Words alone are a text, as every server takes it. Where several people speak, each turn says whose it is: the
-    field `name` is ignored by most templates and refused by some servers."""
+    """Write a user's message: plain text if there are only words, as every server accepts it.
+
+    With several speakers each turn begins with its speaker: most templates ignore the field `name` and some servers
+    refuse it.
+    """
     text = item.text
     if named and text:
         said_by, words = speaker_and_words(text)
         if said_by is not None and said_by == item.name:
-            text = words  # what another agent said begins with its name already
+            text = words  # words of another agent begin with its name
         text = spoken_by(item.name, text) if item.name else own_words(text)
     images = [_image(part) for part in item.content if takes_images and part.image is not None]
     return [*_text_parts(text), *images] if images else text
@@ -184,10 +187,10 @@ def _newest(turns: list[list[Json]], limits: HistoryLimits) -> list[list[Json]]:
 
 
 def _first_kept(sizes: Sequence[int], limit: int) -> int:
-    """Where to begin so that the rest is within the limit.
+    """Return the first index to keep, so that the rest is within the limit.
 
-    The beginning moves a quarter of the limit at a time: servers remember the prompts they have read, and read again
-    only what follows the first difference.
+    It moves a quarter of the limit at a time: servers cache prompts and read again only what follows the first
+    difference.
     """
     step = max(1, limit // 4)
     too_much = -(-(sum(sizes) - limit) // step) * step

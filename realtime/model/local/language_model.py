@@ -1,7 +1,7 @@
-"""The mind behind the embedded voice: given the conversation, what to say or which tool to call.
+"""The interface of the language model behind the embedded voice: a conversation in, words and tool calls out.
 
-The recogniser and the voice know nothing about it. The built-in one is `conversationalist.Conversationalist`; one that
-asks a language model implements the same method.
+The recogniser and the voice do not depend on it. Two classes implement it:
+`keyless.conversationalist.Conversationalist` by rules and `chat.ChatLanguageModel` over a chat endpoint.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from realtime.event.config import ToolDeclaration
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a responder answers to.
+    """The input of one response.
 
-    `history` is the conversation so far, oldest first; its last item is what to answer: a message of the user, or the
-    results of the tools that were called. It is empty where the agent speaks first. Instructions given for one response
-    stand in `instructions` in place of the session's. `tool_choice` and the two after it are as the client set them,
-    null where it did not; a responder may ignore them. `agent_name` is who answers, "" where nobody says.
+    `history` is the conversation so far, oldest first; it ends with a message of the user or with the results of tools,
+    and is empty if the agent speaks first. `instructions` are the response's own, if it has any, else the session's.
+    `tool_choice`, `temperature` and `max_output_tokens` are the client's settings, None if unset; a language model may
+    ignore them. `agent_name` is "" if unknown.
     """
 
     instructions: str = ""
@@ -35,21 +35,21 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class ReplyText:
-    """The next piece of the answer, of any length; pieces are joined as they are."""
+    """The next piece of the response, of any length; pieces are joined unchanged."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyThought:
-    """The next piece of what the mind thinks: kept for whoever looks into the call, never spoken."""
+    """The next piece of the model's thoughts: part of the call's log, never spoken."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyToolCall:
-    """Call a tool; `arguments` is a JSON object as text. The responder is asked again once the results are known."""
+    """Call a tool; `arguments` is a JSON object as text. A new prompt follows with the result."""
 
     name: str
     arguments: str
@@ -57,7 +57,7 @@ class ReplyToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ReplyUsage:
-    """What the answer cost, in tokens; at most once, at its end."""
+    """The cost of the response in tokens; at most once, at its end."""
 
     input_tokens: int
     output_tokens: int
@@ -67,23 +67,23 @@ class ReplyUsage:
 Reply = ReplyText | ReplyThought | ReplyToolCall | ReplyUsage
 
 
-class Responder(Protocol):
-    """Answers. One responder serves every call of the process, so it keeps no state between answers."""
+class LanguageModel(Protocol):
+    """Writes responses. One object serves every call of the process and keeps no state between responses."""
 
     @property
     def name(self) -> str:
-        """What the profile calls the model with this mind, for people. No secrets."""
+        """The model's name in the profile, for people; without secrets."""
         ...
 
     @property
     def takes_images(self) -> bool:
-        """Whether it can make use of the images in a history."""
+        """Whether it understands the images in a history."""
         ...
 
     def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
-        """The answer in pieces, text before tool calls; yields nothing where silence is the answer.
+        """Yield the response in pieces, text before tool calls; nothing for silence.
 
-        Runs on the event loop and never blocks it. Closing it early (the user interrupts) releases everything.
-        Raises ProviderError where no answer can be had.
+        Runs on the event loop and never blocks it. Closing it early, at an interruption, releases everything. Raises
+        ProviderError if there is no response.
         """
         ...

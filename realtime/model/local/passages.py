@@ -1,4 +1,4 @@
-"""Text into passages: sentences, which are read aloud, and code between ``` fences, which is shown."""
+"""Split text into passages: sentences to read aloud, and code between ``` fences to show."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from realtime.model.local.sentences import SentenceSplitter
 
 CODE_ALOUD = "I have written the code down."
-"""What is said in the place of code. Something is: the words around it would else make no sense, and each piece of a
-transcript belongs to the sound that follows it."""
+"""Spoken in place of code: else the words around it would make no sense, and each piece of a transcript needs the sound
+that follows it."""
 
 _FENCE = re.compile("`{3,}")
 _FENCE_BEGINS = re.compile("`+$")
@@ -20,17 +20,17 @@ _LINE_ENDS = rf"(?=[{_BLANKS}]*(?:\n|\Z))"
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of an answer: its `text` is shown and kept, `aloud` is what is said for it."""
+    """A piece of a response: `text` is shown and kept, `aloud` is spoken."""
 
     text: str
     aloud: str
 
 
 class PassageSplitter:
-    """Cuts streamed text: any division into deltas gives the same passages as the whole text at once.
+    """Cuts streamed text into passages, the same for any division into deltas.
 
     Three backticks or more begin code. As many end it: in the same line, or at the end of a later one, since code may
-    hold backticks of its own. Code that is never ended reaches to the end of the text.
+    contain backticks. Unclosed code reaches to the end of the text.
     """
 
     def __init__(self) -> None:
@@ -38,17 +38,17 @@ class PassageSplitter:
         self._rest = ""
         self._fence = ""
         self._code: list[str] = []
-        """What is sure to be code, behind the fence."""
+        """The known code behind the fence."""
         self._ends: re.Pattern[str] | None = None
-        """What ends it, once its first line tells."""
+        """Matches the end of the code; None before its first line is complete."""
 
     def push(self, delta: str) -> list[Passage]:
-        """Take more text and give the passages that are now complete."""
+        """Add text; returns the passages that are now complete."""
         self._rest += delta
         return [*self._cut(ended=False)]
 
     def finish(self) -> list[Passage]:
-        """The text has ended: what is left is a passage. The splitter is as new afterwards."""
+        """End the text; returns the remaining passages and resets the splitter."""
         passages = [*self._cut(ended=True)]
         if self._fence:
             passages.append(_shown(self._take_code(len(self._rest)).rstrip()))
@@ -75,7 +75,7 @@ class PassageSplitter:
             self._fence, self._rest = found.group(), self._rest[found.end() :]
 
     def _code_end(self, *, ended: bool) -> int | None:
-        """Where in the rest the code ends that has begun; None where that is not known yet."""
+        """Return where the open code ends in the rest; None if that is not known yet."""
         if self._ends is None:
             line, newline, _ = self._rest.partition("\n")
             if not (newline or "`" in line):
@@ -84,14 +84,14 @@ class PassageSplitter:
         found = self._ends.search(self._rest)
         if found is not None and (ended or self._rest[found.end() :].strip(_BLANKS)):
             return found.end()
-        # Only backticks at the end may still end it. What stands before them is not searched again.
+        # Only backticks at the end may still end it; the text before them is not searched again.
         sure = len(self._rest.rstrip(_BLANKS).rstrip("`"))
         self._code.append(self._rest[:sure])
         self._rest = self._rest[sure:]
         return None
 
     def _take_code(self, end: int) -> str:
-        """The code with its fence, up to this place in the rest."""
+        """Return the code with its fence, up to this place in the rest."""
         code = "".join((self._fence, *self._code, self._rest[:end]))
         self._fence, self._code, self._ends, self._rest = "", [], None, self._rest[end:]
         return code

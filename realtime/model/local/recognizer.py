@@ -1,8 +1,8 @@
 """Speech to text: Whisper tiny.en, one finished utterance per call.
 
 Whisper was trained on windows of exactly 30 s and pads every clip to that length, which makes a two-second command
-cost as much as half a minute of dictation. Two windows were measured to be safe: 15 s for clips up to 13 s, and 30 s
-above. Shorter windows make it repeat itself without end (word error rate 37 % at 10 s), so no other length is offered.
+cost as much as half a minute of dictation. Measurements show two safe windows: 15 s for clips up to 13 s, and 30 s
+above. Shorter windows make it repeat itself without end (word error rate 37 % at 10 s), so there is no other length.
 
 Plain CTranslate2 with our own log-mel features: both release the interpreter lock, so one `Recognizer` serves every
 call from a worker thread.
@@ -31,30 +31,30 @@ _SHORT_WINDOW_S = 15
 _LONG_WINDOW_S = 30
 _SHORT_WINDOW_CLIP_S = 13.0
 _LONG_WINDOW_CLIP_S = 29.5
-# Speech this short is one word at most ("yes"); less than that cannot be told from a click.
+# Speech this short is one word at most ("yes"); anything shorter is indistinguishable from a click.
 _SHORTEST_CLIP_S = 0.05
 
 NO_SPEECH_LIMIT = 0.6
-# On music Whisper is less sure that nobody speaks, but not sure of its words either: those of real speech had a mean
-# log probability of -0.9 and more, invented ones of -1.2 and less.
+# On music Whisper is less sure that there is no speech, but not sure of its words either: words of real speech had a
+# mean log probability of -0.9 and more, invented ones of -1.2 and less.
 _DOUBT_LIMIT = 0.3
 _DOUBTFUL_LOGPROB = -1.1
 _BEAM_SIZE = 5
-# Full length normalisation (1.0) favours longer readings, which on clips of a few words are the wrong ones.
+# Full length normalisation (1.0) favours longer readings, which are wrong for clips of a few words.
 _LENGTH_PENALTY = 0.6
 # Fast talk has about 6 tokens a second; endless repeats have 20 and more.
 _TOKENS_PER_S = 8
 _TOKENS_BESIDE = 16
-# Half of Whisper's text context: what it can write about one window of 30 s.
+# Half of Whisper's text context: the most that it writes for one window of 30 s.
 _TOKENS_PER_WINDOW = 224
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What was recognised in one utterance.
+    """The words of one utterance.
 
-    `text` is "" where nothing was said. `no_speech_prob` (0..1) is the highest of the parts kept or, where nothing is
-    left, of those dropped as non-speech. `audio_ms` is the length of the audio given.
+    `text` is "" for non-speech. `no_speech_prob` (0..1) is the highest of the parts kept or, if none is left, of those
+    dropped as non-speech. `audio_ms` is the length of the audio.
     """
 
     text: str
@@ -64,8 +64,11 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """One pass of the network over one window: the tokens in order, how sure it is that nobody spoke (0..1), and how
-    sure of its tokens (mean natural logarithm of their probability)."""
+    """The result of one pass of the network over one window.
+
+    The tokens in order, the probability that there is no speech (0..1), and the mean natural logarithm of the tokens'
+    probability.
+    """
 
     tokens: tuple[int, ...]
     no_speech_prob: float
@@ -73,21 +76,21 @@ class Decoded:
 
     @property
     def invented(self) -> bool:
-        """Whether the words are more likely made up than heard."""
+        """Whether the words are more likely invented than recognised."""
         if self.no_speech_prob > NO_SPEECH_LIMIT:
             return True
         return self.no_speech_prob > _DOUBT_LIMIT and self.mean_logprob < _DOUBTFUL_LOGPROB
 
 
 class SpeechDecoder(Protocol):
-    """What turns features into tokens and tokens into text: CTranslate2 in earnest, a table in a test."""
+    """Turns features into tokens and tokens into text: CTranslate2, or a table in tests."""
 
     def decode(self, features: Floats, max_tokens: int) -> Decoded:
-        """`features` has the shape (1, 80, frames) with 100 frames a second; at most `max_tokens` tokens come back."""
+        """Decode features of shape (1, 80, frames), 100 frames a second, to at most `max_tokens` tokens."""
         ...
 
     def text(self, tokens: Iterable[int]) -> str:
-        """Write tokens as text; special tokens are left out."""
+        """Write tokens as text, without special tokens."""
         ...
 
 
@@ -101,20 +104,20 @@ class Recognizer:
     def load(cls, folder: str | os.PathLike[str], *, workers: int = 1) -> Recognizer:
         """Load Whisper tiny.en, converted for CTranslate2, from `folder` (0.6 s, 70 MB).
 
-        `workers` is how many calls can run at the same time, one core each. Never touches the network. Raises what
+        `workers` is the number of concurrent calls, one core each. Never touches the network. Raises what
         CTranslate2 raises on a damaged folder; `weights.whisper_folder` checks the files first.
         """
         return cls(_Whisper(os.fspath(folder), workers))
 
     def warm_up(self) -> None:
-        """Pay the first call's extra cost (memory, threads) before anyone waits for it."""
+        """Pay the first call's extra cost (memory, threads) in advance."""
         self._window(np.zeros(SAMPLE_RATE_HZ, np.float32), _SHORT_WINDOW_S, _TOKENS_BESIDE)
 
     def transcribe(self, pcm16_16k: bytes) -> Transcript:
         """Recognise one utterance: pcm16 little-endian mono at 16 kHz of any length (a trailing odd byte is ignored).
 
-        Give it only audio in which a detector saw speech: on noise and music Whisper invents sentences. Those are
-        dropped here where it admits so itself, which is the second line of defence.
+        Pass only audio in which a detector found speech: on noise and music Whisper invents sentences. Those with a
+        low probability are dropped here, as the second line of defence.
         """
         samples = np.frombuffer(pcm16_16k, "<i2", len(pcm16_16k) // _BYTES_PER_SAMPLE).astype(np.float32) / 32768.0
         texts: list[str] = []
@@ -212,7 +215,7 @@ def mel_filters() -> npt.NDArray[np.float64]:
 
 
 _FILTERS = mel_filters().astype(np.float32)
-# Larger products are shared out by OpenBLAS to threads that then spin: a third more CPU for each call, for nothing.
+# OpenBLAS would split larger products over threads that then spin: a third more CPU for each call.
 _MEL_BLOCK = 16
 _WINDOW = np.hanning(_N_FFT + 1)[:-1].astype(np.float32)
 
@@ -225,7 +228,7 @@ def log_mel(samples: Floats, window_s: int) -> Floats:
     frames = window_s * _FRAMES_PER_S
     samples = samples[: window_s * SAMPLE_RATE_HZ]
     half = _N_FFT // 2
-    # Only the frames that touch audio are transformed: those of the padding have one known value, the floor.
+    # Only frames with audio are transformed; the frames of the padding have one known value, the floor.
     busy = min(frames, (len(samples) + half) // _HOP + 1)
     head = samples[1 : half + 1][::-1]
     padded = np.zeros((busy - 1) * _HOP + _N_FFT, np.float32)
@@ -248,7 +251,7 @@ def split_at_pauses(samples: Floats) -> list[Floats]:
     block, blocks_per_pause = SAMPLE_RATE_HZ // 50, 15
     parts: list[Floats] = []
     while len(samples) > longest:
-        # A part is at least 13 s long, so that text is not torn into needlessly many pieces.
+        # A part is at least 13 s long, to avoid needless cuts in the text.
         start = int(_SHORT_WINDOW_CLIP_S * SAMPLE_RATE_HZ)
         region = samples[start:longest]
         region = region[: len(region) // block * block].reshape(-1, block)

@@ -1,4 +1,4 @@
-"""Text into sentences: what is synthesised, sent and cut at when someone interrupts."""
+"""Split text into sentences, the unit of synthesis."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 # hibari needs over a second for a page without a full stop; 200 characters are 12 s of speech and 0.1 s of work.
 MAX_CHARS = 200
-# Below this a piece cut at a comma would sound clipped.
+# A shorter piece, cut at a comma, would sound clipped.
 _MIN_PIECE_CHARS = 60
 
 _END = re.compile(r"""[.!?…]+["'”’)\]]*(?=\s)|\n""")
@@ -17,13 +17,13 @@ _CLAUSE = re.compile(r"[,;:—–](?=\s)")
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a whole text, without surrounding space, none empty and none longer than 200 characters."""
+    """Split a whole text into stripped, non-empty sentences of at most 200 characters."""
     splitter = SentenceSplitter()
     return [*splitter.push(text), *splitter.finish()]
 
 
 class SentenceSplitter:
-    """Cuts streamed text: any division into deltas gives the same sentences as the whole text at once.
+    """Cuts streamed text into sentences, the same for any division into deltas.
 
     A full stop ends a sentence when white space follows and it does not belong to an abbreviation or initial ("Mr.",
     "J."), so that decimals ("3.5") and times ("10:30") stay whole. Text without full stops is cut at the last comma
@@ -34,7 +34,7 @@ class SentenceSplitter:
         self._rest = ""
 
     def push(self, delta: str) -> list[str]:
-        """Take more text and give the sentences that are now complete."""
+        """Add text; returns the sentences that are now complete."""
         self._rest += delta
         sentences: list[str] = []
         while (cut := self._next_cut()) is not None:
@@ -43,7 +43,7 @@ class SentenceSplitter:
         return [sentence for sentence in sentences if sentence]
 
     def finish(self) -> list[str]:
-        """The text has ended: what is left is a sentence. The splitter is as new afterwards."""
+        """End the text; returns the remaining sentence and resets the splitter."""
         rest, self._rest = self._rest.strip(), ""
         return [rest] if rest else []
 

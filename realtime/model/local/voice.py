@@ -1,7 +1,7 @@
 """Text to speech, one sentence at a time.
 
-`Voice` is two methods; what fulfils it is hibari in this process, or the command espeak-ng as the last resort (a
-command, so that its licence, the GPL, stays outside this process).
+`Voice` is implemented by hibari in this process and, as the last resort, by the command espeak-ng (a command, so that
+its licence, the GPL, stays outside this process).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import threading
 import unicodedata
+from collections.abc import Collection
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,14 +30,14 @@ DEFAULT_VOICE = "heart"
 
 Floats = npt.NDArray[np.float32]
 
-# The same sentence must be the same bytes every time; which noise it breathes with does not matter.
+# A fixed seed: the same sentence must give the same bytes every time.
 _SEED = 7
 # hibari peaks near 0.3 of full scale; this brings it to the level of other realtime models.
 _GAIN = 1.8
 # Pitch and formants of `heart-low` as a share of those of `heart`.
 _LOW_RATIO = 0.8
 
-# hibari puts 300 ms of silence before a sentence and 450 ms after: the listener would wait for the first for nothing.
+# hibari adds 300 ms of silence before a sentence and 450 ms after it: most of that would only delay the listener.
 _SILENCE_LEVEL = 0.006
 _LEAD_MS = 30
 _TAIL_MS = 220
@@ -48,19 +49,19 @@ class Voice(Protocol):
     """Speaks one sentence. Thread-safe and deterministic; never touches the network."""
 
     def synthesize(self, text: str) -> bytes:
-        """The sentence as pcm16 mono at 24 kHz; b"" where it holds nothing that can be read aloud (emoji, Chinese)."""
+        """Return the sentence as pcm16 mono at 24 kHz; b"" without readable text (emoji, Chinese)."""
         ...
 
     def warm_up(self) -> None:
-        """Pay the first sentence's extra cost (0.3 s and 99 MB with hibari) before anyone waits for it."""
+        """Pay the first sentence's extra cost (0.3 s and 99 MB with hibari) in advance."""
         ...
 
 
 class HibariVoice:
     """hibari-tts (Apache-2.0): about 20 ms for a sentence, one thread, English.
 
-    `ratio` below 1 makes another, deeper speaker: the sentence is synthesised faster by 1/ratio and stretched back,
-    which lowers pitch and formants by the ratio and keeps the pace.
+    A `ratio` below 1 makes a deeper speaker: the sentence is synthesised faster by 1/ratio and stretched back, which
+    lowers pitch and formants by the ratio and keeps the pace.
     """
 
     def __init__(self, engine: HibariEngine, ratio: float = 1.0) -> None:
@@ -88,16 +89,16 @@ class HibariEngine:
         try:
             import hibari
         except ImportError as error:
-            logger.warning("hibari-tts cannot be imported: %s", error)  # the text may name files: not for clients
+            logger.warning("hibari-tts cannot be imported: %s", error)  # it may name files: not for clients
             raise SpeechPartMissing("hibari-tts cannot be imported: the server's log says why") from None
-        # Named by path, so that no name of a voice can ever start a download.
+        # Given by path, so that no voice name can start a download.
         self._hibari: Any = hibari.Hibari(model=str(path), threads=1)
         self._loading = threading.Lock()
 
     def speak(self, text: str, speed: float) -> Floats:
-        """Float samples (-1..1) at 24 kHz, the same for the same text; empty where hibari can read nothing."""
+        """Return float samples (-1..1) at 24 kHz, deterministic; empty if hibari can read nothing."""
         with self._loading:
-            # Its dictionary is loaded at first use, which two threads must not do at once.
+            # The first use loads the dictionary, which two threads must not do at once.
             _ = self._hibari.g2p
         return np.asarray(self._hibari(text, speed=speed, seed=_SEED), np.float32)
 
@@ -105,7 +106,7 @@ class HibariEngine:
 class EspeakVoice:
     """The command espeak-ng: robotic, but it speaks where hibari cannot be installed.
 
-    `pitch` is espeak's own scale, 0 to 99. Raises SpeechPartMissing where the command is not on the PATH.
+    `pitch` is espeak's own scale, 0 to 99. Raises SpeechPartMissing if the command is not on the PATH.
     """
 
     def __init__(self, pitch: int = 60) -> None:
@@ -129,7 +130,7 @@ class EspeakVoice:
 
 
 def load_voices() -> dict[str, Voice]:
-    """The voices of this machine by name, the default first: hibari's, else espeak-ng's, else none (0.5 s)."""
+    """Return this machine's voices by name, the default first (0.5 s): hibari's, else espeak-ng's."""
     try:
         engine = HibariEngine()
     except SpeechPartMissing:
@@ -152,12 +153,12 @@ _LINE_MARK = re.compile(r"^\s*(?:#{1,6}|[-*+>])\s+", re.MULTILINE)
 _MARKS = re.compile(r"[*`~|\\^{}\[\]<>]|(?<!\w)_+|_+(?!\w)")
 # Between numbers a sign is a word; elsewhere it is markup.
 _SIGN_WORDS = (("*", "times"), ("^", "to the power of"), ("<", "is less than"), (">", "is greater than"))
-# Signs that are read aloud and are neither ASCII nor Latin letters.
+# Readable signs that are neither ASCII nor Latin letters.
 _READ_SIGNS = frozenset("°£€×÷–—…’‘“”½¼¾")
 
 
 def readable_text(text: str) -> str:
-    """What of `text` is to be read aloud: no markup, addresses, emoji or foreign scripts; "" where no word is left."""
+    """Drop markup, addresses, emoji and foreign scripts from `text`; returns "" if no word is left."""
     text = text.replace("\N{MINUS SIGN}", "-").replace("\N{NON-BREAKING HYPHEN}", "-")
     for sign, word in _SIGN_WORDS:
         text = re.sub(rf"(?<=\d)\s*{re.escape(sign)}\s*(?=\d)", f" {word} ", text)
@@ -177,7 +178,7 @@ def _is_read(char: str) -> bool:
 
 
 def trim_silence(audio: Floats) -> Floats:
-    """Leave 30 ms of silence before the first sound and 220 ms after the last one; all silent gives nothing."""
+    """Keep 30 ms of silence before the first sound and 220 ms after the last; drop pure silence."""
     loud = np.flatnonzero(np.abs(audio) > _SILENCE_LEVEL)
     if not len(loud):
         return audio[:0]
@@ -187,3 +188,8 @@ def trim_silence(audio: Floats) -> Floats:
 
 def _pcm16(audio: Floats) -> bytes:
     return (np.clip(audio, -1.0, 1.0) * 32767.0).astype("<i2").tobytes()
+
+
+def choose_voice(wanted: str | None, voices: Collection[str]) -> str | None:
+    """Return the wanted voice if there is one of that name, else the first; None without voices."""
+    return wanted if wanted in voices else next(iter(voices), None)

@@ -1,7 +1,7 @@
-"""Where the embedded speech parts come from, and what is missing.
+"""Find the embedded speech parts and report the missing ones.
 
-Weights are trusted by their SHA-256, never by who published them, and are found by path: a package that only carries
-data is never imported. Nothing here goes to the network.
+Weights are trusted by their SHA-256, never by their publisher, and are found by path: a package that only carries data
+is never imported. Nothing here uses the network.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ WHISPER_SHA256 = {
 HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
 
 WHISPER_FOLDER = "REALTIME_WHISPER_DIR"
-"""The environment variable that names a folder with another Whisper."""
+"""The environment variable for a folder with another Whisper."""
 _READ_BYTES = 1 << 20
 
 
 class SpeechPartMissing(UsageError):
-    """A speech part cannot be had; the text says what is wrong and what to do. Its code is `speech_part_missing`."""
+    """A speech part is missing (`speech_part_missing`); the text says why and what to do."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="speech_part_missing")
@@ -39,8 +39,8 @@ class SpeechPartMissing(UsageError):
 class SpeechPart:
     """One part of the embedded model as `realtime doctor` shows it.
 
-    `missing` is "" where the part is available, else what is wrong; `gives` is what one has with it; `install` is the
-    command that brings it.
+    `missing` is "" if the part is available, else the reason; `gives` is its use; `install` is the command that
+    installs it.
     """
 
     name: str
@@ -51,9 +51,9 @@ class SpeechPart:
 
 
 def whisper_folder(folder: str | Path | None = None) -> Path:
-    """The folder with Whisper tiny.en, its four files checked (0.05 s): the one named, else the installed data wheel.
+    """Return the checked folder with Whisper tiny.en (0.05 s): the given one, else the installed data wheel's.
 
-    Raises SpeechPartMissing where there is none or where a file is another one.
+    Raises SpeechPartMissing if there is none or if the checksum of one of its four files differs.
     """
     found = Path(folder) if folder else _folder_of_the_wheel()
     if found is None:
@@ -67,7 +67,7 @@ def whisper_folder(folder: str | Path | None = None) -> Path:
 
 
 def hibari_file() -> Path:
-    """The voice model inside the wheel `hibari-tts`, checked. Raises SpeechPartMissing."""
+    """Return the checked voice model inside the wheel `hibari-tts`. Raises SpeechPartMissing."""
     package = _package_folder("hibari")
     if package is None:
         raise SpeechPartMissing("the wheel hibari-tts is not installed")
@@ -82,9 +82,9 @@ def speech_status(
     install: str = INSTALL_LOCAL,
     install_espeak: str = "apt install espeak-ng",
 ) -> tuple[SpeechPart, ...]:
-    """What of the embedded model is available on this machine, checksums included (0.3 s).
+    """List the parts of the embedded model on this machine, with checksums verified (0.3 s).
 
-    `install` and `install_espeak` are the commands to name where a part is missing.
+    `install` and `install_espeak` are the commands to show for missing parts.
     """
     return (
         _part("voice activity", _vad_problem(), "hands-free talking: it hears when you start and stop", install),
@@ -139,7 +139,7 @@ def _folder_of_the_wheel() -> Path | None:
 
 
 def _package_folder(name: str) -> Path | None:
-    """Where a top-level package lies, without importing it."""
+    """Return the folder of a top-level package, without importing it."""
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         return None

@@ -13,7 +13,7 @@ from realtime.event.base import ContentPart, Event, Item
 from realtime.model.base import AudioAppend, Connection, ItemCreate, ModelInput, Settings
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine, SpeechParts
-from realtime.model.local.language_model import Responder
+from realtime.model.local.language_model import LanguageModel
 from realtime.model.local.recognizer import Transcript
 from realtime.runtime import Runtime
 
@@ -21,7 +21,7 @@ RATE_HZ = 16_000
 CHUNK_BYTES = 1280
 SENTENCE_BYTES = 48_000
 E = TypeVar("E", bound=Event)
-R = TypeVar("R", bound=Responder)
+R = TypeVar("R", bound=LanguageModel)
 
 
 class LoudnessVad:
@@ -83,9 +83,9 @@ def stand_in_parts() -> SpeechParts:
 class Call(Generic[R]):
     """One connection, what it said, and the hands of a client."""
 
-    def __init__(self, recognizer: FakeRecognizer, responder: R) -> None:
+    def __init__(self, recognizer: FakeRecognizer, language_model: R) -> None:
         self.recognizer = recognizer
-        self.responder = responder
+        self.language_model = language_model
         self.events: list[m.ModelEvent] = []
         self.times: list[float] = []
         self.changed = asyncio.Event()
@@ -132,7 +132,7 @@ class Call(Generic[R]):
 
 async def connect(call: Call[Any], engine: SpeechEngine, settings: Settings | None = None, history: Any = ()) -> None:
     loop = asyncio.get_running_loop()
-    call.connection = await LocalRealtimeModel(responder=call.responder, engine=engine).connect(
+    call.connection = await LocalRealtimeModel(language_model=call.language_model, engine=engine).connect(
         settings=settings or Settings(instructions="Be kind."),
         on_event=call.hear,
         history=lambda: history,

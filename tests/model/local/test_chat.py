@@ -1,4 +1,4 @@
-"""A chat endpoint as the mind: OpenAI's own client against a real HTTP server that sends what such servers send."""
+"""A chat endpoint as the language model: OpenAI's client against a real HTTP server with the frames of such servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from realtime.errors import ProviderError, UsageError
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
-from realtime.model.local.chat import ChatResponder, _Answer, responder_from_environment
+from realtime.model.local.chat import ChatLanguageModel, _Completion, language_model_from_environment
 from realtime.model.local.chat_messages import LISTENING, HistoryLimits
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyThought, ReplyToolCall, ReplyUsage
 from tests.model.local.chat_endpoint import (
@@ -47,14 +47,14 @@ def prompt(text: str = "Hello.", **more: Any) -> Prompt:
     return Prompt(history=[item], **more)
 
 
-async def replies(responder: ChatResponder, asked: Prompt | None = None) -> list[Reply]:
-    return [reply async for reply in responder.respond(asked or prompt())]
+async def replies(language_model: ChatLanguageModel, asked: Prompt | None = None) -> list[Reply]:
+    return [reply async for reply in language_model.respond(asked or prompt())]
 
 
 async def answer(endpoint: ChatEndpoint, *frames: Frame, **options: Any) -> list[Reply]:
-    """What the responder makes of these frames."""
+    """What the language_model makes of these frames."""
     endpoint.will(*frames)
-    return await replies(ChatResponder(endpoint.base_url, "qwen3", **options))
+    return await replies(ChatLanguageModel(endpoint.base_url, "qwen3", **options))
 
 
 def text_of(given: list[Reply]) -> str:
@@ -62,11 +62,11 @@ def text_of(given: list[Reply]) -> str:
 
 
 async def failure(endpoint: ChatEndpoint, *frames: Frame, status: int = 200, **options: Any) -> ProviderError:
-    """What the responder says of a failure."""
+    """What the language_model says of a failure."""
     headers = (("content-type", "application/json"),) if status != 200 else None
     endpoint.will(*frames, status=status, headers=headers)
     with pytest.raises(ProviderError) as caught:
-        await replies(ChatResponder(endpoint.base_url, "qwen3", **options))
+        await replies(ChatLanguageModel(endpoint.base_url, "qwen3", **options))
     return caught.value
 
 
@@ -88,8 +88,8 @@ async def test_the_request_says_what_the_client_set(endpoint: ChatEndpoint) -> N
     asked = prompt(
         instructions="Be kind.", tools=[clock], tool_choice="required", temperature=0.3, max_output_tokens=99
     )
-    responder = ChatResponder(endpoint.base_url, "qwen3", KEY, extra_body={"reasoning_effort": "none"})
-    await replies(responder, asked)
+    language_model = ChatLanguageModel(endpoint.base_url, "qwen3", KEY, extra_body={"reasoning_effort": "none"})
+    await replies(language_model, asked)
     sent = await endpoint.request()
     assert sent.headers["authorization"] == f"Bearer {KEY}"
     assert sent.body == {
@@ -116,7 +116,7 @@ async def test_the_request_says_what_the_client_set(endpoint: ChatEndpoint) -> N
 
 async def test_what_nobody_set_is_not_sent(endpoint: ChatEndpoint) -> None:
     endpoint.will(*words("Hi."), DONE)
-    await replies(ChatResponder(endpoint.base_url + "/", "qwen3"), Prompt(tool_choice="required"))
+    await replies(ChatLanguageModel(endpoint.base_url + "/", "qwen3"), Prompt(tool_choice="required"))
     sent = await endpoint.request()
     assert set(sent.body) == {"model", "messages", "stream", "stream_options"}
     assert sent.said == [("user", LISTENING)]
@@ -133,15 +133,15 @@ async def test_what_is_meant_for_openai_alone_goes_to_no_other_endpoint(
 
 
 async def test_openai_is_told_the_length_of_an_answer_by_its_new_name() -> None:
-    responder = ChatResponder("https://api.openai.com/v1", "gpt-5-mini", KEY)
-    assert responder._request(prompt(max_output_tokens=5))["max_completion_tokens"] == 5
+    language_model = ChatLanguageModel("https://api.openai.com/v1", "gpt-5-mini", KEY)
+    assert language_model._request(prompt(max_output_tokens=5))["max_completion_tokens"] == 5
 
 
 async def test_the_first_words_are_there_while_the_rest_is_still_to_come(endpoint: ChatEndpoint) -> None:
     hold = Hold()
     first, second, *rest = words("It is noon.", " Go and eat.")[1:]
     endpoint.will(first, hold, second, *rest, DONE)
-    async with aclosing(ChatResponder(endpoint.base_url, "qwen3").respond(prompt())) as coming:
+    async with aclosing(ChatLanguageModel(endpoint.base_url, "qwen3").respond(prompt())) as coming:
         assert await anext(coming) == ReplyText("It is noon.")
         assert not hold.go_on.is_set()
         hold.go_on.set()
@@ -151,7 +151,7 @@ async def test_the_first_words_are_there_while_the_rest_is_still_to_come(endpoin
 async def test_closing_an_answer_closes_the_request(endpoint: ChatEndpoint) -> None:
     hold = Hold()
     endpoint.will(*words("One.", " Two.")[:2], hold, *words(" Never.")[1:], DONE)
-    async with aclosing(ChatResponder(endpoint.base_url, "qwen3").respond(prompt())) as coming:
+    async with aclosing(ChatLanguageModel(endpoint.base_url, "qwen3").respond(prompt())) as coming:
         assert await anext(coming) == ReplyText("One.")
     await (await endpoint.request()).left.wait()
 
@@ -296,7 +296,7 @@ async def test_nobody_listening_names_the_address_and_the_variable() -> None:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         with pytest.raises(ProviderError) as caught:
-            await replies(ChatResponder(address, "qwen3"))
+            await replies(ChatLanguageModel(address, "qwen3"))
     assert (caught.value.code, caught.value.retryable) == ("provider_unavailable", True)
     assert address in caught.value.message
     assert "REALTIME_LLM_BASE_URL" in caught.value.message
@@ -351,7 +351,7 @@ async def test_a_broken_frame_fails_the_answer(endpoint: ChatEndpoint, broken: s
 @pytest.mark.parametrize("end", [[Break()], [], [DONE]])
 async def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one(endpoint: ChatEndpoint, end: list[Frame]) -> None:
     endpoint.will(*words("It is")[:2], *end)
-    coming = ChatResponder(endpoint.base_url, "qwen3").respond(prompt())
+    coming = ChatLanguageModel(endpoint.base_url, "qwen3").respond(prompt())
     assert await anext(coming) == ReplyText("It is")
     with pytest.raises(ProviderError) as caught:
         await anext(coming)
@@ -391,12 +391,12 @@ async def test_an_answer_that_a_filter_held_back_is_told(endpoint: ChatEndpoint)
 
 
 async def test_after_a_failure_the_next_answer_is_as_good_as_ever(endpoint: ChatEndpoint) -> None:
-    responder = ChatResponder(endpoint.base_url, "qwen3")
+    language_model = ChatLanguageModel(endpoint.base_url, "qwen3")
     endpoint.will(*words("It is")[:2], Break())
     with pytest.raises(ProviderError):
-        await replies(responder)
+        await replies(language_model)
     endpoint.will(*words("Hi."), DONE)
-    assert await replies(responder) == [ReplyText("Hi.")]
+    assert await replies(language_model) == [ReplyText("Hi.")]
 
 
 FIELDS = ["choices", "delta", "content", "tool_calls", "function", "arguments", "name", "index", "id", "usage"]
@@ -413,7 +413,7 @@ def test_no_chunk_of_whatever_shape_does_harm(chunks: list[Any]) -> None:
     from openai._models import construct_type
     from openai.types.chat import ChatCompletionChunk
 
-    reading = _Answer("http://x/v1")
+    reading = _Completion("http://x/v1")
     for shape in chunks:
         assert isinstance(reading.read(construct_type(type_=ChatCompletionChunk, value=shape)), list)
     assert isinstance(reading.read(construct_type(type_=ChatCompletionChunk, value=chunk({}, "stop"))), list)
@@ -429,14 +429,14 @@ async def test_neither_key_nor_words_are_in_errors_reprs_or_logs(
     """At the levels that a server writes; with DEBUG for everything, the SDK's second edition writes its requests."""
     caplog.set_level(logging.INFO)
     caplog.set_level(logging.DEBUG, "realtime")
-    responder = ChatResponder(endpoint.base_url, "qwen3", KEY)
-    seen = [repr(responder), responder.name]
+    language_model = ChatLanguageModel(endpoint.base_url, "qwen3", KEY)
+    seen = [repr(language_model), language_model.name]
     endpoint.will(*words("Confidential words."), DONE)
-    await replies(responder, prompt("Confidential question."))
+    await replies(language_model, prompt("Confidential question."))
     for status in (400, 401, 404, 429, 500):
         endpoint.will(error_body(f"Incorrect key {KEY}, sk-proj-abcdef"), status=status)
         with pytest.raises(ProviderError) as caught:
-            await replies(responder, prompt("Confidential question."))
+            await replies(language_model, prompt("Confidential question."))
         seen += [caught.value.message, repr(caught.value), repr(caught.value.__cause__)]
     seen += [record.getMessage() + str(record.exc_info) for record in caplog.records]
     for secret in (KEY, "abcdef", "Confidential"):
@@ -447,7 +447,7 @@ async def test_neither_key_nor_words_are_in_errors_reprs_or_logs(
 def test_an_address_with_a_secret_in_it_is_refused_without_repeating_it(address: str) -> None:
     """The HTTP client writes each address that it asks into its log."""
     with pytest.raises(UsageError, match="a key goes into REALTIME_LLM_API_KEY") as caught:
-        ChatResponder(address, "qwen3")
+        ChatLanguageModel(address, "qwen3")
     assert "pass-9f2" not in str(caught.value)
 
 
@@ -456,14 +456,16 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def test_the_environment_names_the_endpoint() -> None:
-    assert responder_from_environment({}) is None
-    assert responder_from_environment(environment(BASE_URL="", MODEL="", API_KEY=KEY)) is None
-    responder = responder_from_environment(environment(BASE_URL=" http://localhost:11434/v1/ ", MODEL="qwen3:8b"))
-    assert responder is not None
-    assert responder.name == "qwen3:8b at localhost:11434"
-    assert repr(responder) == "ChatResponder('http://localhost:11434/v1', 'qwen3:8b')"
-    assert not responder.takes_images
-    seeing = responder_from_environment(environment(BASE_URL="https://[::1]:8000/v1", MODEL="llava", IMAGES="1"))
+    assert language_model_from_environment({}) is None
+    assert language_model_from_environment(environment(BASE_URL="", MODEL="", API_KEY=KEY)) is None
+    language_model = language_model_from_environment(
+        environment(BASE_URL=" http://localhost:11434/v1/ ", MODEL="qwen3:8b")
+    )
+    assert language_model is not None
+    assert language_model.name == "qwen3:8b at localhost:11434"
+    assert repr(language_model) == "ChatLanguageModel('http://localhost:11434/v1', 'qwen3:8b')"
+    assert not language_model.takes_images
+    seeing = language_model_from_environment(environment(BASE_URL="https://[::1]:8000/v1", MODEL="llava", IMAGES="1"))
     assert seeing is not None
     assert seeing.takes_images
     assert seeing.name == "llava at [::1]:8000"
@@ -482,13 +484,13 @@ def test_the_environment_names_the_endpoint() -> None:
 )
 def test_half_an_environment_or_a_wrong_one_names_the_variable(variables: dict[str, str], named: str) -> None:
     with pytest.raises(UsageError) as caught:
-        responder_from_environment(environment(**variables))
+        language_model_from_environment(environment(**variables))
     assert named in caught.value.message
 
 
 async def test_the_whole_address_of_the_documentation_does_as_well(endpoint: ChatEndpoint) -> None:
     endpoint.will(*words("Hi."), DONE)
-    assert await replies(ChatResponder(endpoint.base_url + "/chat/completions", "qwen3")) == [ReplyText("Hi.")]
+    assert await replies(ChatLanguageModel(endpoint.base_url + "/chat/completions", "qwen3")) == [ReplyText("Hi.")]
 
 
 def test_without_the_package_the_line_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -501,7 +503,7 @@ def test_without_the_package_the_line_that_installs_it_is_named(monkeypatch: pyt
 
     monkeypatch.setattr(builtins, "__import__", without_openai)
     with pytest.raises(UsageError) as caught:
-        ChatResponder("http://localhost:11434/v1", "qwen3")
+        ChatLanguageModel("http://localhost:11434/v1", "qwen3")
     assert caught.value.code == "missing_package"
     assert "pip install '.[local]'" in caught.value.message
     assert "/opt" not in caught.value.message, "a client that asks for this model is told"
@@ -514,8 +516,8 @@ async def test_the_history_is_bounded(endpoint: ChatEndpoint) -> None:
         for number in range(50)
         for role in ("user", "assistant")
     ]
-    responder = ChatResponder(endpoint.base_url, "qwen3", limits=HistoryLimits(messages=8))
-    await replies(responder, Prompt(history=[*history, history[0]]))
+    language_model = ChatLanguageModel(endpoint.base_url, "qwen3", limits=HistoryLimits(messages=8))
+    await replies(language_model, Prompt(history=[*history, history[0]]))
     said = (await endpoint.request()).said
     assert 6 <= len(said) <= 9
     assert said[-2:] == [("assistant", "assistant 49"), ("user", "user 0")]

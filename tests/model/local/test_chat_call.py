@@ -1,4 +1,4 @@
-"""Calls whose mind is a chat endpoint: the embedded model around it, over a real HTTP server."""
+"""Calls whose language model is a chat endpoint: the embedded model around it, over a real HTTP server."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from realtime.event.config import SessionConfig, ToolDeclaration
 from realtime.message import ToolResultBlock
 from realtime.model.base import ItemCreate, ItemTruncate, ResponseCreate, SessionUpdate, Settings, ToolResult, refusal
 from realtime.model.choose import open_model
-from realtime.model.local import LocalRealtimeModel, connection
-from realtime.model.local.chat import ChatResponder
+from realtime.model.local import LocalRealtimeModel
+from realtime.model.local import model as local_model
+from realtime.model.local.chat import ChatLanguageModel
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.passages import CODE_ALOUD
 from realtime.server.plan import load_make_agent
@@ -63,15 +64,15 @@ async def engine() -> AsyncIterator[SpeechEngine]:
 
 
 @pytest.fixture
-async def call(endpoint: ChatEndpoint, engine: SpeechEngine) -> AsyncIterator[Call[ChatResponder]]:
-    made = Call(FakeRecognizer(), ChatResponder(endpoint.base_url, "qwen3", KEY))
+async def call(endpoint: ChatEndpoint, engine: SpeechEngine) -> AsyncIterator[Call[ChatLanguageModel]]:
+    made = Call(FakeRecognizer(), ChatLanguageModel(endpoint.base_url, "qwen3", KEY))
     await connect(made, engine, Settings(instructions="Be kind.", tools=(WEATHER,), temperature=0.3))
     yield made
     await made.connection.close()
 
 
 async def test_a_question_a_tool_its_result_and_a_spoken_answer(
-    endpoint: ChatEndpoint, call: Call[ChatResponder]
+    endpoint: ChatEndpoint, call: Call[ChatLanguageModel]
 ) -> None:
     endpoint.will(*words("Let me see.")[:-1], *calls(piece(0, "call_a", "get_weather", '{"city":"Oslo"}')), USAGE, DONE)
     call.send(typed("How is the weather in Oslo?"), ResponseCreate())
@@ -100,7 +101,7 @@ async def test_a_question_a_tool_its_result_and_a_spoken_answer(
 
 
 async def test_the_first_sentence_is_spoken_while_the_rest_is_still_to_come(
-    endpoint: ChatEndpoint, call: Call[ChatResponder]
+    endpoint: ChatEndpoint, call: Call[ChatLanguageModel]
 ) -> None:
     hold = Hold()
     first, second = words("Once there was a lighthouse.", " It")[1:3]
@@ -118,7 +119,7 @@ async def test_the_first_sentence_is_spoken_while_the_rest_is_still_to_come(
 
 
 async def test_speech_closes_the_request_and_the_next_one_holds_what_was_heard(
-    endpoint: ChatEndpoint, call: Call[ChatResponder]
+    endpoint: ChatEndpoint, call: Call[ChatLanguageModel]
 ) -> None:
     endpoint.will(*words("Once there was a lighthouse.", " It")[1:3], Hold(), *words(" never.")[1:], DONE)
     call.send(typed("Tell me a story."), ResponseCreate())
@@ -138,7 +139,7 @@ async def test_speech_closes_the_request_and_the_next_one_holds_what_was_heard(
     ]
 
 
-async def test_closing_the_call_closes_the_request(endpoint: ChatEndpoint, call: Call[ChatResponder]) -> None:
+async def test_closing_the_call_closes_the_request(endpoint: ChatEndpoint, call: Call[ChatLanguageModel]) -> None:
     endpoint.will(Hold(), *words("Never."), DONE)
     call.send(typed("Hello."), ResponseCreate())
     asked = await endpoint.request()
@@ -147,7 +148,7 @@ async def test_closing_the_call_closes_the_request(endpoint: ChatEndpoint, call:
 
 
 async def test_thoughts_are_told_but_neither_spoken_nor_sent_back(
-    endpoint: ChatEndpoint, call: Call[ChatResponder]
+    endpoint: ChatEndpoint, call: Call[ChatLanguageModel]
 ) -> None:
     """FMT-11: told as thoughts; the payload of the next request has none."""
     endpoint.will(*words("<think>", "A greeting. I greet.", "</think>", "Hello."), DONE)
@@ -165,7 +166,7 @@ async def test_thoughts_are_told_but_neither_spoken_nor_sent_back(
 
 
 async def test_code_in_an_answer_is_shown_and_remembered_but_not_read_aloud(
-    endpoint: ChatEndpoint, call: Call[ChatResponder], monkeypatch: pytest.MonkeyPatch
+    endpoint: ChatEndpoint, call: Call[ChatLanguageModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     aloud: list[str] = []
     synthesize = FakeVoice.synthesize
@@ -183,7 +184,7 @@ async def test_code_in_an_answer_is_shown_and_remembered_but_not_read_aloud(
 
 
 async def test_an_answer_that_breaks_off_was_spoken_as_far_as_it_came(
-    endpoint: ChatEndpoint, call: Call[ChatResponder]
+    endpoint: ChatEndpoint, call: Call[ChatLanguageModel]
 ) -> None:
     endpoint.will(*words("One sentence. Another", " one")[:3], Break())
     call.send(typed("Hello."), ResponseCreate())
@@ -197,7 +198,7 @@ async def test_an_answer_that_breaks_off_was_spoken_as_far_as_it_came(
     assert (await call.until(m.ModelResponseDoneEvent, 2)).status == "completed"
 
 
-async def test_no_event_holds_the_key(endpoint: ChatEndpoint, call: Call[ChatResponder]) -> None:
+async def test_no_event_holds_the_key(endpoint: ChatEndpoint, call: Call[ChatLanguageModel]) -> None:
     body = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}."}})
     for status in (400, 401, 500):
         endpoint.will(body, status=status, headers=(("content-type", "application/json"),))
@@ -207,7 +208,7 @@ async def test_no_event_holds_the_key(endpoint: ChatEndpoint, call: Call[ChatRes
     assert KEY not in json.dumps([event.model_dump() for event in call.events])
 
 
-async def test_one_response_may_be_asked_for_otherwise(endpoint: ChatEndpoint, call: Call[ChatResponder]) -> None:
+async def test_one_response_may_be_asked_for_otherwise(endpoint: ChatEndpoint, call: Call[ChatLanguageModel]) -> None:
     endpoint.will(*words("Yes."), DONE)
     choice = {"type": "function", "name": "get_weather"}
     call.send(
@@ -219,7 +220,7 @@ async def test_one_response_may_be_asked_for_otherwise(endpoint: ChatEndpoint, c
     assert (body["temperature"], body["max_tokens"]) == (0.9, 7)
 
 
-async def test_one_response_may_be_as_long_as_it_likes(endpoint: ChatEndpoint, call: Call[ChatResponder]) -> None:
+async def test_one_response_may_be_as_long_as_it_likes(endpoint: ChatEndpoint, call: Call[ChatLanguageModel]) -> None:
     endpoint.will(*words("Yes."), DONE)
     call.send(SessionUpdate(Settings(max_output_tokens=7)))
     call.send(typed("Hello."), ResponseCreate(ResponseOverrides(max_output_tokens="inf")))
@@ -232,9 +233,9 @@ async def test_images_are_taken_where_the_model_is_said_to_understand_them(
 ) -> None:
     part = ContentPart(type="image", image=b"\x89PN", media_type="image/png")
     look = ItemCreate(Item(id="look", role="user", content=(ContentPart(type="text", text="Look."), part)))
-    blind = LocalRealtimeModel(responder=ChatResponder(endpoint.base_url, "qwen3"), engine=engine).profile
+    blind = LocalRealtimeModel(language_model=ChatLanguageModel(endpoint.base_url, "qwen3"), engine=engine).profile
     assert refusal(blind, look) is not None
-    call = Call(FakeRecognizer(), ChatResponder(endpoint.base_url, "llava", takes_images=True))
+    call = Call(FakeRecognizer(), ChatLanguageModel(endpoint.base_url, "llava", takes_images=True))
     await connect(call, engine)
     assert refusal(call.connection.profile, look) is None
     endpoint.will(*words("A door."), DONE)
@@ -266,7 +267,7 @@ async def test_the_example_gives_each_agent_a_model_of_its_own(
     endpoint: ChatEndpoint, engine: SpeechEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OLLAMA_OPENAI_URL", endpoint.base_url)
-    monkeypatch.setattr(connection, "shared_engine", lambda whisper_dir: engine)
+    monkeypatch.setattr(local_model, "shared_engine", lambda whisper_dir: engine)
     make_agent = load_make_agent(f"{EXAMPLE}:make_agent")
     for user, name, model in (("ann", "Robin", "qwen3:4b"), ("desk", "Mila", "llama3.2")):
         agent = await make_agent_of(make_agent, user=user, config=SessionConfig(), call_id="call_1")
@@ -309,7 +310,7 @@ async def test_an_agent_runs_its_tools_for_it_and_broken_arguments_are_mended(
         """
         return f"sunny in {city}"
 
-    model = LocalRealtimeModel(responder=ChatResponder(endpoint.base_url, "qwen3"), engine=engine)
+    model = LocalRealtimeModel(language_model=ChatLanguageModel(endpoint.base_url, "qwen3"), engine=engine)
     agent = RealtimeAgent("Robin", "Be kind.", model, toolkit=Toolkit([get_weather]))
     endpoint.will(*calls(piece(0, "call_a", "get_weather", '{"city": Oslo')), DONE)
     endpoint.will(chunk({"tool_calls": [piece(0, "call_b", "get_weather", '{"city":"Oslo"}')]}, "tool_calls"), DONE)

@@ -73,7 +73,7 @@ def test_roles_alternate_also_where_turns_did_not() -> None:
 
 
 def test_a_turn_that_nobody_understood_is_said_to_be_one() -> None:
-    """A mind that is asked to go on would talk by itself after each noise."""
+    """A language model that is asked to go on would talk by itself after each noise."""
     noise = Item(id="noise", role="user", content=(ContentPart(type="audio", transcript=""),))
     assert said(user("Hello."), assistant("Hi."), noise)[-1] == ("user", NOT_UNDERSTOOD)
 

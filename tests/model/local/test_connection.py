@@ -138,7 +138,7 @@ async def test_a_spoken_turn_is_answered_aloud(call: Call[Parrot]) -> None:
     assert all(100 <= len(event.delta) / 48 <= 400 for event in audio)
     assert len({event.item_id for event in audio}) == 1
     assert call.all(m.ModelResponseDoneEvent)[0].status == "completed"
-    assert call.responder.prompts[0].instructions == "Be kind."
+    assert call.language_model.prompts[0].instructions == "Be kind."
 
 
 async def test_recognition_is_over_when_the_turn_is_and_speech_follows_at_once(call: Call[Parrot]) -> None:
@@ -166,7 +166,7 @@ async def test_where_nothing_was_understood_nothing_is_said(call: Call[Parrot]) 
     done = await call.until(m.ModelResponseDoneEvent)
     assert done.status == "completed"
     assert call.all(m.ModelResponseAudioDeltaEvent) == []
-    assert call.responder.prompts == []
+    assert call.language_model.prompts == []
 
 
 async def test_a_noise_while_the_answer_is_thought_of_loses_no_question(call: Call[Parrot]) -> None:
@@ -176,7 +176,7 @@ async def test_a_noise_while_the_answer_is_thought_of_loses_no_question(call: Ca
     assert cancelled.status == "cancelled"
     await call.until(m.ModelResponseCreatedEvent, 2)
     await asyncio.sleep(1)
-    assert [[item.text for item in prompt.history] for prompt in call.responder.prompts] == [["think"], ["think"]]
+    assert [[item.text for item in prompt.history] for prompt in call.language_model.prompts] == [["think"], ["think"]]
 
 
 async def test_a_broken_recognition_is_reported_and_the_next_turn_works(call: Call[Parrot]) -> None:
@@ -200,7 +200,7 @@ async def test_speech_cancels_the_answer(call: Call[Parrot]) -> None:
     before = len(call.all(m.ModelResponseAudioDeltaEvent))
     await call.say(speech(30_000))
     assert len(call.all(m.ModelResponseAudioDeltaEvent)) == before
-    assert call.responder.closed == 1
+    assert call.language_model.closed == 1
 
 
 @pytest.mark.parametrize("stops", [False, True], ids=["speech stops no answer", "asked for while they spoke"])
@@ -238,8 +238,8 @@ async def test_a_turn_that_ended_in_haste_and_its_rest_are_one_for_the_mind(call
     await call.say(speech(600), silence(800))
     call.send(ItemDelete(reply.item_id))
     await call.until(m.ModelResponseDoneEvent, 2)
-    assert [item.text for item in call.responder.prompts[-1].history][-1].endswith("a cup of tea")
-    assert call.responder.prompts[-1].history[0].text == "I would like"
+    assert [item.text for item in call.language_model.prompts[-1].history][-1].endswith("a cup of tea")
+    assert call.language_model.prompts[-1].history[0].text == "I would like"
 
 
 async def test_when_the_answer_was_taken_back_before_the_turn_went_on_it_never_was(call: Call[Parrot]) -> None:
@@ -254,14 +254,14 @@ async def test_when_the_answer_was_taken_back_before_the_turn_went_on_it_never_w
     call.on_event = take_back
     await call.say(speech(600), silence(800))
     await call.until(m.ModelResponseAudioDoneEvent, 2)
-    assert [item.text for item in call.responder.prompts[-1].history] == ["I would like a cup of tea"]
+    assert [item.text for item in call.language_model.prompts[-1].history] == ["I would like a cup of tea"]
 
 
 async def test_much_later_speech_is_a_turn_of_its_own(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["one", "two"]
     await call.say(silence(400), speech(600), silence(3000), speech(600), silence(800))
     await call.until(m.ModelResponseDoneEvent, 2)
-    assert [item.text for item in call.responder.prompts[-1].history] == ["one", "You said: one. Right?", "two"]
+    assert [item.text for item in call.language_model.prompts[-1].history] == ["one", "You said: one. Right?", "two"]
 
 
 async def test_two_turns_in_one_message_are_two_turns_with_two_answers(call: Call[Parrot]) -> None:
@@ -271,7 +271,7 @@ async def test_two_turns_in_one_message_are_two_turns_with_two_answers(call: Cal
     assert [done.status for done in call.all(m.ModelResponseDoneEvent)] == ["completed", "completed"]
     starts = [event.audio_start_ms for event in call.all(m.ModelInputStartedEvent)]
     assert [round(start_ms, -2) for start_ms in starts] == [400, 1700]
-    assert [item.text for item in call.responder.prompts[-1].history] == ["one", "You said: one. Right?", "two"]
+    assert [item.text for item in call.language_model.prompts[-1].history] == ["one", "You said: one. Right?", "two"]
     # The second turn comes when the first answer, two sentences of a second, was heard.
     assert call.at(call.all(m.ModelInputStartedEvent)[1]) - call.at(call.all(m.ModelResponseAudioDeltaEvent)[0]) > 2
 
@@ -286,7 +286,7 @@ async def test_a_caller_whose_two_questions_come_in_one_message_hears_both_answe
     message["format"] = {"type": "audio/pcm", "rate": 16_000}
     run = await voice_call(
         [Send(message), WaitFor("agent_response_done"), WaitFor("agent_response_done"), WaitUntilHeard()],
-        agent=lambda: RealtimeAgent("Robin", "Be kind.", LocalRealtimeModel(responder=Parrot(), engine=engine)),
+        agent=lambda: RealtimeAgent("Robin", "Be kind.", LocalRealtimeModel(language_model=Parrot(), engine=engine)),
     )
     run.turns(2).barge_ins(0)
     run.agent_said("You said: one. Right?", within_turn=1)
@@ -324,7 +324,7 @@ async def test_what_was_not_heard_is_forgotten(call: Call[Parrot]) -> None:
     assert call.all(m.ModelItemRetrievedEvent)[0].item.text == "You said:"
     call.send(typed("more", "next"), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent, 2)
-    assert [item.text for item in call.responder.prompts[-1].history] == ["good day", "You said:", "more"]
+    assert [item.text for item in call.language_model.prompts[-1].history] == ["good day", "You said:", "more"]
 
 
 async def test_a_tool_call_ends_the_response_and_its_result_is_told(call: Call[Parrot]) -> None:
@@ -333,7 +333,7 @@ async def test_a_tool_call_ends_the_response_and_its_result_is_told(call: Call[P
     used = await call.until(m.ModelResponseToolUseDoneEvent)
     assert (used.tool_use.name, used.tool_use.input, used.output_index) == ("clock", '{"x": 1}', 1)
     assert call.all(m.ModelResponseAudioTranscriptDoneEvent)[0].transcript == "Let me see."
-    assert [tool.name for tool in call.responder.prompts[0].tools] == ["clock"]
+    assert [tool.name for tool in call.language_model.prompts[0].tools] == ["clock"]
     await call.until(m.ModelResponseDoneEvent)
     call.send(ToolResult(ToolResultBlock(id=used.tool_use.id, name="clock", output="noon")), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent, 2)
@@ -368,17 +368,17 @@ async def test_an_out_of_band_response_runs_beside_and_leaves_no_trace(call: Cal
     done = await call.until(m.ModelResponseDoneEvent)
     assert (done.conversation, done.metadata, done.output_modalities) == ("none", {"a": "b"}, ("text",))
     assert call.all(m.ModelResponseTextDoneEvent)[0].text.strip() == "You said: aside. Right?"
-    assert call.responder.prompts[-1].instructions == "Write."
+    assert call.language_model.prompts[-1].instructions == "Write."
     call.send(ResponseCancel(), typed("now", "later"), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent, 3)
-    assert [item.text for item in call.responder.prompts[-1].history] == ["think", "now"]
+    assert [item.text for item in call.language_model.prompts[-1].history] == ["think", "now"]
 
 
 async def test_overrides_hold_for_one_response(call: Call[Parrot]) -> None:
     call.send(typed("hi"), ResponseCreate(ResponseOverrides(voice="heart-low", tools=({"name": "t"},))))
     low = await call.until(m.ModelResponseAudioDeltaEvent)
     assert low.delta[:2] == b"\x02\x00"
-    assert [tool.name for tool in call.responder.prompts[0].tools] == ["t"]
+    assert [tool.name for tool in call.language_model.prompts[0].tools] == ["t"]
     await call.until(m.ModelResponseDoneEvent)
     heard = len(call.all(m.ModelResponseAudioDeltaEvent))
     call.send(ResponseCreate(ResponseOverrides(tool_choice="none")))
@@ -404,7 +404,7 @@ async def test_an_answer_waits_for_the_words_of_the_turn(call: Call[Parrot]) -> 
     await call.say(speech(600))
     call.send(AudioCommit(), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent)
-    assert [item.text for item in call.responder.prompts[0].history] == ["hello there"]
+    assert [item.text for item in call.language_model.prompts[0].history] == ["hello there"]
 
 
 async def test_a_client_that_stops_sending_right_after_its_last_word_is_answered(call: Call[Parrot]) -> None:
@@ -464,7 +464,7 @@ async def test_no_transcription_is_reported_where_none_is_wanted(call: Call[Parr
     await call.say(silence(400), speech(600), silence(1000))
     await call.until(m.ModelResponseDoneEvent)
     assert call.all(m.ModelInputTranscriptionDoneEvent) == []
-    assert call.responder.prompts[0].history[0].text == "hello there"
+    assert call.language_model.prompts[0].history[0].text == "hello there"
 
 
 @pytest.mark.parametrize(("text", "code", "spoken"), [("fail", "no_mind", 5), ("crash", "internal", 0)])
@@ -500,7 +500,7 @@ async def test_a_call_can_be_restored_from_its_history(engine: SpeechEngine) -> 
     await connect(call, engine, history=history)
     call.send(typed("hi"), ResponseCreate())
     await call.until(m.ModelResponseDoneEvent)
-    assert [item.text for item in call.responder.prompts[0].history] == ["I'm Pete.", "hi"]
+    assert [item.text for item in call.language_model.prompts[0].history] == ["I'm Pete.", "hi"]
     await call.connection.close()
 
 

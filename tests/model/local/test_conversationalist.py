@@ -1,4 +1,4 @@
-"""The built-in mind, through the interface that a language model implements too."""
+"""The built-in language model, through the interface of every language model."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from realtime.event.base import ContentPart, Item
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock
-from realtime.model.local.keyless.conversationalist import SET_A_KEY, Conversationalist, answer
+from realtime.model.local.keyless.conversationalist import SET_A_KEY, Conversationalist, respond_to
 from realtime.model.local.keyless.names import learned_name, own_name
 from realtime.model.local.keyless.toolbox import tool_call_for
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
@@ -27,7 +27,7 @@ def message(role: Any, text: str) -> Item:
 def talk(*texts: str, tools: tuple[ToolDeclaration, ...] = TOOLS, instructions: str = "") -> list[Reply]:
     """The answer to the last of the user's and the agent's turns, given by turns."""
     history = [message("user" if at % 2 == 0 else "assistant", text) for at, text in enumerate(texts)]
-    return answer(Prompt(instructions, history, tools))
+    return respond_to(Prompt(instructions, history, tools))
 
 
 def said(replies: list[Reply]) -> str:
@@ -44,8 +44,8 @@ async def test_it_fulfils_the_interface_of_a_responder() -> None:
 
 
 def test_it_greets_where_nobody_has_said_anything() -> None:
-    assert said(answer(Prompt())) == "Hello! I'm Heart. What can I do for you?"
-    assert said(answer(Prompt("Your name is Friday. Be brief."))) == "Hello! I'm Friday. What can I do for you?"
+    assert said(respond_to(Prompt())) == "Hello! I'm Heart. What can I do for you?"
+    assert said(respond_to(Prompt("Your name is Friday. Be brief."))) == "Hello! I'm Friday. What can I do for you?"
 
 
 def test_the_name_before_a_line_of_a_room_is_nobodys_word() -> None:
@@ -53,19 +53,20 @@ def test_the_name_before_a_line_of_a_room_is_nobodys_word() -> None:
     assert said(talk("[Ann]: (speaks)", "", "What is my name?", tools=())) == "Your name is Ann."
     lines = ["[Ann]: My name is Annabel.", "[Ben]: What is my name?", "[Ann]: What is my name?"]
     history = [message("user", line) for line in lines]
-    assert said(answer(Prompt(history=history[:2]))) == "Your name is Ben."
-    assert said(answer(Prompt(history=history))) == "Your name is Annabel."
+    assert said(respond_to(Prompt(history=history[:2]))) == "Your name is Ben."
+    assert said(respond_to(Prompt(history=history))) == "Your name is Annabel."
 
 
 def test_it_tells_of_a_better_mind_to_whom_it_can_be_given() -> None:
-    assert "Whoever runs this server can give me a mind" in said(talk("Who are you?"))
-    built_in = said(answer(Prompt(history=[message("user", "Who are you?")]), SET_A_KEY))
+    assert "The operator of this server can give me a language model" in said(talk("Who are you?"))
+    built_in = said(respond_to(Prompt(history=[message("user", "Who are you?")]), SET_A_KEY))
     assert built_in.endswith("set the variable OPENAI_API_KEY, and start the server again.")
 
 
 def test_instructions_to_say_something_are_followed_word_for_word() -> None:
     assert (
-        said(answer(Prompt('Say exactly: "Your timer is done."', [message("user", "Hello")]))) == "Your timer is done."
+        said(respond_to(Prompt('Say exactly: "Your timer is done."', [message("user", "Hello")])))
+        == "Your timer is done."
     )
 
 
@@ -110,7 +111,7 @@ def test_its_own_name_comes_from_the_instructions() -> None:
     [("Be brief.", "Robin", "Robin"), ("Your name is Otto.", "Robin", "Otto"), ("Be brief.", "agent", "Heart")],
 )
 def test_where_they_name_none_it_is_that_of_the_agent(instructions: str, agent_name: str, name: str) -> None:
-    assert said(answer(Prompt(instructions, agent_name=agent_name))) == f"Hello! I'm {name}. What can I do for you?"
+    assert said(respond_to(Prompt(instructions, agent_name=agent_name))) == f"Hello! I'm {name}. What can I do for you?"
 
 
 @pytest.mark.parametrize(
@@ -197,14 +198,15 @@ def results(*results: tuple[str, str, str], state: Any = "success") -> list[Item
     ],
 )
 def test_results_are_told_in_sentences(result: tuple[str, str, str], sentence: str) -> None:
-    assert said(answer(Prompt(history=results(result)))) == sentence
+    assert said(respond_to(Prompt(history=results(result)))) == sentence
 
 
 def test_several_results_are_told_in_order_and_failures_plainly() -> None:
     both = results(("get_time", "{}", "3:45 PM"), ("get_date", "{}", "Monday"))
-    assert said(answer(Prompt(history=both))) == "It is 3:45 PM. Today is Monday."
+    assert said(respond_to(Prompt(history=both))) == "It is 3:45 PM. Today is Monday."
     assert (
-        said(answer(Prompt(history=results(("x", "{}", "trace"), state="error")))) == "That did not work, I'm afraid."
+        said(respond_to(Prompt(history=results(("x", "{}", "trace"), state="error"))))
+        == "That did not work, I'm afraid."
     )
 
 
@@ -213,7 +215,7 @@ def test_several_results_are_told_in_order_and_failures_plainly() -> None:
     [
         ("Who are you?", "small voice built into this server"),
         ("Are you a real person?", "no key, no internet, and English only"),
-        ("How do I get a better voice?", "Whoever runs this server"),
+        ("How do I get a better voice?", "The operator of this server"),
         ("What can you do?", "the time, the date, or a sum"),
         ("Help.", "learn your name"),
         ("Can you hear me?", "Yes, I hear you well"),
@@ -249,6 +251,6 @@ def test_what_it_has_no_rule_for_is_repeated_and_confirmed() -> None:
 
 @given(st.text(max_size=200), st.text(max_size=60))
 def test_every_text_has_an_answer(text: str, instructions: str) -> None:
-    replies = answer(Prompt(instructions, [message("user", text)], TOOLS))
+    replies = respond_to(Prompt(instructions, [message("user", text)], TOOLS))
     assert replies
     assert all(json.loads(reply.arguments) is not None for reply in replies if isinstance(reply, ReplyToolCall))

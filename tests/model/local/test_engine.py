@@ -6,9 +6,9 @@ import pytest
 
 from realtime.audio.vad import VadUnavailable
 from realtime.model.local import engine
-from realtime.model.local.connection import profile_of
 from realtime.model.local.engine import SpeechEngine, SpeechParts, load_parts, shared_engine
 from realtime.model.local.keyless.conversationalist import Conversationalist
+from realtime.model.local.model import profile_of
 from realtime.model.local.weights import SpeechPartMissing
 
 

@@ -1,1 +1,1 @@
-"""The language model that needs no key: a table of rules."""
+"""The language model without a key: a table of rules."""

@@ -1,7 +1,7 @@
 """Arithmetic as people say it: "twelve times seven", "20 percent of 50", "3.5 + 2".
 
-Two steps: `find_expression` takes the sum out of an utterance and writes it with signs ("12 * 7"), `evaluate` works it
-out. Nothing is ever handed to an interpreter.
+Two steps: `find_expression` extracts the sum from an utterance and writes it with signs ("12 * 7"), `evaluate` computes
+it. No interpreter ever gets the text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NUMBER_WORDS = {word: value for value, word in enumerate(f"{_TO_TWELVE} {_TEENS
 }
 _SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
 
-# Longer phrases first, since each is replaced in the text before the next is looked for.
+# Longer phrases first: each is replaced in the text before the next search.
 _PHRASES = (
     (r"to the power of|raised to", " ^ "),
     (r"the square root of|square root of", " sqrt "),
@@ -38,7 +38,7 @@ _PHRASES = (
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|\.\d+|sqrt|[a-z']+|[-+*/^%()]|\S")
 _SIGNS = frozenset("+-*/^%()")
 _INFIX = frozenset("+-*/^")
-# Dates, telephone numbers, "24/7": signs without space between numbers are a sum only where one is asked for.
+# Dates, telephone numbers, "24/7": signs between numbers without spaces are a sum only if the user asks for one.
 _ASKS = re.compile(
     r"\b(?:what(?:'s|’s| is)|how much|calculate|compute|work out|add|subtract|multiply|divide|plus|minus|times)\b", re.I
 )
@@ -61,7 +61,7 @@ _LONGEST_CHARS = 200
 
 
 def find_expression(text: str) -> str | None:
-    """The first sum of at least two numbers (or a root, a square) in `text`, with signs; or None."""
+    """Find the first sum of two numbers or more (or a root, a square), written with signs."""
     text = text[:_LONGEST_CHARS]
     if not _ASKS.search(text):
         text = _NO_SUM.sub(" . ", text)
@@ -83,14 +83,17 @@ def find_expression(text: str) -> str | None:
 
 
 def evaluate(expression: str) -> float:
-    """The value of a sum written with signs or in words. Raises ValueError with a sentence for people."""
+    """Compute a sum written with signs or in words. Raises ValueError with a sentence for people."""
     if len(expression) > _LONGEST_CHARS:
         raise ValueError("That is too long to work out.")
     return _Parser(_verbs_to_signs(_tokens(expression))).value()
 
 
 def say_number(value: float) -> str:
-    """A number as it is read aloud well: "84", "3.5", "1,234,567"; at most four decimals, or more where all were 0."""
+    """Write a number for reading aloud: "84", "3.5", "1,234,567".
+
+    At most four decimals, or more if those are all 0.
+    """
     rounded = round(value, 4)
     if rounded == 0 != value:
         return f"{value:.12f}".rstrip("0").rstrip(".")
@@ -100,7 +103,7 @@ def say_number(value: float) -> str:
 
 
 def say_expression(expression: str) -> str:
-    """An expression with signs in words: "12 * 7" becomes "12 times 7"."""
+    """Write an expression in words: "12 * 7" becomes "12 times 7"."""
     words = [_SAID_SIGNS.get(token, token) for token in expression.split()]
     said = " ".join(words).replace("percent times", "percent of").replace("sqrt", "the square root of")
     said = re.sub(r"to the power of 2(?![\d.])", "squared", said)
@@ -109,7 +112,7 @@ def say_expression(expression: str) -> str:
 
 
 def find_number(text: str) -> float | None:
-    """The first number in `text`, in digits or words; None where there is none."""
+    """Find the first number in `text`, in digits or words; None without one."""
     for token in _tokens(text[:_LONGEST_CHARS]):
         if token[0].isdigit() or token[0] == ".":
             return float(token)
@@ -128,7 +131,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _join_numbers(tokens: list[str]) -> list[str]:
-    """Number words become digits: ["twenty", "three", "point", "five"] becomes ["23.5"]."""
+    """Replace number words by digits: ["twenty", "three", "point", "five"] becomes ["23.5"]."""
     joined: list[str] = []
     at = 0
     while at < len(tokens):
@@ -143,7 +146,7 @@ def _join_numbers(tokens: list[str]) -> list[str]:
 
 
 def _spoken_number(tokens: list[str], at: int) -> tuple[str, int]:
-    """The number that starts at `at`, as digits, and how many tokens it takes (0: none starts there)."""
+    """Return the number at `at`, as digits, and its count of tokens (0: no number)."""
     total, group, end = 0.0, 0.0, at
     last_unit = math.inf
     while end < len(tokens):
@@ -208,7 +211,7 @@ def _is_arithmetic(token: str) -> bool:
 
 
 def _is_sum(tokens: list[str]) -> bool:
-    """Whether there is something to work out: a bare number or "-5" is none."""
+    """Whether there is something to compute; a bare number or "-5" does not count."""
     return "sqrt" in tokens or any(token in _INFIX for token in tokens[1:])
 
 

@@ -1,7 +1,7 @@
-"""The built-in mind: a table of rules. Small, deterministic, offline, and honest about all three.
+"""The built-in language model: a table of rules, deterministic and offline.
 
-It keeps no state: what it knows (the user's name, what it said last) it reads from the history each time, so a
-truncated or restored conversation needs no special care.
+It keeps no state: it reads the user's name and its own last words from the history each time, so a truncated or
+restored conversation needs no special care.
 """
 
 from __future__ import annotations
@@ -21,17 +21,22 @@ from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyT
 
 WHAT_I_AM = "I'm {me}, the small voice built into this server. I run right here: no key, no internet, and English only."
 SIMPLE_RULES = "I work by simple rules."
-ASK_THE_OPERATOR = "Whoever runs this server can give me a mind that can talk about anything."
-"""What a better mind takes. The callers of an agent of somebody's own have no hand in that."""
-SET_A_KEY = "For a mind that can talk about anything, set the variable OPENAI_API_KEY, and start the server again."
-"""The same for whoever has started a server with its built-in agent."""
+ASK_THE_OPERATOR = "The operator of this server can give me a language model that can talk about anything."
+"""How to get a better language model, for callers who do not run the server."""
+SET_A_KEY = (
+    "For a language model that can talk about anything, set the variable OPENAI_API_KEY, and start the server again."
+)
+"""The same for the person who has started a server with its built-in agent."""
 _LONGEST_ECHO_WORDS = 30
 _HIGHEST_COUNT = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a rule may look at: what was said (as it came, and plain: lower case, no punctuation) and what is known."""
+    """The input of a rule: the utterance and the known facts.
+
+    `said` is the original utterance, `plain` the same in lower case without punctuation.
+    """
 
     said: str
     plain: str
@@ -43,21 +48,21 @@ class Situation:
     better: str
 
     def named(self, greeting: str) -> str:
-        """`greeting` with the user's name where it is known: "Hello, Katie"."""
+        """Add the user's name to the greeting if it is known: "Hello, Katie"."""
         return f"{greeting}, {self.name}" if self.name else greeting
 
     def has(self, tool: str) -> bool:
-        """Whether a tool of this name is offered."""
+        """Whether the prompt offers a tool of this name."""
         return any(declared.name == tool for declared in self.tools)
 
 
-Answer = Callable[[Situation, re.Match[str]], str]
+Rule = Callable[[Situation, re.Match[str]], str]
 
 
 class Conversationalist:
-    """The built-in responder: greets, learns names, uses the offered tools, and else repeats what it heard.
+    """The built-in language model: greets, learns names, uses the offered tools, and else repeats the user's words.
 
-    `better` is what it says of how to get a better mind.
+    `better` is the sentence that says how to get a better language model.
     """
 
     name = "local"
@@ -67,13 +72,13 @@ class Conversationalist:
         self._better = better
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
-        """See `Responder`. Answers at once; nothing it does can fail."""
-        for reply in answer(prompt, self._better):
+        """See `LanguageModel`. Responds at once and cannot fail."""
+        for reply in respond_to(prompt, self._better):
             yield reply
 
 
-def answer(prompt: Prompt, better: str = ASK_THE_OPERATOR) -> list[Reply]:
-    """The whole answer to a prompt."""
+def respond_to(prompt: Prompt, better: str = ASK_THE_OPERATOR) -> list[Reply]:
+    """Return the whole response to a prompt."""
     if words := re.match(r"\s*say(?: exactly)?\s*:?\s+[\"“]?(.+?)[\"”]?\s*$", prompt.instructions, re.I | re.S):
         return [ReplyText(words[1])]
     results = _results_to_tell(prompt.history)
@@ -110,7 +115,10 @@ def _situation(prompt: Prompt, better: str) -> Situation | None:
 
 
 def _lines_of(history: Sequence[Item]) -> list[tuple[str | None, str]]:
-    """Who has said what, without us. In a room each line begins with its speaker, or stands before what is heard."""
+    """Return the users' words with their speakers.
+
+    In a room the speaker begins the line, or comes in a line before the words.
+    """
     lines: list[tuple[str | None, str]] = []
     speaker: str | None = None
     for item in history:
@@ -126,7 +134,7 @@ def _lines_of(history: Sequence[Item]) -> list[tuple[str | None, str]]:
 
 
 def _plain(text: str) -> str:
-    """Lower case, one kind of apostrophe, no punctuation at word ends: what the rules are matched against."""
+    """Return lower case with one kind of apostrophe and no punctuation, for matching rules."""
     text = text.lower().replace("’", "'")
     return " ".join(re.sub(r"[^\w\s'+*/%.:-]|[.:](?!\d)|(?<!\w)'|'(?!\w)", " ", text).split())
 
@@ -138,7 +146,7 @@ def _answer(situation: Situation) -> list[Reply]:
     if calls:
         return [ReplyText(prelude.strip()), *calls] if prelude else [*calls]
     for pattern, rule in RULES:
-        # A greeting beside an introduction is answered by the introduction.
+        # An introduction takes precedence over a greeting beside it.
         if (match := re.search(pattern, situation.plain)) and not (introduced and rule is _greet):
             return [ReplyText(prelude + rule(situation, match))]
     if introduced:
@@ -147,7 +155,7 @@ def _answer(situation: Situation) -> list[Reply]:
 
 
 def _calls(situation: Situation) -> list[ReplyToolCall]:
-    """The tools that the user asked for, several where several were asked for."""
+    """Return the tool calls that the user asked for."""
     calls: list[ReplyToolCall] = []
     if situation.has("set_timer") and (seconds := _timer_seconds(situation.plain)):
         calls.append(_call("set_timer", seconds=seconds))
@@ -187,7 +195,7 @@ def _timer_seconds(plain: str) -> float | None:
     for before, unit, behind in re.findall(
         r"([\w. -]+?)[ -](hour|minute|second)s?\b( and a (?:half|quarter)\b(?! \w*(?:hour|minute|second)))?", plain
     ):
-        # The number is the last thing before the unit.
+        # The number comes right before the unit.
         count = re.split(r"\b(?:for|in|timer|to)\b", before)[-1]
         number = _how_many(count) + _PARTS[behind.rpartition(" ")[2]]
         total += number * {"hour": 3600, "minute": 60, "second": 1}[unit]
@@ -198,7 +206,7 @@ _PARTS = {"half": 0.5, "quarter": 0.25, "": 0.0}
 
 
 def _how_many(words: str) -> float:
-    """How many of a unit: "five", "a", "half an", "two and a half", "three quarters of an"."""
+    """Return the count of a unit: "five", "a", "half an", "two and a half", "three quarters of an"."""
     number = find_number(words)
     if whole := re.search(r"\band a (half|quarter)\b", words):
         return (number or 1.0) + _PARTS[whole[1]]
@@ -208,7 +216,7 @@ def _how_many(words: str) -> float:
 
 
 def _results_to_tell(history: Sequence[Item]) -> list[str]:
-    """Sentences for the tool results at the end of the history, in order."""
+    """Return sentences for the tool results at the end of the history, in order."""
     at = len(history)
     while at and history[at - 1].type == "tool_result":
         at -= 1
@@ -237,7 +245,7 @@ def _tell(tool: str, arguments: str, output: str) -> str:
 
 
 def _spoken(output: str) -> str:
-    """A tool's result as words: JSON objects as "key: value", lists with commas."""
+    """Write a tool's result in words: JSON objects as "key: value", lists with commas."""
     try:
         value = json.loads(output)
     except ValueError:
@@ -302,20 +310,20 @@ def _count(situation: Situation, match: re.Match[str]) -> str:
 
 
 def _say_after(situation: Situation, match: re.Match[str]) -> str:
-    # The words as they came, with their capitals, are at the end of what was said.
+    # The original words, with their capitals, end the utterance.
     words = situation.said.split()[-len(match[1].split()) :]
     return " ".join(words)
 
 
-def _missing(what: str) -> Answer:
+def _missing(what: str) -> Rule:
     return lambda situation, match: f"I would need a tool for {what}, and none was given to me."
 
 
-def _fixed(text: str) -> Answer:
+def _fixed(text: str) -> Rule:
     return lambda situation, match: text.format(me=situation.me, better=situation.better)
 
 
-def _named(start: str, end: str) -> Answer:
+def _named(start: str, end: str) -> Rule:
     return lambda situation, match: f"{situation.named(start)}. {end}"
 
 
@@ -327,8 +335,8 @@ STORY = (
 )
 JOKE = "Why did the microphone break up with the speaker? It needed some feedback."
 
-# What is heard (plain text, searched from the top; the first that matches answers) and what is said.
-RULES: tuple[tuple[str, Answer], ...] = (
+# Patterns of the plain utterance with their rules; the first match wins.
+RULES: tuple[tuple[str, Rule], ...] = (
     (r"^(?:please )?(?:repeat after me|say) (.+)$", _say_after),
     (r"\b(?:repeat|say) (?:that|it)\b|\bwhat did you say\b|^(?:pardon|what|come again)$|^repeat\b", _repeat),
     (r"\bwhat(?:'s| is) my name\b|\bwho am i\b|\bknow my name\b", _users_name),

@@ -1,4 +1,4 @@
-"""Names in speech: how the user is called, and how the agent is."""
+"""Find names in speech: the user's and the agent's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DEFAULT_OWN_NAME = "Heart"
 
 _WORD = r"[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'’-]*"
 _CALLED = re.compile(rf"\b(?:my name(?:'s|’s| is)|call me|i am called|i'm called)\s+({_WORD})", re.IGNORECASE)
-# After a bare "I'm", only a capital tells a name from a state ("I'm fine"), and nothing may follow that makes it one.
+# After a bare "I'm", only a capital distinguishes a name from a state ("I'm fine"), and no adjective may follow.
 _I_AM = re.compile(
     r"\b(?:I'm|I’m|I am|[Tt]his is)\s+([A-ZÀ-Ý][A-Za-zÀ-ÿ'’-]+)"
     r"(?=\s*(?:$|[.,!?;])|\s+(?:and|from|here|speaking|by)\b)"
@@ -25,7 +25,10 @@ _OWN_YOU_ARE = re.compile(r"\b[Yy]ou are ([A-Z][a-z]+)\b(?=[,.]|\s+the\b)")
 
 
 def learned_name(said: Sequence[str]) -> str | None:
-    """The name the user gave last in what was said (oldest first), with a capital; None where none was given."""
+    """Return the name that the user gave last, with a capital; None without one.
+
+    `said` is oldest first.
+    """
     for text in reversed(said):
         for match in (*_CALLED.finditer(text), *_I_AM.finditer(text)):
             if not _NO_NAME.fullmatch(match[1]):
@@ -34,8 +37,10 @@ def learned_name(said: Sequence[str]) -> str | None:
 
 
 def own_name(instructions: str, agent_name: str = "") -> str:
-    """The name that the instructions give to the agent ("Your name is Friday", "You are Friday, ..."), else the one it
-    has in the program where that has a capital ("Friday", not "agent"), else the built-in one."""
+    """Return the agent's name from the instructions ("Your name is Friday", "You are Friday, ...").
+
+    Else the name that it has in the program, if that has a capital ("Friday", not "agent"), else the built-in one.
+    """
     match = _OWN_NAME.search(instructions) or _OWN_YOU_ARE.search(instructions)
     if match and not _NO_NAME.fullmatch(match[1]):
         return match[1][0].upper() + match[1][1:]

@@ -1,4 +1,4 @@
-"""What the embedded model can do: plain functions for the agent's toolkit, which reads signatures and docstrings."""
+"""The built-in tools: plain functions for a toolkit, which reads signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def make_skills(
     zone: tzinfo | None = None,
     on_timer: Callable[[float], None] | None = None,
 ) -> list[Callable[..., Any]]:
-    """The built-in tools: `get_time`, `get_date`, `calculate` and, where somebody can ring, `set_timer`.
+    """Make the built-in tools: `get_time`, `get_date`, `calculate` and, with `on_timer`, `set_timer`.
 
-    `wall_now` gives seconds since the epoch; `zone` is where the user is (the server's own zone where nothing is said).
-    `on_timer(seconds)` is called at once when a timer is asked for, and whoever gives it announces the end; without it
-    there is no `set_timer`, since a timer that cannot ring would be a lie.
+    `wall_now` returns seconds since the epoch; `zone` is the user's time zone (default: the server's).
+    `on_timer(seconds)` is called when the user asks for a timer, and its owner announces the end; without it there is
+    no `set_timer`, since that timer could not ring.
     """
 
     def local() -> datetime:
@@ -64,7 +64,7 @@ def make_skills(
 
 
 def say_duration(seconds: float) -> str:
-    """A duration in words, to the second: "1 hour and 30 minutes"."""
+    """Write a duration in words, to the second: "1 hour and 30 minutes"."""
     left = max(1, round(seconds))
     parts = []
     for name, size in (("hour", 3600), ("minute", 60), ("second", 1)):

@@ -1,4 +1,4 @@
-"""Which of the offered tools was asked for, by the words of its name: enough to try one's own tools without a key."""
+"""Find the tool that the user asks for by the words of its name: enough to try tools without a key."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 from realtime.event.config import ToolDeclaration
 from realtime.model.local.keyless.arithmetic import find_number
 
-# The verbs that open most names of tools are rarely said: "get_weather" is asked for as "the weather".
+# Users rarely say the verb that begins the name of a tool: they ask for "the weather", not for "get weather".
 _VERB = re.compile(r"get|set|fetch|find|look|lookup|search|check|show|tell|make|create|do|run|call|list|read")
 _AFTER_PREPOSITION = re.compile(r"\b(?:in|for|of|about|to|at|on|called|named)\s+(?:the\s+)?([^,.!?;]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolMatch:
-    """A tool that was asked for, with the arguments that could be heard."""
+    """A requested tool with the arguments found in the utterance."""
 
     name: str
     arguments: dict[str, Any]
 
 
 def tool_call_for(plain: str, said: str, tools: Sequence[ToolDeclaration]) -> ToolMatch | None:
-    """The first tool whose name's words were all said and whose required arguments could be filled; else None.
+    """Find the first tool whose name was said and whose required arguments can be filled.
 
-    `plain` is the utterance in lower case without punctuation, `said` as it came. A string argument takes the words
+    `plain` is the utterance in lower case without punctuation, `said` the original. A string argument takes the words
     after "in", "for", "about" and the like, a number argument the first number.
     """
     words = plain.split()
@@ -43,7 +43,7 @@ def _is_named(name: str, words: Sequence[str]) -> bool:
 
 
 def _arguments(schema: dict[str, Any], said: str) -> dict[str, Any] | None:
-    """Values for the required properties, or None where one cannot be filled."""
+    """Return values for the required properties; None if one cannot be filled."""
     properties = schema.get("properties", {})
     arguments: dict[str, Any] = {}
     for name in schema.get("required", []):

@@ -1,4 +1,4 @@
-"""One answer of the embedded model: from the responder's words to sentences, audio and events."""
+"""One response of the embedded model: from the language model's words to sentences, audio and events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ from realtime.message import ToolCallBlock
 from realtime.model.base import OnEvent, Settings
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.history import ReadHistory, add_item, is_noise, open_words
-from realtime.model.local.language_model import Prompt, ReplyText, ReplyThought, ReplyToolCall, ReplyUsage, Responder
+from realtime.model.local.language_model import (
+    LanguageModel,
+    Prompt,
+    ReplyText,
+    ReplyThought,
+    ReplyToolCall,
+    ReplyUsage,
+)
 from realtime.model.local.passages import Passage, PassageSplitter
 from realtime.model.local.recognizer import Transcript
 from realtime.model.local.voice import SAMPLE_RATE_HZ, Voice
@@ -25,39 +32,39 @@ from realtime.state.conversation import Conversation
 
 logger = logging.getLogger(__name__)
 
-# A sentence is handed out in pieces of this length, so that none is large on the wire.
+# The length of one audio event, which bounds its size on the wire.
 _DELTA_BYTES = bytes_of(200, SAMPLE_RATE_HZ)
 _BYTES_PER_MS = bytes_of(1, SAMPLE_RATE_HZ)
-# Synthesis is a hundred times faster than speech: further ahead than this it would only fill buffers.
+# Synthesis is a hundred times faster than speech; audio further ahead than this would only fill buffers.
 _AHEAD_S = 20.0
 
 
-class Answer:
-    """An answer on its way. `announce` it, then let `run` be a task; `cancel` ends it at any moment.
+class Response:
+    """A running response. Call `announce`, then run `run` as a task; `cancel` ends it at any moment.
 
-    `voice` is None where the answer is only written. With `to_speech` it answers a spoken turn: where nothing was
-    understood, it says nothing. Whatever happens, each stream it opens is closed and `model_response_done` comes once.
+    `voice` is None for a written response. With `to_speech` it responds to a spoken turn and says nothing if no word
+    was recognised. In every case it closes each stream that it opens and emits `model_response_done` once.
     """
 
     def __init__(
         self,
         *,
-        answer_id: str,
+        response_id: str,
         settings: Settings,
         overrides: ResponseOverrides,
         to_speech: bool,
         voice: Voice | None,
         engine: SpeechEngine,
-        responder: Responder,
+        language_model: LanguageModel,
         conversation: Conversation,
         history: ReadHistory,
         on_event: OnEvent,
         runtime: Runtime,
     ) -> None:
-        self.id = answer_id
+        self.id = response_id
         self.done = False
         self.called_tools = False
-        """Another answer follows, once they have returned."""
+        """Whether another response follows once the tools have returned."""
         self._cancelled = False
         self.task: asyncio.Task[None] | None = None
         self._settings = settings
@@ -65,7 +72,7 @@ class Answer:
         self._to_speech = to_speech
         self._voice = voice
         self._engine = engine
-        self._responder = responder
+        self._language_model = language_model
         self._conversation = conversation
         self._history = history
         self._on_event = on_event
@@ -76,14 +83,14 @@ class Answer:
         self._text = ""
         self._thought_id = ""
         self._thoughts: list[str] = []
-        """The pieces of what is being thought."""
+        """The pieces of the current thought."""
         self._outputs = 0
         self._spoken_bytes = 0
         self._first_audio_s: float | None = None
         self._usage: ReplyUsage | None = None
 
     def announce(self) -> None:
-        """Say that it begins."""
+        """Emit that the response begins."""
         self._on_event(
             m.ModelResponseCreatedEvent(
                 response_id=self.id,
@@ -94,7 +101,7 @@ class Answer:
         )
 
     async def run(self, heard: Sequence[asyncio.Future[Transcript]]) -> None:
-        """The whole answer, once everything that was `heard` is understood. A failure ends this answer alone."""
+        """Produce the response once all of `heard` is recognised; a failure ends this response alone."""
         try:
             if heard:
                 await asyncio.wait(heard)
@@ -102,13 +109,13 @@ class Answer:
         except RealtimeError as error:
             self._fail(error.code, error.message, retryable=error.retryable)
         except Exception:
-            logger.exception("answer %s failed", self.id)
+            logger.exception("response %s failed", self.id)
             self._fail("internal", "the embedded model failed to answer")
         else:
             self._finish("completed")
 
     def cancel(self, reason: str) -> None:
-        """End it now: nothing more is said. Idempotent."""
+        """End the response at once. Idempotent."""
         self._cancelled = self._cancelled or not self.done
         self._finish("cancelled", reason)
         if self.task is not None:
@@ -116,7 +123,7 @@ class Answer:
 
     @property
     def played_by_s(self) -> float:
-        """When all that was said so far is over where it is played as it comes; 0 where nothing is played."""
+        """When the audio so far ends if it plays at once, in seconds; 0 without audio."""
         if self._first_audio_s is None or self._cancelled:
             return 0.0
         return self._first_audio_s + ms_of(self._spoken_bytes, SAMPLE_RATE_HZ) / 1000
@@ -142,7 +149,7 @@ class Answer:
             max_output_tokens=self._settings.max_output_tokens,
             agent_name=self._settings.agent_name,
         )
-        async with aclosing(self._responder.respond(prompt)) as replies:
+        async with aclosing(self._language_model.respond(prompt)) as replies:
             async for reply in replies:
                 if not isinstance(reply, ReplyThought):
                     self._close_thought()
@@ -199,7 +206,7 @@ class Answer:
         )
 
     async def _speak(self, passages: Sequence[Passage]) -> None:
-        """Each passage as soon as it is synthesised: its words, then its audio at once."""
+        """Emit each passage as soon as it is synthesised: its words, then its audio."""
         for passage in passages if self._voice is not None else ():
             assert self._voice is not None
             pcm = await self._engine.synthesize(self._voice, passage.aloud)
@@ -234,7 +241,7 @@ class Answer:
             self._conversation.set_transcript(item_id, self._text)
 
     def _space_before(self, passage: Passage) -> str:
-        """Code stands on lines of its own."""
+        """Return the separator before the passage; code begins on its own line."""
         if not self._text:
             return ""
         return " " if passage.text == passage.aloud and not self._text.endswith("`") else "\n"
@@ -268,7 +275,7 @@ class Answer:
         )
 
     def _open(self, kind: Modality) -> str:
-        """The item of the words being said, made at the first of them."""
+        """Return the id of the current item; the first words create it."""
         if self._item_id is None:
             self._item_id = self._runtime.new_id("item")
             if self._in_conversation:

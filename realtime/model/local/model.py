@@ -1,0 +1,103 @@
+"""The embedded model as a `RealtimeModel`: speech recognition, a language model and a voice in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from realtime.event.base import Modality
+from realtime.model.base import Connection, History, OnEvent, Profile, RealtimeModel, Settings
+from realtime.model.local.chat import language_model_from_environment
+from realtime.model.local.connection import LocalConnection
+from realtime.model.local.ears import RATE_HZ as INPUT_RATE_HZ
+from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts, looks_installed, shared_engine
+from realtime.model.local.history import conversation_of
+from realtime.model.local.keyless.conversationalist import Conversationalist
+from realtime.model.local.language_model import LanguageModel
+from realtime.model.local.voice import DEFAULT_VOICE, choose_voice
+from realtime.model.local.voice import SAMPLE_RATE_HZ as OUTPUT_RATE_HZ
+from realtime.runtime import Runtime
+
+VOICES = (DEFAULT_VOICE, "heart-low")
+
+
+def profile_of(parts: SpeechParts | None, language_model: LanguageModel) -> Profile:
+    """Describe what the model can do with these parts; None: a forecast before they are loaded."""
+    hears = looks_installed() if parts is None else parts.hears
+    voices = VOICES if parts is None else tuple(parts.voices)
+    inputs: set[Modality] = {"text"}
+    if hears:
+        inputs.add("audio")
+    if language_model.takes_images:
+        inputs.add("image")
+    outputs: frozenset[Modality] = frozenset({"text", "audio"} if voices else {"text"})
+    return Profile(
+        provider="local",
+        model=language_model.name,
+        input_rate_hz=INPUT_RATE_HZ,
+        output_rate_hz=OUTPUT_RATE_HZ,
+        input_modalities=frozenset(inputs),
+        output_modalities=outputs,
+        emits_speech_events=hears,
+        aligns_transcript=True,
+        voices=voices,
+        languages=("en",),
+    )
+
+
+class LocalRealtimeModel(RealtimeModel):
+    """Speech recognition, a language model and a voice in this process. English only.
+
+    It needs no key, no GPU and no network. `voice` is one of `profile.voices`; an unknown one gives the default.
+    `language_model` defaults to the chat endpoint of the environment (`language_model_from_environment`), else to the
+    built-in `Conversationalist`, which works by rules. Speech never leaves this process; a chat endpoint gets the
+    words. `whisper_dir` names a folder with Whisper tiny.en for CTranslate2 in place of the installed wheel. All models
+    of a process share the loaded parts (`engine`). Raises UsageError for an invalid environment.
+    """
+
+    def __init__(
+        self,
+        voice: str | None = DEFAULT_VOICE,
+        *,
+        language_model: LanguageModel | None = None,
+        whisper_dir: str | Path | None = None,
+        engine: SpeechEngine | None = None,
+    ) -> None:
+        self.voice = voice
+        self._language_model = language_model or language_model_from_environment() or Conversationalist()
+        self._engine = engine or shared_engine(whisper_dir)
+
+    @property
+    def profile(self) -> Profile:
+        """See `RealtimeModel.profile`. Exact once `warm_up` or `connect` has been awaited."""
+        return profile_of(self._engine.parts, self._language_model)
+
+    def voice_for(self, wanted: str | None) -> str | None:
+        """See `RealtimeModel.voice_for`: one of `profile.voices`, if there is any."""
+        return choose_voice(wanted or self.voice, self.profile.voices)
+
+    async def warm_up(self, progress: Progress = lambda step: None) -> tuple[str, ...]:
+        """Load all parts (1.5 s); returns a sentence for each missing one.
+
+        `progress` is called with the name of each step from the loading thread. Cancelling lets the loading finish by
+        itself.
+        """
+        return (await self._engine.ready(progress)).missing
+
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        """See `RealtimeModel.connect`. Missing parts do not raise.
+
+        They cause an error event, and the connection's profile leaves out what needs them.
+        """
+        parts = await self._engine.ready()
+        connection = LocalConnection(
+            profile=profile_of(parts, self._language_model),
+            engine=self._engine,
+            parts=parts,
+            language_model=self._language_model,
+            voice=self.voice,
+            conversation=conversation_of(history()),
+            on_event=on_event,
+            runtime=runtime,
+        )
+        connection.start(settings)
+        return connection
