@@ -15,8 +15,10 @@ import hypothesis
 import pytest
 from pytest_asyncio import is_async_test
 
-# No deadline: a loaded machine is no defect. In CI the examples are the same each time.
-hypothesis.settings.register_profile("project", deadline=None, derandomize=bool(os.environ.get("CI")))
+from tests.volumes import NIGHTLY, SEED, volume
+
+# No deadline: a loaded machine is no defect.
+hypothesis.settings.register_profile("project", deadline=None, max_examples=volume(10, 100))
 hypothesis.settings.load_profile("project")
 
 pytest_plugins = "pytester"
@@ -28,31 +30,15 @@ THREAD_END_S = 2.0
 """How long a thread that was told to stop may take to stop."""
 
 
-LONGEST_FIRST = (
-    "room/test_room_simulation.py",
-    "test_testing_guide.py",
-    "calls/test_pauses.py",
-    "calls/test_markers.py",
-    "testing/test_plugin.py",
-    "test_cli_testing.py",
-    "calls/test_turn_mutants.py",
-    "call/test_resume_cuts.py",
-    "bench/test_bench.py",
-    "bench/test_testkit_bench.py",
-    "model/local/test_recognizer.py",
-    "bench/test_rooms_bench.py",
-    "bench/test_stores_bench.py",
-)
-"""Files that take from half a minute to two: one that came last would leave the other workers with nothing to do."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    place = {Path(__file__).parent / name: number for number, name in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: place.get(item.path, len(place)))
-
-
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipTable(), "skip-table")
+    if config.getoption("hypothesis_seed") is None:
+        config.option.hypothesis_seed = SEED
+
+
+def pytest_report_header() -> str:
+    return f"seed: REALTIME_SEED={SEED} repeats this run, REALTIME_NIGHTLY={int(NIGHTLY)} its volumes"
 
 
 @pytest.fixture(autouse=True)

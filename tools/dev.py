@@ -1,4 +1,4 @@
-"""Set up `.venv`, then serve, test or measure: `python3 tools/dev.py serve|test|nightly|spec|bench|lint [ARGS]`.
+"""Set up `.venv`, then serve, test or measure: `python3 tools/dev.py serve|check|test|nightly|spec|bench|lint [ARGS]`.
 
 Standard library only, and no syntax newer than Python 3.8, so that an old interpreter can still say what is missing.
 The work itself runs on Python 3.11 or newer, which is looked for. Dependencies come from `requirements/PLATFORM/*.txt`
@@ -17,6 +17,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Iterable, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -36,11 +37,37 @@ TOOLS = {
     "chromium": (("chromium", "chromium-browser", "google-chrome", "chrome"), "chromium", "the browser tests"),
     "espeak-ng": (("espeak-ng",), "espeak-ng", "the tests of the last-resort voice"),
 }
-# All tests: first those that share the cores, then the browsers, which play sound in real time.
-WORKERS = str(min(8, os.cpu_count() or 1))
-# Files in the order of tests/conftest.py, not those with the most tests first.
-SHARED = ["-n", WORKERS, "--dist", "loadfile", "--no-loadscope-reorder", "--ignore", "tests/web"]
-TEST_RUNS = [SHARED, ["tests/web"]]
+# Which tests run where (docs/checks.md). Browser tests need a process of their own: the event loop of Playwright
+# and those of the asyncio tests cannot share one.
+WEB_TESTS = "tests/web"
+# What `make check` leaves out, as patterns of pytest's --ignore-glob.
+NOT_IN_CHECK = (
+    # Browsers and benches
+    *(WEB_TESTS, "tests/bench"),
+    # SDKs and other foreign clients
+    *(
+        "tests/judges",
+        "tests/seeds",
+        "tests/square",
+        "tests/server/test_*_endpoint*.py",
+        "tests/server/test_gemini_*.py",
+    ),
+    *("tests/server/test_openai_*.py", "tests/server/test_printed_clients.py"),
+    # Speech models
+    *("tests/model/local", "tests/calls/test_markers.py", "tests/calls/test_pauses.py", "tests/demo"),
+    *("tests/calls/test_spoken_exchange.py", "tests/audio/test_endpoint_recordings.py", "tests/server/test_builtin.py"),
+    *("tests/server/test_chatbot_page.py", "tests/server/test_multi_page.py", "tests/server/test_rooms_guide.py"),
+    # Other processes, installations and builds
+    *("tests/commands", "tests/tools", "tests/test_cli*.py", "tests/test_*examples.py", "tests/test_testing_guide.py"),
+    *("tests/server/test_bare_install.py", "tests/server/test_killed.py", "tests/server/test_library_versions.py"),
+    *("tests/state/test_crash.py", "tests/testing/test_plugin.py"),
+)
+# More than there are cores: many tests wait for a process or for the time to pass.
+WORKERS = str(min(8, (os.cpu_count() or 1) * 3 // 2))
+SHARED = ("-n", WORKERS, "--dist", "worksteal")
+CHECKED = (*SHARED, *(f"--ignore-glob={pattern}" for pattern in NOT_IN_CHECK))
+# How much the other tests give way to the browsers, which play sound in real time.
+NICENESS = 10
 MAC_CHROMES = ("Chromium.app/Contents/MacOS/Chromium", "Google Chrome.app/Contents/MacOS/Google Chrome")
 BREW = {"chromium": "brew install --cask google-chrome", "espeak-ng": "brew install espeak-ng"}
 WINGET = {"chromium": "winget install Google.Chrome", "espeak-ng": "winget install eSpeak-NG.eSpeak-NG"}
@@ -262,41 +289,68 @@ def install_web() -> None:
 # Targets
 
 
-def run_checks(checks: list[tuple[str, list[str], Path]]) -> list[str]:
-    """Run every check, one beside the other, whatever the others say; the names of those that failed, in order."""
+class Check(NamedTuple):
+    """A command that fails or passes, and the folder that it runs in."""
+
+    name: str
+    command: list[str]
+    cwd: Path = ROOT
+
+
+def run_checks(checks: list[Check]) -> list[str]:
+    """Run all checks, one beside the other; the names of those that fail, in order."""
     env = tool_env()
 
-    def run(check: tuple[str, list[str], Path]) -> bool:
+    def run(check: Check) -> bool:
         name, command, cwd = check
         started = time.monotonic()
         done = subprocess.run(
             command, cwd=str(cwd), env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
         )
         took = f"{name}: {'failed' if done.returncode else 'ok'} ({time.monotonic() - started:.1f} s)"
-        # One write: what two checks say does not mix.
+        # One write, so that the outputs of two checks do not mix.
         sys.stdout.write(done.stdout.decode("utf-8", "replace") + "      " + took + "\n")
         sys.stdout.flush()
         return done.returncode == 0
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         passed = list(pool.map(run, checks))
-    return [name for (name, _, _), good in zip(checks, passed) if not good]
+    return [check[0] for check, good in zip(checks, passed) if not good]
 
 
-def python_checks() -> list[tuple[str, list[str], Path]]:
+def pytest(*words: str) -> list[str]:
+    return [str(venv_python()), "-m", "pytest", *words]
+
+
+def run_tests(words: Iterable[str], beside: list[Check]) -> list[str]:
+    """Run pytest with its output shown, and other checks beside it; the names of what fails."""
+    with ThreadPoolExecutor(1) as pool:
+        others = pool.submit(run_checks, beside)
+        tests = subprocess.Popen(pytest(*words), cwd=str(ROOT), env=tool_env())
+        if not WINDOWS:
+            os.setpriority(os.PRIO_PROCESS, tests.pid, NICENESS)
+        code = tests.wait()
+        return [*others.result(), *(["tests"] if code else [])]
+
+
+def python_checks() -> list[Check]:
     python = str(venv_python())
     return [
-        ("mypy", [python, "-m", "mypy", "--no-error-summary"], ROOT),
-        ("ruff check", [python, "-m", "ruff", "check", "--quiet", "."], ROOT),
-        ("ruff format", [python, "-m", "ruff", "format", "--check", "--quiet", "."], ROOT),
+        Check("mypy", [python, "-m", "mypy", "--no-error-summary"]),
+        Check("ruff check", [python, "-m", "ruff", "check", "--quiet", "."]),
+        Check("ruff format", [python, "-m", "ruff", "format", "--check", "--quiet", "."]),
     ]
 
 
-def web_checks() -> list[tuple[str, list[str], Path]]:
+def web_checks() -> list[Check]:
     return [
-        ("web types", npm("run", "--silent", "check"), WEB),
-        ("web tests", npm("test", "--silent"), WEB),
+        Check("web types", npm("run", "--silent", "check"), WEB),
+        Check("web tests", npm("test", "--silent"), WEB),
     ]
+
+
+def browser_checks() -> list[Check]:
+    return [Check("browser tests", pytest(WEB_TESTS))]
 
 
 def hand_over(command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> int:
@@ -333,35 +387,51 @@ def serve(args: list[str]) -> int:
     return hand_over([str(venv_python()), "-m", "realtime", "serve", *args])
 
 
-def test(args: list[str]) -> int:
-    step = Steps(6)
+def told(target: str, failed: list[str]) -> int:
+    """The exit code; what failed is printed last."""
+    if failed:
+        print(f"make {target} failed in: " + ", ".join(failed), file=sys.stderr)
+    return 1 if failed else 0
+
+
+def check(args: list[str]) -> int:
+    """Lint, types, and the tests of cores and shells at small volumes."""
+    step = Steps(4)
     prepare(step, "core", "test", "speech")
-    step("browser and tools")
-    system_tools()
     install_web()
-    step("lint, types and web")
-    failed = run_checks(python_checks() + web_checks())
-    step("pytest")
-    if failed:
-        say("failed before pytest: " + ", ".join(failed))
-    code = 0
-    for words in [args] if args else TEST_RUNS:
-        pytest = [str(venv_python()), "-m", "pytest", *words]
-        code = subprocess.run(pytest, cwd=str(ROOT), env=tool_env(), check=False).returncode or code
-    if failed:
-        print("make test failed in: " + ", ".join(failed), file=sys.stderr)
-    return code or (1 if failed else 0)
+    step("lint, types and tests")
+    return told("check", run_tests(args or CHECKED, python_checks() + web_checks()))
+
+
+def test(args: list[str]) -> int:
+    """Everything but the benches, at small volumes."""
+    step = Steps(5)
+    with ThreadPoolExecutor(1) as pool:
+        tools = pool.submit(system_tools)
+        prepare(step, "core", "test", "speech")
+        step("browser and tools")
+        tools.result()
+    install_web()
+    step("lint, types and tests")
+    checks = python_checks() + web_checks()
+    if args:
+        return told("test", run_tests(args, checks))
+    return told("test", run_tests([*SHARED, f"--ignore={WEB_TESTS}"], browser_checks() + checks))
 
 
 def nightly(args: list[str]) -> int:
-    """All tests at their full volumes, then the benches: what takes too long for `test`."""
+    """All tests at their full volumes, those of `check` with other versions and Pythons, and a round of each bench."""
     os.environ["REALTIME_NIGHTLY"] = "1"
     tested = test(args)
     if args:
         return tested
-    bench_all = [str(venv_python()), "-m", "bench"]
-    measured = subprocess.run(bench_all, cwd=str(ROOT), env=tool_env(), check=False).returncode
-    return tested or measured
+    del os.environ["REALTIME_NIGHTLY"]
+    python = str(venv_python())
+    codes = [
+        subprocess.run([python, *words], cwd=str(ROOT), env=tool_env(), check=False).returncode
+        for words in (["tools/versions.py", *CHECKED], ["-m", "bench", "--quick"])
+    ]
+    return tested or max(codes)
 
 
 def lint(args: list[str]) -> int:
@@ -381,7 +451,7 @@ def spec(args: list[str]) -> int:
     return hand_over([shutil.which(command[0]) or command[0], *command[1:], str(ROOT / "tools" / "spec.py"), *args])
 
 
-TARGETS = {"serve": serve, "test": test, "nightly": nightly, "spec": spec, "bench": bench, "lint": lint}
+TARGETS = {"serve": serve, "check": check, "test": test, "nightly": nightly, "spec": spec, "bench": bench, "lint": lint}
 
 
 def main(argv: list[str]) -> int:

@@ -17,6 +17,7 @@ from realtime.message import ToolCallBlock
 from realtime.testing.clock import run
 from realtime.tool import Toolkit
 from tests.agent.fakes import NO_DETECTOR, PROFILE, Call, FakeDetector, call, fold, told
+from tests.volumes import volume
 
 OPENED = {
     "agent_response_audio_delta": "agent_response_audio_done",
@@ -263,7 +264,7 @@ def ended(at_ms: int) -> TurnEnded:
     return TurnEnded(start_ms=at_ms, end_ms=at_ms + 300, pcm=b"")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=volume(40, 400), deadline=None)
 @given(
     steps=st.lists(st.sampled_from(STEPS), max_size=25),
     authority=st.sampled_from(["provider", "server", "client"]),

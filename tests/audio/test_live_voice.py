@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from realtime.audio.resample import Resampler
 from realtime.audio.voice import HANGOVER_MS, MOST_AHEAD_MS, QUIET_PEAK, Voice, is_voice
+from tests.volumes import volume
 
 CHUNK_MS = 20
 
@@ -31,7 +32,7 @@ def test_it_is_told_as_an_item_of_no_response_of_whoever_speaks() -> None:
     assert not is_voice("friday.reply_1")
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=volume(10, 30))
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=12), st.sampled_from([8_000, 16_000, 24_000, 48_000]))
 def test_however_it_is_cut_it_is_the_converted_stream_with_growing_places(lengths_ms: list[int], out_hz: int) -> None:
     voice, resampler, at = Voice("human_1"), Resampler(16_000, out_hz), 0

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from realtime.audio.mix import FADE_MS, FRAME_MS, JITTERY_MS, LATE_MS, MAX_VOICES, MOST_MS, QUIET_PEAK, Mixer, mix
+from tests.volumes import volume
 
 RATE_HZ = 8_000
 FRAME = RATE_HZ * FRAME_MS // 1000
@@ -62,7 +63,7 @@ def test_nothing_mixed_is_nothing() -> None:
     assert mix([]) == b""
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=volume(10, 40))
 @given(st.lists(st.integers(0, 2**31), min_size=2, max_size=6, unique=True))
 def test_each_listener_gets_the_sum_of_the_others(seeds: list[int]) -> None:
     """Mix-minus: whoever speaks is left out of their own mix, and nobody else."""
@@ -81,7 +82,7 @@ def test_each_listener_gets_the_sum_of_the_others(seeds: list[int]) -> None:
         assert samples(pulled(mixer)).tolist() == np.asarray(others).tolist()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=volume(10, 60))
 @given(st.data())
 def test_a_voice_cut_anywhere_sounds_as_the_whole(data: st.DataObject) -> None:
     voice = noise(1, LATE_MS)
@@ -94,7 +95,7 @@ def test_a_voice_cut_anywhere_sounds_as_the_whole(data: st.DataObject) -> None:
     assert pulled(cut_up) == pulled(whole)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=volume(10, 60))
 @given(st.lists(st.sampled_from([-32_768, -32_767, 0, 32_767]), min_size=1, max_size=8))
 def test_a_loud_sum_never_wraps_and_is_never_cut_off_flat(levels: list[int]) -> None:
     ramp = np.linspace(0, 1, FRAME)
@@ -293,7 +294,7 @@ def late(lateness_ms: list[int]) -> list[tuple[float, int]]:
     return pieces
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=volume(15, 150))
 @given(
     lateness_ms=st.lists(st.integers(0, JITTERY_MS - FRAME_MS), min_size=1, max_size=60), phase_ms=st.integers(0, 19)
 )
@@ -307,7 +308,7 @@ def test_jitter_of_a_usual_line_makes_one_hole_and_loses_nothing(lateness_ms: li
     assert max(line.delays_ms(voice)) <= 2 * JITTERY_MS
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=volume(10, 60))
 @given(lateness_ms=st.lists(st.integers(0, MOST_MS - FRAME_MS), min_size=40, max_size=60), phase_ms=st.integers(0, 19))
 def test_jitter_as_high_as_can_be_ridden_out_loses_nothing(lateness_ms: list[int], phase_ms: int) -> None:
     voice = counted(len(lateness_ms) * FRAME_MS)
@@ -317,7 +318,7 @@ def test_jitter_as_high_as_can_be_ridden_out_loses_nothing(lateness_ms: list[int
     assert len(np.setdiff1d(samples(voice), line.heard)) <= FADE * (1 + line.holes)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=volume(10, 60))
 @given(data=st.data())
 def test_frames_cut_anywhere_on_their_way_sound_as_whole_ones(data: st.DataObject) -> None:
     """What comes at once is the same in one piece or in several, also on a line with jitter."""

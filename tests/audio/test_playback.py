@@ -16,6 +16,7 @@ from realtime.audio.playback import (
     PlayoutBuffer,
     WallClockPlayback,
 )
+from tests.volumes import volume
 
 RATE_HZ = 24_000
 
@@ -248,7 +249,7 @@ class HeardRules(RuleBasedStateMachine):
         assert end is None or end >= self.now
 
 
-HeardRules.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+HeardRules.TestCase.settings = settings(max_examples=volume(10, 100), stateful_step_count=30, deadline=None)
 TestHeardRules = HeardRules.TestCase
 
 

@@ -12,6 +12,7 @@ from realtime.audio.pcm import Framer, PcmCarry, from_float32, to_float32
 from realtime.audio.resample import Resampler
 from realtime.event.base import SAMPLE_RATES_HZ
 from realtime.event.decode import decode_base64
+from tests.volumes import volume
 
 RATES = [(16_000, 24_000), (24_000, 16_000), (8_000, 24_000), (48_000, 16_000), (44_100, 24_000)]
 
@@ -43,7 +44,7 @@ def cut(pcm: bytes, sizes: list[int]) -> list[bytes]:
     return chunks
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=volume(10, 40), deadline=None)
 @given(st.sampled_from(RATES), st.lists(st.integers(1, 4000), min_size=1, max_size=10), st.integers(0, 2**32 - 1))
 def test_chunked_equals_whole(rates: tuple[int, int], samples_per_chunk: list[int], seed: int) -> None:
     """CARD-05: the filter's state goes across chunks, so any cutting gives the same bytes."""

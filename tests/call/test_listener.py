@@ -18,6 +18,7 @@ from realtime.event.base import AudioFormat
 from realtime.runtime import Runtime
 from realtime.testing.clock import VirtualLoop, run
 from tests.agent.fakes import GateSink, ListSink, listener_into, speech
+from tests.volumes import volume
 
 pytestmark = pytest.mark.virtual_time
 
@@ -76,7 +77,7 @@ class TwoFrameDialect:
 # -- order -------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=volume(20, 200), deadline=None)
 @given(
     steps=st.lists(st.sampled_from(["event", "audio", "open", "shut", "turn"]), max_size=60), two_frames=st.booleans()
 )

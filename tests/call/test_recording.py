@@ -28,6 +28,7 @@ from realtime.event.base import AudioFormat
 from realtime.runtime import Runtime
 from realtime.state.log import Log
 from realtime.testing.clock import run
+from tests.volumes import volume
 
 IN_HZ = 16_000
 OUT_HZ = 24_000
@@ -247,7 +248,7 @@ async def test_another_rate_in_mid_call_is_converted(tmp_path: Path) -> None:
 Cut = tuple[int, int]
 
 
-@settings(max_examples=60)
+@settings(max_examples=volume(10, 60))
 @given(
     cuts=st.lists(st.integers(0, 31_999), max_size=30),
     pause_ms=st.sampled_from([0, 300, INPUT_PAUSE_MS + 1, 4_000]),
@@ -490,7 +491,7 @@ async def test_a_paced_client_of_a_log_is_recorded_as_it_heard(tmp_path: Path) -
 Step = tuple[str, int]
 
 
-@settings(max_examples=150)
+@settings(max_examples=volume(15, 150))
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from(["a1", "a2", "a3", "wait", "flush", "truncate", "write"]), st.integers(0, 900)),

@@ -16,9 +16,10 @@ from realtime.testing.check.golden import difference
 from realtime.testing.check.run import check_expectations, expected_of
 from tests.calls.mutants import all_rows, play_once, rows_noted
 from tests.calls.situations import FOLDER, SOUND_FILE, names, options, sound_of
+from tests.volumes import volume
 
 REPEATED = ("interruption", "tools_in_parallel", "lossy_network")
-TIMES = 10
+TIMES = volume(2, 10)
 """How often these are played; `python -m bench testkit` plays them a hundred times."""
 MAX_FOLDER_BYTES = 3_000_000
 

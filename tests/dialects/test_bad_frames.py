@@ -14,6 +14,7 @@ from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event.base import Event
 from realtime.event.schema import event_type
+from tests.volumes import volume
 
 TYPES = [event_type(event) for event in get_args(c.ClientEvent)]
 FIELDS = sorted({name for event in get_args(c.ClientEvent) for name in event.__struct_fields__})
@@ -55,7 +56,7 @@ def test_any_json_is_an_event_or_an_error(frame: Any) -> None:
         read(dialect, json.dumps(frame))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=volume(30, 300), deadline=None)
 @given(frame=near_events)
 def test_an_event_with_wrong_fields_is_an_event_or_an_error(frame: dict[str, Any]) -> None:
     """CEV-02: a wrong frame is an error to be told, the socket lives on."""

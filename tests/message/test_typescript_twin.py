@@ -17,11 +17,11 @@ from realtime.message import Msg, canonical_json, fold_messages
 from realtime.server.settings import ServerSettings
 from realtime.state.replies import messages
 from tests.server.harness import echo_agent, serving
+from tests.volumes import SEED, volume
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = sorted((ROOT / "fixtures/messages").glob("*.json"))
-STREAMS = 400
-SEED = 20_260_104
+STREAMS = volume(40, 400)
 
 FOLD = """
 import { readFileSync } from "node:fs";
@@ -324,7 +324,7 @@ def test_both_languages_read_stored_messages_and_write_them_as_the_same_bytes() 
 
 
 def test_both_languages_write_any_json_as_the_same_canonical_bytes() -> None:
-    values = Streams(SEED + 2).values(2_000)
+    values = Streams(SEED + 2).values(5 * STREAMS)
     assert in_node(values=values)["values"] == [canonical_json(value).decode() for value in values]
 
 

@@ -12,6 +12,7 @@ from realtime.event import server as s
 from realtime.room.floor import MAX_AGENT_TURNS, POLICIES
 from realtime.testing import clock
 from tests.room.rooms import House, Human, Mind, agent, house, seconds
+from tests.volumes import volume
 
 ANSWERS = {"alice": "I am Alice, and I say so.", "bob": "Bob here. What do you think, Alice?", "cleo": "Well."}
 WORDS = ("Alice, what time is it?", "And you, Bob?", "That is all.", "Cleo, please.")
@@ -84,7 +85,7 @@ class Stage:
         await asyncio.sleep(100)
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=volume(10, 20), suppress_health_check=[HealthCheck.too_slow])
 @given(policy=st.sampled_from(sorted(POLICIES)), talk=st.lists(st.tuples(ACTIONS, PAUSES), min_size=4, max_size=20))
 @example(
     policy="broadcast",

@@ -1,7 +1,7 @@
 """Rooms as they are used: five humans who talk as they like, four agents, the real server and sockets, virtual time.
 
-REALTIME_ROOM_MINUTES is how long they talk everywhere; without it five minutes, and under `addressed` half an hour in
-`make nightly`, which takes some thirty seconds of a core.
+REALTIME_ROOM_MINUTES is how long they talk; without it two minutes, in `make nightly` five, and there half an hour
+under `addressed`, which takes some thirty seconds of a core.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from tests.volumes import volume
 
 VoiceRoom = Callable[..., Awaitable[RoomRun]]
 
-MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", "5"))
-LONG_MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(5, 30)))
+MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(2, 5)))
+LONG_MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(2, 30)))
 STOPPED_MS = 250
 """A voice is noticed after 60 to 100 ms, and a device plays on for 80 ms: there is room for one frame more."""
 LIMIT = 4

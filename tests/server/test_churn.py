@@ -19,14 +19,15 @@ from realtime.server.settings import ServerSettings
 from realtime.server.sockets import ClientSocket
 from tests.model.emulator import Emulator
 from tests.server.harness import Json, Place, audio_append, create, serving, settled
+from tests.volumes import SEED, volume
 
-CALLS = 200
+CALLS = volume(50, 200)
 AT_ONCE = 10
 
 
 async def one_call(place: Place, number: int) -> None:
     """A call that is dropped somewhere, in one of the ways in which calls are dropped."""
-    chance = random.Random(number)
+    chance = random.Random(f"{SEED} {number}")
     frames: list[Json | str] = [create(audio_frames=chance.choice(["json", "binary"]))]
     frames += [audio_append(b"\1\0" * 320) for _ in range(chance.randrange(12))]
     frames += chance.choice([[], [{"type": "client_text_append", "text": "hello"}], ["nonsense"], [create()]])

@@ -21,7 +21,7 @@ from realtime.state.log import last_seq_of
 from realtime.state.sqlite import SqliteStore
 from tests.server.harness import NATIVE, Client, settled
 from tests.server.survivor import PATIENCE_S, Survivor
-from tests.volumes import NIGHTLY, volume
+from tests.volumes import NIGHTLY, SEED, volume
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
 
@@ -43,7 +43,6 @@ def make_agent():
 """
 KILLS = volume(3, 40)
 CALLERS = volume(8, 25)
-SEED = 6
 TEXT = {"type": "client_text_append", "text": "Count, please."}
 
 

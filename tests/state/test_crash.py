@@ -20,11 +20,12 @@ from realtime.state.memory import MemoryStore
 from realtime.state.open import open_store
 from realtime.state.spill import Spill
 from realtime.state.store import CallInfo, Change
+from tests.volumes import SEED, volume
 
 WRITER = Path(__file__).with_name("crash_writer.py")
 CALLS = ("one", "two", "three")
 MAY_LOSE_MS = 100.0
-KILLS = 10
+KILLS = volume(2, 10)
 KINDS = ("file", "sqlite")
 
 
@@ -56,7 +57,7 @@ def assert_unbroken(entries: Sequence[Entry]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_process_killed_at_any_moment_loses_at_most_its_last_hundred_milliseconds(kind: str, tmp_path: Path) -> None:
-    random = Random(kind)
+    random = Random(f"{SEED} {kind}")
     for kill in range(KILLS):
         url = f"{kind}:{tmp_path / f'calls_{kill}'}"
         lines = killed(url, kill, after_s=random.uniform(0.0, 0.7))

@@ -20,6 +20,7 @@ from realtime.tool import Toolkit
 from tests.agent.fakes import NO_DETECTOR, PROFILE, FakeDetector, call
 from tests.agent.test_any_order import STEPS, Provider, ended, slow
 from tests.message.reply_grammar import check_replies
+from tests.volumes import volume
 
 CLIENT_CORRECTS = {"truncate", "delete", "user words"}
 """Steps by which a client or a late provider changes words that were final."""
@@ -126,7 +127,7 @@ async def play(steps: list[str], authority: str, paced: bool) -> None:
     check_replies([event for one in log for event in (*hasty_reader.push(one), *hasty_reader.settle())])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=volume(30, 300), deadline=None)
 @given(
     steps=st.lists(st.sampled_from(STEPS), max_size=25),
     authority=st.sampled_from(["provider", "server", "client"]),

@@ -18,6 +18,7 @@ from realtime.state.memory import MemoryStore
 from realtime.state.spill import MAX_PARTED, Spill
 from realtime.state.store import CallInfo, Change
 from realtime.testing import clock
+from tests.volumes import volume
 
 pytestmark = pytest.mark.virtual_time
 
@@ -595,7 +596,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=volume(10, 60))
 @given(course=steps, max_entries=st.integers(1, 30), cost_s=st.sampled_from([0.0, 0.03, 0.4, 2.0]))
 def test_what_is_stored_and_what_is_noted_as_lost_is_the_whole_log(
     course: list[tuple[str, str, float]], max_entries: int, cost_s: float

@@ -92,7 +92,7 @@ entries_of_a_call = st.builds(lambda seed, count: some_entries(Random(seed), cou
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=30)
+@settings(max_examples=volume(10, 30))
 @given(entries=entries_of_a_call, cuts=st.lists(st.integers(0, 40)), after_seq=st.integers(0, 300))
 def test_what_is_written_in_any_pieces_is_read_back_from_any_place(
     kind: str, entries: list[Entry], cuts: list[int], after_seq: int
@@ -119,7 +119,7 @@ def test_what_was_written_twice_is_read_whole_from_any_place(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=20)
+@settings(max_examples=volume(10, 20))
 @given(lengths=st.lists(st.integers(0, 20), min_size=1))
 def test_of_a_run_that_was_written_many_times_the_longest_stays(kind: str, lengths: list[int]) -> None:
     runs = [AudioRun(3, 3 + length, 0, 40 * length, "item", 0, 100 * length) for length in lengths]

@@ -1,6 +1,7 @@
 """tools/dev.py: what it says about a machine that lacks something, and when it leaves well alone."""
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -165,6 +166,34 @@ def test_failed_checks_are_all_run_and_named(
     assert "good: ok" in said
 
 
+class Started:
+    """Stands in for `subprocess.Popen`: a process that has ended already."""
+
+    def __init__(self, command: list[str], **_: object) -> None:
+        self.pid = os.getpid()
+        self.command = command
+
+    def wait(self) -> int:
+        return int("bad.py" in self.command)
+
+
+@pytest.mark.parametrize(("words", "failed"), [(["bad.py"], ["bad", "tests"]), (["good.py"], ["bad"])])
+def test_tests_run_beside_the_checks_and_all_that_fails_is_named(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, words: list[str], failed: list[str]
+) -> None:
+    given_way: list[int] = []
+    monkeypatch.setattr(dev, "tool_env", dict)
+    monkeypatch.setattr(dev.subprocess, "Popen", Started)
+    monkeypatch.setattr(dev, "run_checks", lambda checks: [check.name for check in checks])
+    monkeypatch.setattr(dev.os, "setpriority", lambda _which, _pid, niceness: given_way.append(niceness))
+    assert dev.run_tests(words, [dev.Check("bad", [])]) == failed
+    assert given_way == [dev.NICENESS]
+
+
+def test_what_check_leaves_out_exists(dev: ModuleType) -> None:
+    assert [pattern for pattern in dev.NOT_IN_CHECK if not any(ROOT.glob(pattern))] == []
+
+
 def test_what_python_compiles_is_kept_for_the_next_process(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setattr(dev, "node_folder", lambda: ROOT)
@@ -174,4 +203,4 @@ def test_what_python_compiles_is_kept_for_the_next_process(dev: ModuleType, monk
 def test_an_unknown_target_explains_the_script(capfd: pytest.CaptureFixture[str]) -> None:
     code = subprocess.run([sys.executable, str(ROOT / "tools" / "dev.py"), "fly"], check=False).returncode
     assert code == 2
-    assert "serve|test|nightly|spec|bench|lint" in capfd.readouterr().out
+    assert "serve|check|test|nightly|spec|bench|lint" in capfd.readouterr().out

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.volumes import SEED
 from tests.web.conftest import Serving
 from tests.web.flaky_line import FlakyLine
 from tests.web.scripted_app import ANSWER, ANSWER_SAMPLES, UTTERANCES, answer_pcm
@@ -21,8 +21,6 @@ Until = Callable[[Page, str], None]
 Serve = Callable[..., Serving]
 
 APP = Path(__file__).with_name("scripted_app.py")
-SEED = int(os.environ.get("REALTIME_SEED", "4"))
-"""Of the cuts; it stands in the test's name."""
 CUTS = 20
 INPUT_HZ = 16_000
 FADE = 120  # 5 ms at 24 kHz

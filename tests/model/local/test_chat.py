@@ -34,6 +34,7 @@ from tests.model.local.chat_endpoint import (
     piece,
     words,
 )
+from tests.volumes import volume
 
 
 @pytest.fixture
@@ -407,7 +408,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=volume(30, 300))
 @given(st.lists(JSON, max_size=4))
 def test_no_chunk_of_whatever_shape_does_harm(chunks: list[Any]) -> None:
     from openai._models import construct_type
