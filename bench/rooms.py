@@ -141,7 +141,7 @@ async def in_process(listeners: int, seconds: float) -> float:
     calls, sinks = [], []
     for number in range(listeners):
         sink = _Counter()
-        call = Session(participant=room.seat(f"Human {number}", runtime), runtime=runtime, session_id="bench")
+        call = Session(participant=room.make_human(f"Human {number}", runtime), runtime=runtime, session_id="bench")
         rate_hz = _output_hz(number)
         call.attach(NativeDialect().listener(sink, runtime, _config(rate_hz)))
         await call.start(_config(rate_hz))
@@ -317,7 +317,9 @@ def serve(port: int, humans: int) -> None:
     agent = RealtimeAgent("Friday", "", ScriptedModel(react, profile=MANUAL_PROFILE))
     room = ChatRoom([agent], max_agent_turns=0, max_humans=humans)
     runtime = Runtime()
-    app = create_app(lambda user: room.seat(user, runtime), ServerSettings(max_calls_per_address=humans, max_busy=1))
+    app = create_app(
+        lambda user: room.make_human(user, runtime), ServerSettings(max_calls_per_address=humans, max_busy=1)
+    )
     uvicorn.Server(uvicorn_config(app)).run([open_socket("127.0.0.1", port, strict=True, say=print)])
 
 
@@ -357,7 +359,7 @@ async def decisions(turns: int) -> list[float]:
     room.on_event.append(follow)
     calls = []
     for number in range(HUMANS):
-        call = Session(participant=room.seat(f"Human {number}", runtime), runtime=runtime, session_id="bench")
+        call = Session(participant=room.make_human(f"Human {number}", runtime), runtime=runtime, session_id="bench")
         call.attach(queue_listener(lambda _: None, runtime))
         await call.start(SessionConfig())
         calls.append(call)

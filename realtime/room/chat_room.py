@@ -1,52 +1,42 @@
 """`ChatRoom`: several humans, several agents, one conversation.
 
 The room decides who speaks. A human who speaks has the floor, and the agent that spoke stops at the word that was
-heard. When a turn is over and its words are known, the policy (`realtime.room.floor`) says which agent answers; all
-others hear the turn as well, once: as sound, or as the line `[Name]: text`.
+heard. When a turn is over and its words are known, the policy (`realtime.room.floor`) chooses the agent that answers;
+all others hear the turn as well, once: as sound, or as the line `[Name]: text`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import count
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
-
-import msgspec
 
 from realtime.agent.detector import DetectorFactory, silero_detector
 from realtime.agent.realtime import Outlet, RealtimeAgent
 from realtime.call.session import Session, queue_listener
-from realtime.errors import ClientError, RealtimeError, UsageError
+from realtime.errors import ClientError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
-from realtime.room.agent_participant import AgentParticipant, Listens, Utterance
+from realtime.room.agent_participant import AgentParticipant, Listens
 from realtime.room.consent import ConsentBy
-from realtime.room.floor import MAX_AGENT_TURNS, FloorState, Participant, Policy, Said, broadcast, folded
-from realtime.room.human_participant import KEPT_ITEMS, HumanParticipant
-from realtime.room.names import look_alike, settled_name
-from realtime.room.talk import Talk
+from realtime.room.context import Context
+from realtime.room.floor import MAX_AGENT_TURNS, Participant, Policy, broadcast, folded
+from realtime.room.human_participant import HumanParticipant
+from realtime.room.names import settled_name
+from realtime.room.people import People, joined
+from realtime.room.turns import Turns
 from realtime.runtime import Runtime
+from realtime.state.conversation import Conversation
 from realtime.state.log import Log
 
-logger = logging.getLogger(__name__)
-
 MAX_HUMANS = 50
-COMES_BACK_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
-"""When an agent whose model was lost is tried again; the last holds from then on."""
-STEADY_S = 60.0
-"""An agent that was there for so long begins with the first of these again."""
-TOLD_ITEMS = 200
-"""So much of what was said last is told to whoever comes in."""
 
 
-class ChatRoom(Talk):
-    """Humans and agents in one conversation. One object is one room; its agents are connected by the first who comes.
+class ChatRoom:
+    """Humans and agents in one conversation. One object is one room; the first human who comes connects its agents.
 
-    - `floor` says which agent may speak: a policy of `realtime.room.floor`, or a function of your own.
+    - `floor` chooses the agent that may speak: a policy of `realtime.room.floor`, or a function of your own.
     - `max_agent_turns`: so many agents speak one after another until a human does.
     - `listens`: how agents (by name) hear what is not said to them, `audio` or `text`. Under `broadcast` all hear
       sound, else text.
@@ -72,36 +62,90 @@ class ChatRoom(Talk):
         names = [folded(agent.name) for agent in agents]
         if len(set(names)) < len(names):
             raise UsageError("two agents of a room have one name; nobody could address them", code="name_taken")
-        super().__init__(name, floor, max_agent_turns, consent_by)
-        self._agents = [*agents]
-        self._config = SessionConfig()
-        """What the agents are called with: the settings of `start`."""
-        self._listens = {name.casefold(): how for name, how in (listens or {}).items()}
+        self.name = name
         self._make_detector = make_detector or silero_detector
         self._max_humans = max_humans
-        self._opening: asyncio.Lock = asyncio.Lock()
-        self._own_call: Any = None
-        self._own_seat: HumanParticipant | None = None
-        self._speakers: dict[str, str] = {}
-        """Whose the latest items are: ids of participants, who may have left."""
+        self._context = Context(name)
+        self._people = People(agents)
+        self.turns = Turns(
+            self._context,
+            self._people,
+            policy=floor,
+            max_agent_turns=max_agent_turns,
+            consent_by=consent_by,
+            listens={name.casefold(): how for name, how in (listens or {}).items()},
+            default_listens="audio" if floor is broadcast else "text",
+        )
+        """What the humans of the room talk to."""
+        self._opening = asyncio.Lock()
+        self._own_call: Session | None = None
+        self._own_human: HumanParticipant | None = None
+
+    # -- what there is ---------------------------------------------------------------------------------------------
 
     @property
     def agents(self) -> tuple[RealtimeAgent, ...]:
         """The agents of this room, also before it has begun."""
-        return tuple(self._agents)
+        return tuple(self._people.expected)
 
-    # -- used alone ------------------------------------------------------------------------------------------------
+    @property
+    def agent_participants(self) -> list[AgentParticipant]:
+        """The agents that are there, in order; empty before the room has begun."""
+        return self._people.agents
+
+    @property
+    def humans(self) -> list[HumanParticipant]:
+        """The humans, in order of coming."""
+        return self._people.humans
+
+    @property
+    def participants(self) -> tuple[Participant, ...]:
+        """All who are there, in order of coming; empty before the room has begun."""
+        return self._people.participants
+
+    @property
+    def floor(self) -> str | None:
+        """The id of the participant that has the floor; None where it is free."""
+        return self.turns.floor.holder
+
+    @property
+    def policy(self) -> Policy:
+        """What decides which agent may speak."""
+        return self.turns.floor.policy
+
+    @property
+    def conversation(self) -> Conversation:
+        """What was said, with names; of agents the words that were heard."""
+        return self._people.record.conversation
+
+    @property
+    def log(self) -> Log | None:
+        """Each event of the room in its order; None before the room has begun."""
+        return self._people.record.log
+
+    @property
+    def on_event(self) -> list[Callable[[s.ServerEvent], None]]:
+        """Called with each event of the room."""
+        return self._people.record.on_event
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the room and its agents, for people and pages. Holds no secrets."""
+        agents = [{"name": agent.name, **agent.describe()} for agent in self._people.expected]
+        first = agents[0] if agents else {"provider": "room", "model": self.name}
+        return {**first, "room": self.name, "agents": agents, "turn_authority": "server"}
+
+    # -- without a server ------------------------------------------------------------------------------------------
 
     async def start(self, outgoing_queue: Outlet, *, config: SessionConfig | None = None, name: str = "user") -> None:
-        """Connect all agents and begin to emit events into `outgoing_queue`, as one human called `name` is told them.
+        """Connect all agents and emit events into `outgoing_queue`, as one human called `name` is told them.
 
         Raises ProviderError where an agent's model cannot be had: then nothing of the room is left running.
         """
         if self._own_call is not None:
             raise UsageError("this room runs already", code="room_running")
         runtime = Runtime.of_loop(asyncio.get_running_loop())
-        seat = self._own_seat = self.seat(name, runtime)
-        call = Session(participant=seat, runtime=runtime, session_id=runtime.new_id("session"), private=True)
+        human = self._own_human = self.make_human(name, runtime)
+        call = Session(participant=human, runtime=runtime, session_id=runtime.new_id("session"), private=True)
         call.attach(queue_listener(outgoing_queue, runtime))
         self._own_call = call
         try:
@@ -126,349 +170,173 @@ class ChatRoom(Talk):
 
     # -- humans come and go ----------------------------------------------------------------------------------------
 
-    def seat(self, name: str, runtime: Runtime) -> HumanParticipant:
-        """A place for one human, to be given to a call in the place of an agent.
+    def make_human(self, name: str, runtime: Runtime) -> HumanParticipant:
+        """Make the participant of one human, to be given to a call.
 
         Two humans of one name are told apart by a number. Raises ClientError where the room is full or over, or for a
-        name that nobody can have (`realtime.room.names`).
+        name that is not allowed (`realtime.room.names`).
         """
         wanted = settled_name(name)
-        self._check_room()
+        self._check_place()
         return HumanParticipant(self, wanted, runtime.new_id("human"), self._make_detector)
 
-    def _check_room(self) -> None:
-        if self._over:
+    def _check_place(self) -> None:
+        """Raises ClientError where no human can come in."""
+        if self._context.is_over:
             raise ClientError("the room is closed", code="room_closed")
-        if len(self.seats) >= self._max_humans:
+        if len(self.humans) >= self._max_humans:
             raise ClientError(f"there are {self._max_humans} in the room already", code="room_full", retryable=True)
 
-    async def enter(self, seat: HumanParticipant, config: SessionConfig) -> None:
+    async def enter(self, human: HumanParticipant, config: SessionConfig) -> None:
         """See `realtime.room.human_participant.Room`."""
-        host = seat.host
+        people, host = self._people, human.host
         async with self._opening:
-            if self._runtime is None:
-                # Who joins has a voice, tools and settings of their own: they are none of the agents'.
+            if self._context.runtime is None:
+                # A human has a voice, tools and settings of their own: the agents do not take them over.
                 await self._open(host.runtime, config if self._own_call is not None else SessionConfig())
-        self._check_room()
-        if not seat.is_in(host):
+        self._check_place()
+        if not human.is_in(host):
             raise ClientError("they left before the room was open", code="session_ended")
-        seat.name = self._free_name(seat.name)
-        me = Participant(seat.id, seat.name, "human", away=seat.is_away)
-        for member in self.members:
-            if member.ready is not None:
-                seat.tell(member.ready)
-        if not self.members:
-            # Whoever waits for an agent to be ready waits for the room.
-            seat.tell(s.AgentReadyEvent(agent_name=self.name))
-        # The first whom a client is told of is itself: only so it learns its id, and the name that it was given.
-        seat.tell(_joined(me))
-        for one in self._state.participants:
-            seat.tell(_joined(one))
+        human.name = people.free_name(human.name)
+        me = Participant(human.id, human.name, "human", away=human.is_away)
+        for agent in people.agents:
+            if agent.ready is not None:
+                human.tell(agent.ready)
+        if not people.agents:
+            # A client that waits for an agent to be ready waits for the room.
+            human.tell(s.AgentReadyEvent(agent_name=self.name))
+        # The first participant that a client is told of is itself: so it learns its id, and the name that it was given.
+        human.tell(joined(me))
+        for one in people.participants:
+            human.tell(joined(one))
             if one.away and one.kind == "agent":
-                seat.tell(s.ServerRoomLeftEvent(participant_id=one.id, name=one.name, reason="away"))
-        if self._floor is not None:
-            seat.tell(s.ServerRoomFloorEvent(participant_id=self._floor))
-        self._tell_the_talk(seat)
-        was_empty = not self.seats
-        self.seats.append(seat)
-        self._come(me, told=seat)
+                human.tell(s.ServerRoomLeftEvent(participant_id=one.id, name=one.name, reason="away"))
+        if self.floor is not None:
+            human.tell(s.ServerRoomFloorEvent(participant_id=self.floor))
+        people.record.tell_history(human, self.turns.transcription.pending)
+        was_empty = not people.humans
+        people.humans.append(human)
+        people.come(me, told=human)
         if was_empty:
-            self._consider()  # What was asked before everybody left is answered to who comes back.
+            self.turns.consider()  # A question from before the last human left is answered to the one who comes back.
 
-    async def depart(self, seat: HumanParticipant, reason: str) -> None:
+    async def _open(self, runtime: Runtime, config: SessionConfig) -> None:
+        """Connect all agents; where one cannot be had, none stays."""
+        self._context.runtime = runtime
+        self._people.record.begin(runtime)
+        try:
+            await self.turns.agents.connect_all(config)
+        except BaseException:
+            self._context.runtime = self._people.record.log = None
+            raise
+
+    async def depart(self, human: HumanParticipant, reason: str) -> None:
         """See `realtime.room.human_participant.Room`."""
-        if seat not in self.seats:
+        people = self._people
+        if human not in people.humans:
             return
-        if self._hearing.ear is seat:
-            self._settle_cut()  # What they have heard is known as well as it will be.
-        self._hearing.without(seat)
-        if self._over or seat is self._own_seat:
-            seat.is_speaking = False  # Nobody will be there to hear it.
+        self.turns.speaker.human_leaves(human)
+        if self._context.is_over or human is self._own_human:
+            human.is_speaking = False  # Nobody will be there to hear it.
         else:
-            seat.break_off()
-        self.seats.remove(seat)
-        self._cancel(f"voice {seat.id}")
-        self._go(seat.id, seat.name, reason)
-        self._consent.refuse_for_absent()
-        if seat is self._own_seat:
-            self._over = True
-            for member in [*self.members]:
-                await member.leave(reason)
-                seat.tell(s.AgentEndedEvent(reason=reason, agent_id=member.id, agent_name=member.name))
-        self._consider()
+            human.break_off()
+        people.humans.remove(human)
+        self._context.timers.cancel(f"voice {human.id}")
+        self._go(human.id, human.name, reason)
+        self.turns.consent.refuse_for_absent()
+        if human is self._own_human:
+            self._context.is_over = True
+            for agent in [*people.agents]:
+                await agent.leave(reason)
+                human.tell(s.AgentEndedEvent(reason=reason, agent_id=agent.id, agent_name=agent.name))
+        self.turns.consider()
 
-    def presence(self, seat: HumanParticipant, away: bool) -> None:
+    def _go(self, participant_id: str, name: str, reason: str) -> None:
+        self._people.go(participant_id, name, reason)
+        self.turns.floor.left(participant_id)
+
+    def presence(self, human: HumanParticipant, away: bool) -> None:
         """See `realtime.room.human_participant.Room`."""
-        self._change(seat.id, away=away)
+        self._people.change(human.id, away=away)
 
-    def describe(self) -> dict[str, Any]:
-        """Who is there, for people and pages. Holds no secrets."""
-        agents = [{"name": agent.name, **agent.describe()} for agent in self._agents]
-        first = agents[0] if agents else {"provider": "room", "model": self.name}
-        return {**first, "room": self.name, "agents": agents, "turn_authority": "server"}
+    # -- changing who is in it -------------------------------------------------------------------------------------
 
     def mute(self, participant_id: str, muted: bool = True) -> None:
-        """Nobody hears this human, or this agent gets no floor. Raises KeyError for nobody of the room."""
-        self._known(participant_id)
-        for seat in self.seats:
-            if seat.id == participant_id:
-                seat.mute(muted)
-        for member in self.members:
-            if member.id == participant_id:
-                member.is_muted = muted
-                if muted and self._speaker is member:
-                    self._stop_speaker()
-        self._change(participant_id, muted=muted)
-        self._consider()
+        """Let nobody hear this human, or give this agent no floor. Raises KeyError for an unknown id."""
+        self._people.find(participant_id)
+        human, agent = self._people.human(participant_id), self._people.agent(participant_id)
+        if human is not None:
+            human.mute(muted)
+        if agent is not None:
+            agent.is_muted = muted
+            if muted and self.turns.speaker.agent is agent:
+                self.turns.speaker.stop()
+        self._people.change(participant_id, muted=muted)
+        self.turns.consider()
 
     def rename(self, participant_id: str, name: str) -> None:
-        """Somebody is called otherwise from now on: told as going and coming. Raises KeyError for nobody of the room,
-        ClientError for a name that is taken or none."""
-        before = self._known(participant_id)
+        """Give a participant another name.
+
+        Raises KeyError for an unknown id, ClientError for a name that is taken or not allowed.
+        """
+        before = self._people.find(participant_id)
         name = settled_name(name)
         if name == before.name:
             return
-        if self._free_name(name, of=before) != name:
-            raise ClientError(f"{name!r} is taken", code="name_taken")
-        for seat in self.seats:
-            if seat.id == participant_id:
-                seat.name = name
-        for member in self.members:
-            if member.id == participant_id:
-                member.name = member.agent.name = name
-        self._change(participant_id, name=name)
-        self.tell(s.ServerRoomLeftEvent(participant_id=before.id, name=before.name, reason="renamed"))
-        self.tell(_joined(self._known(participant_id)))
+        self._people.rename(participant_id, name)
         if before.kind == "agent":
-            self._introduce()
+            self.turns.agents.introduce()
 
     async def add(self, agent: RealtimeAgent) -> None:
-        """Another agent comes in. Raises what `RealtimeAgent.join` raises, ClientError for a name that is taken or
-        none, and where the room is over."""
+        """Add an agent to the room.
+
+        Raises what `RealtimeAgent.join` raises, and ClientError for a name that is taken or not allowed, or where the
+        room is over.
+        """
         async with self._opening:
-            pass  # While the first are connected, nobody knows yet whether there will be a room.
-        if self._over:
+            pass  # While the first are connected, it is not known yet whether there will be a room.
+        if self._context.is_over:
             raise ClientError("the room is closed", code="room_closed")
         agent.name = settled_name(agent.name)
-        if self._free_name(agent.name) != agent.name:
+        if self._people.free_name(agent.name) != agent.name:
             raise ClientError(f"{agent.name!r} is taken", code="name_taken")
-        self._agents.append(agent)  # From now on the name is taken, also while its model is being connected.
-        if self._runtime is not None:
+        self._people.expected.append(agent)  # From now on the name is taken, also while its model is being connected.
+        if self._context.runtime is not None:
             try:
-                await self._bring(agent, self._runtime, self._config)
+                await self.turns.agents.add(agent)
             except BaseException:
-                self._agents.remove(agent)
+                self._people.expected.remove(agent)
                 raise
-            self._introduce(but=agent)
-            self._consider()
+            self.turns.consider()
 
     async def remove(self, participant_id: str, reason: str = "kicked") -> None:
-        """Somebody has to go: an agent's model is closed, a human is told why. Raises KeyError for nobody here."""
-        self._known(participant_id)
-        self._settle_cut()
-        for member in [*self.members]:
-            if member.id == participant_id:
-                if self._speaker is member:
-                    self._stop_speaker()
-                self._cancel(f"again {member.id}")
-                self.members.remove(member)
-                self._agents.remove(member.agent)
-                # Gone for everybody before its model is, which may take its time.
-                self._go(member.id, member.name, reason)
-                self._introduce()
-                await member.leave(reason)
-        for seat in [*self.seats]:
-            if seat.id == participant_id:
-                await self.depart(seat, reason)
-                seat.tell(s.AgentEndedEvent(reason=reason, agent_id=seat.id, agent_name=seat.name))
-        self._consider()
+        """Remove a participant: an agent's model is closed, a human is told why. Raises KeyError for an unknown id."""
+        self._people.find(participant_id)
+        speaker = self.turns.speaker
+        speaker.settle_cut()
+        agent, human = self._people.agent(participant_id), self._people.human(participant_id)
+        if agent is not None:
+            if speaker.agent is agent:
+                speaker.stop()
+            self.turns.agents.forget(agent)
+            # Everyone is told before its model is closed, which may take its time.
+            self._go(agent.id, agent.name, reason)
+            self.turns.agents.introduce()
+            await agent.leave(reason)
+        if human is not None:
+            await self.depart(human, reason)
+            human.tell(s.AgentEndedEvent(reason=reason, agent_id=human.id, agent_name=human.name))
+        self.turns.consider()
 
     async def close(self, reason: str) -> None:
-        """The room is over: its agents leave. Idempotent; whoever is in it keeps a call without a partner."""
-        self._settle_cut()
-        self._over = True
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
-        for task in [*self._tasks]:
+        """Close the room: its agents leave. Idempotent; humans who are in it keep a call without a partner."""
+        self.turns.speaker.settle_cut()
+        self._context.is_over = True
+        self._context.timers.close()
+        tasks = self._context.tasks
+        for task in [*tasks]:
             task.cancel()
-        for member in [*self.members]:
-            await member.leave(reason)
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-
-    # -- inside ----------------------------------------------------------------------------------------------------
-
-    async def _open(self, runtime: Runtime, config: SessionConfig) -> None:
-        """Connect all agents at once; where one cannot be had, none stays."""
-        self._runtime, self.log, self._config = runtime, Log(runtime.now), config
-        try:
-            async with asyncio.TaskGroup() as group:
-                for agent in self._agents:
-                    group.create_task(self._bring(agent, runtime, config), name=f"agent {agent.name} comes in")
-        except BaseException as error:
-            for member in self.members:
-                await member.leave("failed")
-            self.members.clear()
-            # An agent is for one call: whoever comes next finds others like them.
-            self._agents = [agent.another() for agent in self._agents]
-            self._runtime, self.log, self._state = None, None, FloorState(())
-            known = error.subgroup(RealtimeError) if isinstance(error, BaseExceptionGroup) else None
-            if known is None:
-                raise
-            raise known.exceptions[0] from None
-        order = {id(agent): place for place, agent in enumerate(self._agents)}
-        self.members.sort(key=lambda member: order[id(member.agent)])
-        by_id = {one.id: one for one in self._state.participants}
-        self._state = replace(self._state, participants=tuple(by_id[member.id] for member in self.members))
-
-    async def _bring(self, agent: RealtimeAgent, runtime: Runtime, config: SessionConfig) -> None:
-        listens = self._listens.get(agent.name.casefold(), "audio" if self._policy is broadcast else "text")
-        member = AgentParticipant(agent, self, runtime, listens)
-        known = self._state.said
-        member.recall(known)
-        await self._connect(member, config)
-        if self._over:
-            await member.leave("room_closed")
-            raise ClientError("the room is closed", code="room_closed")
-        for said in _after(known, self._state.said):
-            member.read(Utterance(runtime.new_id("said"), said.id, said.name, text=said.text))
-        self.members.append(member)
-        self._come(Participant(member.id, member.name, "agent"))
-
-    async def _connect(self, member: AgentParticipant, config: SessionConfig) -> None:
-        told = self._instructions(member.agent)
-        await member.join(msgspec.structs.replace(config, instructions=told))
-        if self._instructions(member.agent) != told:
-            member.agent.configure(SessionConfig(instructions=self._instructions(member.agent)))
-
-    def _introduce(self, *, but: RealtimeAgent | None = None) -> None:
-        """Somebody among the agents came, left or is called otherwise: their models are told who is there."""
-        for member in self.members:
-            if not member.is_away and member.agent is not but:
-                member.agent.configure(SessionConfig(instructions=self._instructions(member.agent)))
-
-    def _instructions(self, agent: RealtimeAgent) -> str:
-        others = ", ".join(one.name for one in self._agents if one is not agent) or "nobody else"
-        return (
-            f"{agent.sys_prompt}\n\nYou are {agent.name}, in a room with humans and these other agents: {others}. What "
-            "others say is written as [Name]: text. Speak for yourself only, and do not put your name before it."
-        ).strip()
-
-    def lost(self, member: AgentParticipant, reason: str) -> None:
-        """See `Hub`: the others go on, and it is tried again."""
-        super().lost(member, reason)
-        if not self._over:
-            # A provider that takes a session and ends it at once is asked less and less often, too.
-            is_steady = self._now() - member.came_back_at_s >= STEADY_S
-            self._try_again(member, 0 if is_steady else member.tries + 1)
-
-    def _try_again(self, member: AgentParticipant, attempt: int) -> None:
-        delay_s = COMES_BACK_S[min(attempt, len(COMES_BACK_S) - 1)]
-
-        async def again() -> None:
-            before = member.agent
-            await before.leave("away")
-            if before not in self._agents or self._over:
-                return
-            member.agent = self._agents[self._agents.index(before)] = before.another()
-            member.recall(self._state.said)
-            try:
-                await self._connect(member, self._config)
-            except RealtimeError:
-                self._try_again(member, attempt + 1)
-                return
-            if member not in self.members:
-                await member.leave("kicked")
-                return
-            member.tries, member.came_back_at_s = attempt, self._now()
-            self._change(member.id, away=False)
-            self.tell(_joined(self._known(member.id)))
-            self._consider()
-
-        def begin() -> None:
-            if self._speaker is member or self._hearing.cut is not None:
-                # What it said last is still being heard: it is to know how much of it was.
-                self._try_again(member, attempt)
-                return
-            self._run(again(), f"agent {member.name} comes back")
-
-        self._after(f"again {member.id}", delay_s, begin)
-
-    def _come(self, who: Participant, told: HumanParticipant | None = None) -> None:
-        self._state = replace(self._state, participants=(*self._state.participants, who))
-        self.tell(_joined(who), told)
-
-    def _go(self, participant_id: str, name: str, reason: str) -> None:
-        left = tuple(one for one in self._state.participants if one.id != participant_id)
-        self._state = replace(self._state, participants=left)
-        self.tell(s.ServerRoomLeftEvent(participant_id=participant_id, name=name, reason=reason))
-        if self._floor == participant_id:
-            self._set_floor(None, "left")
-
-    def tell(self, event: s.ServerEvent, told: HumanParticipant | None = None) -> None:
-        """See `Hub`."""
-        if isinstance(event, s.AgentItemAddedEvent):
-            self._speakers[event.item.id] = event.agent_id
-            if len(self._speakers) > KEPT_ITEMS:
-                del self._speakers[next(iter(self._speakers))]
-        super().tell(event, told)
-
-    def _tell_the_talk(self, seat: HumanParticipant) -> None:
-        """What was said last, as whoever was there has been told."""
-        items = self.conversation.items()[-TOLD_ITEMS:]
-        before: str | None = None
-        for item in items:
-            who: dict[str, Any] = {"agent_id": self._speakers.get(item.id, ""), "agent_name": item.name or ""}
-            seat.tell(s.AgentItemAddedEvent(item=item, previous_item_id=before, **who))
-            if item.status != "in_progress" and item.id not in self._pending:
-                seat.tell(s.AgentItemDoneEvent(item=item, previous_item_id=before, **who))
-            before = item.id
-
-    def _change(self, participant_id: str, **changes: Any) -> None:
-        before = self._find(participant_id)
-        super()._change(participant_id, **changes)
-        after = self._find(participant_id)
-        if before is None or after is None or (before.muted, before.away) == (after.muted, after.away):
-            return
-        self.tell(
-            s.ServerRoomChangedEvent(
-                participant_id=after.id, name=after.name, kind=after.kind, muted=after.muted, away=after.away
-            )
-        )
-
-    def _find(self, participant_id: str) -> Participant | None:
-        return next((one for one in self._state.participants if one.id == participant_id), None)
-
-    def _known(self, participant_id: str) -> Participant:
-        found = self._find(participant_id)
-        if found is None:
-            raise KeyError(participant_id)
-        return found
-
-    def _free_name(self, name: str, *, of: Participant | None = None) -> str:
-        """The name, with a number where somebody but `of` has it already, or is about to come in with it.
-
-        Raises ClientError for one that only looks like a name that is taken.
-        """
-        coming = {id(one) for one in self._agents} - {id(one.agent) for one in self.members}
-        taken = [one.name for one in self._state.participants if one is not of]
-        taken += [one.name for one in self._agents if id(one) in coming]
-        if folded(name) not in map(folded, taken):
-            seeming = next((one for one in taken if look_alike(one, name)), None)
-            if seeming is not None:
-                text = f"{name!r} looks like {seeming!r}, who is here already: take another name"
-                raise ClientError(text, code="name_taken")
-            return name
-        numbers = (f"{name} {number}" for number in count(2))
-        return next(free for free in numbers if not any(look_alike(free, one) for one in taken))
-
-
-def _joined(who: Participant) -> s.ServerRoomJoinedEvent:
-    return s.ServerRoomJoinedEvent(participant_id=who.id, name=who.name, kind=who.kind, muted=who.muted, away=who.away)
-
-
-def _after(known: Sequence[Said], said: Sequence[Said]) -> Sequence[Said]:
-    """The turns since `known`, of which the oldest may be forgotten."""
-    at = next((at for at, one in enumerate(said) if known and one is known[-1]), -1)
-    return said[at + 1 :]
+        for agent in [*self.agent_participants]:
+            await agent.leave(reason)
+        if tasks:
+            await asyncio.wait(tasks)

@@ -41,47 +41,56 @@ TURNS_PER_S = 1.0
 """So many turns one human may speak: each is a commit to a model, whose words are waited for."""
 
 
-class Room(Protocol):
-    """What a seat needs of its room."""
-
-    async def enter(self, seat: HumanParticipant, config: SessionConfig) -> None:
-        """Somebody comes in."""
-        ...
-
-    async def depart(self, seat: HumanParticipant, reason: str) -> None:
-        """Somebody is gone."""
-        ...
+class HumanTurns(Protocol):
+    """What takes the turns of the humans of a room."""
 
     def voice(self, voice: Voice) -> None:
-        """A human makes a sound that the other humans hear at once."""
+        """Let all other humans hear what one says at this moment."""
         ...
 
-    def voice_began(self, seat: HumanParticipant, start_ms: int) -> None:
+    def voice_began(self, human: HumanParticipant, start_ms: int) -> None:
         """A human begins to speak."""
         ...
 
-    def voice_ended(self, seat: HumanParticipant, end_ms: int, pcm: bytes) -> None:
+    def voice_ended(self, human: HumanParticipant, end_ms: int, pcm: bytes) -> None:
         """A human's turn is over; `pcm` is all of it at 16 kHz."""
         ...
 
-    def voice_dropped(self, seat: HumanParticipant) -> None:
-        """A human's turn is none after all."""
+    def voice_dropped(self, human: HumanParticipant) -> None:
+        """A human's turn is discarded as a false start."""
         ...
 
-    def voice_goes_on(self, seat: HumanParticipant) -> None:
+    def voice_goes_on(self, human: HumanParticipant) -> None:
         """A human who had stalled in the middle of a turn is heard again."""
         ...
 
-    def presence(self, seat: HumanParticipant, away: bool) -> None:
-        """A human's socket is lost, and they may come back; or they are."""
+    def act(self, human: HumanParticipant, event: c.ClientEvent) -> None:
+        """Take any other event of a client. Raises ClientError for what a room cannot do."""
         ...
 
-    def act(self, seat: HumanParticipant, event: c.ClientEvent) -> None:
-        """Anything else that a client says. Raises ClientError for what a room cannot do."""
+
+class Room(Protocol):
+    """What a human participant needs of its room."""
+
+    @property
+    def turns(self) -> HumanTurns:
+        """What takes the turns of its humans."""
+        ...
+
+    async def enter(self, human: HumanParticipant, config: SessionConfig) -> None:
+        """Let a human in. Raises ClientError where the room cannot."""
+        ...
+
+    async def depart(self, human: HumanParticipant, reason: str) -> None:
+        """A human is gone."""
+        ...
+
+    def presence(self, human: HumanParticipant, away: bool) -> None:
+        """A human's socket is lost and they may come back, or they are back."""
         ...
 
     def describe(self) -> dict[str, Any]:
-        """Who is there, for people and pages."""
+        """Describe the room, for people and pages. Holds no secrets."""
         ...
 
 
@@ -100,6 +109,7 @@ class HumanParticipant:
         self.heard_at_s = 0.0
         """When something came of their microphone last."""
         self._room = room
+        self._turns_of_room = room.turns
         self._make_detector = make_detector
         self._host: Host | None = None
         self._reader: ConversationReader | None = None
@@ -293,9 +303,9 @@ class HumanParticipant:
                     raise ClientError(f"a line has at most {MAX_LINE_CHARS} characters", code="text_too_long")
                 if not self._lines.take(self.host.runtime.now()):
                     raise _too_fast("lines", LINES_AT_ONCE, LINES_PER_S)
-                self._room.act(self, event)
+                self._turns_of_room.act(self, event)
             case _:
-                self._room.act(self, event)
+                self._turns_of_room.act(self, event)
 
     def _hear(self, event: c.ClientAudioAppendEvent) -> None:
         assert self._input is not None
@@ -309,7 +319,7 @@ class HumanParticipant:
         if not self.is_muted:
             if self.is_stalled:
                 self.is_stalled = False
-                self._room.voice_goes_on(self)
+                self._turns_of_room.voice_goes_on(self)
             self._let_hear(event, rate_hz, 0 if event.offset is None else event.offset - known)
         for pcm, found in pieces:
             for one in found:
@@ -351,7 +361,7 @@ class HumanParticipant:
         pcm = self._carry.push(event.audio[max(0, -ahead_samples) * SAMPLE_BYTES :])
         self.voice.name = self.name
         if self.voice.push(pcm, rate_hz, self.host.runtime.now()):
-            self._room.voice(self.voice)
+            self._turns_of_room.voice(self.voice)
 
     def _commit(self, event_id: str | None) -> None:
         if self._input is None or not self.is_speaking:
@@ -377,12 +387,12 @@ class HumanParticipant:
             self._input.close_gate()
         if self.is_speaking:
             self.is_speaking = self.is_stalled = False
-            self._room.voice_dropped(self)
+            self._turns_of_room.voice_dropped(self)
 
     def _begin(self, start_ms: int) -> None:
         if not self.is_speaking:
             self.is_speaking = True
-            self._room.voice_began(self, start_ms)
+            self._turns_of_room.voice_began(self, start_ms)
 
     def _end(self, end_ms: int, event_id: str | None = None) -> None:
         assert self._input is not None
@@ -396,7 +406,7 @@ class HumanParticipant:
         self._cut_off_ms = None
         if self.is_speaking:
             self.is_speaking = self.is_stalled = False
-            self._room.voice_ended(self, end_ms, pcm)
+            self._turns_of_room.voice_ended(self, end_ms, pcm)
 
 
 class TokenBucket:

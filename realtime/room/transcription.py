@@ -1,19 +1,148 @@
 """Who writes down what humans say.
 
-Agents do: an agent that hears a turn as sound tells its words as well. One that cannot (its model is lost, does not
-understand, takes too long) is helped out by another, so a human's words are lost only where nobody here has understood
-them. A pure core: which time is up is told by whoever has a clock.
+Agents do: an agent that hears a turn as sound reports its words as well. Where one cannot (its model is lost, does not
+understand, takes too long), another one is asked, so a human's words are lost only where no agent has understood them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from realtime.event import server as s
 from realtime.room.agent_participant import AgentParticipant, Utterance
+from realtime.room.context import Context
+from realtime.room.people import People
 
 ENOUGH_EMPTY = 2
-"""What so many agents have heard no words in has none."""
+"""A turn in which so many agents have heard no words has none."""
+SLOW_WORDS_S = 5.0
+"""How long an agent may take to write a turn down before another is asked as well."""
+TRANSCRIPT_S = 10.0
+"""How long the words of a turn are waited for before the talk goes on without them."""
+LATE_WORDS_S = 60.0
+"""How long after the end of a turn its words still count."""
+
+
+class Transcription:
+    """The words of the humans' turns, and how long they are waited for.
+
+    `on_known` is called with a turn whose words are known (or never will be), and whether the talk has waited for them;
+    `on_slow` when the talk waits for the words of a turn no longer.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        people: People,
+        on_known: Callable[[Utterance, bool], None],
+        on_slow: Callable[[], None],
+    ) -> None:
+        self._context = context
+        self._people = people
+        self._on_known = on_known
+        self._on_slow = on_slow
+        self.words = Words()
+        self._is_settling = False
+
+    @property
+    def are_awaited(self) -> bool:
+        """Whether the talk has to wait for words."""
+        return self.words.are_awaited
+
+    @property
+    def pending(self) -> dict[str, Utterance]:
+        """Turns whose words are not known yet, by id."""
+        return self.words.unknown
+
+    def begin(self, utterance: Utterance) -> None:
+        """A human begins to speak."""
+        self.words.begin(utterance)
+
+    def drop(self, utterance: Utterance) -> bool:
+        """Forget a turn that was a false start. Returns False where its words are known already."""
+        return self.words.drop(utterance)
+
+    def write_down(self, utterance: Utterance, scribe: str | None) -> None:
+        """A turn is over: have it written down, by the agent `scribe` (by id) where it can."""
+        agents = self._people.agents
+        if not self.words.hand_out(utterance, agents, scribe, named=self._is_named(utterance)):
+            if not any(can_hear(one) for one in agents):
+                self._people.record.complain(
+                    "nobody here can hear: all agents are away or take no sound", "nobody_hears"
+                )
+            self.told(utterance, "")
+        elif utterance.id in self.pending:
+            self._after(utterance, SLOW_WORDS_S, self._ask_another)
+
+    def told(self, utterance: Utterance, text: str, by: AgentParticipant | None = None) -> None:
+        """Take the words of a turn as `by` has understood them; empty where it has understood none.
+
+        The first words count. That there are none counts when all agree who were asked.
+        """
+        text, named = text.strip(), self._is_named(utterance)
+        if self._context.is_over:
+            by = None  # No other agent is asked: all of them leave.
+        if self.words.told(utterance, by, self._people.agents, has_words=bool(text), named=named):
+            self._settle(utterance, text)
+        elif utterance.id not in self.pending and not self.words.is_still_written(utterance):
+            self._cancel(utterance)
+
+    def settle_forsaken(self) -> bool:
+        """Settle turns that no agent writes down any more. Returns False while that is under way."""
+        if self._is_settling:
+            return False
+        self._is_settling = True
+        try:
+            for utterance, writer in self.words.forsaken(self._people.agents):
+                self.told(utterance, "", writer)
+        finally:
+            self._is_settling = False
+        return True
+
+    def _is_named(self, utterance: Utterance) -> bool:
+        """Whether agents have to be told whose voice it is."""
+        return any(human.id != utterance.who for human in self._people.humans)
+
+    def _ask_another(self, utterance: Utterance) -> None:
+        """The agent that writes it down is slow: another one does as well."""
+        self._after(utterance, TRANSCRIPT_S - SLOW_WORDS_S, self._go_on_without)
+        self.words.ask_another(utterance, self._people.agents, named=self._is_named(utterance))
+
+    def _go_on_without(self, utterance: Utterance) -> None:
+        self._after(utterance, LATE_WORDS_S - TRANSCRIPT_S, self._give_up)
+        self.words.is_too_slow(utterance)
+        self._on_slow()
+
+    def _give_up(self, utterance: Utterance) -> None:
+        if utterance.id in self.pending:
+            self._settle(utterance, "")
+        self.words.forget(utterance)
+        self._cancel(utterance)
+
+    def _settle(self, utterance: Utterance, text: str) -> None:
+        """The words are known: tell everyone."""
+        was_awaited = self.words.settle(utterance)
+        if self.words.is_still_written(utterance):
+            # Other agents write it down as well: not for ever.
+            self._after(utterance, LATE_WORDS_S, self._give_up)
+        else:
+            self._cancel(utterance)
+        utterance.text = text
+        record = self._people.record
+        who: dict[str, Any] = {"agent_id": utterance.who, "agent_name": utterance.name}
+        record.tell(s.AgentInputTranscriptionDoneEvent(item_id=utterance.id, transcript=text, **who))
+        item = record.conversation.get(utterance.id)
+        if item is not None:
+            record.tell(s.AgentItemDoneEvent(item=item, **who))
+        self._on_known(utterance, was_awaited)
+
+    def _after(self, utterance: Utterance, delay_s: float, act: Callable[[Utterance], None]) -> None:
+        self._context.timers.after(f"words {utterance.id}", delay_s, lambda: act(utterance))
+
+    def _cancel(self, utterance: Utterance) -> None:
+        self._context.timers.cancel(f"words {utterance.id}")
 
 
 @dataclass(slots=True)
@@ -22,22 +151,22 @@ class _Sheet:
 
     utterance: Utterance
     asked: set[str] = field(default_factory=set)
-    """All who were given the sound, by id."""
+    """All agents (by id) that were given the sound."""
     writers: dict[str, AgentParticipant] = field(default_factory=dict)
-    """Those of them who have not told yet what they understood."""
+    """Those of them that have not reported yet what they understood."""
     n_empty: int = 0
     is_awaited: bool = True
     """Whether the talk waits for its words."""
 
 
 class Words:
-    """The turns of humans whose words are not known yet."""
+    """The turns of humans whose words are not known yet. Pure: time comes in as calls."""
 
     def __init__(self) -> None:
         self.unknown: dict[str, Utterance] = {}
         """From the beginning of a turn until its words are known, by id."""
         self._sheets: dict[str, _Sheet] = {}
-        """From the end of a turn until nobody writes it down any more."""
+        """From the end of a turn until no agent writes it down any more."""
 
     @property
     def are_awaited(self) -> bool:
@@ -49,53 +178,55 @@ class Words:
         self.unknown[utterance.id] = utterance
 
     def drop(self, utterance: Utterance) -> bool:
-        """The turn is none after all; False where its words are known already."""
+        """Forget a turn that was a false start. Returns False where its words are known already."""
         self._sheets.pop(utterance.id, None)
         return self.unknown.pop(utterance.id, None) is not None
 
     def hand_out(
-        self, utterance: Utterance, members: Sequence[AgentParticipant], scribe: str | None, *, named: bool
+        self, utterance: Utterance, agents: Sequence[AgentParticipant], scribe: str | None, *, named: bool
     ) -> bool:
-        """The turn is over: all who listen get the sound, and first of all the one that writes it down: `scribe`, else
-        the first who can. False where nobody has taken it."""
-        able = [one for one in members if can_hear(one)]
+        """Give the sound of a turn to all agents that listen, and first to the one that writes it down.
+
+        That is `scribe`, else the first that can. Returns False where no agent has taken it.
+        """
+        able = [one for one in agents if can_hear(one)]
         able.sort(key=lambda one: one.id != scribe)
         chosen = able[:1] + [one for one in able[1:] if one.listens == "audio"]
         sheet = self._sheets[utterance.id] = _Sheet(utterance)
         # All at once: the first may know the words before the next has the sound.
         sheet.asked.update(one.id for one in chosen)
         sheet.writers.update((one.id, one) for one in chosen)
-        for member in chosen:
-            # Whoever has not heard it when the words are known reads them.
-            if utterance.id not in self.unknown or not member.listen(utterance, named=named):
-                sheet.writers.pop(member.id, None)
-        return bool(utterance.heard_by) or self.ask_another(utterance, members, named=named)
+        for agent in chosen:
+            # An agent that has not heard it when the words are known reads them.
+            if utterance.id not in self.unknown or not agent.listen(utterance, named=named):
+                sheet.writers.pop(agent.id, None)
+        return bool(utterance.heard_by) or self.ask_another(utterance, agents, named=named)
 
-    def ask_another(self, utterance: Utterance, members: Sequence[AgentParticipant], *, named: bool) -> bool:
-        """Give the sound to somebody who was not asked yet; False where nobody is left."""
+    def ask_another(self, utterance: Utterance, agents: Sequence[AgentParticipant], *, named: bool) -> bool:
+        """Give the sound to an agent that was not asked yet. Returns False where none is left."""
         sheet = self._sheets.get(utterance.id)
         if sheet is None or utterance.id not in self.unknown:
             return False
-        for member in members:
-            if member.id in sheet.asked or not can_hear(member):
+        for agent in agents:
+            if agent.id in sheet.asked or not can_hear(agent):
                 continue
-            sheet.asked.add(member.id)
-            sheet.writers[member.id] = member
-            if member.listen(utterance, named=named):
+            sheet.asked.add(agent.id)
+            sheet.writers[agent.id] = agent
+            if agent.listen(utterance, named=named):
                 return True
-            del sheet.writers[member.id]
+            del sheet.writers[agent.id]
         return False
 
     def told(
         self,
         utterance: Utterance,
         by: AgentParticipant | None,
-        members: Sequence[AgentParticipant],
+        agents: Sequence[AgentParticipant],
         *,
         has_words: bool,
         named: bool,
     ) -> bool:
-        """One has told what it understood (`by` is None: nobody will). True where that settles the turn."""
+        """Take what `by` has understood; None: no agent will. Returns whether that settles the turn."""
         sheet = self._sheets.get(utterance.id)
         if sheet is not None and by is not None:
             sheet.writers.pop(by.id, None)
@@ -107,22 +238,22 @@ class Words:
             return False
         if has_words or by is None or sheet is None:
             return True
-        if by.is_away or by not in members:
+        if by.is_away or by not in agents:
             # What it heard is lost with it: if it comes back, it reads the words.
             utterance.heard_by.discard(by.id)
         else:
             sheet.n_empty += 1
         if sheet.writers:
             return False
-        return sheet.n_empty >= ENOUGH_EMPTY or not self.ask_another(utterance, members, named=named)
+        return sheet.n_empty >= ENOUGH_EMPTY or not self.ask_another(utterance, agents, named=named)
 
-    def forsaken(self, members: Sequence[AgentParticipant]) -> list[tuple[Utterance, AgentParticipant]]:
-        """Turns with one who will not tell any more what it understood."""
+    def forsaken(self, agents: Sequence[AgentParticipant]) -> list[tuple[Utterance, AgentParticipant]]:
+        """Turns, each with an agent that will not report any more what it understood."""
         return [
             (sheet.utterance, writer)
             for sheet in self._sheets.values()
             for writer in [*sheet.writers.values()]
-            if writer.is_away or writer not in members
+            if writer.is_away or writer not in agents
         ]
 
     def is_too_slow(self, utterance: Utterance) -> None:
@@ -132,7 +263,7 @@ class Words:
             sheet.is_awaited = False
 
     def settle(self, utterance: Utterance) -> bool:
-        """The words are known, or never will be. True where the talk has waited for them."""
+        """The words are known, or never will be. Returns whether the talk has waited for them."""
         del self.unknown[utterance.id]
         sheet = self._sheets.get(utterance.id)
         if sheet is not None and not sheet.writers:
@@ -140,21 +271,16 @@ class Words:
         return sheet is None or sheet.is_awaited
 
     def is_still_written(self, utterance: Utterance) -> bool:
-        """Whether somebody may still tell what it understood."""
+        """Whether an agent may still report what it understood."""
         return utterance.id in self._sheets
 
     def forget(self, utterance: Utterance) -> None:
-        """Nobody waits any more for what is still being written."""
+        """Wait no more for what is still being written."""
         sheet = self._sheets.pop(utterance.id, None)
         for writer in sheet.writers.values() if sheet is not None else ():
             writer.forget(utterance)
 
 
-def can_hear(member: AgentParticipant) -> bool:
+def can_hear(agent: AgentParticipant) -> bool:
     """Whether it takes sound now."""
-    return not member.is_away and "audio" in member.agent.model.profile.input_modalities
-
-
-def anybody_hears(members: Iterable[AgentParticipant]) -> bool:
-    """Whether somebody of these does."""
-    return any(can_hear(one) for one in members)
+    return not agent.is_away and "audio" in agent.agent.model.profile.input_modalities

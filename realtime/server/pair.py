@@ -97,8 +97,8 @@ class PairSeat(HumanParticipant):
         if self._host is None:
             return
         await self._chat_room.close(reason)
-        for member in self._chat_room.members:
-            self.tell(s.AgentEndedEvent(reason=reason, agent_id=member.id, agent_name=member.name))
+        for agent in self._chat_room.agent_participants:
+            self.tell(s.AgentEndedEvent(reason=reason, agent_id=agent.id, agent_name=agent.name))
         await super().leave(reason)
 
     def _follow(self, event: s.ServerEvent) -> None:
@@ -109,10 +109,10 @@ class PairSeat(HumanParticipant):
 
     def _give_its_voice(self, agent_id: str) -> None:
         """One that comes back has the voice that it was made with, not the one that told it from the other."""
-        for member in self._chat_room.members:
-            voice = self._voices.get(member.agent.name)
-            if member.id == agent_id and voice is not None and member.agent.describe()["voice"] != voice:
-                member.agent.configure(SessionConfig(voice=voice))
+        for agent in self._chat_room.agent_participants:
+            voice = self._voices.get(agent.agent.name)
+            if agent.id == agent_id and voice is not None and agent.agent.describe()["voice"] != voice:
+                agent.agent.configure(SessionConfig(voice=voice))
 
     def _let_begin(self) -> None:
         if not any(item.text for item in self._chat_room.conversation.items()):

@@ -83,7 +83,7 @@ class Hosted:
             "owned": self.owner is not None,
             "policy": named or "custom",
             "floor": self.room.floor,
-            "humans": len(self.room.seats),
+            "humans": len(self.room.humans),
             "participants": [
                 {"id": one.id, "name": one.name, "kind": one.kind, "away": one.away, "muted": one.muted}
                 for one in self.room.participants
@@ -184,7 +184,7 @@ class Rooms:
 
     def _awaited(self, stranger: str) -> int:
         """How many rooms of theirs nobody is in."""
-        return sum(one.made_by == stranger and not one.room.seats for one in self.hosted)
+        return sum(one.made_by == stranger and not one.room.humans for one in self.hosted)
 
     def admit(self, room_id: str, name: str) -> None:
         """Raises ClientError where nobody of this name could come into this room: it is not there and nobody makes it,
@@ -193,14 +193,14 @@ class Rooms:
         if room_id not in self._hosted:
             self._template_for(room_id)
 
-    def seat(self, room_id: str, name: str, runtime: Runtime) -> HumanParticipant:
+    def make_human(self, room_id: str, name: str, runtime: Runtime) -> HumanParticipant:
         """A place in the room, which is made where a template says how. Raises ClientError as `admit` and
-        `ChatRoom.seat` do, and what a template raises."""
+        `ChatRoom.make_human` do, and what a template raises."""
         self.admit(room_id, name)
         hosted = self._hosted.get(room_id) or self._host(room_id, self._template_for(room_id), None)
-        seat = hosted.room.seat(name, runtime)
+        human = hosted.room.make_human(name, runtime)
         self._keep(hosted, max(self._grace_s, ENTER_S))
-        return seat
+        return human
 
     async def close(self) -> None:
         """All rooms are over, and no new ones are made: their agents leave. Idempotent."""
@@ -321,7 +321,7 @@ class Rooms:
         """Somebody came or went."""
         if not isinstance(event, s.ServerRoomJoinedEvent | s.ServerRoomLeftEvent):
             return
-        if hosted.room.seats:
+        if hosted.room.humans:
             self._stop_timer(hosted)
             hosted.keep_until = 0.0
         elif isinstance(event, s.ServerRoomLeftEvent) and hosted.timer is None:
@@ -330,7 +330,7 @@ class Rooms:
 
     def _keep(self, hosted: Hosted, for_s: float) -> None:
         """It waits so long for somebody, or longer where it does already."""
-        if hosted.room.seats or self._hosted.get(hosted.id) is not hosted:
+        if hosted.room.humans or self._hosted.get(hosted.id) is not hosted:
             return
         loop = asyncio.get_running_loop()
         hosted.keep_until = max(hosted.keep_until, loop.time() + for_s)

@@ -112,8 +112,8 @@ def rooms_router(
             return
         await websocket.accept(subprotocol)
 
-        def take_a_seat() -> HumanParticipant:
-            return rooms.seat(room_id, name, all_calls.make_runtime(loop))
+        def make_human() -> HumanParticipant:
+            return rooms.make_human(room_id, name, all_calls.make_runtime(loop))
 
         socket = ClientSocket(
             websocket,
@@ -122,7 +122,7 @@ def rooms_router(
             user=settled_name(name),
             session_id=room_id,
             address=door.address(websocket),
-            make_agent=take_a_seat,
+            make_agent=make_human,
             calls=all_calls,
             settings=settings,
         )

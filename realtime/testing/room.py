@@ -108,7 +108,7 @@ async def voice_room(
     stage.follow(room)
 
     async def make_agent(user: str) -> HumanParticipant:
-        seat = stage.room.seat(user, runtime)
+        seat = stage.room.make_human(user, runtime)
         stage.seats[user] = seat
         return seat
 

@@ -89,7 +89,7 @@ async def test_a_spoken_exchange_with_both_of_them(fixtures_dir: Path) -> None:
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
     rooms = Rooms({NAME: demo_room}, default=NAME, grace_s=0)
     runtime = Calls(max_per_address=1, max_total=1).make_runtime(asyncio.get_running_loop())
-    async with FakeSocket(lambda: rooms.seat(NAME, "Ann", runtime)) as ann:
+    async with FakeSocket(lambda: rooms.make_human(NAME, "Ann", runtime)) as ann:
         ann.say(create())
         await ann.until("server_room_joined", 3)
         pcm = read_pcm16(fixtures_dir / "audio" / "twelve_times_seven.wav", 16_000) + bytes(32_000)

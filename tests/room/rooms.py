@@ -175,7 +175,7 @@ class Human:
 
     def __init__(self, room: ChatRoom, name: str, runtime: Runtime, **options: Any) -> None:
         self.events: list[s.ServerEvent] = []
-        self.seat = room.seat(name, runtime)
+        self.seat = room.make_human(name, runtime)
         self.call = Session(participant=self.seat, runtime=runtime, session_id=runtime.new_id("session"), **options)
         self.call.attach(queue_listener(self.events.append, runtime))
 

@@ -253,7 +253,7 @@ async def test_a_room_of_which_a_model_cannot_be_had_does_not_start_and_may_be_t
     room = ChatRoom(agents=[agent("Alice", alice), agent("Bob", bob)])
     with pytest.raises(ProviderError, match="down"):
         await room.start(lambda _: None)
-    assert (alice.open, bob.open, room.members) == (0, 0, [])
+    assert (alice.open, bob.open, room.agent_participants) == (0, 0, [])
     with pytest.raises(UsageError, match="not running"):
         await room.handle_input(c.ClientTextAppendEvent(text="Hello?"))
 

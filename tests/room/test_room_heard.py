@@ -31,7 +31,7 @@ async def pages(home: House, **round_trips_ms: int) -> AsyncIterator[list[Page]]
     """A page for each human, at this distance."""
 
     async def make_agent(user: str) -> HumanParticipant:
-        return home.room.seat(user, home.runtime)
+        return home.room.make_human(user, home.runtime)
 
     settings = ServerSettings(limits=Limits(grace_s=0), drain_s=0.0, endpoints=())
     async with serving(make_agent, settings, home.runtime) as app:

@@ -210,7 +210,7 @@ async def test_a_room_that_waits_for_somebody_is_kept_by_no_agent_that_comes_and
     mind = Mind("Yes.")
     rooms = Rooms({"office": lambda: ChatRoom([agent("Alice", mind)], floor=addressed)}, grace_s=5)
     runtime = Runtime.deterministic(loop.time)
-    call = Session(participant=rooms.seat("office", "Anna", runtime), runtime=runtime, session_id="x")
+    call = Session(participant=rooms.make_human("office", "Anna", runtime), runtime=runtime, session_id="x")
     await call.start(SessionConfig())
     await call.end("left")
     for _ in range(3):

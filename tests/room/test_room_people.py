@@ -15,8 +15,7 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart
 from realtime.event.config import SessionConfig
 from realtime.model.base import AudioCommit, Connection, SessionUpdate
-from realtime.room import ChatRoom
-from realtime.room import chat_room as rooms
+from realtime.room import ChatRoom, record
 from realtime.room.floor import addressed
 from realtime.room.names import settled_name
 from realtime.testing.cases.hearing import LoudnessDetector
@@ -90,7 +89,7 @@ async def test_a_name_that_cannot_be_seen_or_is_a_line_of_talk_is_nobodys(name: 
     async with two() as home:
         anna = await home.come("Anna")
         with pytest.raises(ClientError) as refused:
-            home.room.seat(name, home.runtime)
+            home.room.make_human(name, home.runtime)
         assert refused.value.code == "invalid_name"
         with pytest.raises(ClientError) as refused:
             home.room.rename(anna.id, name)
@@ -248,7 +247,7 @@ def returning(home: House) -> Listener:
 async def test_a_human_is_away_while_their_socket_is_lost() -> None:
     async with two() as home:
         anna = await home.come("Anna")
-        seat = home.room.seat("Ben", home.runtime)
+        seat = home.room.make_human("Ben", home.runtime)
         call = Session(participant=seat, runtime=home.runtime, session_id="ben", limits=Limits(grace_s=30))
         first, second = returning(home), returning(home)
         call.attach(first)
@@ -270,7 +269,7 @@ async def test_a_human_is_away_while_their_socket_is_lost() -> None:
 
 
 async def test_whoever_comes_late_is_told_who_said_what_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rooms, "TOLD_ITEMS", 6)
+    monkeypatch.setattr(record, "TOLD_ITEMS", 6)
     async with two(floor=addressed) as home:
         anna = await home.come("Anna")
         for number in range(4):
@@ -343,7 +342,7 @@ async def test_an_agent_that_comes_back_knows_what_was_heard_of_its_last_words()
         anna = await home.come("Anna")
         anna.write("Alice, tell me all.")
         await asyncio.sleep(seconds(long) * 0.7)
-        assert home.room.unheard_ms() > 1_000
+        assert home.room.turns.unheard_ms() > 1_000
         alice.die()
         await asyncio.sleep(10)
         assert [item.text for item in alice.histories[-1]] == ["[Anna]: Alice, tell me all.", long]
@@ -419,7 +418,7 @@ async def test_whoever_gives_up_while_the_room_opens_is_not_in_it() -> None:
         with pytest.raises((ClientError, UsageError)):
             await coming
         assert [one.name for one in home.room.participants] == ["Alice"]
-        assert home.room.seats == []
+        assert home.room.humans == []
         last = [*anna.call.log.read(0)][-1]
         assert isinstance(last, s.ServerSessionEndedEvent), "nothing follows the end of a call"
 
@@ -449,7 +448,7 @@ async def test_an_agent_that_is_thrown_out_is_gone_before_its_model_is() -> None
         anna = await home.come("Anna")
         anna.write("Alice, hello.")
         await home.quiet()
-        member = home.room.members[0]
+        member = home.room.agent_participants[0]
         leave = member.leave
 
         async def slowly(reason: str) -> None:

@@ -14,7 +14,7 @@ from realtime.model.script import CallTools, Step
 from realtime.room import ChatRoom
 from realtime.room.agent_participant import MAX_TOOL_ROUNDS
 from realtime.room.floor import addressed, broadcast, round_robin
-from realtime.room.talk import TRANSCRIPT_S
+from realtime.room.transcription import TRANSCRIPT_S
 from realtime.tool import Toolkit
 from tests.room.rooms import DEAF, HZ, Mind, agent, house, seconds, utterance
 
@@ -467,7 +467,7 @@ async def test_as_many_as_come_at_once_only_so_many_get_in() -> None:
     async with two(max_humans=3) as home:
         results = await asyncio.gather(*(home.come(f"h{number}") for number in range(8)), return_exceptions=True)
         refused = [one for one in results if isinstance(one, ClientError)]
-        assert len(home.room.seats) == 3
+        assert len(home.room.humans) == 3
         assert [one.code for one in refused] == ["room_full"] * 5
 
 
@@ -485,7 +485,8 @@ async def test_people_who_come_and_go_without_end_leave_nothing_behind() -> None
         await home.quiet()
         room = home.room
         assert [one.name for one in room.participants] == ["Alice", "Bob", "Anna"]
-        assert (len(room.seats), len(room._pending), len(room._timers), len(room._tasks)) == (1, 0, 0, 0)
+        context, pending = room._context, room.turns.transcription.pending
+        assert (len(room.humans), len(pending), len(context.timers), len(context.tasks)) == (1, 0, 0, 0)
         assert len(room.log.read(0)) <= 1_100
         anna.say("Am I alone again?")
         await home.quiet()

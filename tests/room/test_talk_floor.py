@@ -12,8 +12,8 @@ from realtime.event.model import ModelEvent, ModelResponseCreatedEvent, ModelRes
 from realtime.model.base import AudioCommit, Connection, ModelInput, OnEvent, Profile, ResponseCancel
 from realtime.model.script import Step, Transcribe, Wait
 from realtime.room.floor import FloorState, Participant, addressed, broadcast
+from realtime.room.floor_keeper import POLICY_S
 from realtime.room.human_participant import HumanParticipant
-from realtime.room.talk import POLICY_S
 from realtime.testing.cases.hearing import voice
 from tests.room.rooms import HZ, Mind, agent, house
 
@@ -107,7 +107,7 @@ async def test_a_turn_is_over_once_where_the_model_says_at_once_that_it_has_stop
         else:
             anna.call.receive(STOP)
         await home.quiet()
-        said = [one.text for one in home.room._state.said if one.name == "Alice"]
+        said = [one.text for one in home.room.turns.floor.state.said if one.name == "Alice"]
         assert said == [text for name, text in home.talk() if name == "Alice"]
         assert len(said) == 1
         assert STORY.startswith(said[0])
@@ -127,7 +127,7 @@ async def test_a_cough_before_the_first_word_of_an_answer_takes_nothing_from_the
         people[who].end()
         await home.quiet()
         assert home.talk() == [("Anna", "Alice, what time is it?"), (who, ""), ("Alice", "It is seven.")]
-        assert [one.text for one in home.room._state.said] == ["Alice, what time is it?", "It is seven."]
+        assert [one.text for one in home.room.turns.floor.state.said] == ["Alice, what time is it?", "It is seven."]
 
 
 async def test_a_stop_before_the_first_word_of_an_answer_holds() -> None:

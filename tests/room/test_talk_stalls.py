@@ -173,7 +173,7 @@ async def test_what_was_asked_of_an_agent_whose_model_is_lost_is_asked_of_anothe
         anna.write("Alice, what time is it?")
         await home.quiet()
         assert home.talk() == [("Anna", "Alice, what time is it?"), ("Bob", "I am Bob.")]
-        assert [one.name for one in home.room._state.said] == ["Anna", "Bob"], "who said nothing had no turn"
+        assert [one.name for one in home.room.turns.floor.state.said] == ["Anna", "Bob"], "who said nothing had no turn"
 
 
 async def test_an_agent_that_is_alone_answers_when_its_model_is_back() -> None:
@@ -214,5 +214,5 @@ async def test_what_an_agent_has_said_when_its_model_is_lost_is_its_turn() -> No
         await asyncio.sleep(1.5)
         alice.die(refusals=99)
         await home.quiet()
-        assert [one.name for one in home.room._state.said] == ["Anna", "Alice"]
+        assert [one.name for one in home.room.turns.floor.state.said] == ["Anna", "Alice"]
         assert home.speakers() == ["Alice"]

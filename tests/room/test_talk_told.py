@@ -10,7 +10,7 @@ from realtime.event import server as s
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.model.base import Connection
 from realtime.model.script import CallTools
-from realtime.room import talk
+from realtime.room import record
 from realtime.room.floor import addressed, broadcast
 from realtime.tool import Toolkit
 from tests.room.rooms import Mind, agent, house, spoken, utterance
@@ -99,7 +99,7 @@ async def test_what_is_said_while_an_agent_s_model_is_being_connected_is_read_af
 
 
 async def test_the_conversation_of_a_room_keeps_what_was_said_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(talk, "MAX_ITEMS", 10)
+    monkeypatch.setattr(record, "MAX_ITEMS", 10)
     async with house(agent("Alice", Mind("Yes.")), floor=addressed) as home:
         anna = await home.come("Anna")
         for number in range(12):
@@ -114,7 +114,7 @@ async def test_the_conversation_of_a_room_keeps_what_was_said_last(monkeypatch: 
 async def test_what_is_dropped_from_a_conversation_while_it_is_said_harms_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(talk, "MAX_ITEMS", 2)
+    monkeypatch.setattr(record, "MAX_ITEMS", 2)
     async with house(agent("Alice", Mind("This is what I think of it.")), floor=addressed) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
         anna.hear(utterance("Alice, what do you think?"))

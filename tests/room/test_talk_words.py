@@ -13,7 +13,7 @@ from realtime.event.model import ModelInputTranscriptionFailedEvent
 from realtime.model.base import AudioCommit, ModelInput
 from realtime.model.script import Emit, Step, Transcribe, Wait
 from realtime.room.floor import FloorState, addressed, broadcast
-from realtime.room.talk import LATE_WORDS_S, SLOW_WORDS_S, TRANSCRIPT_S
+from realtime.room.transcription import LATE_WORDS_S, SLOW_WORDS_S, TRANSCRIPT_S
 from realtime.testing.cases.hearing import voice
 from tests.room.rooms import HZ, House, Mind, agent, house, utterance
 
@@ -135,12 +135,12 @@ async def test_a_policy_is_asked_once_where_turns_are_settled_whose_writers_are_
         anna.say(QUESTION)
         await asyncio.sleep(0.1)
         asked.clear()
-        alice = home.room.members[0]
-        home.room.members.remove(alice)
+        alice = home.room.agent_participants[0]
+        home.room.agent_participants.remove(alice)
         home.room.mute(anna.id)
         await asyncio.sleep(1)
         assert asked == ["Hello.", "answered"]
-        home.room.members.append(alice)
+        home.room.agent_participants.append(alice)
 
 
 @pytest.mark.parametrize("how", ["the room is closed", "the one human of a room used alone goes"])
@@ -161,8 +161,8 @@ async def test_nobody_is_given_what_another_has_heard_when_all_go(how: str) -> N
         await (room.close("over") if how == "the room is closed" else room.stop())
         assert bob.of(AudioCommit) == []
         assert [one.transcript for one in home.of(s.AgentInputTranscriptionDoneEvent)] == [""]
-        assert not room._pending
-        assert not room._timers
+        assert not room.turns.transcription.pending
+        assert not room._context.timers
 
 
 async def test_another_writes_down_what_an_agent_is_too_slow_for() -> None:
@@ -239,7 +239,7 @@ async def test_words_that_come_late_while_an_agent_speaks_are_answered_after_it(
             ben.end()
         await home.quiet()
         assert home.talk()[-1] == ("Alice", "It is seven.")
-        said = [one.text for one in home.room._state.said]
+        said = [one.text for one in home.room.turns.floor.state.said]
         assert said[0] == "Alice, a story please."
         assert story.startswith(said[1])
         assert said[2:] == ["What time is it?", "It is seven."]
@@ -257,8 +257,8 @@ async def test_words_that_never_come_are_none_in_the_end() -> None:
         await asyncio.sleep(LATE_WORDS_S)
         assert home.talk() == [("Anna", "")] * 20
         assert home.speakers() == []
-        assert not home.room._pending
-        assert not home.room._timers
+        assert not home.room.turns.transcription.pending
+        assert not home.room._context.timers
 
 
 async def test_nobody_is_asked_to_speak_because_words_never_came() -> None:
@@ -289,5 +289,5 @@ async def test_nothing_is_kept_for_an_agent_that_never_writes_down_what_others_d
             await asyncio.sleep(12)
         assert [text for _, text in home.talk()] == [f"This is sentence number {n} of mine." for n in range(20)]
         await asyncio.sleep(LATE_WORDS_S)
-        assert not home.room._timers
-        assert not home.room._words._sheets
+        assert not home.room._context.timers
+        assert not home.room.turns.transcription.words._sheets

@@ -468,7 +468,7 @@ async def test_agents_that_are_still_being_connected_count() -> None:
     first = RealtimeAgent("Ada", "", Slow(lambda _: []))
     rooms = Rooms({"one": lambda: ChatRoom([first])}, agents={"eve": lambda: agent("Eve")}, grace_s=0)
     runtime = Calls(max_per_address=1, max_total=1).make_runtime(asyncio.get_running_loop())
-    async with FakeSocket(lambda: rooms.seat("one", "Ann", runtime)) as ann:
+    async with FakeSocket(lambda: rooms.make_human("one", "Ann", runtime)) as ann:
         ann.say(create())
         await ann.until("server_session_created")
         asked = [AgentRequest(template="eve", name=f"A{number % 20}") for number in range(40)]
@@ -476,7 +476,7 @@ async def test_agents_that_are_still_being_connected_count() -> None:
         await asyncio.sleep(1)
         gate.set()
         refused = [one for one in await asyncio.gather(*coming, return_exceptions=True) if one is not None]
-        assert len(rooms.find("one").room.members) == MAX_AGENTS
+        assert len(rooms.find("one").room.agent_participants) == MAX_AGENTS
         assert {one.code for one in refused if isinstance(one, ClientError)} == {"too_many_agents"}
         assert len(refused) == 33
     await rooms.close()
@@ -487,7 +487,7 @@ async def test_somebody_who_never_says_what_was_played_holds_up_nobody() -> None
     """A page in the background, headphones that are gone: the next agent waits a little longer, and speaks."""
     rooms = Rooms({"pair": lambda: ChatRoom([agent("Ada", 30.0), agent("Bob", 30.0)], floor=broadcast)}, grace_s=0)
     runtime = Calls(max_per_address=1, max_total=1).make_runtime(asyncio.get_running_loop())
-    async with FakeSocket(lambda: rooms.seat("pair", "Ann", runtime)) as ann:
+    async with FakeSocket(lambda: rooms.make_human("pair", "Ann", runtime)) as ann:
         ann.say(create(), say("Hello."))
         await ann.until("agent_response_done", 2)
         began = [event["ts_ms"] for event in ann.sent if event["type"] == "agent_response_created"]
@@ -500,7 +500,7 @@ async def test_an_agent_that_does_not_answer_loses_the_floor() -> None:
     mute = RealtimeAgent("Ada", "", ScriptedModel(lambda message: [], profile=MANUAL_PROFILE))
     rooms = Rooms({"pair": lambda: ChatRoom([mute, agent("Bob")], floor=lambda state: state.agents[0].id)}, grace_s=0)
     runtime = Calls(max_per_address=1, max_total=1).make_runtime(asyncio.get_running_loop())
-    async with FakeSocket(lambda: rooms.seat("pair", "Ann", runtime)) as ann:
+    async with FakeSocket(lambda: rooms.make_human("pair", "Ann", runtime)) as ann:
         ann.say(create(), say("Hello."))
         await ann.until("agent_error", 4)
         assert ann.codes == ["no_answer"] * 4
@@ -525,7 +525,7 @@ async def test_an_empty_room_waits_and_is_then_forgotten() -> None:
     calls = Calls(max_per_address=8, max_total=8)
 
     def come() -> FakeSocket:
-        return FakeSocket(lambda: rooms.seat("pair", "Ann", calls.make_runtime(loop)), calls=calls)
+        return FakeSocket(lambda: rooms.make_human("pair", "Ann", calls.make_runtime(loop)), calls=calls)
 
     async with come() as ann:
         ann.say(create())
@@ -538,13 +538,13 @@ async def test_an_empty_room_waits_and_is_then_forgotten() -> None:
         await ann.until("server_room_joined", 3)
     await asyncio.sleep(19)
     assert len(made) == 1
-    ids = {f"agent {member.id}" for member in made[0].members}
+    ids = {f"agent {member.id}" for member in made[0].agent_participants}
     assert ids <= {task.get_name() for task in asyncio.all_tasks()}
     await asyncio.sleep(2)
     assert rooms.hosted == []
     assert not ids & {task.get_name() for task in asyncio.all_tasks()}
     with pytest.raises(ClientError, match="closed"):
-        made[0].seat("Ben", calls.make_runtime(loop))
+        made[0].make_human("Ben", calls.make_runtime(loop))
     async with come() as ann:
         ann.say(create())
         await ann.until("server_room_joined", 3)
@@ -555,7 +555,7 @@ async def test_an_empty_room_waits_and_is_then_forgotten() -> None:
 @pytest.mark.virtual_time
 async def test_a_room_that_nobody_comes_into_is_forgotten_as_well() -> None:
     rooms = rooms_of()
-    rooms.seat("tea", "Ann", Calls(max_per_address=1, max_total=1).make_runtime(asyncio.get_running_loop()))
+    rooms.make_human("tea", "Ann", Calls(max_per_address=1, max_total=1).make_runtime(asyncio.get_running_loop()))
     await asyncio.sleep(29)
     assert len(rooms.hosted) == 1
     await asyncio.sleep(2)
@@ -571,7 +571,7 @@ async def test_a_server_that_stops_ends_the_calls_and_closes_the_rooms() -> None
         assert ann.types[-1] == "server_session_ended"
     assert rooms.hosted == []
     with pytest.raises(ClientError) as refused:
-        rooms.seat("tea", "Ben", place.calls.make_runtime(asyncio.get_running_loop()))
+        rooms.make_human("tea", "Ben", place.calls.make_runtime(asyncio.get_running_loop()))
     assert (refused.value.code, refused.value.retryable) == ("draining", True)
 
 

@@ -46,7 +46,7 @@ async def test_the_rooms_of_the_guide_are_served(scope: dict[str, Any]) -> None:
             assert (await ann.closed())[0] == 4404
     agents = scope["office"]().describe()["agents"]
     assert [one["name"] for one in agents] == ["Clara", "Ben"]
-    assert all(isinstance(agent.model, LocalRealtimeModel) for agent in scope["office"]()._agents)
+    assert all(isinstance(agent.model, LocalRealtimeModel) for agent in scope["office"]().agents)
 
 
 def test_the_policies_of_the_guide_decide_as_they_say(scope: dict[str, Any]) -> None:

@@ -1,0 +1,181 @@
+"""The models of a room's agents: connecting them, and connecting again those that are lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from realtime.agent.realtime import RealtimeAgent
+from realtime.errors import ClientError, RealtimeError
+from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.room.agent_participant import AgentParticipant, Hub, Listens, Utterance
+from realtime.room.context import Context
+from realtime.room.floor import Participant, Said
+from realtime.room.people import People, joined
+
+logger = logging.getLogger(__name__)
+
+COMES_BACK_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
+"""Delays before each attempt to connect an agent whose model was lost; the last holds from then on."""
+STEADY_S = 60.0
+"""An agent that was connected for so long begins with the first of these again."""
+
+
+class Agents:
+    """Connects the agents of one room and keeps them connected.
+
+    `hub` is what they talk to, `said` gives the turns so far, `is_still_heard` whether what an agent said last is still
+    being played, `on_back` is called when one is connected again. `listens` is by the agent's name in small letters.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        people: People,
+        hub: Hub,
+        *,
+        said: Callable[[], Sequence[Said]],
+        is_still_heard: Callable[[AgentParticipant], bool],
+        on_back: Callable[[], None],
+        listens: Mapping[str, Listens],
+        default_listens: Listens,
+    ) -> None:
+        self._context = context
+        self._people = people
+        self._hub = hub
+        self._said = said
+        self._is_still_heard = is_still_heard
+        self._on_back = on_back
+        self._listens = listens
+        self._default_listens: Listens = default_listens
+        self._config = SessionConfig()
+        """The settings of all agents of the room."""
+
+    async def connect_all(self, config: SessionConfig) -> None:
+        """Connect all agents at once. Raises what the first of them raises that cannot be; then none stays."""
+        people, self._config = self._people, config
+        try:
+            async with asyncio.TaskGroup() as group:
+                for agent in people.expected:
+                    group.create_task(self._bring(agent), name=f"agent {agent.name} comes in")
+        except BaseException as error:
+            for one in people.agents:
+                await one.leave("failed")
+            people.agents.clear()
+            people.participants = ()
+            # An agent is for one call: the next human finds others like them.
+            people.expected[:] = [agent.another() for agent in people.expected]
+            known = error.subgroup(RealtimeError) if isinstance(error, BaseExceptionGroup) else None
+            if known is None:
+                raise
+            raise known.exceptions[0] from None
+        order = {id(agent): place for place, agent in enumerate(people.expected)}
+        people.agents.sort(key=lambda one: order[id(one.agent)])
+        people.participants = tuple(people.find(one.id) for one in people.agents)
+
+    async def add(self, agent: RealtimeAgent) -> None:
+        """Connect one more agent. Raises what `RealtimeAgent.join` raises, ClientError where the room has closed."""
+        await self._bring(agent)
+        self.introduce(but=agent)
+
+    async def _bring(self, agent: RealtimeAgent) -> None:
+        context = self._context
+        assert context.runtime is not None
+        listens = self._listens.get(agent.name.casefold(), self._default_listens)
+        participant = AgentParticipant(agent, self._hub, context.runtime, listens)
+        known = self._said()
+        participant.recall(known)
+        await self._connect(participant)
+        if context.is_over:
+            await participant.leave("room_closed")
+            raise ClientError("the room is closed", code="room_closed")
+        for said in _after(known, self._said()):
+            participant.read(Utterance(context.new_id("said"), said.id, said.name, text=said.text))
+        self._people.agents.append(participant)
+        self._people.come(Participant(participant.id, participant.name, "agent"))
+
+    async def _connect(self, participant: AgentParticipant) -> None:
+        told = self._instructions(participant.agent)
+        await participant.join(msgspec.structs.replace(self._config, instructions=told))
+        if self._instructions(participant.agent) != told:
+            self._tell_instructions(participant)
+
+    # -- who else is there -----------------------------------------------------------------------------------------
+
+    def introduce(self, *, but: RealtimeAgent | None = None) -> None:
+        """Tell all models but one which agents are in the room: one came, left or was renamed."""
+        for one in self._people.agents:
+            if not one.is_away and one.agent is not but:
+                self._tell_instructions(one)
+
+    def _tell_instructions(self, participant: AgentParticipant) -> None:
+        participant.agent.configure(SessionConfig(instructions=self._instructions(participant.agent)))
+
+    def _instructions(self, agent: RealtimeAgent) -> str:
+        others = ", ".join(one.name for one in self._people.expected if one is not agent) or "nobody else"
+        return (
+            f"{agent.sys_prompt}\n\nYou are {agent.name}, in a room with humans and these other agents: {others}. What "
+            "others say is written as [Name]: text. Speak for yourself only, and do not put your name before it."
+        ).strip()
+
+    # -- lost and back ---------------------------------------------------------------------------------------------
+
+    def lost(self, participant: AgentParticipant, reason: str) -> None:
+        """Tell everyone that an agent's model is gone."""
+        self._people.change(participant.id, away=True)
+        self._people.record.tell(
+            s.ServerRoomLeftEvent(participant_id=participant.id, name=participant.name, reason="away")
+        )
+        logger.warning("agent %s of room %s is away: %s", participant.id, self._context.room_name, reason)
+
+    def bring_back(self, participant: AgentParticipant) -> None:
+        """Connect a lost agent again, later and later where its provider ends each session soon."""
+        is_steady = self._context.now() - participant.came_back_at_s >= STEADY_S
+        self._try_again(participant, 0 if is_steady else participant.tries + 1)
+
+    def forget(self, participant: AgentParticipant) -> None:
+        """Remove an agent from the room; its model is still to be closed."""
+        self._context.timers.cancel(f"again {participant.id}")
+        self._people.agents.remove(participant)
+        self._people.expected.remove(participant.agent)
+
+    def _try_again(self, participant: AgentParticipant, attempt: int) -> None:
+        def begin() -> None:
+            if self._is_still_heard(participant):
+                # How much of it is heard has to be known first: the model is told the talk so far.
+                self._try_again(participant, attempt)
+            else:
+                self._context.run(self._reconnect(participant, attempt), f"agent {participant.name} comes back")
+
+        delay_s = COMES_BACK_S[min(attempt, len(COMES_BACK_S) - 1)]
+        self._context.timers.after(f"again {participant.id}", delay_s, begin)
+
+    async def _reconnect(self, participant: AgentParticipant, attempt: int) -> None:
+        people, before = self._people, participant.agent
+        await before.leave("away")
+        if before not in people.expected or self._context.is_over:
+            return
+        participant.agent = people.expected[people.expected.index(before)] = before.another()
+        participant.recall(self._said())
+        try:
+            await self._connect(participant)
+        except RealtimeError:
+            self._try_again(participant, attempt + 1)
+            return
+        if participant not in people.agents:
+            await participant.leave("kicked")
+            return
+        participant.tries, participant.came_back_at_s = attempt, self._context.now()
+        people.change(participant.id, away=False)
+        people.record.tell(joined(people.find(participant.id)))
+        self._on_back()
+
+
+def _after(known: Sequence[Said], said: Sequence[Said]) -> Sequence[Said]:
+    """The turns since `known`, of which the oldest may be forgotten."""
+    at = next((at for at, one in enumerate(said) if known and one is known[-1]), -1)
+    return said[at + 1 :]

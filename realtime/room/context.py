@@ -1,0 +1,40 @@
+"""What the parts of one room share: its clock and ids, its timers and its tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from realtime.call.timers import Timers
+from realtime.runtime import Runtime
+
+
+class Context:
+    """The world of one room. `runtime` is that of the first human who comes; None before."""
+
+    def __init__(self, room_name: str) -> None:
+        self.room_name = room_name
+        """For the server's log."""
+        self.runtime: Runtime | None = None
+        self.timers = Timers()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.is_over = False
+        """Whether the room is closed."""
+
+    def new_id(self, prefix: str) -> str:
+        """A new id. Call it only after the room has begun."""
+        assert self.runtime is not None
+        return self.runtime.new_id(prefix)
+
+    def now(self) -> float:
+        """The time in seconds. Call it only after the room has begun."""
+        assert self.runtime is not None
+        return self.runtime.now()
+
+    def run(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Run `work` as a task of the room, which `close` cancels."""
+        task = asyncio.create_task(work, name=name)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task

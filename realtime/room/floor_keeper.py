@@ -1,0 +1,137 @@
+"""Who has the floor of a room, and asking its policy who is next."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from realtime.event import server as s
+from realtime.room.agent_participant import AgentParticipant
+from realtime.room.context import Context
+from realtime.room.floor import FloorState, Policy, Said, named_by, with_turn
+from realtime.room.people import People
+
+logger = logging.getLogger(__name__)
+
+POLICY_S = 20.0
+"""How long a policy may take: one that asks a model takes seconds."""
+MAX_LOSSES = 2
+"""An agent that failed so often to answer one question is asked it no more."""
+
+
+class FloorKeeper:
+    """Knows who has the floor and gives it to the agent that the policy chooses, by calling `give`."""
+
+    def __init__(
+        self,
+        context: Context,
+        people: People,
+        policy: Policy,
+        max_agent_turns: int,
+        give: Callable[[AgentParticipant], None],
+    ) -> None:
+        self._context = context
+        self._people = people
+        self.policy = policy
+        self._max_agent_turns = max_agent_turns
+        self._give = give
+        self.holder: str | None = None
+        """The participant (by id) that has the floor; None where it is free."""
+        self.failures: dict[str, int] = {}
+        """How often agents (by id) had the floor since the last turn and could not answer."""
+        self._talk = FloorState(())
+        self._number = 0
+        """Of the latest question to the policy."""
+        self._decision: asyncio.Task[None] | None = None
+
+    @property
+    def state(self) -> FloorState:
+        """What a policy is asked about."""
+        return replace(self._talk, participants=self._people.participants)
+
+    def add_turn(self, said: Said) -> None:
+        """A turn is over: what was open is answered, or asked anew."""
+        self.failures.clear()
+        self._talk = with_turn(self.state, said)
+
+    def failed(self, agent: AgentParticipant, *, for_good: bool) -> None:
+        """An agent could not answer. After `MAX_LOSSES`, or `for_good`, it is not asked this question again."""
+        self.failures[agent.id] = MAX_LOSSES if for_good else self.failures.get(agent.id, 0) + 1
+
+    def set(self, participant_id: str | None, reason: str) -> None:
+        """Move the floor; tells everyone where that changes it."""
+        if participant_id != self.holder:
+            self.holder = participant_id
+            self._people.record.tell(s.ServerRoomFloorEvent(participant_id=participant_id, reason=reason))
+
+    def left(self, participant_id: str) -> None:
+        """A participant has left: free the floor where they had it."""
+        if self.holder == participant_id:
+            self.set(None, "left")
+
+    # -- the policy ------------------------------------------------------------------------------------------------
+
+    def ask(self, *, is_asked: bool) -> None:
+        """Ask the policy who is next; `is_asked` says that a client wants an agent to speak."""
+        state = self._askable()
+        if self.failures and not state.agents:
+            self.set(None, "nobody")
+            return
+        is_open = is_asked or bool(self.failures)
+        if not is_open and (state.last is None or state.agent_turns >= self._max_agent_turns):
+            self.set(None, "limit" if state.last is not None and state.agent_turns else "")
+            return
+        try:
+            chosen = self.policy(state)
+            if inspect.isawaitable(chosen):
+                self._decision = self._context.run(self._decide_later(chosen, self._number), "floor policy")
+                return
+            speaker = named_by(chosen)
+        except Exception:
+            self._policy_failed()
+            return
+        self._choose(speaker)
+
+    def forget_question(self) -> None:
+        """Ignore the answer to the latest question: the state has changed since."""
+        self._number += 1
+        if self._decision is not None:
+            self._decision.cancel()
+
+    async def _decide_later(self, chosen: Awaitable[object], number: int) -> None:
+        try:
+            async with asyncio.timeout(POLICY_S):
+                speaker = named_by(await chosen)
+        except Exception:
+            if number == self._number:
+                self._policy_failed()
+            return
+        if number == self._number:
+            self._choose(speaker)
+
+    def _policy_failed(self) -> None:
+        """The policy raised or took too long: the room goes on, and the floor is free."""
+        logger.exception("the floor policy of room %s failed", self._context.room_name)
+        self._people.record.complain("the floor policy failed: the server's log says why", "floor_policy_failed")
+        self.set(None, "nobody")
+
+    def _askable(self) -> FloorState:
+        """The state for a policy, without agents that could not answer the open question."""
+        state = self.state
+        if not self.failures:
+            return state
+        participants = tuple(
+            replace(one, away=one.away or self.failures.get(one.id, 0) >= MAX_LOSSES) for one in state.participants
+        )
+        return replace(state, participants=participants)
+
+    def _choose(self, speaker: str | None) -> None:
+        found = self._askable().find(speaker)
+        agent = self._people.agent(found.id) if found is not None else None
+        if agent is None:
+            self.set(None, "nobody")
+            return
+        self._give(agent)

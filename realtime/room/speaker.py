@@ -1,0 +1,193 @@
+"""The turn of the agent that has the floor, from being asked to its last heard word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
+from realtime.room.agent_participant import AgentParticipant
+from realtime.room.context import Context
+from realtime.room.floor_keeper import FloorKeeper
+from realtime.room.hearing import Hearing
+from realtime.room.human_participant import HumanParticipant
+from realtime.room.people import People
+from realtime.turn.responses import ANSWER_S, REFUSED_S
+
+STALLED_S = 2.0
+"""How much longer than it takes to play a turn of an agent a room waits for a client that does not report playback."""
+SETTLE_S = 0.02
+"""How much later than expected it is checked again whether all was heard."""
+FLOAT_ERROR_S = 0.001
+"""A time that is nearer than this is reached: a timer for less would not move the clock at all."""
+
+
+class Conclude(Protocol):
+    """Called once for each turn of an agent, when it is known which of its words were heard."""
+
+    def __call__(self, agent: AgentParticipant, *, interrupted: bool, failed: bool) -> None: ...
+
+
+class Speaker:
+    """The agent that speaks in a room. Its turn ends in a call of `conclude`."""
+
+    def __init__(self, context: Context, people: People, floor: FloorKeeper, conclude: Conclude) -> None:
+        self._context = context
+        self._people = people
+        self._floor = floor
+        self._conclude = conclude
+        self.agent: AgentParticipant | None = None
+        """The agent that has the floor; None where none has."""
+        self._hearing = Hearing()
+        """Who hears the agent that speaks, or spoke last."""
+        self._is_ending = False
+        """Whether it has said all, and is only heard to its end."""
+        self._is_stopping = False
+        """Whether it is being stopped: what was heard of it is not known before it is."""
+        self._active_at_s = 0.0
+        """When its model sent the last event."""
+        self._played_at_s = 0.0
+        """When a client that began to play at once has played all of it."""
+
+    def begin(self, agent: AgentParticipant, asked_by: str | None) -> None:
+        """Let an agent speak; `asked_by` is the human (by id) whose turn led to that."""
+        self.agent, self._is_ending = agent, False
+        self._hearing = Hearing(agent, self._people.humans)
+        self._floor.set(agent.id, "policy")
+        self._active_at_s = self._played_at_s = self._context.now()
+        self._watch(agent, ANSWER_S)
+        agent.speak(asked_by)
+
+    def follow(self, agent: AgentParticipant, event: s.ServerEvent) -> None:
+        """Take note of an event of the agent that speaks."""
+        self._active_at_s = self._context.now()
+        if type(event) is s.AgentResponseAudioDeltaEvent:
+            sound_s = len(event.delta) / SAMPLE_BYTES / (event.format.rate or DEFAULT_OUTPUT_RATE_HZ)
+            self._played_at_s = max(self._played_at_s, self._active_at_s) + sound_s
+        elif type(event) is s.AgentErrorEvent and agent.is_asked:
+            self._context.timers.after("refused", REFUSED_S, partial(self._is_refused, agent))
+
+    def over(self, agent: AgentParticipant) -> None:
+        """The agent has said all: end its turn when that was heard to the end."""
+        if self.agent is not agent or self._is_stopping:
+            return
+        if agent.is_saying:
+            # Another response has begun since: it ends the turn.
+            if self._is_ending:
+                self._is_ending = False
+                self._watch(agent, ANSWER_S)
+            return
+        left_s = self._still_played_s()
+        if left_s > 0:
+            self._is_ending = True
+            self._context.timers.after("heard", left_s, lambda: self.over(agent))
+        else:
+            self._end(agent)
+
+    def stop(self, by: HumanParticipant | None = None) -> None:
+        """Interrupt the agent that speaks, at the word that `by` has heard."""
+        if self.agent is not None:
+            self._hearing.ear = by
+            self._stop(self.agent, interrupted=True)
+
+    def _stop(self, agent: AgentParticipant, *, interrupted: bool = False, failed: bool = False) -> None:
+        """End the turn once, also where the model reports at once that it has stopped."""
+        self._is_stopping = True
+        try:
+            agent.interrupt()
+        finally:
+            self._is_stopping = False
+        self._end(agent, interrupted=interrupted, failed=failed)
+
+    def _end(self, agent: AgentParticipant, *, interrupted: bool = False, failed: bool = False) -> None:
+        """Free the floor at once; the turn is concluded when it is known which words were heard."""
+        self.agent = None
+        for name in ("heard", "answer", "refused"):
+            self._context.timers.cancel(name)
+        agent.has_floor = False
+        self._floor.set(None, "interrupted" if interrupted else "done")
+        conclude = partial(self._conclude, agent, interrupted=interrupted, failed=failed)
+        if self._hearing.cut is not None:
+            self._hearing.conclude = conclude
+        else:
+            conclude()
+
+    # -- what was heard --------------------------------------------------------------------------------------------
+
+    def heard_ms(self, item_id: str) -> int:
+        """How much of an item (by its id in the room) was heard, in ms."""
+        return self._hearing.heard_ms(item_id, self._people.humans)
+
+    def unheard_ms(self) -> int:
+        """How much was sent and is not heard yet, in ms, by the human who is furthest behind."""
+        return max((human.unheard_ms() for human in self._people.humans), default=0)
+
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `realtime.call.participant.Ears`."""
+        hearing = self._hearing
+
+        def cut() -> None:
+            # A late answer counts for the turn that it was given to, whoever speaks by now.
+            now, self._hearing = self._hearing, hearing
+            hearing.cut = None
+            try:
+                settle()
+            finally:
+                self._hearing = now
+            conclude, hearing.conclude = hearing.conclude, None
+            if conclude is not None:
+                conclude()
+
+        hearing.cut = cut
+        hearing.after_flush(cut)
+
+    def settle_cut(self) -> None:
+        """Cut the interrupted turn at what is known now: something is about to be added after it."""
+        if self._hearing.cut is not None:
+            self._hearing.cut()
+
+    def is_still_heard(self, agent: AgentParticipant) -> bool:
+        """Whether the agent speaks, or it is not known yet where the latest turn was cut."""
+        return self.agent is agent or self._hearing.cut is not None
+
+    def human_leaves(self, human: HumanParticipant) -> None:
+        """What a human has heard stays heard after they have left."""
+        if self._hearing.ear is human:
+            self.settle_cut()  # It will not be known any better.
+        self._hearing.without(human)
+
+    def _still_played_s(self) -> float:
+        """How long until it is worth checking again whether all was heard.
+
+        0 where it was, but by clients that do not report playback.
+        """
+        unheard_s = self.unheard_ms() / 1000
+        patience_s = self._played_at_s + STALLED_S - self._context.now()
+        return min(unheard_s + SETTLE_S, patience_s) if unheard_s > 0 and patience_s > FLOAT_ERROR_S else 0.0
+
+    # -- agents that do not speak ----------------------------------------------------------------------------------
+
+    def _watch(self, agent: AgentParticipant, delay_s: float) -> None:
+        """Take the floor from an agent that does nothing, once all that it said is heard."""
+
+        def look() -> None:
+            if self.agent is not agent or self._is_ending:
+                return
+            left_s = ANSWER_S if agent.is_at_work else self._active_at_s + ANSWER_S - self._context.now()
+            left_s = max(left_s, self._still_played_s())
+            if left_s > FLOAT_ERROR_S:
+                self._watch(agent, left_s)
+            else:
+                self._people.record.complain(f"{agent.name} does not answer", "no_answer")
+                self._stop(agent, failed=True)
+
+        self._context.timers.after("answer", delay_s, look)
+
+    def _is_refused(self, agent: AgentParticipant) -> None:
+        """Its model has reported an error when it was to answer, and no response has begun since."""
+        if agent.is_asked:
+            agent.has_failed = True
+            self._stop(agent)

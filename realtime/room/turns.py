@@ -1,0 +1,313 @@
+"""The turns of a room: who speaks, who hears it, and when somebody else may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from realtime.audio.voice import Voice
+from realtime.errors import ClientError
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import ContentPart, Item
+from realtime.room.agent_participant import AgentParticipant, Listens, Utterance
+from realtime.room.agents import Agents
+from realtime.room.consent import Consent, ConsentBy
+from realtime.room.context import Context
+from realtime.room.floor import Kind, Policy, Said
+from realtime.room.floor_keeper import FloorKeeper
+from realtime.room.human_participant import HumanParticipant
+from realtime.room.people import People
+from realtime.room.speaker import SETTLE_S, STALLED_S, Speaker
+from realtime.room.transcription import Transcription
+from realtime.turn.responses import FAILED_S
+
+CLIENT_MISTAKE = "client_error"
+
+
+class Turns:
+    """Takes what humans and agents say and decides what follows.
+
+    It is what the humans' participants and those of the agents (`Hub`) talk to.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        people: People,
+        *,
+        policy: Policy,
+        max_agent_turns: int,
+        consent_by: ConsentBy,
+        listens: Mapping[str, Listens],
+        default_listens: Listens,
+    ) -> None:
+        self._context = context
+        self._people = people
+        self._record = people.record
+        self.consent = Consent(consent_by, people.agents, people.humans)
+        self.floor = FloorKeeper(context, people, policy, max_agent_turns, self._give)
+        self.speaker = Speaker(context, people, self.floor, self._conclude)
+        self.transcription = Transcription(context, people, self._words_known, self.consider)
+        self.agents = Agents(
+            context,
+            people,
+            self,
+            said=lambda: self.floor.state.said,
+            is_still_heard=self.speaker.is_still_heard,
+            on_back=self.consider,
+            listens=listens,
+            default_listens=default_listens,
+        )
+        self._late: list[Utterance] = []
+        """Turns whose words came while an agent spoke: they count as said after its turn."""
+        self._mistakes: list[s.AgentErrorEvent] | None = None
+        """What is wrong with a client's answer to a tool call; None where no client gives one."""
+        self._is_quiet = False
+        """Whether a client has stopped the talk: then no agent speaks until a human does."""
+
+    # -- what humans do --------------------------------------------------------------------------------------------
+
+    def voice(self, voice: Voice) -> None:
+        """Let all other humans hear what one says at this moment."""
+        for human in self._people.humans:
+            if human.voice is not voice:
+                human.hear(voice)
+
+    def voice_began(self, human: HumanParticipant, start_ms: int) -> None:
+        """A human begins to speak, and has the floor."""
+        if human not in self._people.humans:
+            return  # Removed, and not told yet.
+        self.take_floor(human, "speech")
+        self._is_quiet = False
+        utterance = Utterance(self._context.new_id("said"), human.id, human.name)
+        self.transcription.begin(utterance)
+        human.utterance = utterance
+        self._watch(human, utterance)
+        self._record.tell(
+            s.AgentInputStartedEvent(
+                item_id=utterance.id, audio_start_ms=start_ms, agent_id=human.id, agent_name=human.name
+            )
+        )
+
+    def voice_ended(self, human: HumanParticipant, end_ms: int, pcm: bytes) -> None:
+        """A human's turn is over; `pcm` is all of it at 16 kHz."""
+        utterance, human.utterance = human.utterance, None
+        if utterance is None:
+            return
+        self._is_quiet = False  # Whoever was speaking when the talk was stopped has gone on after that.
+        who: dict[str, Any] = {"agent_id": human.id, "agent_name": human.name}
+        self._record.tell(s.AgentInputDoneEvent(item_id=utterance.id, audio_end_ms=end_ms, **who))
+        item = Item(id=utterance.id, role="user", name=human.name, content=(ContentPart(type="audio"),))
+        self._record.tell(s.AgentItemAddedEvent(item=item, **who))
+        utterance.pcm += pcm
+        self.transcription.write_down(utterance, self.floor.state.addressed)
+
+    def voice_dropped(self, human: HumanParticipant) -> None:
+        """A human's turn is discarded as a false start."""
+        utterance, human.utterance = human.utterance, None
+        if utterance is not None and self.transcription.drop(utterance):
+            self._record.tell(s.AgentInputClearedEvent(item_id=utterance.id, agent_id=human.id, agent_name=human.name))
+        self.consider()
+
+    def voice_goes_on(self, human: HumanParticipant) -> None:
+        """A human who had stalled in the middle of a turn is heard again."""
+        if human.utterance is not None:
+            self.take_floor(human, "speech")
+            self._watch(human, human.utterance)
+
+    def _watch(self, human: HumanParticipant, utterance: Utterance) -> None:
+        """Free the floor of a human who is heard no more in the middle of a turn; the turn stays open."""
+
+        def look() -> None:
+            if human.utterance is not utterance or human not in self._people.humans:
+                return
+            left_s = human.heard_at_s + STALLED_S - self._context.now()
+            if left_s > SETTLE_S:
+                self._context.timers.after(f"voice {human.id}", left_s, look)
+            else:
+                human.is_stalled = True
+                self.consider()
+
+        self._context.timers.after(f"voice {human.id}", STALLED_S, look)
+
+    def act(self, human: HumanParticipant, event: c.ClientEvent) -> None:
+        """Take any other event of a client. Raises ClientError for what a room cannot do."""
+        if self._context.is_over:
+            raise ClientError("the room is closed", code="room_closed")
+        if human not in self._people.humans:
+            raise ClientError("you are not in the room any more", code="session_ended")
+        match event:
+            case c.ClientTextAppendEvent(text=text):
+                self._write(human, text)
+            case c.ClientResponseCreateEvent():
+                if self.speaker.agent is not None:
+                    self.speaker.agent.ask_again()
+                else:
+                    self._is_quiet = False
+                    self.floor.failures.clear()
+                    self.consider(is_asked=True)
+            case c.ClientResponseCancelEvent():
+                self._is_quiet = True
+                self.speaker.stop(human)
+                self.consider()
+            case c.ClientToolResultEvent():
+                self._answer_tool(human, event)
+            case c.ClientItemTruncateEvent() | c.ClientPlaybackAckEvent():
+                pass
+            case _:
+                raise ClientError(f"{event.type} has no meaning in a room", code="unsupported_in_room")
+
+    def _write(self, human: HumanParticipant, text: str) -> None:
+        self.take_floor(human, "text")
+        self.speaker.settle_cut()
+        self._is_quiet = False
+        item = Item(
+            id=self._context.new_id("said"),
+            role="user",
+            name=human.name,
+            content=(ContentPart(type="text", text=text),),
+        )
+        who: dict[str, Any] = {"agent_id": human.id, "agent_name": human.name}
+        self._record.tell(s.AgentItemAddedEvent(item=item, **who))
+        self._record.tell(s.AgentItemDoneEvent(item=item, **who))
+        self._said(Utterance(item.id, human.id, human.name, text=text), "human")
+        self.consider()
+
+    def _answer_tool(self, human: HumanParticipant, event: c.ClientToolResultEvent) -> None:
+        """Raises ClientError for an answer that the call does not take, or not from this human."""
+        agent = self.consent.answered_by(human, event)
+        mistakes = self._mistakes = []
+        try:
+            agent.answer_tool(event)
+        finally:
+            self._mistakes = None
+        for mistake in mistakes:
+            raise ClientError(mistake.message, code=mistake.code, retryable=mistake.retryable)
+
+    # -- what agents do (`realtime.room.agent_participant.Hub`) ----------------------------------------------------
+
+    def tell(self, event: s.ServerEvent) -> None:
+        """See `Hub`."""
+        if self._mistakes is not None and type(event) is s.AgentErrorEvent and event.error_type == CLIENT_MISTAKE:
+            self._mistakes.append(event)
+            return
+        speaker = self.speaker.agent
+        if speaker is not None and getattr(event, "agent_id", None) == speaker.id:
+            self.speaker.follow(speaker, event)
+        if type(event) is s.AgentResponseToolUseDoneEvent and event.tool_use.state == "asking":
+            # Once it can be answered: that is after this.
+            self._context.timers.after("consent", 0, self.consent.refuse_for_absent)
+        self._record.tell(event)
+
+    def transcribed(self, utterance: Utterance, text: str, by: AgentParticipant | None = None) -> None:
+        """See `Hub`."""
+        self.transcription.told(utterance, text, by)
+
+    def turn_over(self, agent: AgentParticipant) -> None:
+        """See `Hub`: the next may speak when this one was heard to the end."""
+        self.speaker.over(agent)
+
+    def lost(self, agent: AgentParticipant, reason: str) -> None:
+        """See `Hub`: the others go on."""
+        if self._context.is_over:
+            return
+        self.agents.lost(agent, reason)
+        if self.speaker.agent is agent:
+            # What it has said already is still heard to its end.
+            self.speaker.over(agent)
+        else:
+            self.consider()
+        self.agents.bring_back(agent)
+
+    def listens_to(self, agent: AgentParticipant) -> bool:
+        """See `Hub`."""
+        return any(one.listens == "audio" and one is not agent for one in self._people.agents)
+
+    def heard_ms(self, item_id: str) -> int:
+        """See `Hub`."""
+        return self.speaker.heard_ms(item_id)
+
+    def unheard_ms(self) -> int:
+        """See `Hub`."""
+        return self.speaker.unheard_ms()
+
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `Hub`."""
+        self.speaker.after_flush(settle)
+
+    # -- what follows ----------------------------------------------------------------------------------------------
+
+    def take_floor(self, human: HumanParticipant, reason: str) -> None:
+        """Give the floor to a human: the agent that speaks stops at the word that they have heard."""
+        self.speaker.stop(human)
+        self.floor.forget_question()
+        self.floor.set(human.id, reason)
+
+    def consider(self, *, is_asked: bool = False) -> None:
+        """Choose who is next, where the floor is free and all words are known."""
+        if not self.transcription.settle_forsaken():
+            return  # It goes on when those turns are settled.
+        self.floor.forget_question()
+        if self._context.is_over or self.speaker.agent is not None:
+            return
+        speaking = [one.id for one in self._people.humans if one.is_speaking and not one.is_stalled]
+        if speaking:
+            # A human who has said something while another goes on has the floor no longer.
+            if self.floor.holder not in speaking:
+                self.floor.set(speaking[0], "speech")
+        elif not self._people.humans:
+            self.floor.set(None, "nobody")
+        elif self.transcription.are_awaited:
+            pass
+        elif self._is_quiet:
+            self.floor.set(None, "cancelled")
+        else:
+            self.speaker.settle_cut()
+            self.floor.ask(is_asked=is_asked)
+
+    def _give(self, agent: AgentParticipant) -> None:
+        self.speaker.begin(agent, self.consent.asked_by)
+
+    def _words_known(self, utterance: Utterance, was_awaited: bool) -> None:
+        """The words of a human's turn are known."""
+        if utterance.text and self.speaker.agent is not None:
+            self._late.append(utterance)  # A policy answers to what was said last.
+        elif utterance.text or was_awaited:
+            self._said(utterance, "human")
+            self.consider()
+
+    def _conclude(self, agent: AgentParticipant, *, interrupted: bool, failed: bool) -> None:
+        """An agent's turn counts with the words that were heard.
+
+        Where none were since it was `interrupted`, has `failed`, its model was lost or its provider failed, there was
+        no turn: the question is still open.
+        """
+        said = agent.utterance(self._context.new_id("said"))
+        if said.text or not (interrupted or failed or agent.is_away or agent.has_failed):
+            self._said(said, "agent")
+        elif not interrupted:
+            self.floor.failed(agent, for_good=failed)
+        late, self._late = self._late, []
+        for utterance in late:
+            self._said(utterance, "human")
+        if agent.has_failed and not said.text:
+            self._context.timers.after("again", FAILED_S, self.consider)
+        elif not interrupted:
+            # Otherwise what interrupts it decides what comes next.
+            self.consider()
+
+    def _said(self, utterance: Utterance, kind: Kind) -> None:
+        """A turn is over and its words are known: all agents that have not heard it hear it now, or read it."""
+        self.speaker.settle_cut()
+        is_agent = kind == "agent"
+        if utterance.text and not is_agent:
+            self.consent.asked_by = utterance.who
+        if not (utterance.text or is_agent):
+            return
+        self.floor.add_turn(Said(utterance.who, utterance.name, kind, utterance.text))
+        for agent in self._people.agents:
+            if agent.id == utterance.who or agent.id in utterance.heard_by:
+                continue
+            if not (is_agent and agent.listens == "audio" and agent.listen(utterance, named=True)):
+                agent.read(utterance)
