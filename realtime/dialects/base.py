@@ -86,6 +86,11 @@ def encode_json(event: ServerEvent) -> str:
     return msgspec.json.encode(event if event.seq else event.model_dump()).decode()
 
 
+def encode_fields(fields: dict[str, Any]) -> str:
+    """A frame of another protocol as JSON text."""
+    return msgspec.json.encode(fields).decode()
+
+
 class AudioDeltaWriter:
     """Audio deltas as JSON text. What stays the same within an item is encoded once: this is the hottest frame."""
 

@@ -15,8 +15,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from realtime.dialects.openai_family.client import Json, Refusal
 from realtime.dialects.openai_family.openai import DEFAULT_MODEL
-from realtime.dialects.openai_family.openai_client import Json, Refusal, Session, read_as
+from realtime.dialects.openai_family.openai_client import Session, read_as
 from realtime.dialects.openai_family.openai_settings import default_session, merged
 from realtime.runtime import Runtime
 

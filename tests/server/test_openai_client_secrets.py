@@ -13,7 +13,7 @@ from openai.types.realtime import ClientSecretCreateResponse
 from websockets.asyncio.client import connect
 
 from realtime.agent import RealtimeAgent
-from realtime.dialects.openai_family.openai_client import Refusal
+from realtime.dialects.openai_family.client import Refusal
 from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.runtime import Runtime
 from realtime.server.client_secrets import ClientSecrets

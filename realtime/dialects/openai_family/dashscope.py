@@ -9,24 +9,23 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from realtime.call.listener import Listener, Sink
-from realtime.dialects.base import Frame
+from realtime.dialects.base import Frame, encode_fields
+from realtime.dialects.openai_family import client
 from realtime.dialects.openai_family import dashscope_client as w
+from realtime.dialects.openai_family.client import Json, Refusal
 from realtime.dialects.openai_family.dashscope_listener import DashScopeListener
-from realtime.dialects.openai_family.dashscope_server import Json, Replies, spoken_item, wire_item
-from realtime.dialects.openai_family.openai_client import Refusal
-from realtime.dialects.openai_family.openai_server import Running, refuses_response
-from realtime.dialects.openai_family.shared import FamilyDialect
+from realtime.dialects.openai_family.dashscope_server import DashScopeReplies, spoken_item, wire_item
+from realtime.dialects.openai_family.dialect import FamilyDialect, keep
 from realtime.dialects.weight import MAX_TEXT_CHARS
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ImageFormat, Item
 from realtime.event.config import SessionConfig
-from realtime.model.openai_family.shared import json_frame
 from realtime.runtime import Runtime
 
 MIN_COMMIT_MS = 100
 KEPT_ITEMS = 64
-"""Withdrawn answers that a client may still name, and turns of the user whose words may still come."""
+"""Turns of the user whose words may still come."""
 FINISHES_SILENTLY = ("qwen3.8-omni",)
 """Models whose `session.finish` is documented without an answer."""
 NEVER_FINISHES = ("qwen3.5-omni", "qwen-audio")
@@ -52,7 +51,7 @@ ENDS = {"agent_failed": (1011, "the model could not be had"), "agent_ended": (10
 """How the socket is closed after a call that did not come to an ordinary end."""
 
 
-class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener]):
+class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeListener]):
     """One client that speaks the DashScope protocol.
 
     `model` is the name in its URL, `idle_s` how many seconds of silence end the call.
@@ -75,8 +74,8 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         self._words: dict[str, str] = {}
         self._early_words: dict[str, str | None] = {}
 
-    def _make_replies(self) -> Replies:
-        return Replies(self._frame, self._new_event_id)
+    def _make_replies(self) -> DashScopeReplies:
+        return DashScopeReplies(self._frame, self._new_event_id)
 
     def opening(self) -> c.ClientSessionCreateEvent:
         """The call that a socket of this protocol makes by being opened."""
@@ -109,7 +108,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
 
     def _event(self, read: w.ClientFrame, label: str | None) -> c.ClientEvent | s.ServerEvent:
         match read:
-            case w.BufferAppend(audio=data):
+            case client.BufferAppend(audio=data):
                 audio = w.bytes_of(data, "audio")
                 self._input_bytes += len(audio)
                 self._heard_audio = True
@@ -121,9 +120,9 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
                     raise w.unknown_event("session.finish")
                 self._finishing = True
                 return c.ClientSessionEndEvent(event_id=label)
-            case w.BufferCommit():
+            case client.BufferCommit():
                 return self._commit(label)
-            case w.BufferClear():
+            case client.BufferClear():
                 self._input_bytes = 0
                 return c.ClientAudioClearEvent(event_id=label)
             case w.ImageAppend(image=data):
@@ -133,9 +132,9 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
                 return c.ClientImageAppendEvent(image=image, format=ImageFormat(type="image/jpeg"), event_id=label)
             case w.ItemCreate(item=item, previous_item_id=previous):
                 return self._create_item(item, previous, label)
-            case w.ItemRetrieve(item_id=item_id):
+            case client.ItemRetrieve(item_id=item_id):
                 return self._retrieve(item_id, label)
-            case w.ItemDelete(item_id=item_id):
+            case client.ItemDelete(item_id=item_id):
                 return self._delete(item_id, label)
             case w.ResponseCreate(response=wanted):
                 return self._respond(wanted, label)
@@ -193,29 +192,8 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         self._asked.add(("create", item.id))
         return c.ClientItemCreateEvent(item=item, previous_item_id=previous, event_id=label)
 
-    def _retrieve(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
-        if item_id in self._ghosts:
-            return s.AgentItemRetrievedEvent(item=Item(id=item_id, role="assistant", status="incomplete"))
-        known = self._known(item_id)
-        if known.type != "message":
-            # Of calls and results the client is told what this protocol says of them.
-            return s.AgentItemRetrievedEvent(item=known)
-        return c.ClientItemRetrieveEvent(item_id=item_id, event_id=label)
-
-    def _delete(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
-        if item_id in self._ghosts:
-            del self._ghosts[item_id]
-            self._asked.add(("delete", item_id))
-            return s.AgentItemDeletedEvent(item_id=item_id)
-        self._known(item_id)
-        self._asked.add(("delete", item_id))
-        return c.ClientItemDeleteEvent(item_id=item_id, event_id=label)
-
-    def _known(self, item_id: str) -> Item:
-        item = self._items.get(item_id)
-        if item is None:
-            raise w.invalid(f"The item with id '{item_id[:64]}' does not exist.", "item_id")
-        return item
+    def _unknown_item(self, item_id: str, verb: str) -> Refusal:
+        return w.invalid(f"The item with id '{item_id[:64]}' does not exist.", "item_id")
 
     def _respond(self, wanted: w.Response | None, label: str | None) -> c.ClientEvent:
         if self._running is not None:
@@ -227,68 +205,32 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         self._awaiting = True
         return c.ClientResponseCreateEvent(response=overrides, event_id=label)
 
-    # -- following the call: at once, also while the client does not read -------------------------------------------
+    # -- following the call ----------------------------------------------------------------------------------------
 
-    def follow(self, event: s.ServerEvent) -> None:
-        """Know what the next frame of the client may refer to."""
+    def _follow_input(self, event: s.ServerEvent) -> None:
         match event:
-            case s.AgentResponseAudioDeltaEvent():
-                self._spoke = True
-                self._note_voice(event.item_id)
-            case s.ServerSessionCreatedEvent():
-                self._session["id"] = f"sess_{event.call_id.removeprefix('call_')}"
-                self._replies.conversation_id = self._new_id("conv")
             case s.AgentReadyEvent():
                 self._ready = True
                 self._voices = frozenset((event.model or {}).get("voices", ()))
-            case s.ServerSessionUpdatedEvent():
-                if self._pending is not None and self._pending[1] is event.config:
-                    self._take_on(self._pending[0])
-                self._pending = None
-            case s.AgentItemAddedEvent() | s.AgentItemDoneEvent():
-                self._items[event.item.id] = event.item
-            case s.AgentItemDeletedEvent():
-                self._items.pop(event.item_id, None)
-                if ("delete", event.item_id) not in self._asked:
-                    _keep(self._ghosts, event.item_id, None)
             case s.AgentInputStartedEvent():
                 self._speaking = True
                 if self._listener is not None and self._interrupts:
                     self._listener.fall_silent()
-            case s.AgentInputDoneEvent():
-                self._speaking = False
+            case s.AgentInputDoneEvent() | s.AgentReconnectingEvent():
+                self._speaking = False  # a model that is lost will not tell of the voice's end
             case s.AgentInputCommittedEvent() if not self._detects:
                 self._speaking = False  # the client's own commit has emptied the buffer
             case s.AgentInputCommittedEvent() | s.AgentInputClearedEvent():
                 self._speaking, self._input_bytes = False, 0
-            case s.AgentResponseCreatedEvent() if event.conversation != "none":
-                self._awaiting = False
-                if self._running is None:
-                    self._running = Running(event.response_id)
-                self._running.goes_on(event.response_id)
-            case s.AgentResponseToolUseDoneEvent():
-                self._called(event)
-            case s.AgentResponseToolResultEvent():
-                self._returned(event)
-            case s.AgentResponseDoneEvent():
-                if self._running is not None and self._running.ends(event):
-                    self._running = None
-            case s.ServerAudioFlushEvent():
-                self._nothing_follows()
-            case s.AgentReconnectingEvent():
-                self._nothing_follows()
-                self._speaking = False  # who heard the voice will not tell of its end
-            case s.AgentErrorEvent() if refuses_response(event):
-                self._nothing_follows()
             case _:
                 pass
 
     def _take_on(self, session: Json) -> None:
-        """New settings are in force."""
+        """Put new settings in force."""
         rate_hz = w.output_rate_hz(session)
         if self._listener is not None and rate_hz != w.output_rate_hz(self._session):
             self._listener.play_at(rate_hz)
-        self._session = session
+        super()._take_on(session)
         self._speaking = self._speaking and self._detects
         self._input_format = AudioFormat.pcm16(w.input_rate_hz(session))
 
@@ -300,7 +242,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """See `ClientDialect`."""
         if type(event) is s.AgentResponseAudioDeltaEvent:
-            return [*self._replies.speech(event)]
+            return [*self._replies.speech(event, event.delta)]
         return [*self._told(event)]
 
     def _told_of_input(self, event: s.ServerEvent) -> list[str]:
@@ -325,13 +267,6 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
                 # Answers are told with their first content, spoken turns with their commit, pictures not at all.
                 self._asked.discard(("create", event.item.id))
                 return [self._frame("conversation.item.created", item=wire_item(event.item))]
-            case s.AgentItemDoneEvent():
-                return self._replies.item_done(event.item)
-            case s.AgentItemRetrievedEvent():
-                return [self._frame("conversation.item.retrieved", item=wire_item(event.item))]
-            case s.AgentItemDeletedEvent() if ("delete", event.item_id) in self._asked:
-                self._asked.discard(("delete", event.item_id))
-                return [self._frame("conversation.item.deleted", item_id=event.item_id)]
             case _:
                 return []
 
@@ -341,7 +276,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
             self._frame("conversation.item.created", item=spoken_item(item_id)),
         ]
         words = self._early_words.pop(item_id, None)
-        _keep(self._early_words, item_id, None)
+        keep(self._early_words, item_id, None, KEPT_ITEMS)
         if words is not None:
             frames.append(self._completed(item_id, words))
         return frames
@@ -360,16 +295,16 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         match event:
             case s.AgentInputTranscriptionDeltaEvent():
                 # Each delta says all that is certain so far, and a guess at the rest.
-                _keep(self._words, event.item_id, self._words.get(event.item_id, "") + event.delta)
+                keep(self._words, event.item_id, self._words.get(event.item_id, "") + event.delta, KEPT_ITEMS)
                 return [
                     self._frame(f"{kind}.delta", **place, text=self._words[event.item_id], stash=event.interim or "")
                 ]
             case s.AgentInputTranscriptionDoneEvent():
-                _keep(self._words, event.item_id, event.transcript)
+                keep(self._words, event.item_id, event.transcript, KEPT_ITEMS)
                 if event.item_id in self._early_words and self._early_words[event.item_id] is None:
                     return [self._completed(event.item_id, event.transcript)]
                 # Clients take the words of a turn for known only once it was committed.
-                _keep(self._early_words, event.item_id, event.transcript)
+                keep(self._early_words, event.item_id, event.transcript, KEPT_ITEMS)
                 return []
             case s.AgentInputTranscriptionFailedEvent():
                 error = {"code": event.code, "message": event.message, "param": ""}
@@ -401,14 +336,11 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         return [self._error_frame(event, "invalid_request_error" if self._ready else "server_error")]
 
     def _error_frame(self, event: s.AgentErrorEvent, kind: str) -> str:
-        param = None
-        if self._params is not None and self._params[0] == event.message:
-            param, self._params = self._params[1], None
         error: dict[str, Any] = {
             "type": kind,
             "code": self._wire_code(event.code),
             "message": w.SENTENCES.get(event.code, event.message),
-            "param": param or "",
+            "param": self._param(event) or "",
         }
         if event.client_event_id is not None:
             error["event_id"] = event.client_event_id
@@ -441,11 +373,4 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, Replies, DashScopeListener])
         return frames
 
     def _frame(self, kind: str, **fields: Any) -> str:
-        return json_frame({"event_id": self._new_event_id(), "type": kind, **fields})
-
-
-def _keep(kept: dict[str, Any], key: str, value: Any) -> None:
-    """Remember it, and forget the oldest of too many."""
-    kept[key] = value
-    if len(kept) > KEPT_ITEMS:
-        del kept[next(iter(kept))]
+        return encode_fields({"event_id": self._new_event_id(), "type": kind, **fields})

@@ -12,13 +12,21 @@ import msgspec
 import pybase64
 from msgspec import UNSET, UnsetType
 
-from realtime.dialects.openai_family.openai_client import Refusal
+from realtime.dialects.openai_family.client import (
+    BufferAppend,
+    BufferClear,
+    BufferCommit,
+    Frame,
+    ItemDelete,
+    ItemRetrieve,
+    Json,
+    Refusal,
+    explain,
+)
 from realtime.dialects.weight import too_long
 from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.model.openai_family.shared import merged as merged_objects
 from realtime.model.voices import QWEN
-
-Json = dict[str, Any]
 
 INPUT_RATE_HZ = 16_000
 OUTPUT_RATE_HZ = 24_000
@@ -170,29 +178,11 @@ class Response(_Value, frozen=True, kw_only=True):
     modalities: list[str] | None = None
 
 
-class Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """What every frame may carry: the client's own label, echoed in errors."""
-
-    event_id: str | None = None
-
-
 class SessionUpdate(Frame, frozen=True, kw_only=True, tag="session.update"):
     session: Session
 
 
 class SessionFinish(Frame, frozen=True, kw_only=True, tag="session.finish"):
-    pass
-
-
-class BufferAppend(Frame, frozen=True, kw_only=True, tag="input_audio_buffer.append"):
-    audio: str
-
-
-class BufferCommit(Frame, frozen=True, kw_only=True, tag="input_audio_buffer.commit"):
-    pass
-
-
-class BufferClear(Frame, frozen=True, kw_only=True, tag="input_audio_buffer.clear"):
     pass
 
 
@@ -203,14 +193,6 @@ class ImageAppend(Frame, frozen=True, kw_only=True, tag="input_image_buffer.appe
 class ItemCreate(Frame, frozen=True, kw_only=True, tag="conversation.item.create"):
     item: WireItem
     previous_item_id: str | None = None
-
-
-class ItemRetrieve(Frame, frozen=True, kw_only=True, tag="conversation.item.retrieve"):
-    item_id: str
-
-
-class ItemDelete(Frame, frozen=True, kw_only=True, tag="conversation.item.delete"):
-    item_id: str
 
 
 class ResponseCreate(Frame, frozen=True, kw_only=True, tag="response.create"):
@@ -238,17 +220,12 @@ ClientFrame = (
 _decoder: msgspec.json.Decoder[ClientFrame] = msgspec.json.Decoder(ClientFrame)
 
 
-class _Loose(msgspec.Struct):
-    type: Any = None
-    event_id: Any = None
-
-
 def read(frame: str) -> ClientFrame:
     """The frame, typed. Raises Refusal with the path of the key that is wrong."""
     try:
         return _decoder.decode(frame)
     except msgspec.ValidationError as error:
-        raise _refusal(frame, str(error)) from error
+        raise _refusal(frame, error) from error
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise invalid("The event is not valid JSON.") from error
 
@@ -281,18 +258,13 @@ def bytes_of(data: str, param: str) -> bytes:
         raise invalid(f"Invalid '{param}': it is not valid base64.", param) from error
 
 
-def _refusal(frame: str, said: str) -> Refusal:
+def _refusal(frame: str, error: msgspec.ValidationError) -> Refusal:
     try:
-        loose = msgspec.json.decode(frame, type=_Loose)
-    except (msgspec.DecodeError, RecursionError):
-        return invalid("An event is a JSON object with a `type`.")
-    event_id = loose.event_id if isinstance(loose.event_id, str) else None
-    if not isinstance(loose.type, str):
-        return invalid("The event has no `type`.", "type", event_id=event_id)
-    text, _, path = said.partition(" - at `$")
-    path = path.rstrip("`").lstrip(".")
+        text, path, kind, event_id = explain(frame, error)
+    except Refusal as refusal:
+        return invalid(refusal.message, refusal.param, event_id=refusal.client_event_id)
     if path == "type":
-        return unknown_event(loose.type, event_id)
+        return unknown_event(kind, event_id)
     return invalid(f"Invalid '{path or 'event'}': {text}.", path or None, event_id=event_id)
 
 

@@ -9,22 +9,15 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from realtime.call.listener import Listener, Sink
-from realtime.dialects.base import Frame
-from realtime.dialects.openai_family import g711
+from realtime.dialects.base import Frame, encode_fields
+from realtime.dialects.openai_family import client, g711
 from realtime.dialects.openai_family import openai_client as w
 from realtime.dialects.openai_family import openai_settings as settings
+from realtime.dialects.openai_family.client import Json, Refusal
+from realtime.dialects.openai_family.dialect import FamilyDialect
 from realtime.dialects.openai_family.openai_input import PCM_FORMAT, Input
 from realtime.dialects.openai_family.openai_listener import FollowingListener
-from realtime.dialects.openai_family.openai_server import (
-    Json,
-    Replies,
-    Running,
-    encode,
-    refuses_response,
-    told_call_id,
-    wire_item,
-)
-from realtime.dialects.openai_family.shared import FamilyDialect
+from realtime.dialects.openai_family.openai_server import OpenAIReplies, told_call_id, wire_item
 from realtime.dialects.weight import MAX_TEXT_CHARS
 from realtime.event import client as c
 from realtime.event import server as s
@@ -34,15 +27,12 @@ from realtime.runtime import Runtime
 from realtime.state.truncation import Truncation
 
 SUBPROTOCOL = "realtime"
-Refusal = w.Refusal
 DEFAULT_MODEL = "gpt-realtime"
 SESSION_S = 3_600
 BETA_REFUSED = "beta_api_shape_disabled"
-KEPT_GHOSTS = 64
-"""Answers that were withdrawn unheard and that a client may still name."""
 
 
-class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
+class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListener]):
     """One client that speaks the OpenAI protocol. `model` is the name in its URL.
 
     `session_s` is how long a call may last. `preset` are the settings of the client's secret; its model wins.
@@ -68,13 +58,11 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         self._session_s = session_s
         self._input = Input(self._frame, self._replies)
         self._encoder: tuple[str, g711.Encoder] | None = None
-        self._beside: set[str] = set()
-        """Responses outside the conversation that run."""
         self._offered: set[str] = set()
         """Tools that the client declared with a request."""
 
-    def _make_replies(self) -> Replies:
-        return Replies(self._frame, self._new_event_id)
+    def _make_replies(self) -> OpenAIReplies:
+        return OpenAIReplies(self._frame, self._new_event_id)
 
     @property
     def subprotocol(self) -> str | None:
@@ -102,39 +90,39 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
     def decode(self, frame: Frame) -> c.ClientEvent | s.ServerEvent:
         """See `ClientDialect`. A frame that is refused changes nothing, so it may be decoded again."""
         if isinstance(frame, bytes):
-            raise self._noted(w.Refusal("Binary frames are not understood: send JSON text.", code="invalid_event"))
+            raise self._noted(Refusal("Binary frames are not understood: send JSON text.", code="invalid_event"))
         try:
             read = w.read(frame)
             if len(frame) > MAX_TEXT_CHARS:
                 w.check_length(read, len(frame))
             return self._meaning(read)
-        except w.Refusal as refusal:
+        except Refusal as refusal:
             raise self._noted(refusal) from refusal
 
     def _event(self, read: w.ClientFrame, label: str | None) -> c.ClientEvent | s.ServerEvent:
         match read:
             case w.SessionUpdate(session=change):
                 return self._update(change, label)
-            case w.BufferAppend():
+            case client.BufferAppend():
                 return self._input.append(w.audio_of(read), self._session["audio"]["input"]["format"]["type"], label)
-            case w.BufferCommit():
+            case client.BufferCommit():
                 return self._commit(label)
-            case w.BufferClear():
+            case client.BufferClear():
                 self._input.clear()
                 return c.ClientAudioClearEvent(event_id=label)
             case w.OutputBufferClear():
-                raise w.Refusal(
+                raise Refusal(
                     "output_audio_buffer.clear is for WebRTC and SIP: send conversation.item.truncate.",
                     code="invalid_event",
                     param="type",
                 )
             case w.ItemCreate(item=item, previous_item_id=previous):
                 return self._create_item(item, previous, label)
-            case w.ItemRetrieve(item_id=item_id):
+            case client.ItemRetrieve(item_id=item_id):
                 return self._retrieve(item_id, label)
             case w.ItemTruncate():
                 return self._truncate(read)
-            case w.ItemDelete(item_id=item_id):
+            case client.ItemDelete(item_id=item_id):
                 return self._delete(item_id, label)
             case w.ResponseCreate(response=wanted):
                 return self._respond(wanted, label)
@@ -147,7 +135,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         session = settings.merged(self._session, change)
         output = session["audio"]["output"]
         if self._spoke and output["voice"] != self._session["audio"]["output"]["voice"]:
-            raise w.Refusal(
+            raise Refusal(
                 "Cannot update a conversation's voice if assistant audio is present.",
                 code="cannot_update_voice",
                 param="session.audio.output.voice",
@@ -170,7 +158,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         self._check_id(wire.id)
         call_id = self._call_id(wire.call_id or "")
         if wire.id is not None and wire.id in self._items:
-            raise w.Refusal(
+            raise Refusal(
                 f"Error adding item: an item with id '{wire.id}' already exists.",
                 code="item_create_duplicate_item_id",
                 param="item.id",
@@ -179,14 +167,14 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
             if (told := self._result(call_id, wire.output or "", wire.id, label)) is not None:
                 return told
             if call_id not in self._settled_calls:
-                raise w.Refusal(
+                raise Refusal(
                     f"Tool call ID '{call_id[:64]}' not found in conversation.",
                     code="invalid_tool_call_id",
                 )
         if previous in self._ghosts:
             previous = None  # withdrawn since: it stood at the end
         if previous is not None and previous != "root" and previous not in self._items:
-            raise w.Refusal(
+            raise Refusal(
                 f"Error adding item: the previous item with id '{previous}' does not exist.",
                 code="invalid_value",
                 param="previous_item_id",
@@ -199,33 +187,24 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         self._asked.add(("create", item.id))
         return c.ClientItemCreateEvent(item=item, previous_item_id=previous, event_id=label)
 
-    def _retrieve(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
-        if item_id in self._ghosts:
-            return s.AgentItemRetrievedEvent(item=Item(id=item_id, role="assistant", status="incomplete"))
-        known = self._known(item_id, "retriev", "item_retrieve_invalid_item_id")
-        if known.type != "message":
-            # Of calls and results the client is told what this protocol says of them.
-            return s.AgentItemRetrievedEvent(item=known)
-        return c.ClientItemRetrieveEvent(item_id=known.id, event_id=label)
-
     def _truncate(self, read: w.ItemTruncate) -> c.ClientEvent | s.ServerEvent:
         self._asked.add(("truncate", read.item_id))
         if read.item_id in self._ghosts:
             return Truncation("", read.audio_end_ms).event(read.item_id)
         try:
-            known = self._known(read.item_id, "truncat", "item_truncate_invalid_item_id")
+            known = self._known(read.item_id, "truncat")
             if known.role != "assistant":
-                raise w.Refusal(
+                raise Refusal(
                     "Only model output audio messages can be truncated", code="invalid_value", param="item_id"
                 )
             sent_ms = self._listener.clock.sent_ms(read.item_id) if self._listener is not None else 0
             if 0 < sent_ms < read.audio_end_ms:
-                raise w.Refusal(
+                raise Refusal(
                     f"Audio content of {sent_ms}ms is already shorter than {read.audio_end_ms}ms",
                     code="invalid_value",
                     param="audio_end_ms",
                 )
-        except w.Refusal:
+        except Refusal:
             self._asked.discard(("truncate", read.item_id))
             raise
         return c.ClientItemTruncateEvent(
@@ -234,15 +213,6 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
             content_index=read.content_index,
             event_id=read.event_id,
         )
-
-    def _delete(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
-        if item_id in self._ghosts:
-            del self._ghosts[item_id]
-            self._asked.add(("delete", item_id))
-            return s.AgentItemDeletedEvent(item_id=item_id)
-        known = self._known(item_id, "delet", "item_delete_invalid_item_id")
-        self._asked.add(("delete", known.id))
-        return c.ClientItemDeleteEvent(item_id=known.id, event_id=label)
 
     def _call_id(self, told: str) -> str:
         """The id that the model gave to a call which this client knows as `told`."""
@@ -253,7 +223,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         out_of_band = wanted is not None and wanted.conversation == "none"
         running = self._running
         if not out_of_band and running is not None and (self._open_calls or not running.client_calls):
-            raise w.Refusal(
+            raise Refusal(
                 f"Conversation already has an active response in progress: {running.id}. Wait until the response is "
                 "finished before creating a new one.",
                 code="conversation_already_has_active_response",
@@ -277,65 +247,24 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         if response_id in self._beside:
             return c.ClientResponseCancelEvent(response_id=response_id, event_id=label)
         if running is None and not self._awaiting:
-            raise w.Refusal("Cancellation failed: no active response found", code="response_cancel_not_active")
+            raise Refusal("Cancellation failed: no active response found", code="response_cancel_not_active")
         if response_id is not None and (running is None or running.id != response_id):
-            raise w.Refusal(
+            raise Refusal(
                 "Cancellation failed: no active response found", code="response_cancel_not_active", param="response_id"
             )
         return c.ClientResponseCancelEvent(event_id=label)
 
-    def _known(self, item_id: str, verb: str, code: str) -> Item:
-        item = self._items.get(item_id)
-        if item is None:
-            raise w.Refusal(
-                f"Error {verb}ing item: the item with id '{item_id}' does not exist.", code=code, param="item_id"
-            )
-        return item
+    def _unknown_item(self, item_id: str, verb: str) -> Refusal:
+        return Refusal(
+            f"Error {verb}ing item: the item with id '{item_id}' does not exist.",
+            code=f"item_{verb}e_invalid_item_id",
+            param="item_id",
+        )
 
-    # -- following the call: at once, also while the client does not read -------------------------------------------
+    # -- following the call ----------------------------------------------------------------------------------------
 
-    def follow(self, event: s.ServerEvent) -> None:
-        """Know what the next frame of the client may refer to."""
-        match event:
-            case s.AgentResponseAudioDeltaEvent():
-                self._spoke = True
-                self._note_voice(event.item_id)
-            case s.ServerSessionCreatedEvent():
-                self._session["id"] = f"sess_{event.call_id.removeprefix('call_')}"
-                self._replies.conversation_id = self._new_id("conv")
-            case s.ServerSessionUpdatedEvent():
-                if self._pending is not None and self._pending[1] is event.config:
-                    self._session = self._pending[0]
-                self._pending = None
-            case s.AgentItemAddedEvent() | s.AgentItemDoneEvent():
-                self._items[event.item.id] = event.item
-            case s.AgentItemDeletedEvent():
-                self._items.pop(event.item_id, None)
-                if ("delete", event.item_id) not in self._asked:
-                    self._ghosts[event.item_id] = None
-                    if len(self._ghosts) > KEPT_GHOSTS:
-                        del self._ghosts[next(iter(self._ghosts))]
-            case s.AgentResponseCreatedEvent() if event.conversation != "none":
-                self._awaiting = False
-                if self._running is None:
-                    self._running = Running(event.response_id)
-                self._running.goes_on(event.response_id)
-            case s.AgentResponseToolUseDoneEvent():
-                self._called(event)
-            case s.AgentResponseToolResultEvent():
-                self._returned(event)
-            case s.AgentResponseCreatedEvent():
-                self._beside.add(event.response_id)
-            case s.AgentResponseDoneEvent():
-                self._beside.discard(event.response_id)
-                if self._running is not None and self._running.ends(event):
-                    self._running = None
-            case s.ServerAudioFlushEvent() | s.AgentReconnectingEvent():
-                self._nothing_follows()
-            case s.AgentErrorEvent() if refuses_response(event):
-                self._nothing_follows()
-            case _:
-                self._input.follow(event, detects=self._detects)
+    def _follow_input(self, event: s.ServerEvent) -> None:
+        self._input.follow(event, detects=self._detects)
 
     def _is_client_tool(self, name: str) -> bool:
         return name in self._offered or any(tool["name"] == name for tool in self._session["tools"])
@@ -368,11 +297,6 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
                 return self._added(event)
             case s.AgentItemDoneEvent():
                 return self._item_done(event)
-            case s.AgentItemRetrievedEvent():
-                return [self._frame("conversation.item.retrieved", item=wire_item(event.item))]
-            case s.AgentItemDeletedEvent() if ("delete", event.item_id) in self._asked:
-                self._asked.discard(("delete", event.item_id))
-                return [self._frame("conversation.item.deleted", item_id=event.item_id)]
             case s.AgentItemTruncatedEvent() if ("truncate", event.item_id) in self._asked:
                 # The service cuts nothing by itself on a WebSocket: our own cuts are not told.
                 self._asked.discard(("truncate", event.item_id))
@@ -400,8 +324,6 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
 
     def _item_done(self, event: s.AgentItemDoneEvent) -> list[str]:
         item = event.item
-        if ("create", item.id) not in self._asked:
-            return self._replies.item_done(item)
         self._asked.discard(("create", item.id))
         before = self._replies.place_of(item.id)
         return [self._frame("conversation.item.done", previous_item_id=before, item=wire_item(item))]
@@ -426,9 +348,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
 
     def _error(self, event: s.AgentErrorEvent) -> list[str]:
         kind = "invalid_request_error" if event.error_type == "client_error" else "server_error"
-        param = None
-        if self._params is not None and self._params[0] == event.message:
-            param, self._params = self._params[1], None
+        param = self._param(event)
         close_code = 4000 if event.code == BETA_REFUSED else 3000
         self._goodbye = (close_code, f"{kind}.{event.code}"[:120])
         error: dict[str, Any] = {
@@ -463,4 +383,4 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, Replies, FollowingListener]):
         return frames
 
     def _frame(self, kind: str, **fields: Any) -> str:
-        return encode({"type": kind, "event_id": self._new_event_id(), **fields})
+        return encode_fields({"type": kind, "event_id": self._new_event_id(), **fields})

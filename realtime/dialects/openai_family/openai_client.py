@@ -14,12 +14,21 @@ import pybase64
 from msgspec import UNSET, UnsetType
 
 from realtime.dialects.openai_family import g711
+from realtime.dialects.openai_family.client import (
+    BufferAppend,
+    BufferClear,
+    BufferCommit,
+    Frame,
+    ItemDelete,
+    ItemRetrieve,
+    Refusal,
+    explain,
+    split_path,
+)
 from realtime.dialects.weight import too_long
-from realtime.errors import ClientError
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.message import ToolCallBlock, ToolResultBlock
 
-Json = dict[str, Any]
 T = TypeVar("T")
 
 RATE_HZ = 24_000
@@ -166,26 +175,8 @@ class Response(_Strict, frozen=True, kw_only=True):
     metadata: dict[str, str] | None = None
 
 
-class Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """What every frame may carry: the client's own label, echoed in errors."""
-
-    event_id: str | None = None
-
-
 class SessionUpdate(Frame, frozen=True, kw_only=True, tag="session.update"):
     session: Session
-
-
-class BufferAppend(Frame, frozen=True, kw_only=True, tag="input_audio_buffer.append"):
-    audio: str
-
-
-class BufferCommit(Frame, frozen=True, kw_only=True, tag="input_audio_buffer.commit"):
-    pass
-
-
-class BufferClear(Frame, frozen=True, kw_only=True, tag="input_audio_buffer.clear"):
-    pass
 
 
 class OutputBufferClear(Frame, frozen=True, kw_only=True, tag="output_audio_buffer.clear"):
@@ -197,18 +188,10 @@ class ItemCreate(Frame, frozen=True, kw_only=True, tag="conversation.item.create
     previous_item_id: str | None = None
 
 
-class ItemRetrieve(Frame, frozen=True, kw_only=True, tag="conversation.item.retrieve"):
-    item_id: str
-
-
 class ItemTruncate(Frame, frozen=True, kw_only=True, tag="conversation.item.truncate"):
     item_id: str
     audio_end_ms: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
     content_index: int = 0
-
-
-class ItemDelete(Frame, frozen=True, kw_only=True, tag="conversation.item.delete"):
-    item_id: str
 
 
 class ResponseCreate(Frame, frozen=True, kw_only=True, tag="response.create"):
@@ -236,25 +219,12 @@ ClientFrame = (
 _decoder: msgspec.json.Decoder[ClientFrame] = msgspec.json.Decoder(ClientFrame)
 
 
-class _Loose(msgspec.Struct):
-    type: Any = None
-    event_id: Any = None
-
-
-class Refusal(ClientError):
-    """A frame that this protocol refuses. `param` is the path of the key that is wrong."""
-
-    def __init__(self, message: str, *, code: str, param: str | None = None, event_id: str | None = None) -> None:
-        super().__init__(message, code=code, client_event_id=event_id)
-        self.param = param
-
-
 def read(frame: str | bytes) -> ClientFrame:
     """The frame, typed. Raises Refusal with the code and the path that the service gives."""
     try:
         return _decoder.decode(frame)
     except msgspec.ValidationError as error:
-        raise _refusal(frame, str(error)) from error
+        raise _refusal(frame, error) from error
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise Refusal("The event is not valid JSON.", code="invalid_event") from error
 
@@ -264,7 +234,7 @@ def read_as(kind: type[T], body: bytes) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise _wrong_value(str(error)) from error
+        raise _wrong_value(*split_path(str(error))) from error
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise Refusal("The body is not valid JSON.", code="invalid_value") from error
 
@@ -287,23 +257,15 @@ def audio_of(frame: BufferAppend) -> bytes:
         raise Refusal("Invalid 'audio': it is not valid base64.", code="invalid_value", param="audio") from error
 
 
-def _refusal(frame: str | bytes, said: str) -> Refusal:
-    try:
-        loose = msgspec.json.decode(frame, type=_Loose)
-    except (msgspec.DecodeError, RecursionError):
-        return Refusal("An event is a JSON object with a `type`.", code="invalid_event")
-    event_id = loose.event_id if isinstance(loose.event_id, str) else None
-    if not isinstance(loose.type, str):
-        return Refusal("The event has no `type`.", code="invalid_event", param="type", event_id=event_id)
-    if said.endswith("`$.type`"):
-        message = f"Invalid value: {loose.type[:64]!r}. It is not an event that a client may send."
+def _refusal(frame: str | bytes, error: msgspec.ValidationError) -> Refusal:
+    text, path, kind, event_id = explain(frame, error)
+    if path == "type":
+        message = f"Invalid value: {kind[:64]!r}. It is not an event that a client may send."
         return Refusal(message, code="invalid_event", param="type", event_id=event_id)
-    return _wrong_value(said, event_id)
+    return _wrong_value(text, path, event_id)
 
 
-def _wrong_value(said: str, event_id: str | None = None) -> Refusal:
-    text, _, path = said.partition(" - at `$")
-    path = path.rstrip("`").lstrip(".")
+def _wrong_value(text: str, path: str, event_id: str | None = None) -> Refusal:
     code = "invalid_type" if text.startswith("Expected `") and ", got `" in text else "invalid_value"
     if named := re.match(r"Object (contains unknown|missing required) field `(.*)`", text):
         path = f"{path}.{named[2]}" if path else named[2]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import assert_never
 
 from realtime.dialects.openai_family import g711
-from realtime.dialects.openai_family.openai_client import RATE_HZ, Json, Refusal
-from realtime.dialects.openai_family.openai_server import MakeFrame, Replies
+from realtime.dialects.openai_family.client import Json, Refusal
+from realtime.dialects.openai_family.openai_client import RATE_HZ
+from realtime.dialects.openai_family.openai_server import OpenAIReplies
+from realtime.dialects.openai_family.replies import MakeFrame
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
@@ -23,7 +25,7 @@ class Input:
 
     __slots__ = ("_buffered_ms", "_frame", "_replies", "_speaking", "_speech_ms")
 
-    def __init__(self, frame: MakeFrame, replies: Replies) -> None:
+    def __init__(self, frame: MakeFrame, replies: OpenAIReplies) -> None:
         self._frame = frame
         self._replies = replies
         self._buffered_ms = 0.0

@@ -15,13 +15,12 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from realtime.dialects.openai_family import g711
+from realtime.dialects.openai_family.client import Json, Refusal
 from realtime.dialects.openai_family.openai_client import (
     RATE_HZ,
     Format,
-    Json,
     McpTool,
     OutputModality,
-    Refusal,
     Response,
     Session,
     Tool,

@@ -1,62 +1,41 @@
-"""What the dialects of OpenAI's realtime protocol and of its relative, DashScope's, have in common."""
+"""The dialect of a client of OpenAI's realtime protocol, as far as DashScope's clients share it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any, Generic, Protocol, TypeVar
 
+from realtime.agent.responses import RESPONSE_REFUSED
 from realtime.audio.playback import KEPT_ITEMS
-from realtime.dialects.openai_family.openai_client import Refusal
+from realtime.dialects.openai_family.client import Json, Refusal
 from realtime.dialects.openai_family.openai_listener import FollowingListener
-from realtime.dialects.openai_family.openai_server import Running, refuses_response
+from realtime.dialects.openai_family.replies import Replies, Running
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import MAX_ITEM_ID_CHARS, Item, ResponseStatus
+from realtime.event.base import MAX_ITEM_ID_CHARS, Item
 from realtime.message import ToolResultBlock
 from realtime.runtime import Runtime
 
-Json = dict[str, Any]
-
-
-class FamilyReplies(Protocol):
-    """The responses of one session as the client sees them. Each method returns the frames that say it."""
-
-    def created(self, event: s.AgentResponseCreatedEvent, session: Json) -> list[str]: ...
-
-    def words(self, event: s.AgentResponseAudioTranscriptDeltaEvent | s.AgentResponseTextDeltaEvent) -> list[str]: ...
-
-    def finished(
-        self,
-        event: s.AgentResponseAudioDoneEvent | s.AgentResponseAudioTranscriptDoneEvent | s.AgentResponseTextDoneEvent,
-    ) -> list[str]: ...
-
-    def tool_use(
-        self, event: s.AgentResponseToolUseDeltaEvent | s.AgentResponseToolUseDoneEvent, *, ours: bool
-    ) -> list[str]: ...
-
-    def done(self, event: s.AgentResponseDoneEvent) -> list[str]: ...
-
-    def interrupted(self, reason: str) -> list[str]: ...
-
-    def abandon(self, status: ResponseStatus, details: Json | None) -> list[str]: ...
+KEPT_GHOSTS = 64
+"""Responses that were withdrawn before anything was played, and that a client may still name."""
 
 
 class ClientFrame(Protocol):
-    """A frame that was read."""
+    """A frame of the client."""
 
     @property
     def event_id(self) -> str | None:
-        """The client's name for it."""
+        """The client's label for it."""
         ...
 
 
-R = TypeVar("R", bound=FamilyReplies)
+R = TypeVar("R", bound=Replies)
 L = TypeVar("L", bound=FollowingListener)
 F = TypeVar("F", bound=ClientFrame)
 
 
 class FamilyDialect(ABC, Generic[F, R, L]):
-    """The state of one such client, and what is said in the same events. Frames are of type F, replies of R."""
+    """One such client: what both flavours of the protocol do alike. Frames are of type F, replies of R."""
 
     def __init__(self, runtime: Runtime, session: Json) -> None:
         self._new_id = runtime.new_id
@@ -76,11 +55,13 @@ class FamilyDialect(ABC, Generic[F, R, L]):
         self._settled_calls: dict[str, str] = {}
         self._lapsed: set[str] = set()
         self._running: Running | None = None
+        self._beside: set[str] = set()
+        """Responses outside the conversation that run."""
         self._awaiting = False
         self._voiced: list[str] = []
 
     def farewell(self) -> tuple[int, str]:
-        """With which code and reason the socket is closed once the call is over."""
+        """The code and the reason to close the socket with once the call is over."""
         return self._goodbye
 
     # -- from the client -------------------------------------------------------------------------------------------
@@ -95,13 +76,20 @@ class FamilyDialect(ABC, Generic[F, R, L]):
             raise Refusal("The event is nested too deeply.", code="invalid_event") from None
 
     def _noted(self, refusal: Refusal) -> Refusal:
-        """Errors travel as events of the call, which have no place for the parameter."""
+        """Keep the refusal's parameter: errors travel as events of the call, which have no field for it."""
         self._params = (refusal.message, refusal.param)
         return refusal
 
+    def _param(self, event: s.AgentErrorEvent) -> str | None:
+        """The parameter of the refusal that the event tells; once."""
+        if self._params is None or self._params[0] != event.message:
+            return None
+        param, self._params = self._params[1], None
+        return param
+
     @staticmethod
     def _check_id(item_id: str | None) -> None:
-        """Raises Refusal for one that is made to fill our memory."""
+        """Raises Refusal for an id that is too long to keep."""
         if item_id is not None and len(item_id) > MAX_ITEM_ID_CHARS:
             raise Refusal(
                 f"An item's id has at most {MAX_ITEM_ID_CHARS} characters.",
@@ -109,8 +97,33 @@ class FamilyDialect(ABC, Generic[F, R, L]):
                 param="item.id",
             )
 
+    def _retrieve(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
+        if item_id in self._ghosts:
+            return s.AgentItemRetrievedEvent(item=Item(id=item_id, role="assistant", status="incomplete"))
+        known = self._known(item_id, "retriev")
+        if known.type != "message":
+            # The client sees calls and results in this protocol's shape.
+            return s.AgentItemRetrievedEvent(item=known)
+        return c.ClientItemRetrieveEvent(item_id=item_id, event_id=label)
+
+    def _delete(self, item_id: str, label: str | None) -> c.ClientEvent | s.ServerEvent:
+        if item_id in self._ghosts:
+            del self._ghosts[item_id]
+            self._asked.add(("delete", item_id))
+            return s.AgentItemDeletedEvent(item_id=item_id)
+        self._known(item_id, "delet")
+        self._asked.add(("delete", item_id))
+        return c.ClientItemDeleteEvent(item_id=item_id, event_id=label)
+
+    def _known(self, item_id: str, verb: str) -> Item:
+        """The item; raises Refusal for an unknown one. `verb` is the stem of what the client wants to do with it."""
+        item = self._items.get(item_id)
+        if item is None:
+            raise self._unknown_item(item_id, verb)
+        return item
+
     def _note_voice(self, item_id: str) -> None:
-        """Speech of this item is on its way."""
+        """Speech of this item is being sent."""
         if self._voiced and self._voiced[-1] == item_id:
             return
         if item_id in self._voiced:
@@ -119,7 +132,7 @@ class FamilyDialect(ABC, Generic[F, R, L]):
         del self._voiced[:-KEPT_ITEMS]
 
     def _settle(self) -> None:
-        """Asking for more interrupts nothing in these protocols: what was said so far counts as heard."""
+        """Count the speech sent so far as played: in these protocols a new request interrupts nothing."""
         if self._listener is not None:
             self._listener.settle(self._voiced)
         self._voiced.clear()
@@ -127,7 +140,7 @@ class FamilyDialect(ABC, Generic[F, R, L]):
     def _result(
         self, call_id: str, output: str, item_id: str | None, label: str | None
     ) -> c.ClientEvent | s.ServerEvent | None:
-        """The client's result of a call, as the item that it names; None where no call waits for it or has."""
+        """The client's result of a call, as the item that it names; `None` where no call waits for it or has."""
         if call_id in self._open_calls:
             name = self._open_calls.pop(call_id)
             self._settled_calls[call_id] = name
@@ -137,7 +150,7 @@ class FamilyDialect(ABC, Generic[F, R, L]):
                 self._items[item_id] = Item(id=item_id, type="tool_result", tool_result=block)
             return c.ClientToolResultEvent(id=call_id, name=name, output=output, item_id=item_id, event_id=label)
         if call_id in self._lapsed:
-            # The model went on without it.
+            # The model continued without it.
             self._lapsed.discard(call_id)
             self._asked.add(("result", call_id))
             late = ToolResultBlock(id=call_id, name=self._settled_calls[call_id], output=output)
@@ -153,7 +166,53 @@ class FamilyDialect(ABC, Generic[F, R, L]):
         if call_id in self._settled_calls and event.item_id is not None:
             self._items[event.item_id] = Item(id=event.item_id, type="tool_result", tool_result=event.tool_result)
 
-    # -- following the call ----------------------------------------------------------------------------------------
+    # -- following the call: at once, also while the client does not read -------------------------------------------
+
+    def follow(self, event: s.ServerEvent) -> None:
+        """Note what the next frame of the client may refer to."""
+        match event:
+            case s.AgentResponseAudioDeltaEvent():
+                self._spoke = True
+                self._note_voice(event.item_id)
+            case s.ServerSessionCreatedEvent():
+                self._session["id"] = f"sess_{event.call_id.removeprefix('call_')}"
+                self._replies.conversation_id = self._new_id("conv")
+            case s.ServerSessionUpdatedEvent():
+                if self._pending is not None and self._pending[1] is event.config:
+                    self._take_on(self._pending[0])
+                self._pending = None
+            case s.AgentItemAddedEvent() | s.AgentItemDoneEvent():
+                self._items[event.item.id] = event.item
+            case s.AgentItemDeletedEvent():
+                self._items.pop(event.item_id, None)
+                if ("delete", event.item_id) not in self._asked:
+                    keep(self._ghosts, event.item_id, None, KEPT_GHOSTS)
+            case s.AgentResponseCreatedEvent(conversation="none"):
+                self._beside.add(event.response_id)
+            case s.AgentResponseCreatedEvent():
+                self._awaiting = False
+                if self._running is None:
+                    self._running = Running(event.response_id)
+                self._running.goes_on(event.response_id)
+            case s.AgentResponseToolUseDoneEvent():
+                self._called(event)
+            case s.AgentResponseToolResultEvent():
+                self._returned(event)
+            case s.AgentResponseDoneEvent():
+                self._beside.discard(event.response_id)
+                if self._running is not None and self._running.ends(event):
+                    self._running = None
+            case s.ServerAudioFlushEvent() | s.AgentReconnectingEvent():
+                self._nothing_follows()
+                self._follow_input(event)
+            case s.AgentErrorEvent() if event.code in RESPONSE_REFUSED:
+                self._nothing_follows()
+            case _:
+                self._follow_input(event)
+
+    def _take_on(self, session: Json) -> None:
+        """Put new settings in force."""
+        self._session = session
 
     def _nothing_follows(self) -> None:
         self._awaiting = False
@@ -173,7 +232,7 @@ class FamilyDialect(ABC, Generic[F, R, L]):
     # -- to the client ---------------------------------------------------------------------------------------------
 
     def _told(self, event: s.ServerEvent) -> list[str]:
-        """The frames that say it; of speech there are none."""
+        """The frames that say the event; speech has none here."""
         replies = self._replies
         match event:
             case s.ServerSessionCreatedEvent():
@@ -183,7 +242,7 @@ class FamilyDialect(ABC, Generic[F, R, L]):
             case s.ServerSessionEndedEvent():
                 return self._ended(event.reason)
             case s.AgentErrorEvent():
-                frames = replies.abandon("failed", {"code": event.code}) if refuses_response(event) else []
+                frames = replies.abandon("failed", {"code": event.code}) if event.code in RESPONSE_REFUSED else []
                 return [*self._error(event), *frames]
             case s.AgentReconnectingEvent():
                 return replies.abandon("failed", {"reason": "connection_lost"})
@@ -205,6 +264,15 @@ class FamilyDialect(ABC, Generic[F, R, L]):
                 return self._tool_result(event)
             case s.AgentResponseDoneEvent():
                 return replies.done(event)
+            case s.AgentItemDoneEvent() if ("create", event.item.id) not in self._asked:
+                return replies.item_done(event.item)
+            case s.AgentItemRetrievedEvent():
+                return [self._frame("conversation.item.retrieved", item=replies.flavour.item(event.item))]
+            case s.AgentItemDeletedEvent():
+                if ("delete", event.item_id) not in self._asked:
+                    return []
+                self._asked.discard(("delete", event.item_id))
+                return [self._frame("conversation.item.deleted", item_id=event.item_id)]
             case _:
                 return self._told_of_input(event)
 
@@ -220,6 +288,13 @@ class FamilyDialect(ABC, Generic[F, R, L]):
     @abstractmethod
     def _event(self, read: F, label: str | None) -> c.ClientEvent | s.ServerEvent:
         """What the frame means. Raises Refusal."""
+
+    @abstractmethod
+    def _unknown_item(self, item_id: str, verb: str) -> Refusal: ...
+
+    @abstractmethod
+    def _follow_input(self, event: s.ServerEvent) -> None:
+        """Note what happens to the user's side of the call."""
 
     @abstractmethod
     def _is_client_tool(self, name: str) -> bool: ...
@@ -239,3 +314,10 @@ class FamilyDialect(ABC, Generic[F, R, L]):
 
     @abstractmethod
     def _frame(self, kind: str, **fields: Any) -> str: ...
+
+
+def keep(kept: dict[str, Any], key: str, value: Any, most: int) -> None:
+    """Remember the value, and forget the oldest of more than `most`."""
+    kept[key] = value
+    if len(kept) > most:
+        del kept[next(iter(kept))]
