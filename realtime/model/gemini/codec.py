@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, assert_never
+from typing import assert_never
 
-import msgspec
 import pybase64
 
-from realtime.audio.pcm import ms_of
 from realtime.event.base import Item
 from realtime.event.model import (
     ModelErrorEvent,
     ModelEvent,
     ModelResponseDoneEvent,
     ModelSessionCreatedEvent,
-    ModelSessionUpdatedEvent,
 )
 from realtime.model.base import (
     Address,
@@ -47,8 +44,10 @@ from realtime.model.gemini import frames as wire
 from realtime.model.gemini import shapes
 from realtime.model.gemini.calls import Calls
 from realtime.model.gemini.reader import Reader, read_base64
-from realtime.model.gemini.turns import Answer, Resumption, UserTurn, read_offset_ms, status_of, unanswered
+from realtime.model.gemini.settings import SessionSettings
+from realtime.model.gemini.turns import Answer, Resumption, status_of, unanswered
 from realtime.model.gemini.untold import Untold
+from realtime.model.gemini.user import User, UserTurn
 
 logger = logging.getLogger(__name__)
 
@@ -78,17 +77,12 @@ class GeminiCodec(Codec):
         self._url = url
         self._api_key = api_key
         self._new_id = new_id
-        self._voice = voice
-        self._transcribes_input = transcribes_input
         self._resumption = resumption if resumption is not None else Resumption()
         self._leave = leave
         self._mime = f"audio/pcm;rate={profile.input_rate_hz}"
-        self._settings = Settings()
-        self._setup: dict[str, Any] = {}
+        self._settings = SessionSettings(profile.model, voice=voice, transcribes_input=transcribes_input)
         self._is_open = False
         self._resumes = False
-        self._manual = False
-        self._transcribes = False
         self._going_away = False
         self._leaving = False
         self._untold = Untold()
@@ -97,8 +91,7 @@ class GeminiCodec(Codec):
         self._due: list[ModelEvent] = []
         self._talking = False
         self._committed = False
-        self._heard_bytes = 0
-        self._user: UserTurn | None = None
+        self._user = User(new_id, profile.input_rate_hz, self._settings)
         self._answer: Answer | None = None
         self._last_item_id: str | None = None
         self._asked = False
@@ -132,7 +125,7 @@ class GeminiCodec(Codec):
     def opening(self, settings: Settings, history: Sequence[Item]) -> list[Frame]:
         """See `Codec.opening`. Nothing may follow the setup before it is confirmed: the context comes with whatever is
         said first."""
-        setup = self._configure(settings)
+        setup = self._settings.begin(settings)
         known = self._resumption
         at = next((at for at, item in enumerate(history) if item.id == known.item_id), None)
         if known.handle is not None and at is None:
@@ -144,23 +137,7 @@ class GeminiCodec(Codec):
             history = history[at + 1 :]
         self._untold.restore(history, known.signatures)
         self._n_told = 1
-        return [_json({"setup": setup})]
-
-    def _configure(self, settings: Settings) -> dict[str, Any]:
-        self._settings = settings
-        self._transcribes = self._transcribes_input and settings.input_audio_transcription
-        self._setup = self._write_setup(settings)
-        self._manual = shapes.is_manual(self._setup)
-        return self._setup
-
-    def _write_setup(self, settings: Settings) -> dict[str, Any]:
-        return shapes.write_setup(
-            settings,
-            model=self._profile.model,
-            voice=settings.voice or self._voice,
-            transcribes_input=self._transcribes_input and settings.input_audio_transcription,
-            blocking_tools=self._profile.model.startswith("gemini-3.8") and "thinking" not in self._profile.model,
-        )
+        return [shapes.json_frame({"setup": setup})]
 
     # What we say.
 
@@ -170,13 +147,13 @@ class GeminiCodec(Codec):
             pcm = message.pcm
             if not pcm:
                 return []
-            self._heard_bytes += len(pcm)
+            self._user.heard_bytes += len(pcm)
             self._n_told += 1
             audio = (
                 f'{{"realtimeInput":{{"audio":{{"data":"{pybase64.b64encode_as_string(pcm)}",'
                 f'"mimeType":"{self._mime}"}}}}}}'
             )
-            if self._untold or (self._manual and (self._committed or not self._talking)):
+            if self._untold or (self._settings.is_manual and (self._committed or not self._talking)):
                 return self._counted([*self._before_audio(), audio], but=1)
             return [audio]
         return self._counted([*self._context(), *self._control(message)])
@@ -190,7 +167,8 @@ class GeminiCodec(Codec):
         match message:
             case AudioCommit():
                 if self._talking and not self._committed:
-                    self._commit()
+                    self._committed = True
+                    self._user.commit(self._due)
                 return []
             case AudioClear():
                 if self._talking and not self._committed:
@@ -209,7 +187,7 @@ class GeminiCodec(Codec):
                     self._untold.add(shapes.write_late_result(result))
                     return []
                 self._tools_answered = True
-                return [_json({"toolResponse": {"functionResponses": [shapes.write_response(result)]}})]
+                return [shapes.json_frame({"toolResponse": {"functionResponses": [shapes.write_response(result)]}})]
             case ResponseCreate():
                 return self._ask(message)
             case ResponseCancel(response_id=response_id):
@@ -234,11 +212,11 @@ class GeminiCodec(Codec):
         if not seed:
             return []
         self._last_item_id = last_item_id
-        return [_client_content(seed, complete=False)]
+        return [shapes.client_content(seed, complete=False)]
 
     def _before_audio(self) -> list[Frame]:
         frames = self._context()
-        if not self._manual:
+        if not self._settings.is_manual:
             if self._answer is None and not self._asked:  # it would be interrupted
                 frames += self._tell()
             return frames
@@ -246,19 +224,19 @@ class GeminiCodec(Codec):
         if not self._talking:
             frames += [*self._tell(), '{"realtimeInput":{"activityStart":{}}}']
             self._talking = True
-            self._begin_user()
+            self._user.begin(self._due)
             if self._answer is not None:
                 self._answer.overtaken = True
         elif self._committed:
             self._committed = False
-            self._begin_user()
+            self._user.begin(self._due)
         # Inside the activity an image counts, whatever the model's turn coverage.
-        return [*frames, *(_json({"realtimeInput": {"video": image}}) for image in images)]
+        return [*frames, *(shapes.json_frame({"realtimeInput": {"video": image}}) for image in images)]
 
     def _tell(self) -> list[Frame]:
         """What was put into the conversation, without asking for an answer."""
         turns = self._untold.take_turns(self._n_told)
-        return [_client_content(turns, complete=False)] if turns else []
+        return [shapes.client_content(turns, complete=False)] if turns else []
 
     def _ask(self, message: ResponseCreate) -> list[Frame]:
         overrides = message.overrides
@@ -273,7 +251,7 @@ class GeminiCodec(Codec):
         self._asked = True
         if self._talking and (self._committed or not self._untold.has_turns):
             if not self._committed:
-                self._commit()
+                self._user.commit(self._due)
             self._end_cut(self._due)
             frames = [*self._tell(), '{"realtimeInput":{"activityEnd":{}}}']
             self._talking = self._committed = False
@@ -282,31 +260,16 @@ class GeminiCodec(Codec):
             return []  # it goes on by itself
         self._interrupting = self._answer is not None
         turns = self._untold.take_turns(self._n_told) or [shapes.write_text(".")]
-        return [_client_content(turns, complete=True)]
+        return [shapes.client_content(turns, complete=True)]
 
     def _update(self, settings: Settings) -> list[Frame]:
-        before = self._setup
-        after = self._write_setup(settings)
-        live = {"systemInstruction", "tools"}
-        changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-        if changed <= live and (not changed or self._profile.model.startswith("gemini-3.8")):
-            self._configure(settings)
-            self._due.append(self._updated())
-            if not changed:
-                return []
-            update: dict[str, Any] = {}
-            if "systemInstruction" in changed:
-                update["systemInstruction"] = after.get("systemInstruction", {"parts": [{"text": ""}], "role": "user"})
-            if "tools" in changed:
-                update["tools"] = {"tools": after.get("tools", [])}
-            return [_json({"contextUpdate": update})]
-        self._leaving = self._resumption.tells_update = True
-        self._leave_if_quiet()
-        return []
-
-    def _updated(self) -> ModelSessionUpdatedEvent:
-        voice = self._settings.voice or self._voice
-        return ModelSessionUpdatedEvent(settings=shapes.read_settings(self._settings, voice))
+        update = self._settings.change(settings)
+        if update is None:
+            self._leaving = self._resumption.tells_update = True
+            self._leave_if_quiet()
+            return []
+        self._due.append(self._settings.event())
+        return [shapes.json_frame({"contextUpdate": update})] if update else []
 
     def _refuse(self, code: str, message: str) -> None:
         self._due.append(ModelErrorEvent(error_type="client_error", code=code, message=message))
@@ -329,7 +292,7 @@ class GeminiCodec(Codec):
         if message.setup_complete is not None:
             self._opened(message.setup_complete, events)
         if message.voice_activity is not None or message.voice_activity_detection_signal is not None:
-            self._marked(message, events)
+            self._user.marked(message, events)
         if message.tool_call_cancellation is not None:
             self._calls.withdraw(message.tool_call_cancellation.ids or ())
         if content is not None:
@@ -359,15 +322,15 @@ class GeminiCodec(Codec):
         events.append(ModelSessionCreatedEvent(session_id=setup.session_id or self._new_id("gemini")))
         if self._resumption.tells_update:
             self._resumption.tells_update = False
-            events.append(self._updated())
+            events.append(self._settings.event())
 
     def _content(self, content: wire.ServerContent, payload: memoryview | None, events: list[ModelEvent]) -> None:
         if content.interrupted:
             self._interrupted(events)
         if content.input_transcription is not None:
             self._heard(content.input_transcription, events)
-        if content.interim_input_transcription is not None:
-            self._guessed(content.interim_input_transcription, events)
+        if content.interim_input_transcription is not None and (guess := content.interim_input_transcription.text):
+            self._speaker(events).guess(guess, events)
         if content.output_transcription is not None and content.output_transcription.text:
             answer = self._begin(events)
             if answer is not None:
@@ -392,77 +355,24 @@ class GeminiCodec(Codec):
         if content.grounding_metadata is not None and self._answer is not None:
             self._answer.grounding = (self._answer.grounding or {}) | content.grounding_metadata
         if content.generation_complete and self._answer is not None:
-            if self._user is self._answer.user and self._user is not None and self._user.has_words:
-                self._end_words(events)  # words may come after the answer, if none came before
+            turn = self._user.turn
+            if turn is self._answer.user and turn is not None and turn.has_words:
+                self._user.end_words(events)  # words may come after the answer, if none came before
             self._answer.generated(events)
 
-    # The user.
-
-    def _position_ms(self) -> int:
-        return ms_of(self._heard_bytes, self._profile.input_rate_hz)
-
-    def _begin_user(self) -> None:
-        """A new item of the user; the words of the one before are complete with it."""
-        self._end_words(self._due)
-        self._user = UserTurn(self._new_id("item"))
-
-    def _commit(self) -> None:
-        self._committed = True
-        if self._user is not None:
-            self._user.commit(self._due)
-
-    def _started(self, events: list[ModelEvent], at_ms: int | None = None) -> None:
-        """The provider's detector noticed a voice."""
-        if self._manual or (self._user is not None and self._user.speaking):
-            return
-        self._end_words(events)
-        self._user = UserTurn(self._new_id("item"))
-        self._user.start(self._position_ms() if at_ms is None else at_ms, events)
-
-    def _stopped(self, events: list[ModelEvent], at_ms: int | None = None) -> None:
-        if self._user is not None and self._user.speaking:
-            self._user.stop(self._position_ms() if at_ms is None else at_ms, events)
-
-    def _marked(self, message: wire.Message, events: list[ModelEvent]) -> None:
-        """Markers of the detector: Vertex and some accounts have them."""
-        activity, signal = message.voice_activity, message.voice_activity_detection_signal
-        at_ms = read_offset_ms(activity.audio_offset) if activity is not None else None
-        kind = (activity.voice_activity_type if activity is not None else None) or (
-            signal.vad_signal_type if signal is not None else None
-        )
-        if kind in ("ACTIVITY_START", "VAD_SIGNAL_TYPE_SOS"):
-            self._started(events, at_ms)
-        elif kind in ("ACTIVITY_END", "VAD_SIGNAL_TYPE_EOS"):
-            self._stopped(events, at_ms)
-
     def _heard(self, said: wire.Transcription, events: list[ModelEvent]) -> None:
-        """Words of the user. They may come late: during an answer that runs they belong to the turn before it."""
+        """Words of the user. They may come late: while a response runs they belong to the turn before it."""
         if said.text:
-            user = self._speaker(events)
-            user.note_language(said.language_code)
-            user.say(said.text, events)
+            turn = self._speaker(events)
+            turn.note_language(said.language_code)
+            turn.say(said.text, events)
         if said.finished:
-            self._end_words(events)
-
-    def _guessed(self, said: wire.Transcription, events: list[ModelEvent]) -> None:
-        """Words of the user that are not certain, while they speak."""
-        if said.text:
-            self._speaker(events).guess(said.text, events)
+            self._user.end_words(events)
 
     def _speaker(self, events: list[ModelEvent]) -> UserTurn:
-        """The turn that words belong to which come now."""
-        if not self._manual:
-            self._end_cut(events)  # these are of the turn that interrupted it
-        if self._answer is None and (self._user is None or self._user.ended):
-            self._started(events)
-        if self._user is None or self._user.ended:
-            self._user = UserTurn(self._new_id("item"))
-            self._user.commit(events)
-        return self._user
-
-    def _end_words(self, events: list[ModelEvent]) -> None:
-        if self._user is not None and not self._user.speaking:
-            self._user.end(events, told=self._transcribes)
+        if not self._settings.is_manual:
+            self._end_cut(events)  # the words are of the turn that interrupted it
+        return self._user.speaker(events, answered=self._answer is not None)
 
     # The model.
 
@@ -470,13 +380,13 @@ class GeminiCodec(Codec):
         """The running answer, begun if there is none; None while the rest of an interrupted one arrives."""
         answer = self._answer
         if answer is None:
-            self._stopped(events)
+            self._user.stopped(events)
             self._asked = self._tools_answered = self._completes_cut = False
             answer = self._answer = Answer(
                 self._new_id,
                 rate_hz=self._profile.output_rate_hz,
-                written="audio" not in self._settings.output_modalities,
-                user=self._user,
+                written="audio" not in self._settings.current.output_modalities,
+                user=self._user.turn,
             )
             events.append(answer.created())
         return None if answer.cut else answer
@@ -527,7 +437,7 @@ class GeminiCodec(Codec):
             self._asked, self._completes_cut = False, True
             events += unanswered(self._new_id)
         if not self._interrupting:
-            self._started(events)
+            self._user.started(events)
         self._interrupting = False
 
     def _turn_complete(self, content: wire.ServerContent, usage: wire.Usage | None, events: list[ModelEvent]) -> None:
@@ -537,10 +447,10 @@ class GeminiCodec(Codec):
         if self._answer is None and self._asked and final:
             self._begin(events)  # an answer without a word is one, too
         if self._answer is None and final:
-            self._stopped(events)  # it has nothing to say to what it heard
-            self._end_words(events)
-        if self._answer is not None and self._answer.user is self._user:
-            self._end_words(events)
+            self._user.stopped(events)  # it has nothing to say to what it heard
+            self._user.end_words(events)
+        if self._answer is not None and self._answer.user is self._user.turn:
+            self._user.end_words(events)
         self._end(events, usage, content.turn_complete_reason)
 
     def _called(self, calls: list[wire.FunctionCall], events: list[ModelEvent]) -> None:
@@ -567,8 +477,7 @@ class GeminiCodec(Codec):
         events.append(ModelErrorEvent(error_type="provider_error", code=code, message=sentence, retryable=retryable))
 
     def _leave_if_quiet(self) -> None:
-        speaking = self._user is not None and self._user.speaking
-        if self._answer is None and not (self._asked or self._talking or self._calls or speaking):
+        if self._answer is None and not (self._asked or self._talking or self._calls or self._user.speaking):
             self._leave()
 
     def closed(self, code: int | None, reason: str) -> CloseVerdict:
@@ -590,11 +499,3 @@ class GeminiCodec(Codec):
                 self._resumption.forget()
             return CloseVerdict("resumption_refused", "the provider did not resume the session", reconnect=True)
         return verdict
-
-
-def _client_content(turns: list[dict[str, Any]], *, complete: bool) -> str:
-    return _json({"clientContent": {"turns": turns, "turnComplete": complete}})
-
-
-def _json(frame: dict[str, Any]) -> str:
-    return msgspec.json.encode(frame).decode()

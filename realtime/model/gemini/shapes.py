@@ -193,3 +193,13 @@ def usage_detail(usage: wire.Usage | None) -> UsageDetail | None:
 def _sum(counts: list[wire.TokenCount], *modalities: str) -> int | None:
     told = [count.token_count or 0 for count in counts if count.modality in modalities]
     return sum(told) if told else None
+
+
+def client_content(turns: list[Json], *, complete: bool) -> str:
+    """The frame that says the turns; a `complete` one asks for a response."""
+    return json_frame({"clientContent": {"turns": turns, "turnComplete": complete}})
+
+
+def json_frame(frame: Json) -> str:
+    """A frame as the text that goes over the wire."""
+    return msgspec.json.encode(frame).decode()

@@ -1,5 +1,4 @@
-"""What a Gemini Live connection has state of: how to resume, a turn of the user, an answer; with the ids and the order
-that the service leaves to us."""
+"""How to resume a Gemini Live session, and a response, with the ids and the order that the service leaves to us."""
 
 from __future__ import annotations
 
@@ -10,11 +9,6 @@ from typing import Any
 from realtime.event.base import AudioFormat, ContentPart, Item, ItemStatus, Modality, ResponseStatus
 from realtime.event.model import (
     ModelEvent,
-    ModelInputCommittedEvent,
-    ModelInputDoneEvent,
-    ModelInputStartedEvent,
-    ModelInputTranscriptionDeltaEvent,
-    ModelInputTranscriptionDoneEvent,
     ModelItemAddedEvent,
     ModelItemDoneEvent,
     ModelResponseAudioDeltaEvent,
@@ -30,6 +24,7 @@ from realtime.event.model import (
     ModelResponseToolUseDoneEvent,
 )
 from realtime.message import ToolCallBlock
+from realtime.model.gemini.user import UserTurn
 
 _KEPT_SIGNATURES = 256
 
@@ -60,72 +55,6 @@ class Resumption:
         """Begin with a new session next time."""
         self.handle = self.item_id = None
         self.n_refused = 0
-
-
-class UserTurn:
-    """An item of the user: maybe with markers of its voice, then its words, then their end. Events go to `events`."""
-
-    __slots__ = ("_held", "_language", "_start_ms", "_words", "committed", "ended", "item_id", "speaking")
-
-    def __init__(self, item_id: str) -> None:
-        self.item_id = item_id
-        self.speaking = False
-        """Started by the provider's detector and not stopped yet."""
-        self.committed = False
-        self.ended = False
-        self._start_ms = 0
-        self._words: list[str] = []
-        self._held = ""
-        self._language: str | None = None
-
-    @property
-    def has_words(self) -> bool:
-        return bool(self._words)
-
-    def start(self, at_ms: int, events: list[ModelEvent]) -> None:
-        self.speaking = True
-        self._start_ms = at_ms
-        events.append(ModelInputStartedEvent(item_id=self.item_id, audio_start_ms=at_ms))
-
-    def stop(self, at_ms: int, events: list[ModelEvent]) -> None:
-        self.speaking = False
-        events.append(ModelInputDoneEvent(item_id=self.item_id, audio_end_ms=max(at_ms, self._start_ms)))
-        self.commit(events)
-
-    def commit(self, events: list[ModelEvent]) -> None:
-        self.committed = True
-        events.append(ModelInputCommittedEvent(item_id=self.item_id))
-        if self._held:
-            events.append(ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta=self._held))
-            self._held = ""
-
-    def say(self, words: str, events: list[ModelEvent]) -> None:
-        """Words of an item that nobody knows of yet wait for its commit."""
-        self._words.append(words)
-        if not (self.speaking or self.committed):
-            self._held += words
-            return
-        events.append(ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta=words))
-
-    def guess(self, words: str, events: list[ModelEvent]) -> None:
-        """What the words that follow may be: each guess replaces the one before."""
-        if self.speaking or self.committed:
-            events.append(ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta="", interim=words))
-
-    def note_language(self, code: str | None) -> None:
-        """The words are in this language; null: nothing is said about that."""
-        self._language = code or self._language
-
-    def end(self, events: list[ModelEvent], *, told: bool) -> None:
-        """The words are complete, once; `told`: they were asked for."""
-        if self.ended or not self.committed:
-            return
-        self.ended = True
-        if told or self._words:
-            transcript = "".join(self._words).strip()
-            events.append(
-                ModelInputTranscriptionDoneEvent(item_id=self.item_id, transcript=transcript, language=self._language)
-            )
 
 
 class Answer:
@@ -330,11 +259,3 @@ def status_of(reason: str | None) -> tuple[ResponseStatus, dict[str, Any] | None
             return "failed", {"type": "failed", "reason": reason.lower()}
         case _:
             return "incomplete", {"type": "incomplete", "reason": "content_filter", "detail": reason.lower()}
-
-
-def read_offset_ms(duration: str | None) -> int | None:
-    """A duration such as "1.250s" in ms; None for anything else."""
-    try:
-        return round(float((duration or "").removesuffix("s")) * 1000)
-    except (ValueError, OverflowError):
-        return None
