@@ -27,7 +27,7 @@ from realtime.event.base import DEFAULT_INPUT_RATE_HZ
 from realtime.event.config import SessionConfig
 from realtime.runtime import Runtime, iso
 from realtime.state.conversation import Conversation
-from realtime.state.json_files import JSONSession, SessionBase
+from realtime.state.json_sessions import JSONSession, SessionBase
 from realtime.state.log import AudioRun, Log
 
 if TYPE_CHECKING:

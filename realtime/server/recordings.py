@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from realtime.call.session import Session
 from realtime.errors import RealtimeError
 from realtime.runtime import iso
-from realtime.state.json_files import folder_bytes
+from realtime.state.files import folder_bytes
 from realtime.state.store import is_call_id
 
 if TYPE_CHECKING:

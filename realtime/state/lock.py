@@ -1,4 +1,4 @@
-"""One process at a time writes into a folder, and learns when that folder is not the same any more."""
+"""A lock on a folder for one writing process, which also detects a replaced folder."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ _TAKEN = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
 
 
 class FolderLock:
-    """Held by an open file, so that the system lets go of it when its process dies. Not thread-safe."""
+    """A lock held by an open file, which the system releases when the process dies. Not thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / ".lock"
         self._file: int | None = None
 
     def hold(self) -> bool:
-        """Take the lock, or see that the folder is still the one that was locked; the folder is made. Whether it was
-        taken now.
+        """Take the lock, or check that the locked folder is still there; returns whether it was taken now.
 
-        Raises OSError, and StoreError: `store_locked` where another process has it; `lost` where the folder was deleted
-        or replaced since: the lock is then let go.
+        Makes the folder. Raises OSError, and StoreError: `store_locked` if another process holds the lock; `lost` if
+        the folder was deleted or replaced since, which releases the lock.
         """
         if self._file is None:
             self._file = self._taken()
@@ -69,7 +68,7 @@ class FolderLock:
             return False
 
     def release(self) -> None:
-        """Let go of the lock. Idempotent."""
+        """Release the lock. Idempotent."""
         file, self._file = self._file, None
         if file is not None:
             os.close(file)

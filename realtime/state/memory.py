@@ -1,4 +1,4 @@
-"""A store that lasts as long as the process."""
+"""A store in memory: it lasts as long as the process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT_MAX_ENTRIES = 250_000
 
 
 class _Call:
-    """One call and its log; the entries by `seq`, which is the order they come in."""
+    """One call and its log; the entries by `seq`, in rising order."""
 
     __slots__ = ("entries", "info", "last_seq")
 
@@ -24,13 +24,13 @@ class _Call:
         self.entries: dict[int, Entry] = {}
         self.last_seq = 0
 
-    def told(self) -> CallInfo:
-        """What is known, with the last `seq` that is held."""
+    def described(self) -> CallInfo:
+        """Return the description with the last `seq` held."""
         return msgspec.structs.replace(self.info, last_seq=self.last_seq)
 
 
 class MemoryStore:
-    """Keeps calls in memory. Past `max_entries` the calls that were written to longest ago are forgotten, whole."""
+    """Keeps calls in memory. Past `max_entries`, it drops whole calls, the least recently written first."""
 
     def __init__(self, *, max_entries: int = DEFAULT_MAX_ENTRIES) -> None:
         self._max_entries = max_entries
@@ -53,7 +53,7 @@ class MemoryStore:
             call.info = change.info
         if call is None:
             return
-        self._calls[change.call_id] = call  # at the end, as the one written to last
+        self._calls[change.call_id] = call  # at the end: the most recently written
         self._n_entries -= len(call.entries)
         for entry in change.entries:
             known = call.entries.get(entry.seq)
@@ -74,7 +74,7 @@ class MemoryStore:
         with self._lock:
             infos = [one.info for one in self._calls.values() if owner is None or one.info.owner == owner]
             found = page(infos, after, limit, oldest_first=oldest_first)
-            return [self._calls[info.call_id].told() for info in found]
+            return [self._calls[info.call_id].described() for info in found]
 
     def n_bytes(self, call_id: str | None = None) -> int:
         """See `Store.n_bytes`."""
@@ -84,7 +84,7 @@ class MemoryStore:
         """See `Store.call`."""
         with self._lock:
             call = self._calls.get(call_id)
-            return None if call is None else call.told()
+            return None if call is None else call.described()
 
     def read(self, call_id: str, after_seq: int = 0, limit: int | None = None) -> list[Entry]:
         """See `Store.read`."""
@@ -111,4 +111,4 @@ class MemoryStore:
         return True
 
     def close(self) -> None:
-        """See `Store.close`. What is kept goes with the store itself."""
+        """See `Store.close`. The calls are freed with the store."""

@@ -1,4 +1,4 @@
-"""A store by its URL."""
+"""Open a store by its URL."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from realtime.state.store import Store
 
 
 def open_store(url: str, *, new: bool = True) -> Store:
-    """The store that `memory:`, `file:FOLDER` or `sqlite:FILE` names; `~` is the home folder.
+    """Return the store for `memory:`, `file:FOLDER` or `sqlite:FILE`; `~` is the home folder.
 
-    Touches no file: what is wrong with one shows at its first use, which makes one that is not there yet. With
-    `new=False` that is a UsageError at once, as is anything else that is no store.
+    Touches no file: the first use creates a missing one and reports a broken one. Raises UsageError for any other URL
+    and, with `new=False`, for a missing file or folder.
     """
     scheme, colon, path = url.partition(":")
     if url == "memory:":

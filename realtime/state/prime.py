@@ -1,4 +1,4 @@
-"""Messages as the items of a realtime conversation: what a new session of a model is told of what was said before."""
+"""Turn messages into items of a realtime conversation: the history for a new model session."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Role = Literal["user", "assistant", "system"]
 
 
 def history_items(messages: Iterable[Msg], *, own_name: str | None = None) -> list[Item]:
-    """The items, in order; `history` of `RealtimeModel.connect` takes them.
+    """Return the items in order, for `history` of `RealtimeModel.connect`.
 
-    `own_name`: the agent that is to go on. What other agents said is told it as `[Name]: text` of the user, without
-    their tools; null: every assistant's turn is its own. Hints are told as the user's; thoughts and speech are left
-    out. A call that has no result gets one that says so, since models refuse a history in which it is missing.
+    `own_name` is the agent that continues. Words of other agents become `[Name]: text` of the user, without their
+    tools; with None, every assistant's turn is its own. Hints become the user's; thoughts and speech are left out. A
+    tool call without a result gets one that says so, since models refuse a history without it.
     """
     items: list[Item] = []
     for message in messages:
@@ -46,7 +46,7 @@ def history_items(messages: Iterable[Msg], *, own_name: str | None = None) -> li
 
 
 def _own_turn(message: Msg) -> list[Item]:
-    """One item per text, call and result."""
+    """Yield one item per text, call and result."""
     items: list[Item] = []
     results = {block.id: block for block in message.get_content_blocks("tool_result")}
     for block in message.content:
@@ -78,7 +78,7 @@ def _words(item_id: str, role: Role, name: str, text: str) -> Item:
 
 
 def _part(block: Block) -> ContentPart | None:
-    """Words and pictures; of the latter those that are here."""
+    """Return the words, and the pictures whose bytes are present."""
     if isinstance(block, TextBlock) and block.text:
         return ContentPart(type="text", text=block.text)
     if not isinstance(block, DataBlock) or not block.source.media_type.startswith("image/"):

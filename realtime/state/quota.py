@@ -1,25 +1,28 @@
-"""How much of the store one call and one address may fill. Pure: time comes in."""
+"""Limits on what one call and one address may store. Pure: time is an argument."""
 
 from __future__ import annotations
 
 from realtime.errors import StoreError
 
 PERIOD_S = 86_400.0
-"""In such a time an address gets its bound back, evenly."""
+"""An address regains its limit evenly over this time."""
 
 
 class Quota:
-    """Counts what is stored. `call_bytes` bounds a call, `address_bytes` what the calls of an address fill in a day;
-    0 is no bound. Times in seconds, of one monotonic clock."""
+    """Counts stored bytes.
+
+    `call_bytes` limits a call, `address_bytes` the calls of one address in a day; 0 means no limit. Times are seconds
+    of one monotonic clock.
+    """
 
     def __init__(self, *, call_bytes: int = 0, address_bytes: int = 0) -> None:
         self._call_bytes = call_bytes
         self._address_bytes = address_bytes
         self._addresses: dict[str, tuple[float, float]] = {}
-        """How much counts of each address, and when that was so."""
+        """The counted bytes of each address, and the time of that count."""
 
     def charge(self, address: str, n_bytes: int, call_bytes: int, now_s: float) -> StoreError | None:
-        """So much was stored, and `call_bytes` of the whole call. Returns why no more of it may be, or None."""
+        """Count `n_bytes` more of a call with `call_bytes` in all; returns why it may not grow, or None."""
         if self._address_bytes:
             self._addresses[address] = (self._counted(address, now_s) + n_bytes, now_s)
         if self._call_bytes and call_bytes > self._call_bytes:
@@ -27,7 +30,7 @@ class Quota:
         return self.refusal(address, now_s)
 
     def refusal(self, address: str, now_s: float) -> StoreError | None:
-        """Why no call of this address may be stored now, or None."""
+        """Return why no call of this address may be stored now, or None."""
         if self._address_bytes and self._counted(address, now_s) > self._address_bytes:
             return _refusal("calls from this address have filled what an address may in a day")
         return None
@@ -37,10 +40,10 @@ class Quota:
         return max(0.0, counted - (now_s - since_s) * self._address_bytes / PERIOD_S)
 
     def forget(self, now_s: float) -> None:
-        """Forget the addresses of which nothing counts any more."""
+        """Drop the addresses whose count is back at 0."""
         for address in [one for one in self._addresses if not self._counted(one, now_s)]:
             del self._addresses[address]
 
 
 def _refusal(why: str) -> StoreError:
-    return StoreError(f"{why}: what comes from now on is not kept; the call goes on", code="store_quota")
+    return StoreError(f"{why}: later events are not stored; the call continues", code="store_quota")

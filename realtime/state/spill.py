@@ -18,8 +18,9 @@ import msgspec
 
 from realtime.errors import StoreError, UsageError
 from realtime.event.server import ServerEvent
-from realtime.state.log import Entry, Log, last_seq_of
+from realtime.state.log import Log, last_seq_of
 from realtime.state.quota import Quota
+from realtime.state.spilled_call import SpilledCall
 from realtime.state.store import CallInfo, Change, Store
 
 T = TypeVar("T")
@@ -42,8 +43,6 @@ MAX_PARTED_SLOW = 2_048
 """The same for a store that is only slow: a server that stops ends all of its calls while one writing lasts."""
 CALLS_AT_ONCE = 64
 """Logs that are read before the event loop may do something else: well below a millisecond."""
-MAX_SET_ASIDE = 16_384
-"""Entries of one call that a burst may set aside, some 4 MB: a room in which all type as fast as they may has fewer."""
 INFO_BYTES = 2_000
 """What is known of a call beside its log, about: calls without a word fill a store, too."""
 ENTRIES_AT_ONCE = 10_000
@@ -51,102 +50,6 @@ ENTRIES_AT_ONCE = 10_000
 
 Trouble = Callable[[str | None, StoreError], None]
 Recovered = Callable[[str | None], None]
-
-
-class _Call:
-    """One call as far as the store is concerned.
-
-    `queued`: it waits to be written. `known`: the store has it. `parted`: the call is over. `gone`: nothing more of it
-    is written. `cut`: it has filled what it may, and only what is known of it is written. `audio_due`: a run of audio
-    is to be written though it grows.
-    """
-
-    __slots__ = (
-        "address",
-        "audio_due",
-        "cut",
-        "gone",
-        "info",
-        "info_due",
-        "known",
-        "log",
-        "n_bytes",
-        "parted",
-        "queued",
-        "set_aside",
-        "swept_seq",
-        "unsubscribe",
-        "written_seq",
-    )
-
-    def __init__(self, info: CallInfo, log: Log, address: str) -> None:
-        self.info = info
-        self.log = log
-        self.address = address
-        self.info_due = True
-        self.written_seq = info.last_seq
-        self.n_bytes = 0
-        self.queued = False
-        self.known = False
-        self.parted = False
-        self.gone = False
-        self.cut = False
-        self.audio_due = False
-        self.set_aside: list[Entry] = []
-        """Not written yet, and held here since the log may drop it before it can be."""
-        self.swept_seq = info.last_seq
-        """What was written when the last sweep for audio passed."""
-        self.unsubscribe: Callable[[], None] = lambda: None
-
-    @property
-    def read_seq(self) -> int:
-        """Up to where the log was read for the store."""
-        return last_seq_of(self.set_aside[-1]) if self.set_aside else self.written_seq
-
-    def keep_up(self) -> None:
-        """Set aside what a burst would push out of the log before it is written: so it leaves no gap."""
-        if self.log.last_seq - self.read_seq >= self.log.max_entries // 4 and len(self.set_aside) < MAX_SET_ASIDE:
-            self.set_aside += self.log.read(self.read_seq, growing=False)
-
-    def wrote(self, last_seq: int) -> None:
-        """The store has it up to there."""
-        self.written_seq = last_seq
-        self.set_aside = [entry for entry in self.set_aside if last_seq_of(entry) > last_seq]
-
-    def take(self) -> Change:
-        """What is new. What the log dropped before it could be written is noted."""
-        read_seq = self.read_seq
-        entries = [*self.set_aside, *self.log.read(read_seq, growing=self.audio_due or self.parted)]
-        self.audio_due = False
-        if self.cut:
-            if self.parted and self.log.last_seq > self.written_seq:
-                self._note_gap(self.written_seq + 1, self.log.last_seq)
-                self.wrote(self.log.last_seq)
-            entries = []
-        else:
-            if self.set_aside:
-                self._note_gap(self.written_seq + 1, self.set_aside[0].seq - 1)
-            self._note_gap(read_seq + 1, self.log.first_seq - 1)
-        return Change(self.info.call_id, self.info if self.info_due else None, entries)
-
-    def _note_gap(self, start: int, end: int) -> None:
-        """From `start` to `end` the log is lost, if that is a stretch at all."""
-        if end >= start:
-            # A gap that could not be written either has grown.
-            gaps = [gap for gap in self.info.gaps if gap[0] < start or gap[1] > end]
-            self.info = msgspec.structs.replace(self.info, gaps=(*gaps, (start, end)))
-            self.info_due = True
-
-    def lose(self) -> None:
-        """The store has nothing of it any more: everything that the log holds is due again."""
-        self.set_aside = [entry for entry in self.set_aside if last_seq_of(entry) < self.log.first_seq]
-        self.written_seq = self.swept_seq = 0
-        self.known = False
-        self.info_due = self.audio_due = True
-
-    def is_due(self) -> bool:
-        """Whether something of it waits to be written."""
-        return not self.gone and (self.info_due or self.log.last_seq > self.written_seq)
 
 
 class Spill:
@@ -176,10 +79,10 @@ class Spill:
         self._quota = quota or Quota()
         self._every_s = every_s
         self._slow_after_s = slow_after_s
-        self._live: dict[str, _Call] = {}
-        self._parted: deque[_Call] = deque()
-        self._queue: dict[_Call, None] = {}
-        self._failed: dict[_Call, None] = {}
+        self._live: dict[str, SpilledCall] = {}
+        self._parted: deque[SpilledCall] = deque()
+        self._queue: dict[SpilledCall, None] = {}
+        self._failed: dict[SpilledCall, None] = {}
         self._troubles: dict[str | None, StoreError] = {}
         self._flushes: list[asyncio.Future[None]] = []
         self._wake = asyncio.Event()
@@ -209,7 +112,7 @@ class Spill:
         refusal = self._quota.refusal(address, asyncio.get_running_loop().time())
         if refusal is not None:
             raise refusal
-        call = self._live[info.call_id] = _Call(info, log, address)
+        call = self._live[info.call_id] = SpilledCall(info, log, address)
         for earlier in self._parted:
             if earlier.info.call_id == info.call_id:
                 # What is known now is newer than what waits to be written with the rest of its log.
@@ -322,7 +225,7 @@ class Spill:
 
     # -- at work ---------------------------------------------------------------------------------------------------
 
-    def _enqueue(self, call: _Call) -> None:
+    def _enqueue(self, call: SpilledCall) -> None:
         if not call.queued:
             call.queued = True
             self._queue[call] = None
@@ -391,7 +294,7 @@ class Spill:
         if self._failed and (hurry or _has_come(self._retry_at_s)):
             calls, self._failed = [*self._failed, *calls], {}
         error: StoreError | None = None
-        batch: list[tuple[_Call, Change]] = []
+        batch: list[tuple[SpilledCall, Change]] = []
         n_entries = 0
         for number, call in enumerate(calls, 1):
             if call.gone:
@@ -412,7 +315,7 @@ class Spill:
                 await asyncio.sleep(0)
         return (await self._write(batch) if batch else None) or error
 
-    async def _write(self, batch: Sequence[tuple[_Call, Change]]) -> StoreError | None:
+    async def _write(self, batch: Sequence[tuple[SpilledCall, Change]]) -> StoreError | None:
         """Write this much. What fails waits for another try."""
         batch = [(call, change) for call, change in batch if not call.gone]
         for call, change in batch:
@@ -448,7 +351,7 @@ class Spill:
             self._enqueue(call)  # its log was written to after it had parted
         return error
 
-    def _charge(self, call: _Call, n_bytes: int) -> None:
+    def _charge(self, call: SpilledCall, n_bytes: int) -> None:
         """Where the call has filled what it may, nothing more of its log is written."""
         call.n_bytes += n_bytes
         refusal = self._quota.charge(call.address, n_bytes, call.n_bytes, asyncio.get_running_loop().time())
@@ -468,7 +371,7 @@ class Spill:
                 self._put_back([call])
 
     @staticmethod
-    def _failed_ids(batch: Sequence[tuple[_Call, Change]], error: StoreError | None) -> frozenset[str] | None:
+    def _failed_ids(batch: Sequence[tuple[SpilledCall, Change]], error: StoreError | None) -> frozenset[str] | None:
         """The calls that were not written; null where that says nothing of any one of them."""
         if error is None:
             return frozenset()
@@ -476,7 +379,7 @@ class Spill:
         return None if error.call_ids is None or (len(ids) > 1 and ids <= error.call_ids) else error.call_ids
 
     def _judge(
-        self, batch: Sequence[tuple[_Call, Change]], error: StoreError | None, failed: frozenset[str] | None
+        self, batch: Sequence[tuple[SpilledCall, Change]], error: StoreError | None, failed: frozenset[str] | None
     ) -> None:
         """Tell of what became ill or well with this writing, and when to try again."""
         if error is not None:
@@ -493,13 +396,13 @@ class Spill:
         if not self._troubles:
             self._retry_s = RETRY_S[0]
 
-    def _put_back(self, calls: Iterable[_Call]) -> None:
+    def _put_back(self, calls: Iterable[SpilledCall]) -> None:
         for call in calls:
             call.queued = True
             self._queue.pop(call, None)  # where it was put while it was being written
             self._failed[call] = None
 
-    def _may_be_taken(self, call: _Call) -> bool:
+    def _may_be_taken(self, call: SpilledCall) -> bool:
         """Whether the store may take more of this call before long: it is well, or only slow."""
         trouble = self._troubles.get(None) or self._troubles.get(call.info.call_id)
         return trouble is None or trouble.code == SLOW

@@ -1,4 +1,4 @@
-"""Calls in one SQLite file: the default of a server on one machine."""
+"""Calls in one SQLite file: the default store of a server on one machine."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 VERSION = 2
-"""Of the tables; a file with another one is not touched, but for version 1, which had no journal."""
+"""The version of the tables. Version 1, which had no journal, is upgraded; files with any other stay untouched."""
 BUSY_S = 5.0
-"""How long to wait for another process that writes."""
+"""How long to wait for another writing process."""
 JOURNAL_BYTES = 1_000_000
-"""So much may wait in the journal: some seconds of a hundred calls, or many minutes of one."""
+"""The size of the journal before it is sorted: some seconds of a hundred calls, or many minutes of one."""
 SEGMENT_BYTES = 250_000
-"""Of a row of `entries` before it is packed: whoever reads a page of a long log unpacks a row or two too many."""
+"""The size of a row of `entries` before it is packed: reading a page of a long log unpacks one or two rows too many."""
 PACKED_FROM_BYTES = 500
 
 _JOURNAL = "CREATE TABLE journal (id INTEGER PRIMARY KEY, places BLOB NOT NULL, body BLOB NOT NULL)"
@@ -82,7 +82,7 @@ _SEGMENTS = "SELECT seq, body FROM entries WHERE call = ? AND last_seq > ? ORDER
 
 
 class _Place(NamedTuple):
-    """Where lines of a call stand in the body of a journal's row: as many bytes behind those of the place before."""
+    """The place of a call's lines in the body of a journal row: `n_bytes` behind the previous place."""
 
     call: int
     first_seq: int
@@ -92,32 +92,32 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Segment:
-    """A stretch of a call's log without a hole."""
+    """A contiguous stretch of a call's log."""
 
     first_seq: int
     last_seq: int
     lines: bytearray
 
     def takes(self, place: _Place) -> bool:
-        """Whether it can go on with those lines."""
+        """Whether those lines continue the stretch."""
         is_near = place.first_seq <= self.last_seq + 1 and place.last_seq >= self.first_seq - 1
         return is_near and len(self.lines) < SEGMENT_BYTES
 
 
 class SqliteStore:
-    """Keeps calls in the SQLite database `path`, which is made at the first use, readable by its owner only.
+    """Keeps calls in the SQLite database `path`, which the first use makes, readable by its owner only.
 
-    Write-ahead log, synchronous NORMAL: a killed process loses nothing that was written, a machine that goes down may
-    lose the last moments, and neither damages the file. Other processes may read and write it, too.
+    Write-ahead log, synchronous NORMAL: a killed process loses no written data, a crash of the machine may lose the
+    last moments, and neither damages the file. Other processes may read and write it, too.
 
-    A batch is one row of the journal, whatever number of calls it is about: a row for each would be a page of the file
-    for each, twenty times a second. Once the journal is long, its lines are sorted by call into `entries`, a packed row
-    for each stretch of a log. `journal_bytes` is how long that is.
+    A batch is one row of the journal, however many calls it has: a row per call would change a page of the file for
+    each, twenty times a second. When the journal reaches `journal_bytes`, its lines are sorted by call into `entries`,
+    a packed row for each stretch of a log.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, journal_bytes: int = JOURNAL_BYTES) -> None:
         self._path = Path(path)
-        # One connection for whoever writes, one for whoever reads: neither waits for the other.
+        # One connection for writers and one for readers: neither waits for the other.
         self._writer = _Connection(self._path)
         self._reader = _Connection(self._path)
         self._ids: dict[str, int] = {}
@@ -146,13 +146,13 @@ class SqliteStore:
         try:
             self._writer.use(act)
         except BaseException:
-            self._ids.clear()  # some may be of calls that were undone: others would get their numbers
+            self._ids.clear()  # some may be of calls that were rolled back: other calls would get their numbers
             raise
         if self._journal_bytes >= self._max_journal_bytes:
             self._sort_journal()
 
     def _id_of(self, connection: sqlite3.Connection, change: Change) -> int | None:
-        """The number of the call in this file; None where it is not there."""
+        """Return the number of the call in this file; None for an unknown call."""
         info, call_id = change.info, change.call_id
         if info is not None:
             values = (call_id, info.owner, info.created_at, encode_info(info))
@@ -168,7 +168,7 @@ class SqliteStore:
         return number
 
     def _sort_journal(self) -> None:
-        """What was written stands where it is: a failure only leaves the journal longer."""
+        """Sort the journal; a failure loses no data and only leaves it longer."""
 
         def act(connection: sqlite3.Connection) -> None:
             connection.execute("BEGIN IMMEDIATE")
@@ -203,12 +203,12 @@ class SqliteStore:
         about = {"owner": owner, "created_at": created_at, "call_id": call_id, "limit": -1 if limit is None else limit}
 
         def act(connection: sqlite3.Connection) -> list[CallInfo]:
-            return _told(connection, connection.execute(query, about).fetchall())
+            return _described(connection, connection.execute(query, about).fetchall())
 
         return self._reader.read(act)
 
     def n_bytes(self, call_id: str | None = None) -> int:
-        """See `Store.n_bytes`. Room that deleted calls left in the file does not count: it is filled again."""
+        """See `Store.n_bytes`. Free pages of deleted calls do not count: they are reused."""
 
         def act(connection: sqlite3.Connection) -> int:
             if call_id is not None:
@@ -224,7 +224,7 @@ class SqliteStore:
         """See `Store.call`."""
 
         def act(connection: sqlite3.Connection) -> list[CallInfo]:
-            return _told(connection, connection.execute(f"{_INFO} WHERE call_id = ?", (call_id,)).fetchall())
+            return _described(connection, connection.execute(f"{_INFO} WHERE call_id = ?", (call_id,)).fetchall())
 
         return next(iter(self._reader.read(act)), None)
 
@@ -242,7 +242,7 @@ class SqliteStore:
                     limit is not None
                     and len(found) >= limit
                     and len(final := merged(found)) >= limit
-                    and last_seq_of(final[limit - 1]) < first_seq  # nothing that stands later begins before it
+                    and last_seq_of(final[limit - 1]) < first_seq  # no later row begins before it
                 ):
                     return final[:limit]
                 found += _entries_of(body, after_seq)
@@ -262,9 +262,9 @@ class SqliteStore:
             if row is not None:
                 connection.execute("DELETE FROM calls WHERE id = ?", row)
                 connection.execute("DELETE FROM entries WHERE call = ?", row)
-                _sort(connection)  # which leaves out the lines of a call that is not there
+                _sort(connection)  # which drops the lines of unknown calls
             connection.execute("COMMIT")
-            # Until then the words stand in the write-ahead log.
+            # Until then the write-ahead log contains the words.
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return row is not None
 
@@ -277,7 +277,7 @@ class SqliteStore:
 
 
 class _Connection:
-    """One connection, for one thread at a time; made at the first use, and anew after an error."""
+    """One connection, for one thread at a time; made at the first use and again after an error."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -287,10 +287,10 @@ class _Connection:
         self._lock = threading.Lock()
 
     def use(self, act: Callable[[sqlite3.Connection], T]) -> T:
-        """What `act` returns. Raises StoreError; a transaction that was begun is then undone.
+        """Return the result of `act`. Raises StoreError and rolls back an open transaction.
 
-        A file that was deleted or replaced since its connection was made is told once, as `lost`: SQLite would go on
-        writing into what nobody finds any more.
+        The error is `lost`, once, if the file was deleted or replaced since the connection was made: SQLite would
+        continue to write into the unlinked file.
         """
         with self._lock, _sqlite_errors(self._path):
             connection = self._connection
@@ -298,7 +298,7 @@ class _Connection:
                 self._drop()
                 raise StoreError("the file of the calls was deleted or replaced", lost=True)
             if connection is None or self._has_failed:
-                # The old one is let go of only now: while it was open, no new file could pass for its own.
+                # The old one closes only now: while it was open, no new file could have its inode.
                 self._connection, self._file = _connect(self._path)
                 self._has_failed = False
                 if connection is not None:
@@ -313,20 +313,20 @@ class _Connection:
                 raise
 
     def read(self, act: Callable[[sqlite3.Connection], T]) -> T:
-        """What `act` returns, to which nothing is written meanwhile."""
+        """Return the result of `act` on a consistent snapshot."""
 
-        def at_one_moment(connection: sqlite3.Connection) -> T:
+        def on_snapshot(connection: sqlite3.Connection) -> T:
             connection.execute("BEGIN")
             found = act(connection)
             connection.execute("COMMIT")
             return found
 
         try:
-            return self.use(at_one_moment)
+            return self.use(on_snapshot)
         except StoreError as error:
             if not error.lost:
                 raise
-            return self.use(at_one_moment)  # in the file that is there now
+            return self.use(on_snapshot)  # in the new file
 
     def close(self) -> None:
         with self._lock:
@@ -339,7 +339,7 @@ class _Connection:
 
 
 def _connect(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
-    """A connection, and which file it is to. Raises StoreError (lost) for a file that is replaced meanwhile."""
+    """Return a connection and its file. Raises StoreError (lost) if the file is replaced meanwhile."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -349,8 +349,8 @@ def _connect(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
     connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA cache_size = -512")  # in kB; the default of 2 MB holds what nobody reads again
-        connection.execute("PRAGMA secure_delete = ON")  # what somebody deletes is not to be found in the file
+        connection.execute("PRAGMA cache_size = -512")  # in kB; the default of 2 MB keeps pages that are not read again
+        connection.execute("PRAGMA secure_delete = ON")  # deleted words must not remain in the file
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version in _SCRIPTS:
             _make(connection, version)
@@ -360,7 +360,7 @@ def _connect(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
                 code="store_version",
                 retryable=False,
             )
-        # SQLite opened the file in between: it is the one that stood there before and after.
+        # SQLite opened the file in between: an equal file before and after is the one it opened.
         if not _is_file_at(path, file):
             raise StoreError("the file of the calls was deleted or replaced", lost=True)
     except BaseException:
@@ -377,7 +377,7 @@ def _is_file_at(path: Path, file: os.stat_result) -> bool:
 
 
 def _make(connection: sqlite3.Connection, version: int) -> None:
-    """Bring the tables to `VERSION`, unless another process does so at the same moment."""
+    """Upgrade the tables to `VERSION`, unless another process has just done so."""
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     if connection.execute("PRAGMA user_version").fetchone()[0] == version:
@@ -387,13 +387,13 @@ def _make(connection: sqlite3.Connection, version: int) -> None:
     connection.execute("COMMIT")
 
 
-# -- what stands in the rows -------------------------------------------------------------------------------------------
+# -- rows --------------------------------------------------------------------------------------------------------------
 
 _decode_places = msgspec.msgpack.Decoder(list[_Place]).decode
 
 
 def _journal(connection: sqlite3.Connection) -> Iterator[tuple[_Place, bytes]]:
-    """All lines of the journal, in the order in which they were written."""
+    """Yield all lines of the journal, in the order of writing."""
     for places, body in connection.execute("SELECT places, body FROM journal ORDER BY id"):
         at = 0
         for place in _decode_places(places):
@@ -408,7 +408,7 @@ def _lines_in_journal(connection: sqlite3.Connection, call: int, after_seq: int)
 
 
 def _sort(connection: sqlite3.Connection) -> None:
-    """Move the lines of the journal to the calls they are about, within a transaction."""
+    """Move the lines of the journal to the rows of their calls, within a transaction."""
     segments: dict[int, list[_Segment]] = {}
     for place, lines in _journal(connection):
         of_call = segments.setdefault(place.call, [])
@@ -428,12 +428,12 @@ def _sort(connection: sqlite3.Connection) -> None:
 
 
 def _pack(lines: bytes) -> bytes:
-    """A body: lines of JSON, which begin with a brace, or what zlib makes of them, which does not."""
+    """Make a body: lines of JSON, which begin with a brace, or their zlib form, which does not."""
     return lines if len(lines) < PACKED_FROM_BYTES else zlib.compress(lines, 1)
 
 
 def _entries_of(body: bytes, after_seq: int) -> list[Entry]:
-    """The entries of a body that end later."""
+    """Return the entries of a body that end later than `after_seq`."""
     try:
         lines = body if body.startswith(b"{") else zlib.decompress(body)
     except zlib.error as error:
@@ -445,8 +445,8 @@ def _entries_of(body: bytes, after_seq: int) -> list[Entry]:
 _Row = tuple[int, bytes, int, str, str, str]
 
 
-def _told(connection: sqlite3.Connection, rows: Sequence[_Row]) -> list[CallInfo]:
-    """What is known of calls."""
+def _described(connection: sqlite3.Connection, rows: Sequence[_Row]) -> list[CallInfo]:
+    """Return the descriptions of calls."""
     last_seqs = {row[0]: row[2] for row in rows}
     if rows:
         for (places,) in connection.execute("SELECT places FROM journal"):
@@ -461,7 +461,7 @@ def _info_of(row: _Row) -> CallInfo:
     try:
         return msgspec.structs.replace(msgspec.json.decode(info, type=CallInfo), unreadable=False)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        logger.warning("what is known of call %s cannot be read: %s", call_id, error)
+        logger.warning("the description of call %s cannot be read: %s", call_id, error)
         return CallInfo(call_id=call_id, owner=owner, created_at=created_at, unreadable=True)
 
 
@@ -477,7 +477,7 @@ _CODES = {
 
 @contextmanager
 def _sqlite_errors(path: Path) -> Iterator[None]:
-    """What goes wrong inside, as StoreError."""
+    """Translate errors inside to StoreError."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""What keeps calls beyond the process: the seam of all stores, and how an entry of the log is written.
+"""The interface of all stores of calls, and the JSON form of log entries.
 
-The methods of a store block: they are called in a thread, never on the event loop, and from several threads at once.
-`realtime.testing.stores` holds the check that every store has to pass.
+The methods of a store block: call them in a thread, never on the event loop; several threads may call at once.
+`realtime.testing.stores` has the check that every store must pass.
 """
 
 from __future__ import annotations
@@ -43,38 +43,38 @@ _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 Place = tuple[str, str]
-"""`created_at` and `call_id` of a call: lists of calls are in this order, or the reverse."""
+"""`created_at` and `call_id` of a call: the order of lists of calls, or its reverse."""
 
 
 class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a call beside its log. Times are ISO 8601 in UTC with milliseconds.
+    """The description of a call beside its log. Times are ISO 8601 in UTC with milliseconds.
 
-    Raises ValueError where `call_id` is not 1 to 128 letters, digits, `_` and `-`: it names files.
+    Raises ValueError unless `call_id` is 1 to 128 letters, digits, `_` and `-`: it names files.
     """
 
     call_id: str
     owner: str = ""
-    """Who may read the call (the user id); empty where calls have no owners."""
+    """The id of the user who may read the call; empty if calls have no owners."""
     session_id: str = ""
-    """The client's own label."""
+    """The client's label of the call."""
     agent_name: str = ""
     created_at: str = ""
     ended_at: str | None = None
-    """When the call ended; null while it lives."""
+    """When the call ended; None while it lives."""
     ended_reason: str | None = None
     last_seq: int = 0
-    """The last `seq` that is stored. The store tells it; what is written here does not count."""
+    """The last stored `seq`. The store sets it and ignores the written value."""
     token_hash: str | None = None
-    """The hash of the token with which the call can be resumed; null where it cannot."""
+    """The hash of the resume token; None if the call cannot be resumed."""
     token_expires_at: str | None = None
     gaps: tuple[tuple[int, int], ...] = ()
-    """Stretches of the log, from `seq` to `seq`, that are lost: the store failed for longer than memory could hold."""
+    """Lost stretches of the log, from `seq` to `seq`: the store failed for longer than memory could bridge."""
     config: dict[str, Any] = msgspec.field(default_factory=dict)
     """The settings of the call, JSON-safe."""
     event_ids: tuple[str, ...] = ()
-    """The latest client events that were taken, by `event_id`: said again after a kill, they count once."""
+    """The `event_id` of the latest accepted client events; repeated after a kill of the server, they count once."""
     unreadable: bool = False
-    """Whether the rest of what is known, or the log, cannot be read. The store tells it, as it does `last_seq`."""
+    """Whether the rest of this description, or the log, is unreadable. The store sets it, like `last_seq`."""
 
     def __post_init__(self) -> None:
         if not is_call_id(self.call_id):
@@ -82,25 +82,25 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> Place:
-        """Where the call stands among others."""
+        """The place of the call in lists of calls."""
         return self.created_at, self.call_id
 
     def has_gap_after(self, seq: int) -> bool:
-        """Whether something later than `seq` is lost."""
+        """Whether an event later than `seq` is lost."""
         return any(end > seq for _, end in self.gaps)
 
 
 def is_call_id(text: str) -> bool:
-    """Whether a call can have this id; no store has any other."""
+    """Whether the text is a valid id of a call."""
     return _CALL_ID.fullmatch(text) is not None
 
 
 @dataclass(slots=True)
 class Change:
-    """What is new in one call: `info`, where given, replaces what is known of it; `entries` are in order.
+    """New data of one call: `info`, if given, replaces the stored one; `entries` are in order.
 
-    An entry whose `seq` is stored already is a run of audio that grew: the longer one stays. Entries of a call that the
-    store does not have, and that come without `info`, are dropped: a deleted call does not come back.
+    An entry whose `seq` is already stored is a run of audio that grew: the longer one stays. Entries without `info` of
+    a call that the store does not have are dropped: a deleted call does not come back.
     """
 
     call_id: str
@@ -112,8 +112,7 @@ class Change:
     def lines(self) -> bytes:
         """The entries, one line of JSON each, encoded once.
 
-        One that JSON cannot hold is left out, and the log of the server says so: it would keep the whole call from
-        being stored.
+        An entry that JSON cannot represent is left out and logged: else the call could not be stored at all.
         """
         if self._lines is None:
             self._lines = _encode_lines(self.call_id, self.entries)
@@ -121,7 +120,7 @@ class Change:
 
     @property
     def n_bytes(self) -> int:
-        """How much the lines are that a store has asked for; 0 where it keeps none."""
+        """The size of the lines if a store has used them, else 0."""
         return len(self._lines or b"")
 
 
@@ -129,10 +128,10 @@ class Store(Protocol):
     """Keeps calls. Every method may raise StoreError; every method blocks."""
 
     def write(self, batch: Sequence[Change]) -> None:
-        """Keep all of it, in order. When it returns, a process that is killed loses none of it.
+        """Store the batch in order; afterwards a kill of the process loses nothing of it.
 
-        Raises StoreError where that failed: `call_ids` names the calls concerned, null means that nothing was kept. To
-        write the same again does no harm.
+        Raises StoreError on failure: `call_ids` names the failed calls, None means that nothing was stored. Writing the
+        same batch again is harmless.
         """
         ...
 
@@ -144,34 +143,35 @@ class Store(Protocol):
         limit: int | None = None,
         oldest_first: bool = False,
     ) -> list[CallInfo]:
-        """The calls of this owner, or of all, the newest first or the oldest.
+        """List the calls of this owner, or of all, from the newest or the oldest.
 
-        At most `limit` of those that come `after` a place in that order.
-        A call that cannot be read is told as `unreadable`. Where not even its owner is known it is in the list of all
-        owners alone, with an empty one.
+        Returns at most `limit` calls that come `after` a place in that order. An unreadable call is marked
+        `unreadable`; without a known owner it has an empty one and is only in the list of all owners.
         """
         ...
 
     def n_bytes(self, call_id: str | None = None) -> int:
-        """How much room all calls take where they are kept, or about how much one does; 0 where that is memory."""
+        """Return the size of all calls on disk, or roughly that of one; 0 in memory."""
         ...
 
     def call(self, call_id: str) -> CallInfo | None:
-        """What is known of a call; None where there is none."""
+        """Return the description of a call; None for an unknown call."""
         ...
 
     def read(self, call_id: str, after_seq: int = 0, limit: int | None = None) -> list[Entry]:
-        """The entries with something later than `after_seq`, in order, at most `limit`; none for an unknown call. A run
-        of audio that began before is read whole. Whoever serves others meanwhile reads a long log in pages of some
-        thousand entries: an hour of talk is 40,000."""
+        """Read the entries that end later than `after_seq`, in order; none for an unknown call.
+
+        A run of audio that began earlier is returned whole. Read a long log in pages (`limit`) of some thousand
+        entries, so that other calls are served in between: an hour of talk has 40,000.
+        """
         ...
 
     def delete(self, call_id: str) -> bool:
-        """Forget the call and its log. False where there is none."""
+        """Delete the call and its log; returns False for an unknown call."""
         ...
 
     def close(self) -> None:
-        """Let go of files and connections. Idempotent; nothing else may be called afterwards."""
+        """Release files and connections. Idempotent; no other call may follow."""
         ...
 
 
@@ -180,9 +180,9 @@ _decoder: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(ServerEvent | Audio
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """The entry as one line of JSON, without the line's end.
+    """Encode the entry as one line of JSON, without the newline.
 
-    Half a surrogate pair, which UTF-8 cannot hold, is written as `?`. Raises StoreError for what JSON cannot hold.
+    Half a surrogate pair, which UTF-8 cannot represent, becomes `?`. Raises StoreError for values outside JSON.
     """
     try:
         return _as_json(entry)
@@ -191,7 +191,7 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def encode_info(info: CallInfo) -> bytes:
-    """What is known of a call as JSON; half a surrogate pair is written as `?`."""
+    """Encode the description of a call as JSON; half a surrogate pair becomes `?`."""
     return _as_json(info)
 
 
@@ -203,7 +203,7 @@ def _as_json(one: Entry | CallInfo) -> bytes:
 
 
 def decode_entry(line: bytes | str) -> Entry:
-    """The entry that was written. Raises StoreError where this is none."""
+    """Decode a written entry. Raises StoreError for anything else."""
     try:
         return _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -226,7 +226,7 @@ def _lines_one_by_one(call_id: str, entries: Sequence[Entry]) -> Iterator[bytes]
 
 
 def merged(entries: Iterable[Entry]) -> list[Entry]:
-    """What was written, in the order of a log: of a run that was written again as it grew, the longest stays."""
+    """Sort written entries by `seq`; of a run that was written repeatedly, the longest stays."""
     by_seq: dict[int, Entry] = {}
     for entry in entries:
         known = by_seq.get(entry.seq)
@@ -244,7 +244,7 @@ OneT = TypeVar("OneT", bound=_HasPlace)
 
 
 def page(infos: Iterable[OneT], after: Place | None, limit: int | None, *, oldest_first: bool) -> list[OneT]:
-    """Of calls in any order, those that a page holds: see `Store.calls`."""
+    """Select and sort the calls of a page (see `Store.calls`) from calls in any order."""
     if after is not None:
         infos = (one for one in infos if (one.place > after if oldest_first else one.place < after))
     if limit is None:
@@ -258,7 +258,7 @@ _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 def error_of(error: OSError, *, call_ids: frozenset[str] | None = None, lost: bool = False) -> StoreError:
-    """What the operating system refused, as the store's error: `store_full`, `store_read_only` or `store_failed`."""
+    """Translate an error of the system to `store_full`, `store_read_only` or `store_failed`."""
     code = "store_failed"
     if error.errno in _FULL:
         code = "store_full"

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.errors import ClientError, StoreError
-from realtime.state.json_files import HasState, JSONSession, SessionBase
+from realtime.state.json_sessions import HasState, JSONSession, SessionBase
 
 
 class Module:
@@ -177,7 +177,7 @@ def test_whatever_the_ids_are_the_file_is_in_the_folder(session_id: str, user_id
 
 SAVE_AND_DIE = """
 import asyncio, os, signal, sys
-from realtime.state.json_files import JSONSession
+from realtime.state.json_sessions import JSONSession
 
 class Module:
     def state_dict(self):

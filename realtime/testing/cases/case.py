@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from realtime.event.config import SessionConfig
-from realtime.state.json_files import replace_file
+from realtime.state.files import replace_file
 from realtime.testing.cases.expected import Expected
 from realtime.testing.cases.stand_in import StandIn
 from realtime.testing.client.steps import BargeIn, Ms, Speak, Step, WaitUntilHeard
