@@ -92,7 +92,7 @@ def history_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Ca
         if refusal is not None:
             return refusal
         if not settings.lists_calls:
-            return _error(403, "calls_not_listed", "this server is open to everybody and lists no calls")
+            return _error(403, "calls_not_listed", "this server is open to everyone and lists no calls")
         created_at, _, call_id = (after or "").partition("~")
         # One more than requested tells whether there is a next page.
         found = await shelf.calls(user, (created_at, call_id) if after is not None else None, limit + 1)

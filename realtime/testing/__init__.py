@@ -1,4 +1,4 @@
-"""What tests of voice agents need: recorded calls as test cases, scripted users, virtual time, checks, reports.
+"""Test kit for voice agents: recorded test cases, scripted users, virtual time, checks, reports.
 
 Public names are loaded on first use: importing the package loads nothing else. The pytest plugin is
 `realtime.testing.plugin`.

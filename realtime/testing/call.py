@@ -1,6 +1,6 @@
-"""Runs a test case: the real server, simulated pages and scripted users in one process, and all that came of it.
+"""Runs a test case: the real server, simulated pages and scripted users in one process.
 
-Under a `VirtualLoop` every run of a case gives the same log, byte for byte; on any other loop the same takes real time.
+Under a `VirtualLoop` every run of a case gives the same log, byte for byte; on any other loop it takes real time.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 Source = str | Path | Case | Sequence[Step]
 """A case's folder, an audio file, a case made in Python, or the steps of one user."""
 Model = RealtimeModel | Literal["case", "own"]
-"""`case`: that of the case where it has one (`models`, or a cassette in the folder `cassette`), else the agent's own.
-`own`: the agent's own, always."""
+"""`case`: the case's model, if any (`models`, or a cassette in the folder `cassette`), else the agent's own. `own`:
+always the agent's own."""
 
 OnStep = Callable[[int, float], None]
-"""Is given the number of a step, from 1, and the ms of the call."""
+"""Receives the number of a step, from 1, and the ms of the call."""
 Passed = tuple[float, Direction, str, Frame]
-"""A frame with the loop's time, its direction seen from the server, and whose it was."""
+"""A frame with the loop's time, its direction seen from the server, and the name of its user or agent."""
 
 AGENT = "Friday"
 CASSETTE_FOLDER = "cassette"
@@ -65,17 +65,17 @@ LOCAL_COSTS: dict[str, Cost] = {
     "Recognizer.transcribe": lambda pcm: 0.1 + len(pcm) / 32_000 * 0.035,
     "HibariVoice.synthesize": 0.02,
 }
-"""What the embedded model's recognition and synthesis cost in virtual seconds: about what they take on one core of a
-small server (0.1 s and 35 ms for each second of speech; the first sentence of an answer)."""
+"""Costs of the embedded model's recognition and synthesis in virtual seconds: about what they take on one core of a
+small server (0.1 s and 35 ms for each second of speech; the first sentence of a response)."""
 _AUDIO = re.compile(r'("(?:audio|delta|data)": ?")([A-Za-z0-9+/=]{64,})"')
 _BINARY = re.compile(r"(?:data:[^,]{0,100};base64,)?[A-Za-z0-9+/=_-]{256,}")
-"""Sound and pictures, as a text."""
+"""Audio or images, encoded as text."""
 _MAY_BE_SECRET = re.compile(r'token"|secret|password|authorization|api.?key|cookie|credential|"config"|://', re.I)
-"""What a page and the server say to each other some thousand times has none of it, and is not looked at closer."""
+"""Matches frames that may contain a secret; the frequent frames match nothing here and need no closer look."""
 
 
 async def voice_call(source: Source, **options: Any) -> Run:
-    """`play`, as the `Run` that has the checks."""
+    """Play a case as `play` does; return a `Run`, which has the checks."""
     from realtime.testing.check.run import Run
 
     return Run(await play(source, **options))
@@ -93,12 +93,12 @@ async def play(
     frames: bool = True,
     on_step: OnStep | None = None,
 ) -> CallRecord:
-    """Run a case to its end: everybody does their steps and leaves.
+    """Run a case to its end: all users do their steps and leave.
 
-    `agent` makes the agent of the call, as for `realtime serve`; without it, a plain one around the case's model.
-    `config` is added to the case's settings of the call. `folder` is where audio files are, where `source` is no
-    folder. `settings` are the server's. `frames` notes every frame on the wire, for the report. `on_step` is called
-    before each step of the user.
+    `agent` makes the agent of the call, as for `realtime serve`; without it, a plain one uses the case's model.
+    `config` is added to the case's call settings. `folder` is where audio files are if `source` is not a folder.
+    `settings` are the server's. `frames` records every frame on the wire, for the report. `on_step` is called before
+    each step of the user.
 
     Raises CaseError for a case that cannot be run, ScriptFailure (with the call up to there) where a user waited in
     vain, and what the server raised. Cancelling ends the call and leaves nothing behind.
@@ -192,7 +192,7 @@ async def _play(
 
 
 def _align(page: Page, model: RealtimeModel) -> None:
-    """Let the page lay words along their sound as the server does."""
+    """Make the page align words and audio as the server does."""
     page.aligned = model.profile.aligns_transcript
 
 
@@ -207,7 +207,7 @@ def _case_of(source: Source, folder: str | Path | None) -> tuple[Case, Path]:
 
 
 def naming_apart(runtime: Runtime) -> Runtime:
-    """The runtime, with ids such as `item_c4`: a model by a script counts `item_4` itself."""
+    """Return the runtime with ids such as `item_c4`: a scripted model counts `item_4` itself."""
 
     def new_id(prefix: str) -> str:
         kind, _, number = runtime.new_id(prefix).rpartition("_")
@@ -218,7 +218,7 @@ def naming_apart(runtime: Runtime) -> Runtime:
 
 @asynccontextmanager
 async def serving(make_agent: MakeAgent, settings: ServerSettings, runtime: Runtime) -> AsyncIterator[FastAPI]:
-    """The server's application with this time, ids and chance, until the block ends."""
+    """Run the server's application with this runtime until the block ends."""
     app = create_app(make_agent, settings)
     calls: Calls = app.state.calls
     calls.make_runtime = lambda _: runtime
@@ -227,7 +227,7 @@ async def serving(make_agent: MakeAgent, settings: ServerSettings, runtime: Runt
 
 
 class _Stage:
-    """Puts what the case has in the place of the agent's parts, and listens to the calls that are made."""
+    """Replaces the agent's parts with the case's, and follows the calls."""
 
     def __init__(
         self,
@@ -249,15 +249,15 @@ class _Stage:
         self._recordings: list[RecordingModel] = []
         self.stand_ins: list[StandInModel] = []
         self.model_frames: list[Passed] = []
-        """What passed between agents and their providers: (loop time, direction, agent, frame)."""
+        """Frames between agents and their providers: (loop time, direction, agent, frame)."""
         self.on_model: Callable[[RealtimeModel], None] = lambda _: None
         """Called with the model of each agent, before it speaks."""
         self._failure: CaseError | None = None
         self.cause: Exception | None = None
-        """What the agent's own function raised."""
+        """The exception of the agent's own function."""
 
     async def make_agent(self, user: str, config: SessionConfig, call_id: str) -> RealtimeAgent:
-        """See `MakeAgent`. The client is told little of what goes wrong here: the test is told all of it."""
+        """See `MakeAgent`. Clients learn little about an error here; the test gets all of it."""
         try:
             return await self._made(user, config, call_id)
         except CaseError as error:
@@ -273,7 +273,7 @@ class _Stage:
         else:
             agent = await make_agent_of(self._agent, user=user, config=config, call_id=call_id)
             if not isinstance(agent, RealtimeAgent):
-                raise CaseError(self.folder, "the agent is a seat in a room", "Play rooms with voice_room.")
+                raise CaseError(self.folder, "the agent is a participant of a room", "Play rooms with voice_room.")
             made = agent
             self._check_tools(made)
             made.model = self._model_for(made.name, made.model)
@@ -313,16 +313,16 @@ class _Stage:
         return own
 
     def _check_tools(self, agent: RealtimeAgent) -> None:
-        """A result under a wrong name would let the real tool run."""
+        """Check the case's tool names: with a wrong name, the real tool would run."""
         known = [tool.name for tool in agent.toolkit.declarations()]
         for name in self.case.tools:
             if self._tools != "run" and self.case.models and name not in {*known, *self.case.called_tools}:
-                problem = f"nobody calls a tool {name!r}, and the agent {agent.name!r} has none"
+                problem = f"there is no call of a tool {name!r}, and the agent {agent.name!r} has none"
                 remedy = f"It has: {', '.join(known) or 'none'}."
                 raise CaseError(self.folder / CASE_FILE, problem, remedy, place=f"tools.{name}")
 
     def _listening_to(self, model: RealtimeModel, name: str) -> RealtimeModel:
-        """A model whose frames are noted. The one that was given may be that of other calls, too."""
+        """Return a model whose frames are recorded. Does not change the given one, which other calls may use."""
         now = asyncio.get_running_loop().time
         listening = cast(Any, copy.copy(model))
         listening.tap = both(
@@ -331,7 +331,7 @@ class _Stage:
         return cast(RealtimeModel, listening)
 
     def follow(self, session: Session) -> None:
-        """A call begins, or goes on after its grace time."""
+        """Follow a call that begins, or resumes after its grace time."""
         log = WholeLog()
         self.sessions.append(session)
         self.logs.append(log)
@@ -339,12 +339,12 @@ class _Stage:
 
     @property
     def secrets(self) -> list[str]:
-        """What must not be shown."""
+        """Values that must not be shown."""
         return [secret for recording in self._recordings for secret in recording.secrets]
 
     @contextmanager
     def keeping_cassettes(self) -> Iterator[None]:
-        """Let what is recorded take the place of earlier cassettes if the block ends well; else say what was kept."""
+        """Replace earlier cassettes by new recordings if the block succeeds; else say what was kept."""
         try:
             yield
         except BaseException as error:
@@ -356,7 +356,7 @@ class _Stage:
             recording.settle(failed=False)
 
     def raise_failures(self) -> None:
-        """Raises the first CaseError that the call itself could only tell the model or the client."""
+        """Raise the first CaseError that only the model or client learned of."""
         if self._failure is not None:
             raise self._failure
         for toolkit in self._toolkits:
@@ -369,7 +369,7 @@ class _Stage:
 def _frames(
     page: Page, wire: list[Passed], model_frames: list[Passed], secrets: Iterable[str]
 ) -> tuple[WireFrame, ...]:
-    """All frames in order of time."""
+    """Return all frames in order of time."""
     scrubber = Scrubber((*secrets, *keys_of_environment()))
     passed: list[tuple[Literal["client", "model"], Passed]] = [("client", one) for one in wire]
     passed += [("model", one) for one in model_frames]
@@ -381,7 +381,7 @@ def _frames(
 
 
 def _shown(leg: Literal["client", "model"], frame: Frame, scrubber: Scrubber) -> str:
-    """A frame as a report may show it: without sound, without secrets."""
+    """Return a frame for a report: without audio, without secrets."""
     if leg == "client":
         if isinstance(frame, bytes):
             return json.dumps({"binary": len(frame)})

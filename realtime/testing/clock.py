@@ -1,21 +1,21 @@
-"""An asyncio event loop in virtual time: an hour of waiting takes no time, and every run is the same.
+"""An asyncio event loop in virtual time: waiting takes no time, every run is the same.
 
 The clock of a `VirtualLoop` starts at 0 and moves only when nothing else can run: then it jumps to the next timer.
 Everything built on `loop.time`, `call_later` and `call_at` follows: `asyncio.sleep`, `timeout`, `wait_for`, queues.
 
-- Times are whole nanoseconds, so 0.1 s + 0.2 s and 0.3 s are one instant. Timers of one instant run in the order they
-  were scheduled (asyncio itself promises no order).
-- Executor jobs run on the loop's own thread, no thread is ever started. Each executor works on one job at a time in the
+- Times are whole nanoseconds, so 0.1 s + 0.2 s and 0.3 s are one instant. Timers of one instant run in the order in
+  which they were scheduled (asyncio itself promises no order).
+- Executor jobs run on the loop's own thread; no thread is ever started. Each executor works on one job at a time in the
   order of submission; a job's result arrives after the virtual cost declared for it. So a job cannot wait for its loop:
   `run_coroutine_threadsafe(...).result()` is an error there, and needs a declared pool.
 - A wait that can never end is an error that names the waiting tasks (`DeadlockError`), not a hang.
 - Real work (a socket, a subprocess, a thread that answers through `call_soon_threadsafe`) is declared by
   `async with real_work(cost_s=0.2)` around the wait for it, or by `declare_pool` for an executor. While any is in
-  flight the clock stands still; then each is charged its declared cost. So the clock and the order of things are the
+  flight the clock stands still; then each is charged its declared cost. So the clock and the order of events are the
   same each run, however long the work really took.
-- Threads and subprocesses that are not declared are not waited for: a loop that only waits for these is taken for a
-  deadlock. Sockets opened outside real work set the pace: the loop really waits for them, at most until the next timer,
-  and the clock moves on by the time waited. Nothing is deterministic then; `realtime.testing.guard` forbids it.
+- Undeclared threads and subprocesses are not waited for: a loop that waits only for these counts as deadlocked. Sockets
+  opened outside real work set the pace: the loop really waits for them, at most until the next timer, and the clock
+  advances by the time waited. That is not deterministic; `realtime.testing.guard` forbids it.
 """
 
 from __future__ import annotations
@@ -39,34 +39,34 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 Cost = float | Callable[..., float]
-"""What a job costs in virtual seconds; a callable gets the job's arguments, as in `lambda text: 0.01 * len(text)`."""
+"""The cost of a job in virtual seconds; a callable gets the job's arguments, as in `lambda text: 0.01 * len(text)`."""
 
 EPOCH_S = 1_767_225_600.0
-"""Where `wall_now` starts: 2026-01-01T00:00:00Z, in Unix seconds."""
+"""The start of `wall_now`: 2026-01-01T00:00:00Z, in Unix seconds."""
 
 LIMIT_S = 86_400.0
-"""The virtual time after which a loop gives up: a test that is stuck beside a heartbeat must end, too."""
+"""The virtual time after which a loop gives up: a test that is stuck beside a heartbeat must end too."""
 
 TURNS_LIMIT = 1_000_000
-"""How often a loop may turn at one instant before it gives up: what polls without waiting would never end."""
+"""Maximum turns of a loop at one instant: otherwise polling without waiting would never end."""
 
 REAL_LIMIT_S = 30.0
-"""How long real work may really take before it is taken for stuck."""
+"""Real seconds after which real work counts as stuck."""
 
-_real_now_s = time.monotonic  # bound here, so that no guard stands between the loop and the real clock
+_real_now_s = time.monotonic  # bound here, so that no guard comes between the loop and the real clock
 _ASYNCIO_FOLDER = os.path.dirname(asyncio.__file__)
 
 
 class DeadlockError(RuntimeError):
-    """The test waits for something that will never happen; the text names the pending tasks and where they wait."""
+    """The test waits for something that will never happen; the text names the pending tasks and their places."""
 
 
 class StuckWorkError(DeadlockError):
-    """Real work did not end within its limit of real time; the text names it and the pending tasks."""
+    """Real work exceeded its limit of real time; the text names it and the pending tasks."""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock jumps to the next timer when nothing else can run.
+    """An event loop whose clock jumps to the next timer when idle.
 
     `costs` maps executor jobs to their cost, as `declare_cost` does. `epoch_s` is the Unix time at which the clock
     reads 0. `limit_s` is the virtual time the loop may reach before it raises `DeadlockError`.
@@ -97,16 +97,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             self.declare_cost(job, cost)
 
     def time(self) -> float:
-        """Virtual seconds since the loop was made."""
+        """Return virtual seconds since the loop was made."""
         return self._now_ns / 1e9
 
     def wall_now(self) -> float:
-        """The wall clock that belongs to this loop: a fixed epoch plus the virtual time, in Unix seconds."""
+        """Return this loop's wall clock in Unix seconds: a fixed epoch plus the virtual time."""
         return self._epoch_s + self.time()
 
     @staticmethod
     def cpu_s() -> float:
-        """No work takes time here, so none loads this loop (`realtime.runtime.cpu_s_of`)."""
+        """Return 0: work takes no virtual time, so none loads this loop (`realtime.runtime.cpu_s_of`)."""
         return 0.0
 
     def call_at(
@@ -120,7 +120,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """As asyncio's. What a job that runs on this thread gives the loop so runs once the job has ended."""
+        """See asyncio. Callbacks from a job on this thread run once the job has ended."""
         if self._inline_on == threading.get_ident():
             for cell in getattr(callback, "__closure__", None) or ():
                 if type(cell.cell_contents) is Future:  # of `run_coroutine_threadsafe`
@@ -128,27 +128,27 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return super().call_soon_threadsafe(callback, *args, context=context)
 
     async def settle(self) -> None:
-        """Wait until no other task can run at this instant; no time passes. The way to wait without sleeping."""
+        """Wait until no other task can run at this instant; no time passes. Replaces sleeps in tests."""
         waiter: asyncio.Future[None] = self.create_future()
         self._settling.append(waiter)
         await waiter
 
     def declare_cost(self, job: Callable[..., object] | str, seconds: Cost) -> None:
-        """Let each later run of `job` in an executor take `seconds` of virtual time; undeclared jobs take none.
+        """Declare the virtual seconds that later executor runs of `job` take.
 
-        `job` is the function, the bound method, the method as it stands in its class, or its name or qualified name.
-        Raises `ValueError` for a negative cost.
+        Undeclared jobs take none. `job` is the function, the bound method, the method as defined in its class, or its
+        name or qualified name. Raises `ValueError` for a negative cost.
         """
         if not callable(seconds) and seconds < 0:
             raise ValueError(f"a job cannot cost {seconds} s")
         self._costs[job] = seconds
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-        """Run `func(*args)` on this thread as soon as `executor` has done its earlier jobs; nothing is submitted to it
-        unless it is a declared pool.
+        """Run `func(*args)` on this thread once `executor` has done its earlier jobs.
 
-        The result arrives when the declared cost has passed. Cancelling the future before the job has begun prevents
-        it; later, only the result is lost and the executor stays busy, as with a real thread.
+        Nothing is submitted to the executor unless it is a declared pool. The result arrives when the declared cost has
+        passed. Cancelling the future before the job has begun prevents it; later, only the result is lost and the
+        executor stays busy, as with a real thread.
 
         Inside real work the job belongs to that: it is submitted to the real executor and costs nothing more.
         """
@@ -161,14 +161,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return future
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 (asyncio's)
-        """As asyncio's. Only real work starts a default executor, and ending it is real work, too."""
+        """See asyncio. Only real work starts a default executor, and ending it is real work too."""
         if not self._has_default_executor:
             return
         async with self.real_work(name="ending the default executor"):
             await super().shutdown_default_executor()
 
     def declare_pool(self, executor: Executor, *, limit_s: float = REAL_LIMIT_S) -> None:
-        """Let `executor` really do its jobs from now on, in its own threads or processes, as real work.
+        """Run `executor`'s later jobs in its own threads or processes, as real work.
 
         Still one at a time in the order of submission, each charged its declared cost. A job that really takes longer
         than `limit_s` ends the run with `StuckWorkError`.
@@ -176,7 +176,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._pools[executor] = limit_s
 
     def real_work(self, cost_s: float = 0.0, *, name: str = "real work", limit_s: float = REAL_LIMIT_S) -> RealWork:
-        """Declare what is awaited inside `async with` as real work that costs `cost_s` of virtual time.
+        """Declare real work inside `async with` that costs `cost_s` of virtual time.
 
         See `RealWork`. Raises `ValueError` for a negative cost.
         """
@@ -190,7 +190,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         name: str = "real work",
         limit_s: float = REAL_LIMIT_S,
     ) -> T:
-        """Await real work, as `real_work` does; returns its result when the cost has passed."""
+        """Await real work, as `real_work` does; return its result when the cost has passed."""
         async with self.real_work(cost_s, name=name, limit_s=limit_s):
             return await awaitable
 
@@ -199,7 +199,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._timers_made
 
     def _deliver_ended(self) -> bool:
-        """Charge the real work that has ended, in the order in which it began, whichever really ended first."""
+        """Charge ended real work in the order in which it began."""
         ended = sorted(self._ended, key=lambda work: work.order)
         self._ended.clear()
         for work in ended:
@@ -208,11 +208,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return bool(ended)
 
     def _real_time_left_s(self) -> float:
-        """How long the loop may really wait for what is in flight. Raises `StuckWorkError` where that has passed."""
+        """Return the real seconds left for work in flight. Raises `StuckWorkError` once they have passed."""
         now_s = _real_now_s()
         for work in self._in_flight:
             if now_s >= work.deadline_s:
-                work.deadline_s = now_s + work.limit_s  # so that the cleaning up after this error can still wait
+                work.deadline_s = now_s + work.limit_s  # so that cleaning up after this error can still wait
                 raise StuckWorkError(
                     f"{work.name} has not ended after {work.limit_s:g} s of real time. The clock stands still while it "
                     f"runs, so nothing in it may wait for a timer; work that needs longer is given a larger limit_s. "
@@ -239,7 +239,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._now_ns += round(seconds * 1e9)
         if self.time() > self._limit_s:
             passed_s = self._limit_s
-            self._limit_s += self._patience_s  # so that the cleaning up after this error can still use timers
+            self._limit_s += self._patience_s  # so that cleaning up after this error can still use timers
             raise DeadlockError(
                 f"{passed_s:g} s of virtual time have passed and the test has not ended; {self._pending()}"
             )
@@ -250,7 +250,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class RealWork:
-    """Work of the real world, entered by `async with` around what waits for it.
+    """Work of the real world, entered by `async with` around its awaits.
 
     While it is in flight the clock stands still: other tasks of the same instant run, timers do not. When it has ended
     and nothing else can run at this instant, the time `cost_s` passes, and only then the block is left. An exception
@@ -262,7 +262,7 @@ class RealWork:
         if cost_s < 0:
             raise ValueError(f"{name} cannot cost {cost_s} s")
         self.cost_s = cost_s
-        """Virtual seconds. May be set while the work is in flight, to a duration that is learned only then."""
+        """Virtual seconds. May be set while the work is in flight, to a duration known only then."""
         self.name = name
         self.limit_s = limit_s
         self.deadline_s = math.inf
@@ -273,7 +273,7 @@ class RealWork:
 
     @property
     def in_flight(self) -> bool:
-        """Whether it has begun and not ended, or belongs to work of which that is true."""
+        """Whether it, or the work that contains it, has begun and not ended."""
         return self in self._loop._in_flight or (self._outer is not None and self._outer.in_flight)
 
     def begin(self) -> None:
@@ -283,7 +283,7 @@ class RealWork:
         self._loop._in_flight[self] = None
 
     def end(self, deliver: Callable[[], object]) -> None:
-        """Let the clock move on; `deliver` is called when the cost has passed."""
+        """Let the clock advance; call `deliver` when the cost has passed."""
         self.deliver = deliver
         del self._loop._in_flight[self]
         self._loop._ended.append(self)
@@ -318,7 +318,7 @@ _work: ContextVar[RealWork | None] = ContextVar("_work", default=None)
 
 
 def in_real_work() -> bool:
-    """Whether the running code belongs to real work that is in flight."""
+    """Return whether the running code belongs to real work in flight."""
     work = _work.get()
     return work is not None and work.in_flight
 
@@ -326,13 +326,13 @@ def in_real_work() -> bool:
 def real_work(
     cost_s: float = 0.0, *, name: str = "real work", limit_s: float = REAL_LIMIT_S
 ) -> AbstractAsyncContextManager[object]:
-    """`VirtualLoop.real_work` of the running loop; on a loop of real time nothing has to be declared."""
+    """Declare real work on the running loop; a loop in real time needs no declaration."""
     loop = asyncio.get_running_loop()
     return loop.real_work(cost_s, name=name, limit_s=limit_s) if isinstance(loop, VirtualLoop) else nullcontext()
 
 
 class _Selector(selectors.DefaultSelector):
-    """Stands where asyncio waits. It is asked to wait only when no callback is ready: the moment to move the clock."""
+    """Replaces asyncio's selector: it waits only when no callback is ready, which is when the clock advances."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
@@ -341,7 +341,7 @@ class _Selector(selectors.DefaultSelector):
         self._turns = 0
 
     def forget_own(self) -> None:
-        """Take what is registered now (the loop's self-pipe) for the loop's own, not for something to wait for."""
+        """Treat what is registered now (the loop's self-pipe) as the loop's own; never wait for it."""
         self._undeclared.clear()
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
@@ -357,7 +357,7 @@ class _Selector(selectors.DefaultSelector):
 
     def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         was_undeclared = self.get_key(fileobj).fd in self._undeclared
-        key = super().modify(fileobj, events, data)  # which on some systems registers anew
+        key = super().modify(fileobj, events, data)  # which registers again on some systems
         (self._undeclared.add if was_undeclared else self._undeclared.discard)(key.fd)
         return key
 
@@ -385,7 +385,7 @@ class _Selector(selectors.DefaultSelector):
         return events
 
     def _give_up(self) -> None:
-        """Raise DeadlockError, unless something of the real world may yet come in its time and end the polling."""
+        """Raise DeadlockError, unless real work may still end the polling in time."""
         self._turns = 0
         if self._loop._in_flight:
             self._loop._real_time_left_s()
@@ -397,7 +397,7 @@ class _Selector(selectors.DefaultSelector):
 
 
 class _InlineFuture(Future[Any]):
-    """What a job that holds up the loop has asked the loop for: it comes only when the job has ended."""
+    """The future of a job's request to its loop, done after the job."""
 
     def result(self, timeout: float | None = None) -> Any:
         self._refuse_to_wait()
@@ -434,7 +434,7 @@ class _When(float):
 
 
 class _Worker:
-    """One executor: runs its jobs one at a time in the order of submission, each for as long as it costs."""
+    """Runs one executor's jobs in order, each for its cost."""
 
     def __init__(self, loop: VirtualLoop, executor: Executor | None) -> None:
         self._loop = loop
@@ -470,7 +470,7 @@ class _Worker:
         try:
             deliver = partial(future.set_result, job())
         except StopIteration as error:
-            # No future carries one.
+            # No future can carry one.
             deliver = partial(future.set_exception, RuntimeError(f"the job raised {error!r}"))
         except Exception as error:
             deliver = partial(future.set_exception, error)
@@ -487,7 +487,7 @@ class _Worker:
             deliver = (
                 partial(future.set_result, done.result()) if error is None else partial(future.set_exception, error)
             )
-            # The loop is closed where the run has ended without waiting for this job.
+            # The loop is closed if the run has ended without waiting for this job.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(work.end, partial(self._finish, future, deliver))
 
@@ -506,13 +506,13 @@ class _Worker:
 
 
 def run(main: Coroutine[Any, Any, T], *, costs: Mapping[Any, Cost] | None = None) -> T:
-    """`asyncio.run` in virtual time: run `main` on a new `VirtualLoop`, cancel what is left, return the result."""
+    """Run `main` on a new `VirtualLoop`, like `asyncio.run`; cancel what is left, return the result."""
     with asyncio.Runner(loop_factory=partial(VirtualLoop, costs=costs)) as runner:
         return runner.run(main)
 
 
 def _calls_of(job: partial[Any]) -> Iterator[partial[Any]]:
-    """The job, and what is handed to it to be called there: `asyncio.to_thread` and toolkits wrap a function."""
+    """Yield the job and the functions that it wraps, as in `asyncio.to_thread`."""
     yield job
     for place, given in enumerate(job.args):
         if callable(given):
@@ -520,7 +520,7 @@ def _calls_of(job: partial[Any]) -> Iterator[partial[Any]]:
 
 
 def _names_of(func: Callable[..., object]) -> Iterator[object]:
-    """All a job can be declared by, the most exact first."""
+    """Yield the keys by which a job can be declared, most exact first."""
     yield func
     for attribute in ("__func__", "__qualname__", "__name__"):
         name = getattr(func, attribute, None)
@@ -529,7 +529,7 @@ def _names_of(func: Callable[..., object]) -> Iterator[object]:
 
 
 def _describe(task: asyncio.Task[Any]) -> str:
-    """The task's name, its coroutine, and the innermost place outside asyncio where it waits."""
+    """Return a task's name, coroutine and innermost waiting place outside asyncio."""
     place = "not started"
     coro: Any = task.get_coro()
     title = getattr(coro, "__qualname__", repr(coro))

@@ -1,4 +1,4 @@
-"""What goes wrong in a test kit: a case that cannot be run, and a script that cannot go on."""
+"""Errors of the test kit: an unusable case, and a script that cannot continue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class CaseError(ValueError):
     """A file of a test case cannot be used. The text names the file, the place in it and what to do.
 
-    `record` is the call in which that was found out, if it was one.
+    `record` is the call in which that was found, if any.
     """
 
     record: CallRecord | None = None
@@ -27,17 +27,19 @@ class CaseError(ValueError):
 
 
 class RunFailure(AssertionError):
-    """A call that did not go as its case says. `record` is the call up to there, null where none was made: the report
-    shows it."""
+    """A call did not go as its case says.
+
+    `record` is the call so far, for the report; None: no call was made.
+    """
 
     record: CallRecord | None = None
 
 
 class ScriptFailure(RunFailure):
-    """A step of a scripted user waited for something that did not happen in its time."""
+    """A scripted user waited in vain: the awaited event did not happen in time."""
 
     def with_record(self, record: CallRecord | None) -> ScriptFailure:
-        """The same with what came of the call, and what is to be named of it."""
+        """Return the same failure with its call and the call's notes."""
         failure = ScriptFailure("\n".join((str(self), *(record.notes if record is not None else ()))))
         failure.record = record
         return failure

@@ -1,16 +1,16 @@
-"""What a test in virtual time must not do: read the real clock, sleep, start a thread or a subprocess, open a socket.
+"""Refuses real clocks, sleeps, threads, subprocesses and sockets in virtual time.
 
-Each of these makes a run depend on how fast the machine is. A `Guard` refuses them while a `VirtualLoop` runs, with an
-error that names file, line and remedy, and keeps what it refused: a server that survives the error has not passed.
+Each of these makes a run depend on the speed of the machine. A `Guard` refuses them while a `VirtualLoop` runs, with an
+error that names file, line and remedy, and records what it refused: a server that survives the error has not passed.
 
-Allowed are real work that is declared (`realtime.testing.clock`: `real_work`, `declare_pool`), the standard library's
-own looks at the clock (log records, random seeds, temporary names), modules while they are being imported, pytest,
-Hypothesis, coverage, and what only stamps log records. Other threads and real loops are not looked at. This package
-takes the time of day in one module, `realtime.runtime`: while a guard is entered, that is the virtual loop's.
+Allowed are declared real work (`realtime.testing.clock`: `real_work`, `declare_pool`), the standard library's own clock
+reads (log records, random seeds, temporary names), modules during their import, pytest, Hypothesis, coverage, and
+libraries that only stamp log records. Other threads and real loops are not checked. This package reads the time of day
+in one module, `realtime.runtime`: while a guard is entered, that is the virtual loop's.
 
-The guard replaces functions of `time`, `threading`, `subprocess`, `os` and the loop's selector while it is entered, and
+While entered, the guard replaces functions of `time`, `threading`, `subprocess`, `os` and the loop's selector, and
 `from time import monotonic` in modules that are loaded by then; nothing is traced. A clock that a test has replaced by
-one of its own, as with `monkeypatch`, is the test's. So it does not see:
+its own, as with `monkeypatch`, stays the test's. So the guard does not see:
 
 - `datetime.now()` and `date.today()`: methods of a built-in type, which cannot be replaced without breaking
   `isinstance`. Ruff's rules DTZ find them.
@@ -41,7 +41,7 @@ _KNOWN_CLOCKS = (
 CLOCKS = tuple(name for name in _KNOWN_CLOCKS if hasattr(time, name))
 """The functions of `time` that are refused."""
 DATES = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
-"""Those that are refused where they are given no time, and which of their arguments that is."""
+"""Functions that are refused without a time argument, and the position of that argument."""
 
 EXEMPT = frozenset(
     {
@@ -50,7 +50,7 @@ EXEMPT = frozenset(
         *("loguru", "structlog", "opentelemetry"),
     }
 )
-"""Modules, with what is below them, that may do all of this: those that run tests and those that stamp log records."""
+"""Modules, with their submodules, that are exempt: those that run tests and those that stamp log records."""
 
 _OWN_CLOCK = "realtime.runtime"
 
@@ -64,19 +64,19 @@ _REMEDIES = {
 
 
 class UndeclaredRealityError(AssertionError):
-    """Code that runs in virtual time did what only the real world decides. The text names place and remedy."""
+    """Code in virtual time used the real world. The text names place and remedy."""
 
 
 class Guard:
     """Refuses the real world to virtual loops while it is entered (`with`).
 
-    `allow` names modules that may touch it, with what is below them, as in `("tenacity", "shop.metrics")`. Guards may
-    be nested; the inner one decides.
+    `allow` names exempt modules, including their submodules, as in `("tenacity", "shop.metrics")`. Guards may be
+    nested; the inner one decides.
     """
 
     def __init__(self, *, allow: Iterable[str] = ()) -> None:
         self.refused: list[str] = []
-        """The text of each refusal, in order, also of those the program has survived."""
+        """The text of each refusal, in order, including those that the program survived."""
         self._exempt = EXEMPT | frozenset(allow)
         self._outer: Guard | None = None
 
@@ -95,18 +95,18 @@ class Guard:
             _restore_all()
 
     def check(self) -> None:
-        """Raise `UndeclaredRealityError` with the first refusal where there was any."""
+        """Raise `UndeclaredRealityError` with the first refusal, if any."""
         if self.refused:
             raise UndeclaredRealityError(self.summary())
 
     def summary(self) -> str:
-        """The first refusal and how many more there were; empty where there was none."""
+        """Return the first refusal and the number of others; empty without any."""
         if len(self.refused) < 2:
             return "".join(self.refused)
         return f"{self.refused[0]}\n({len(self.refused) - 1} more times)"
 
     def judge(self, what: str, kind: str, frame: FrameType | None) -> None:
-        """Refuse `what`, which is about to be done by `frame`, unless its module is exempt."""
+        """Refuse `what` to `frame`, unless the frame's module is exempt."""
         if kind != "work" and frame is not None and _is_of_stdlib(frame):
             return
         culprit = self._culprit(frame)
@@ -121,7 +121,7 @@ class Guard:
         raise UndeclaredRealityError(text)
 
     def _culprit(self, frame: FrameType | None) -> FrameType | None:
-        """The innermost frame of a program's own code; None where it is exempt or a module is just being imported."""
+        """Return the innermost frame of program code; None if it is exempt or a module is being imported."""
         while frame is not None and _is_of_stdlib(frame):
             frame = frame.f_back
         if frame is None or self._is_exempt(_name_of(frame)) or any(map(_is_importing, _outward(frame))):
@@ -140,7 +140,7 @@ _guard: Guard | None = None
 _undo: list[Callable[[], None]] = []
 _known_modules: WeakSet[ModuleType] = WeakSet()
 _bound_clocks: list[tuple[dict[str, Any], str, str]] = []
-"""Where a loaded module has a clock of `time` under a name of its own: its namespace, that name, the clock's."""
+"""Bound clocks of loaded modules: the module's namespace, the name there, and the clock's name."""
 
 
 def _name_of(frame: FrameType) -> str:
@@ -162,7 +162,7 @@ def _outward(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _guarded(function: Callable[..., Any], what: str, kind: str, given: int | None = None) -> Callable[..., Any]:
-    """The function, refused to virtual loops; where its argument number `given` is there it is as it was."""
+    """Return the function, refused to virtual loops unless argument `given` is present."""
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -182,7 +182,7 @@ _GUARDED_CODE = _guarded(int, "", "").__code__
 
 
 def _bare(function: Any) -> Any:
-    """What is guarded, where this is one of ours: a test that has replaced it has put it back after the guard."""
+    """Return the original of a guarded function: a test that replaced it has restored it after the guard."""
     return function.__wrapped__ if getattr(function, "__code__", None) is _GUARDED_CODE else function
 
 
@@ -191,7 +191,7 @@ def _replace(owner: object, name: str, what: str, kind: str, given: int | None =
     guarded = _guarded(original, what, kind, given)
 
     def undo() -> None:
-        if getattr(owner, name) is guarded:  # else a test has replaced it, and puts it back itself
+        if getattr(owner, name) is guarded:  # else a test has replaced it, and restores it itself
             setattr(owner, name, original)
 
     setattr(owner, name, guarded)
@@ -238,9 +238,9 @@ def _restore_all() -> None:
 
 
 def _find_bound_clocks(originals: dict[Any, str]) -> None:
-    """Look through the modules that were loaded since the last guard, those of programs only."""
+    """Search the modules loaded since the last guard, programs only."""
     for name, module in list(sys.modules.items()):
-        # By its true type: what cffi puts among the modules says that it is one, and cannot be referred to weakly.
+        # By its true type: cffi puts objects among the modules that claim to be one, and cannot be referred to weakly.
         if name.partition(".")[0] in sys.stdlib_module_names or not issubclass(type(module), ModuleType):
             continue
         if module in _known_modules:

@@ -1,17 +1,17 @@
-"""The pytest plugin: tests of voice agents in virtual time. It is active wherever this package is installed.
+"""The pytest plugin: tests of voice agents in virtual time, active wherever this package is installed.
 
     async def test_refund_call_survives_interruption(voice_call):
         run = await voice_call("fixtures/calls/refund", agent=support_agent)
         run.agent_said("order number")
 
-An async test that asks for `voice_call`, itself or through another fixture, needs no marker: it runs on a `VirtualLoop`
-of its own, under a `Guard`. All other async tests keep the loop they have. `@pytest.mark.virtual_time` gives any async
-test such a loop.
+An async test that uses `voice_call`, itself or through another fixture, needs no marker: it runs on a `VirtualLoop` of
+its own, under a `Guard`. All other async tests keep their loop. `@pytest.mark.virtual_time` gives any async test such
+a loop.
 
 Fixtures: `voice_call`, `voice_room`, `recorded_model`, `scripted_model`. Options: `--voice-record`, `--voice-realtime`,
-`--voice-report`, `--voice-accepted`. Setting: `voice_allow`. Needs pytest-asyncio 1.4 or newer, and says so to a test
-that asks for `voice_call` or `voice_room` without it. `-p no:realtime_voice` turns the plugin off. Nothing of the
-package that is heavy is imported before a fixture is used.
+`--voice-report`, `--voice-accepted`. Setting: `voice_allow`. Needs pytest-asyncio 1.4 or newer, and reports that to a
+test that uses `voice_call` or `voice_room` without it. `-p no:realtime_voice` turns the plugin off. No heavy module of
+the package is imported before a fixture is used.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REPORT = "voice-report.html"
-"""Where `--voice-report` writes when it is given no path."""
+"""The path of `--voice-report` without a value."""
 
 REALTIME_LIMIT_S = 3600.0
-"""How long one call with `time="real"` may really take."""
+"""Real seconds that one call with `time="real"` may take."""
 
 _RECORDS = pytest.StashKey[list["CallRecord"]]()
 _MODELS = pytest.StashKey[list["ScriptedModel"]]()
@@ -106,7 +106,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _is_asyncio_usable(config: pytest.Config) -> bool:
-    """Whether a pytest-asyncio with the hook for loop factories is active."""
+    """Return whether a pytest-asyncio with the hook for loop factories is active."""
     caller = getattr(config.hook, "pytest_asyncio_loop_factories", None)
     return caller is not None and caller.spec is not None
 
@@ -127,10 +127,10 @@ def _is_virtual(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, object]:
-    """Mark what runs in virtual time for pytest-asyncio, before it looks: in strict mode nothing else would.
+    """Mark virtual-time tests for pytest-asyncio before it collects them: strict mode needs that.
 
     Each of these tests has a loop of its own, whatever the default, so that every call starts at 0; a test that names
-    its `loop_scope` has what it asks for.
+    its `loop_scope` keeps it.
     """
     item = metafunc.definition
     wanted = _is_voice_test(item) or item.get_closest_marker("virtual_time") is not None
@@ -139,7 +139,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, 
     is_scoped = "loop_scope" in settings or "scope" in settings
     if wanted and not is_scoped and _is_asyncio_usable(metafunc.config) and _is_async(item):
         mark = pytest.mark.asyncio(loop_scope="function", **settings)
-        mark(getattr(item.obj, "__func__", item.obj))  # from where the tests made of this function take their markers
+        mark(getattr(item.obj, "__func__", item.obj))  # tests made of this function take their markers from there
         item.add_marker(mark)
     return (yield)
 
@@ -154,7 +154,7 @@ def _is_async(item: pytest.Item) -> bool:
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Generator[None, Mapping[str, Callable[[], asyncio.AbstractEventLoop]] | None, Mapping[str, Callable[[], Any]]]:
-    """The virtual loop for what runs in virtual time; for others what the project itself says, else asyncio's own."""
+    """Return the virtual loop for virtual-time tests; otherwise the project's own choice, or asyncio's loop."""
     own = yield
     if not _is_virtual(item):
         return {"asyncio": asyncio.new_event_loop} if own is None else own
@@ -179,7 +179,7 @@ def _guard_of(item: pytest.Item) -> Guard | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Watch over the test, and see that what it left undone is a failure."""
+    """Guard the test, and fail it for work it left behind."""
     guard = _guard_of(item)
     watched: AbstractContextManager[object] = guard or nullcontext()
     try:
@@ -201,7 +201,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @contextmanager
 def _noting_failed(records: list[CallRecord]) -> Iterator[None]:
-    """Keep what came of a call or a room that fails in the block, for the report."""
+    """Keep the record of a call or room that fails, for the report."""
     try:
         yield
     except Exception as error:
@@ -212,18 +212,20 @@ def _noting_failed(records: list[CallRecord]) -> Iterator[None]:
 
 
 class VoiceCall:
-    """Plays a call and gives its `realtime.testing.check.run.Run`: what the fixture `voice_call` is."""
+    """The fixture `voice_call`: plays a call and returns its `realtime.testing.check.run.Run`."""
 
     def __init__(self, request: pytest.FixtureRequest, records: list[CallRecord]) -> None:
         self._request = request
         self._records = records
 
     async def __call__(self, source: Source, *, time: Literal["virtual", "real"] = "virtual", **options: Any) -> Run:
-        """Play `source` (the folder of a case, relative to the project or to the test, a `Case` or steps) and wait for
-        its end. `options` are those of `realtime.testing.call.voice_call`.
+        """Play `source` to its end and return the run.
 
-        `time="real"` plays it by the wall clock, in a thread with a loop of its own, as `--voice-realtime` does for
-        whole tests. Cancelling ends the call.
+        `source` is the folder of a case, relative to the project or to the test, a `Case` or steps. `options` are those
+        of `realtime.testing.call.voice_call`.
+
+        `time="real"` uses the wall clock, in a thread with a loop of its own, as `--voice-realtime` does for whole
+        tests. Cancelling ends the call.
         """
         from realtime.testing.call import voice_call
         from realtime.testing.clock import VirtualLoop, real_work
@@ -243,7 +245,7 @@ class VoiceCall:
 
 
 class CassetteToRecord:
-    """Stands for the model of `recorded_model(path)` where `--voice-record` is about to record it."""
+    """Placeholder for `recorded_model(path)` where `--voice-record` is about to record it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -256,10 +258,10 @@ class CassetteToRecord:
 
 
 def _recording(source: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a call whose agents use their own models, recorded where `recorded_model` said, else in the
-    `cassette` folder of the case. A call that is given a model has nothing to record.
+    """Return the options of a call that records the agents' own models.
 
-    Raises UsageError where there is no agent, or no place.
+    The cassette goes where `recorded_model` said, else into the case's `cassette` folder. A call with a given model has
+    nothing to record. Raises UsageError without an agent or without a place.
     """
     from realtime.agent import RealtimeAgent
     from realtime.errors import UsageError
@@ -299,7 +301,7 @@ def _run(call: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def _find(request: pytest.FixtureRequest, source: Any) -> Any:
-    """A relative path as it stands below the project's root or beside the test; anything else as it is."""
+    """Resolve a relative path below the project's root or beside the test; return anything else unchanged."""
     if not isinstance(source, (str, Path)):
         return source
     places = (request.config.rootpath / source, request.path.parent / source)
@@ -317,7 +319,7 @@ def voice_call(request: pytest.FixtureRequest) -> VoiceCall:
 def voice_room(request: pytest.FixtureRequest) -> Callable[..., Coroutine[Any, Any, RoomRun]]:
     """Plays a room in virtual time: `run = await voice_room({"Anna": steps, "Ben": steps}, room=support_room)`.
 
-    The arguments are those of `realtime.testing.room.voice_room`; a relative `folder` is found as that of a call is.
+    The arguments are those of `realtime.testing.room.voice_room`; a relative `folder` is resolved like a call's.
     """
     from realtime.testing.room import voice_room
 
@@ -353,10 +355,10 @@ def _asyncio_found() -> str:
 
 @pytest.fixture
 def recorded_model(request: pytest.FixtureRequest) -> Callable[..., RealtimeModel | CassetteToRecord]:
-    """Makes a model that replays a cassette, with the arguments of `realtime.testing.recorded_model`:
-    `voice_call(source, agent=support_agent, model=recorded_model("cassettes/refund"))`.
+    """Makes a model that replays a cassette, with the arguments of `realtime.testing.recorded_model`.
 
-    With `--voice-record` the call uses the agent's own model, and the cassette is written there.
+    Example: `voice_call(source, agent=support_agent, model=recorded_model("cassettes/refund"))`. With `--voice-record`
+    the call uses the agent's own model, and the cassette is written there.
     """
     from realtime.testing.cassettes.replay import recorded_model
 
@@ -373,7 +375,7 @@ def recorded_model(request: pytest.FixtureRequest) -> Callable[..., RealtimeMode
 def scripted_model(request: pytest.FixtureRequest) -> Callable[..., ScriptedModel]:
     """Makes a model that follows a script, with the arguments of `realtime.ScriptedModel`.
 
-    A test that passes while a list of steps was not followed to its end fails.
+    A passing test that leaves a list of steps unfinished fails.
     """
     from realtime.model.scripted import ScriptedModel
 
@@ -389,10 +391,10 @@ def scripted_model(request: pytest.FixtureRequest) -> Callable[..., ScriptedMode
 
 
 class _Reporter:
-    """Keeps the calls of all tests and writes the report at the end.
+    """Collects the calls of all tests; writes the report at the end.
 
-    Each test's calls go to a file in a folder that the workers of pytest-xdist share with their controller, so what the
-    report shows does not depend on how many there are, and long runs do not fill the memory.
+    Each test's calls go to a file in a folder that the workers of pytest-xdist share with their controller, so the
+    report does not depend on the number of workers, and long runs do not fill the memory.
     """
 
     def __init__(self, config: pytest.Config, path: Path) -> None:

@@ -1,7 +1,7 @@
-"""What happened in a call, whole: the log, the sound of everyone, the frames on the wire, what the users did.
+"""The record of a whole call: log, audio of all participants, wire frames, user actions.
 
 Checks, reports, exported cases and sweeps read this and nothing else, so they work alike on a run in virtual time and
-on a call that was recorded in production. Nothing in it assumes one agent or one human.
+on a call that was recorded in production. It supports any number of agents and humans.
 
 Times are ms of the call (`ts_ms` of its log); floats where they come from positions of samples.
 """
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The sound of one speaker as pcm16 mono: sample n belongs to n * 1000 / `rate_hz` ms of the call.
+    """The audio of one speaker as pcm16 mono: sample n belongs to n * 1000 / `rate_hz` ms of the call.
 
-    A human's is what was sent; an agent's is what reached the ear.
+    A human's is what was sent; an agent's is what was heard.
     """
 
     speaker: str
@@ -43,7 +43,7 @@ class WireFrame:
     leg: Literal["client", "model"]
     direction: Literal["sent", "received"]
     who: str
-    """The user or the agent whose socket it was."""
+    """The user or the agent of the socket."""
     text: str = field(repr=False)
 
 
@@ -51,7 +51,7 @@ class WireFrame:
 class Spoken:
     """A human spoke from `from_ms` to `to_ms`: the whole recording, silence at its ends included.
 
-    `text` is what was said, null where nobody wrote it down; `barge_in` whether it was meant to interrupt.
+    `text` is the words, None where they are unknown; `barge_in` whether it was meant to interrupt.
     """
 
     who: str
@@ -63,7 +63,7 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something else that a user did or met: `typed` (text), `dropped`, `returned`, `flushed`, `left`."""
+    """Another action or incident of a user: `typed` (text), `dropped`, `returned`, `flushed`, `left`."""
 
     ts_ms: float
     who: str
@@ -73,8 +73,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A stretch of an item's speech that reached a user's ear without a gap: from `offset_ms` of the item on, at
-    `from_ms` of the call, for `ms`."""
+    """A stretch of an item's speech heard by a user without a gap.
+
+    It starts at `offset_ms` of the item and `from_ms` of the call, and lasts `ms`.
+    """
 
     who: str
     item_id: str
@@ -85,7 +87,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """A whole call. What a source does not know is empty: a call from a store has no frames and no marks."""
+    """A whole call. Parts unknown to its source are empty: a call from a store has no frames and no marks."""
 
     name: str
     entries: tuple[Entry, ...] = field(repr=False)
@@ -98,36 +100,36 @@ class CallRecord:
     marks: tuple[Mark, ...] = ()
     frames: tuple[WireFrame, ...] = field(default=(), repr=False)
     late_samples: int = 0
-    """Speech of an item that came to a user after it was flushed."""
+    """Samples of items that a user got after their flush."""
     wall_s: float = 0.0
-    """How long the run really took; 0 for a call of production."""
+    """Real seconds of the run; 0 for a call of production."""
     folder: Path | None = None
-    """The case it ran, or where it was recorded."""
+    """The folder of the played case, or of the recording."""
     expected: Expected | None = field(default=None, repr=False)
-    """What the case that was run expects; None where none was."""
+    """The expectations of the played case; None without one."""
     notes: tuple[str, ...] = ()
-    """What a failure has to name: answers of the case that were used up."""
+    """Notes for a failure: answers of the case that were used up."""
 
     @property
     def duration_ms(self) -> int:
-        """The `ts_ms` of the last thing that happened."""
+        """The `ts_ms` of the last entry."""
         last = self.entries[-1] if self.entries else None
         return 0 if last is None else getattr(last, "last_ts_ms", last.ts_ms)
 
     def log_bytes(self) -> bytes:
-        """The log as lines of JSON. Two runs of the same case give the same bytes."""
+        """Return the log as JSON lines. Two runs of the same case give the same bytes."""
         return write_log(self.entries)
 
 
 class WholeLog:
-    """All of a log, as it grows: the one in memory is bounded. Audio is kept without its payload, as there."""
+    """Keeps a whole log as it grows: the one in memory is bounded. Omits audio payloads, as the log does."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self._n_bytes: dict[str, int] = {}
 
     def read(self, event: ServerEvent) -> None:
-        """A reader of the log (`Log.subscribe`)."""
+        """Read one entry; a subscriber of the log (`Log.subscribe`)."""
         if type(event) is not AgentResponseAudioDeltaEvent:
             self.entries.append(event)
             return
@@ -145,5 +147,5 @@ class WholeLog:
 
 
 def write_log(entries: Iterable[Entry]) -> bytes:
-    """A log as lines of JSON, one entry each."""
+    """Return a log as JSON lines, one entry each."""
     return b"".join(encode_entry(entry) + b"\n" for entry in entries)

@@ -1,4 +1,4 @@
-"""A case or a recording, played into an agent from the command line: `realtime replay`."""
+"""Plays a case or a recording to an agent, for `realtime replay`."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ def replay(
     real_time: bool = False,
     frames: bool = False,
 ) -> CallRecord:
-    """Run the case in a folder, or speak an audio file and wait for the answer.
+    """Play a folder's case, or speak an audio file and await the response.
 
-    `model` is a name as `realtime serve --model` takes it, or a cassette's folder, replayed leniently; without it, the
-    case's own model, else the agent's. Without `agent`, a model with a name is that of the agent that `realtime serve`
-    has; all else is played into a plain one. Time is virtual unless `real_time`: a provider that is really dialled
-    needs that. `frames` notes what passes on the wire.
+    `model` is a name as for `realtime serve --model`, or a cassette's folder, replayed leniently; without it, the
+    case's own model, else the agent's. Without `agent`, a named model gets the agent of `realtime serve`, others a
+    plain one. Time is virtual unless `real_time`: a real provider needs that. `frames` records the wire frames.
 
-    Raises CaseError and ScriptFailure as `play` does, UsageError for a model that cannot be had.
+    Raises CaseError and ScriptFailure as `play` does, UsageError for an unavailable model.
     """
     chosen: Model = "case" if model is None else _model(model)
     if agent is None and isinstance(chosen, RealtimeModel) and not isinstance(chosen, RecordedModel):
@@ -50,7 +49,7 @@ def replay(
 
 
 def judged_replay(source: str | Path, *, agent: MakeAgent | None = None) -> tuple[CallRecord, str | None]:
-    """Run the case in a folder with all that a report shows: the call, and how it failed where it did.
+    """Play the case in a folder for a report; return the call and its failure, if any.
 
     Raises CaseError and ScriptFailure where there is no call to show.
     """
@@ -63,7 +62,7 @@ def judged_replay(source: str | Path, *, agent: MakeAgent | None = None) -> tupl
 
 
 class _TimelessHouseAgent(HouseAgent):
-    """The built-in agent, whose clock tells the time of the call, so that its answers are the same on every day."""
+    """The built-in agent with the call's time as its clock, for repeatable responses."""
 
     def __init__(self, model: RealtimeModel) -> None:
         super().__init__(model)

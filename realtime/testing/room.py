@@ -1,4 +1,4 @@
-"""Runs a voice room: the real server, a simulated page for each human, agents by script, and all that came of it.
+"""Runs a voice room: the real server, a simulated page per human, scripted agents.
 
     run = await voice_room(
         {"Anna": [Speak("what_time.wav", text="What time is it, Bob?"), Silence(8_000)], "Ben": [Silence(8_000)]},
@@ -7,7 +7,7 @@
     )
     run.floor_went_to("Bob").every_word_once().no_two_agents_at_once()
 
-Its record is the room's: the room's log, every human's voice and ear, all at the times of the room.
+Its record is the room's: the room's log, every human's voice and playback, all at the times of the room.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from realtime.testing.record import CallRecord, Lane, WholeLog
 Users = Mapping[str, Sequence[Step]] | Case
 """The steps of each human by name, or a case with several users."""
 Agents = Sequence[RealtimeAgent] | Mapping[str, StandIn]
-"""Agents as they are, or by name what stands in for them. A stand-in without `hears` understands the recordings that
-the humans speak (`Speak.text`), whoever of them speaks, and has a voice of its own."""
+"""Agents, or their stand-ins by name. A stand-in without `hears` understands the recordings of all humans
+(`Speak.text`), and has a voice of its own."""
 
 Meanwhile = Callable[[ChatRoom], Coroutine[Any, Any, None]]
 
 JOIN_APART_MS = 7.0
-"""Pages send their frames at different moments."""
+"""Time between the joins of two pages, so that they send their frames at different moments."""
 
 
 async def voice_room(
@@ -77,15 +77,15 @@ async def voice_room(
     seed: int = 0,
     limit_s: float = 7_200.0,
 ) -> RoomRun:
-    """Let all users come into one room, do their steps at once, and leave when all have done theirs. Whoever stands in
-    `joins_after_ms` comes so much later than the others, and begins then.
+    """Run a room: all users join, do their steps at the same time, and leave together.
 
-    `room` is the room as it is; else one is made of `agents` (without them: of the case's `models`), `floor` and
+    Users in `joins_after_ms` come that much later than the others, and begin then.
+
+    `room` is a prepared room; else one is made of `agents` (default: the case's `models`), `floor` and
     `max_agent_turns`. In a room that is made here voices are found by the server's own detector, or with `by_loudness`
-    by their loudness, which is exact for clean recordings and for sounds that are no voices, and needs no extra.
-    `folder` is where audio files are.
-    `meanwhile` is what happens to the room besides, begun with the steps: who is muted, renamed, brought in. What is
-    left of it when all have done their steps is cancelled.
+    by their level, which is exact for clean recordings and for sounds that are no voices, and needs no extra. `folder`
+    is where audio files are. `meanwhile` runs beside the steps, for changes such as muting, renaming or adding
+    participants. What is left of it when all have done their steps is cancelled.
 
     Raises CaseError for what cannot be run, ScriptFailure where a user waited in vain, and what the server raised.
     """
@@ -108,9 +108,9 @@ async def voice_room(
     stage.follow(room)
 
     async def make_agent(user: str) -> HumanParticipant:
-        seat = stage.room.make_human(user, runtime)
-        stage.seats[user] = seat
-        return seat
+        participant = stage.room.make_human(user, runtime)
+        stage.participants[user] = participant
+        return participant
 
     settings = ServerSettings(limits=Limits(grace_s=case.grace_s, idle_s=case.limit_s), drain_s=0.0, endpoints=())
     async with AsyncExitStack() as stack:
@@ -121,7 +121,7 @@ async def voice_room(
                 app,
                 person.name,
                 client=person.client,
-                session_id=f"seat{number}",
+                session_id=f"human{number}",
                 config=case.config | (config or {}),
                 seed=case.seed,
                 starts_after_ms=number * JOIN_APART_MS,
@@ -157,7 +157,7 @@ async def voice_room(
 
 
 async def _all_at_once(humans: Sequence[_Human], meanwhile: Coroutine[Any, Any, None] | None) -> None:
-    """Everybody does their steps. The first who waits in vain ends it for all."""
+    """Run all users' steps. The first failure ends the steps of all."""
     try:
         async with asyncio.TaskGroup() as group:
             besides = group.create_task(meanwhile, name="meanwhile") if meanwhile is not None else None
@@ -183,17 +183,17 @@ class _Human:
     page: Page
     user: User
     starts_after_s: float
-    """When the microphone is switched on, after joining."""
+    """Seconds from joining until the microphone is switched on."""
     joins_after_s: float = 0.0
     hears_from_s: float = 0.0
-    """The loop's time at which the microphone was switched on."""
+    """The loop's time when the microphone was switched on."""
 
     async def join(self) -> None:
         await self.page.join()
         self.hears_from_s = asyncio.get_running_loop().time() + self.starts_after_s
 
     async def run(self) -> None:
-        """Do the steps, once there."""
+        """Do the steps after joining."""
         if self.joins_after_s:
             await asyncio.sleep(self.joins_after_s)
             await self.join()
@@ -202,16 +202,16 @@ class _Human:
 
 @dataclass(slots=True)
 class _Stage:
-    """Makes the agents, and listens to the room."""
+    """Makes the agents, and follows the room."""
 
     case: Case
     folder: Path
     humans: list[_Human] = field(default_factory=list)
-    seats: dict[str, HumanParticipant] = field(default_factory=dict)
-    """By the name that the human asked for."""
+    participants: dict[str, HumanParticipant] = field(default_factory=dict)
+    """By the name that the human requested."""
     heard: dict[str, list[Heard]] = field(default_factory=dict)
     said: dict[str, dict[str, bytearray]] = field(default_factory=dict)
-    """The sound of each item by agent."""
+    """The audio of each item by agent."""
     toolkits: list[TestToolkit] = field(default_factory=list)
     stand_ins: list[StandInModel] = field(default_factory=list)
     _room: ChatRoom | None = None
@@ -224,7 +224,7 @@ class _Stage:
         return self._room
 
     def agents(self, agents: Agents) -> list[RealtimeAgent]:
-        """The agents, as they are or made of their stand-ins."""
+        """Return the agents, made of their stand-ins where given."""
         if not isinstance(agents, Mapping):
             return [*agents]
         vocabulary = Vocabulary()
@@ -254,7 +254,7 @@ class _Stage:
             raise CaseError(self.folder / CASE_FILE, problem, remedy, place=f"agents.{name}")
 
     def follow(self, room: ChatRoom) -> None:
-        """Note what happens in it, and what its agents are sent as sound. Raises CaseError for one that has begun."""
+        """Record the room's events and its agents' audio input. Raises CaseError for a room that has begun."""
         if room.log is not None:
             raise CaseError(room.name, "the room has begun already", "Give voice_room a new one.", place="room")
         self._room = room
@@ -295,13 +295,13 @@ class _Stage:
     # -- what came of it -------------------------------------------------------------------------------------------
 
     def record(self, wall_s: float) -> CallRecord:
-        """All of it at the times of the room."""
-        names = {asked: seat.name for asked, seat in self.seats.items()}
+        """Return the record at the times of the room."""
+        names = {asked: one.name for asked, one in self.participants.items()}
         late_ms = {one.page.name: round((one.page.call_began_s - self._began_s) * 1000, 3) for one in self.humans}
         hears_from_ms = {
-            self.seats[one.page.name].id: (one.hears_from_s - self._began_s) * 1000
+            self.participants[one.page.name].id: (one.hears_from_s - self._began_s) * 1000
             for one in self.humans
-            if one.page.name in self.seats
+            if one.page.name in self.participants
         }
         spoken, played, marks = [], [], []
         for one in self.humans:
@@ -310,7 +310,7 @@ class _Stage:
                 spoken.append(replace(part, who=name, from_ms=part.from_ms + ms, to_ms=part.to_ms + ms))
             mine = [replace(mark, who=name, ts_ms=mark.ts_ms + ms) for mark in one.user.marks]
             marks += mine
-            # Whoever has left the room hears no more of it, whatever their device has left to play.
+            # A human who has left hears no more of the room, whatever their device still has to play.
             left_ms = min((mark.ts_ms for mark in mine if mark.what == "left"), default=inf)
             for heard in one.page.played():
                 from_ms = heard.from_ms + ms
@@ -332,7 +332,7 @@ class _Stage:
         )
 
     def _lanes(self, names: Mapping[str, str], late_ms: Mapping[str, float]) -> list[Lane]:
-        """Each human's voice, and each agent's as whoever heard most of it heard it."""
+        """Return each human's voice, and each agent's as its longest listener heard it."""
         humans, agents = [], dict[str, Lane]()
         for one in self.humans:
             for lane in one.page.lanes():
@@ -346,7 +346,7 @@ class _Stage:
 
 
 def _at_room_times(entry: Entry, hears_from_ms: Mapping[str, float]) -> Entry:
-    """Positions in a human's audio as ms of the room: each microphone has begun at another moment."""
+    """Convert positions in a human's audio to ms of the room: each microphone began at another moment."""
     match entry:
         case s.AgentInputStartedEvent(agent_id=who, audio_start_ms=ms) if who in hears_from_ms:
             return msgspec.structs.replace(entry, audio_start_ms=round(ms + hears_from_ms[who]))

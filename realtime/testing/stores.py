@@ -1,4 +1,4 @@
-"""The check that every store has to pass; run it on one of your own:
+"""The conformance check for stores; run it on your own:
 
 def test_my_store(tmp_path):
     check_store(lambda: MyStore(tmp_path / "calls"))
@@ -35,14 +35,14 @@ TEXTS = (
     "{not json",
     "x" * 70_000,
 )
-"""Words that have broken files before."""
+"""Texts that have broken files before."""
 
 
 def check_store(open_store: Callable[[], Store], *, durable: bool = True, seed: int = 0) -> None:
-    """Raise AssertionError, with what was expected, where the store breaks the contract of `Store`.
+    """Raise AssertionError, with the expectation, where a store breaks `Store`'s contract.
 
-    `open_store` opens the same, at first empty, store each time; it is opened several times one after the other. A
-    store that is not `durable` may forget everything when it is closed. All calls of the check are called `check_*`.
+    `open_store` opens the same, initially empty, store each time; it is opened several times one after the other. A
+    store that is not `durable` may forget everything when it is closed. All calls of the check have ids `check_*`.
     """
     store = open_store()
     try:
@@ -61,7 +61,7 @@ def check_store(open_store: Callable[[], Store], *, durable: bool = True, seed: 
 
 
 def some_entries(random: Random, count: int, *, after_seq: int = 0) -> list[Entry]:
-    """A stretch of a log: `count` entries of many kinds that follow `after_seq`, as a log would hold them."""
+    """Return `count` log entries of many kinds that follow `after_seq`."""
     entries: list[Entry] = []
     seq, ts_ms = after_seq, after_seq * 10
     for _ in range(count):
@@ -147,13 +147,13 @@ def _check_infos(store: Store) -> None:
             store.write([Change(info.call_id, info, [_event(seq) for seq in range(1, day + 1)])])
     got = [(info.call_id, info.last_seq) for info in store.calls("check_bert")]
     _expect("the calls of an owner, newest first", got, [(f"check_bert_{day}", day) for day in (5, 4, 3, 2, 1)])
-    _expect("the calls of somebody who has none", store.calls("check_bert_"), [])
+    _expect("the calls of an owner without any", store.calls("check_bert_"), [])
     _check_pages(store, [f"check_bert_{day}" for day in sorted(days)])
     _expect("whether room is counted", store.n_bytes() >= 0, True)
 
 
 def _check_pages(store: Store, oldest_first: list[str]) -> None:
-    """Pages of a list, in both directions, and that of all owners."""
+    """Check a list's pages in both directions, and all owners' list."""
     for backwards in (False, True):
         ids: list[str] = []
         after: Place | None = None
@@ -252,7 +252,7 @@ def _check_deleting(store: Store) -> None:
 
 
 def _check_threads(store: Store) -> None:
-    """One thread writes, others read: each reader sees a beginning of the log, whole."""
+    """Check one writing and several reading threads: each reads a complete prefix of the log."""
     entries = [_event(seq) for seq in range(1, 201)]
     _write(store, "check_threads", new=True)
     wrong: list[str] = []
@@ -281,7 +281,7 @@ def _check_threads(store: Store) -> None:
 
 
 def _check_reopening(open_store: Callable[[], Store], random: Random) -> None:
-    """Every piece is written by another opening of the store."""
+    """Check that pieces written by separate openings of the store are kept."""
     entries = some_entries(random, 60)
     for at in range(0, len(entries), 20):
         store = open_store()

@@ -120,7 +120,7 @@ def test_a_file_of_the_model_that_is_missing_is_told_with_its_remedy() -> None:
 
 def test_a_result_under_a_wrong_name_is_a_mistake_and_lets_no_real_tool_run() -> None:
     case = case_of(models={"*": STAND_IN}, tools={"cloak": (Returned("nine"),)})
-    with pytest.raises(CaseError, match=r"tools\.cloak: nobody calls a tool 'cloak'"):
+    with pytest.raises(CaseError, match=r"tools\.cloak: there is no call of a tool 'cloak'"):
         run(case, agent=an_agent)
 
 
@@ -426,7 +426,7 @@ def test_several_users_are_refused_by_name_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("case", "told"),
     [
-        (Case(users=()), "users: nobody is in the call"),
+        (Case(users=()), "users: the call has no users"),
         (Case(users=(Person(ASK, name="../ann"),)), r"users\[0\].name: '\.\./ann' cannot stand in the address"),
         (Case(users=(Person((t.Speak(),)),)), r"users\[0\].steps\[0\]: nothing to speak"),
         (Case(users=(Person(ASK),), costs={"transcribe": -1.0}), "costs.transcribe: a job cannot cost -1.0 s"),

@@ -111,7 +111,7 @@ def written(folder: Path, **fields: Any) -> Path:
             {"version": 9},
             r"case.json, version: it is of version 9, this release reads version 1. Export the call again",
         ),
-        ({"users": []}, r"case.json, users: nobody is in the call. Give users at least one entry"),
+        ({"users": []}, r"case.json, users: the call has no users. Give users at least one entry"),
         ({"users": [{"steps": []}, {"steps": []}]}, r"users: two users have one name. Give each a name of their own"),
         ({"userz": 1}, r"case.json, top level: Object contains unknown field `userz`. Correct it there"),
         (

@@ -122,7 +122,7 @@ class TestInterruptions:
         call = Hand()
         call.answers(1_000, "Well", response="r1", status="cancelled")
         found = failure(call.run().no_self_interruption)
-        assert found.finding == "The model gave up its answer at 1.60 s, though nobody asked."
+        assert found.finding == "The model gave up its answer at 1.60 s, without a request."
 
     def test_an_answer_that_came_too_late_was_not_given_up(self) -> None:
         call = support_call()

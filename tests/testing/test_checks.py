@@ -95,7 +95,7 @@ class TestWords:
 
     def test_without_a_reference_there_is_no_word_error_rate(self) -> None:
         found = failure(lambda: Hand().run().heard_by_agent.wer_below(0.1))
-        assert "nobody wrote down what was said" in found.finding
+        assert "there is no transcript of the speech" in found.finding
 
     def test_what_nobody_wrote_down_is_not_counted_as_added(self) -> None:
         call = support_call()

@@ -152,7 +152,7 @@ async def test_a_call_that_goes_on_and_one_in_which_nobody_spoke_give_none() -> 
     async with serving(CaseDesk()) as place:
         silent = await place.get(f"/api/calls/{await one_call(place, text=None)}/case?user=ann")
         assert (silent.status, silent.json()["code"]) == (409, "no_case")
-        assert silent.json()["error"] == "nobody said anything in this call. Export another one."
+        assert silent.json()["error"] == "this call contains no speech or text. Export another one."
         async with place.client("/ws/ann/session1") as client:
             created = await client.make_call()
             live = await place.get(f"/api/calls/{created['call_id']}/case?user=ann")

@@ -370,7 +370,7 @@ def test_a_response_beside_the_conversation_is_nothing_of_the_case(tmp_path: Pat
 def test_a_seat_in_a_room_is_no_call_between_two(tmp_path: Path) -> None:
     record = happened(Type("Hello"), WaitUntilHeard())
     joined = s.ServerRoomJoinedEvent(participant_id="p1", name="Carl", kind="human", seq=1)
-    with pytest.raises(CaseError, match="this was a seat in a room"):
+    with pytest.raises(CaseError, match="this was a participant's call in a room"):
         export_case(replace(record, entries=(joined, *record.entries)), tmp_path / "case")
 
 
@@ -471,6 +471,6 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_call_in_which_nobody_said_anything_gives_no_case(tmp_path: Path) -> None:
-    with pytest.raises(CaseError, match="nobody said anything in this call"):
+    with pytest.raises(CaseError, match="this call contains no speech or text"):
         export_case(happened(Silence(500)), tmp_path / "case")
     assert not (tmp_path / "case").exists()

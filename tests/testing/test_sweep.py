@@ -160,7 +160,7 @@ def test_a_reply_that_nobody_hears() -> None:
 
 def test_a_case_in_which_nobody_speaks_needs_speech() -> None:
     typed = Case(users=(Person((Type("Hello"),)),), name="typed")
-    with pytest.raises(CaseError, match="nobody speaks in it"):
+    with pytest.raises(CaseError, match="it contains no speech"):
         run(barge_in_sweep(typed, play_once=Stage()))
 
 

@@ -223,7 +223,7 @@ async def test_words_of_an_agent_that_are_missing_twice_there_others_or_somebody
         ([*items, item], "2 times"),
         ([*items[:place], msgspec.structs.replace(item, name="Bob"), *items[place + 1 :]], "has it as of Bob"),
         ([*items[:place], shortened, *items[place + 1 :]], 'the room knows "Hello."'),
-        ([*items, strange], "nobody said it"),
+        ([*items, strange], "no agent said it"),
     ):
         with pytest.raises(CheckFailed, match=re.escape(finding)):
             changed(run, items=tuple(wrong)).every_word_once()

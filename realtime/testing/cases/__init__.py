@@ -1,1 +1,1 @@
-"""Test cases as folders: read, written, made of calls that happened, and what stands in for models and tools."""
+"""Test cases as folders: reading, writing, export from stored calls, stand-ins for models and tools."""

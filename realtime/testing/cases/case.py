@@ -1,8 +1,8 @@
-"""A test case as a folder: who speaks what into which call, what the model and the tools did, and what must come of it.
+"""A test case as a folder: the users' steps, the model's and tools' results, and expectations.
 
     fixtures/calls/refund/
-        case.json     what is below, as JSON; people read and edit it
-        input.flac    what was said (any number of audio files)
+        case.json     the case as JSON, to be read and edited by people
+        input.flac    the users' speech (any number of audio files)
         log.jsonl     the accepted log, written by the first run with `accept=True`
 
 A case without `models` uses the agents' own; one without recorded `tools` runs the agents' own.
@@ -30,15 +30,17 @@ LOG_FILE = "log.jsonl"
 AUDIO_SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".mp3", ".pcm", ".raw"})
 
 _USER_NAME = re.compile(r"[^/?#%\\\x00-\x1f\x7f]{1,100}")
-"""What can be a part of a path."""
+"""Names that can be a part of a path."""
 
 Client = Literal["realtime.v1", "json", "agentscope1"]
 T = TypeVar("T")
 
 
 class Person(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One user of the call and what they do. `client` is what they call with: our page with binary frames, with JSON
-    alone, or a page of AgentScope 1.x."""
+    """One user of the call with their steps.
+
+    `client` is the user's client: our page with binary frames, with JSON only, or an AgentScope 1.x page.
+    """
 
     steps: tuple[Step, ...]
     name: str = "user"
@@ -46,8 +48,10 @@ class Person(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
 
 class Returned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a tool returned in the recorded call, `after_ms` after it was called. With `arguments` it answers that call
-    alone; without, any."""
+    """A tool result of the recorded call, `after_ms` after the call.
+
+    With `arguments` it answers a call with these arguments only; without, any.
+    """
 
     output: Any = "done"
     arguments: dict[str, Any] | None = None
@@ -56,9 +60,9 @@ class Returned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 
 class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A whole case. `models` are by the agent's name, `*` for any; `tools` by the tool's name, in order of their calls.
+    """A whole case. `models` maps agent names (`*` for any), `tools` maps tool names to results in call order.
 
-    `config` is the call's, as in `client_session_create`. `costs` are virtual seconds of jobs in executors by name, as
+    `config` is the call's, as in `client_session_create`. `costs` maps executor jobs by name to virtual seconds, as
     `VirtualLoop.declare_cost` takes them.
     """
 
@@ -73,19 +77,19 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     seed: int = 0
     grace_s: float = 30.0
     limit_s: float = 3_600.0
-    """Of the call: a case that does not end by then fails."""
+    """Limit for the call: a case that does not end by then fails."""
     expect: Expected = Expected()
 
     @property
     def called_tools(self) -> set[str]:
-        """The tools that its models call."""
+        """The tools that the case's models call."""
         return {name for stand_in in self.models.values() for name in stand_in.tools}
 
 
 def load_case(path: str | Path) -> tuple[Case, Path]:
-    """The case in a folder, or one that speaks an audio file and waits for the answer, and the folder of its files.
+    """Load a case from a folder or an audio file; return it with its folder.
 
-    Raises CaseError where it cannot be used.
+    The case of an audio file speaks it and waits for the response. Raises CaseError for an unusable case.
     """
     path = Path(path)
     if path.is_dir():
@@ -101,7 +105,7 @@ def load_case(path: str | Path) -> tuple[Case, Path]:
 
 
 def read_case(folder: Path) -> Case:
-    """`case.json` of the folder. Raises CaseError."""
+    """Read the folder's `case.json`. Raises CaseError."""
     file = folder / CASE_FILE
     try:
         text = file.read_bytes()
@@ -123,9 +127,9 @@ def read_case(folder: Path) -> Case:
 
 
 def check_case(case: Case, file: Path) -> None:
-    """Raises CaseError, naming `file`, for a case that says what cannot be done."""
+    """Raise CaseError, naming `file`, for a case that cannot be done."""
     if not case.users:
-        raise CaseError(file, "nobody is in the call", "Give users at least one entry with steps.", place="users")
+        raise CaseError(file, "the call has no users", "Give users at least one entry with steps.", place="users")
     for number, person in enumerate(case.users):
         if not _USER_NAME.fullmatch(person.name):
             problem = f"{person.name!r} cannot stand in the address of a call"
@@ -154,7 +158,7 @@ def check_case(case: Case, file: Path) -> None:
 
 
 def write_case(folder: Path, case: Case) -> Path:
-    """Write `case.json` so that a diff of it can be read, for its owner alone. Raises OSError."""
+    """Write a diff-friendly `case.json`, readable by its owner alone. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / CASE_FILE
     replace_file(file, msgspec.json.format(msgspec.json.encode(case), indent=1) + b"\n")
@@ -180,7 +184,7 @@ def _decode(text: bytes, kind: type[T], file: Path) -> T:
 
 
 def _line(text: bytes, error: str) -> str:
-    """The line of a syntax error, which is told as a byte."""
+    """Return a syntax error's line from its byte offset."""
     byte = re.search(r"byte (\d+)", error)
     lines_before = text.count(b"\n") if byte is None else text.count(b"\n", 0, int(byte[1]))
     return f"line {lines_before + 1}"

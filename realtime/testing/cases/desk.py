@@ -1,4 +1,4 @@
-"""What a server asks of the kit: a call that it knows, as a test case to download or in a folder of its machine."""
+"""Makes test cases of a server's calls, to download or to save."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from realtime.testing.errors import CaseError
 
 
 class CaseDesk:
-    """See `realtime.server.history.Cases`. `recordings` is the server's folder of recordings, `folder` where `save`
-    makes cases; null: it makes none."""
+    """See `realtime.server.history.Cases`.
+
+    `recordings` is the server's folder of recordings, `folder` where `save` writes cases; None: nothing is saved.
+    """
 
     def __init__(self, *, recordings: str | Path | None = None, folder: str | Path | None = None) -> None:
         self._recordings = recordings
@@ -45,7 +47,7 @@ class CaseDesk:
         return self._export(info, entries, self._folder / name).as_posix()
 
     def _export(self, info: CallInfo, entries: Sequence[Entry], folder: Path) -> Path:
-        # The first case loads what writes FLAC.
+        # The first case imports the FLAC writer.
         from realtime.testing.cases.export import export_call
 
         store = MemoryStore(max_entries=len(entries) + 1)

@@ -1,4 +1,4 @@
-"""What a case expects of its call."""
+"""The expectations of a case."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import msgspec
 
 
 class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One call of a tool."""
+    """One expected tool call."""
 
     name: str
     arguments: dict[str, Any] = {}
 
 
 class Expected(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What has to come of the call. None and empty expect nothing."""
+    """The expected outcome of a call. None and empty expect nothing."""
 
     user_said: tuple[str, ...] = ()
-    """The user turns in order, as the call knows them; small differences of writing do not count."""
+    """The user turns in order, as the call knows them; small differences in spelling do not count."""
     agent_said: tuple[str, ...] = ()
     """Phrases that the user heard, in this order."""
     tools: tuple[ToolUse, ...] = ()
-    """All calls of tools in order; arguments not named may be anything."""
+    """All tool calls in order; arguments not named may have any value."""
     turns: int | None = None
     barge_ins: int | None = None
     wer_below: float | None = None
     response_p95_below_ms: float | None = None
     no_dead_air_ms: float | None = None
     log: bool = False
-    """The log has to be that of `log.jsonl`."""
+    """Whether the log has to equal `log.jsonl`."""

@@ -1,8 +1,8 @@
-"""A call that happened, as a test case: what was said goes in again, what the model and the tools did stands in a file.
+"""Exports a stored call as a test case.
 
-The case is exact where the call was recorded (`realtime serve --recordings`, and the client's consent). Of a call
-without a recording the log alone is known: its case has a hum where the user spoke, and the turns stand where they
-stood.
+The user's speech becomes the input; the responses of the model and the tools become a stand-in's. The case is exact
+where the call was recorded (`realtime serve --recordings`, and the client's consent). Without a recording only the log
+is known: a hum stands for the user's voice, and turns keep their positions.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from realtime.testing.record import CallRecord, Lane
 INPUT_FILE = "input.flac"
 OUTPUT_FILE = "output.flac"
 TAIL_MS = 1_500
-"""How long the user of the case stays after the last thing that happened."""
+"""How long the case's user stays after the last event."""
 OPEN_MS = 60_000
-"""How much later than the call that ends which was not over when the call ended: a turn, a tool."""
+"""How much later than the call the things end that were still open then: a turn, a tool."""
 WITHDRAWN_MS = 100
-"""How much later than it was withdrawn an answer comes that nobody heard: a replay may be a frame or two late."""
+"""How much later than its withdrawal an unplayed response comes: a replay may be a frame or two late."""
 PINNED = (
     'Its turns are pinned ("turns": "positions" in models): they begin and end where they did in the call. Where the '
     'agent has turns by the server (authority "server"), they are found anew in any case.'
@@ -57,13 +57,13 @@ _NOT_FOR_A_CASE = (
     *("recording", "model", "model_provider", "instructions"),
     *("extra", "token_hash", "token_expires_at"),
 )
-"""Settings that the test decides (which agent is called, and that nothing is recorded of a test), and what belongs to
-the page and the server alone."""
+"""Settings that the test decides (which agent is called, and that a test is not recorded), and those that belong to the
+page and the server alone."""
 
 
 @dataclass(slots=True)
 class _Response:
-    """What the model answered once."""
+    """One response of the model."""
 
     created_ms: int
     asked_ms: int
@@ -80,7 +80,7 @@ class _Response:
     cancelled: bool = False
 
     def answer(self, heard: Lane | None, where: dict[str, tuple[int, int]]) -> Answer:
-        """The same, for a stand-in."""
+        """Return the response as a stand-in's answer."""
         after_ms = max(0, (self.first_ms if self.first_ms is not None else self.done_ms) - self.asked_ms)
         if not self.tools:
             return self._words(after_ms, heard, where)
@@ -104,13 +104,13 @@ class _Response:
         return said
 
     def _flow(self, ms: int) -> dict[str, Any]:
-        """In which pieces the sound came, how fast, and how it went on where it was stopped while it came."""
+        """Return the audio's chunks and pace, and the rest of stopped audio."""
         chunk_ms = max(1, -(-ms // max(1, self.n_chunks)))
         took_ms = self.last_ms - (self.first_ms or 0)
         pace = None if took_ms <= 0 else max(0.1, chunk_ms * (self.n_chunks - 1) / took_ms)
         if not self.cancelled:
             return {"chunk_ms": chunk_ms, "pace": None if pace is None else round(pace, 2)}
-        # The next piece was to come after that, or it would have come.
+        # The next chunk was due after that, or it would have come.
         rest_ms = max(1, self.done_ms - self.last_ms + WITHDRAWN_MS)
         pace = chunk_ms / rest_ms if pace is None else min(pace, chunk_ms / max(1, self.done_ms - self.last_ms))
         n_more = 1 + int(rest_ms * pace / chunk_ms)
@@ -119,7 +119,7 @@ class _Response:
 
 @dataclass(slots=True)
 class _Tape:
-    """What a log says of a call, as far as a case needs it."""
+    """The part of a log that a case needs."""
 
     hears: list[dict[str, Any]] = field(default_factory=list)
     done: list[tuple[int, Step]] = field(default_factory=list)
@@ -127,24 +127,24 @@ class _Tape:
     responses: dict[str, _Response] = field(default_factory=dict)
     returned: dict[str, list[Returned]] = field(default_factory=dict)
     calls: dict[str, tuple[int, ToolUse]] = field(default_factory=dict)
-    """Those without a result."""
+    """Tool calls without a result."""
     understood: dict[str, str] = field(default_factory=dict)
-    """What was understood of a turn so far, by its item."""
+    """The words understood of a turn so far, by its item."""
     asked_ms: int = 0
     unanswered: tuple[int, str] | None = None
-    """What stands in `done` at this place, this text, has no response yet."""
+    """The place in `done` and the text that have no response yet."""
     typed: bool = False
-    """The next text stopped an answer: it was typed, not placed."""
+    """Whether the next text stopped a response: it was typed, not placed."""
     settings: SessionConfig = field(default_factory=SessionConfig)
-    """The call's own: who asks for responses, and which tools run in the client."""
+    """The call's settings: who requests responses, and which tools run in the client."""
     is_due: bool = False
-    """A response comes that nobody has to ask for."""
+    """Whether the next response comes without a request."""
     beside: set[str] = field(default_factory=set)
-    """Responses outside the conversation: nothing of them comes back."""
+    """Responses outside the conversation, none of which is exported."""
     asking: set[str] = field(default_factory=set)
-    """The calls that wait for the user's consent."""
+    """Tool calls that wait for the user's consent."""
     numbers: dict[str, int] = field(default_factory=dict)
-    """The how-manieth each call of a tool is, from 1: by that a stand-in names it."""
+    """Number of calls of each tool so far; a stand-in uses it to name a call."""
 
     def read(self, entry: Entry) -> None:
         match entry:
@@ -177,7 +177,7 @@ class _Tape:
                     self.typed = False
                     self.done.append((ts_ms, Type(text)))
             case s.AgentItemAddedEvent(item=item, ts_ms=ts_ms) if item.type == "message" and item.status == "completed":
-                if item.role is not None and item.text:  # an answer of the agent's begins without words
+                if item.role is not None and item.text:  # an agent's message begins without words
                     self._go_on(ts_ms, is_due=False)
                     self.done.append((ts_ms, _placed(item.role, item.text, len(self.done))))
             case s.AgentInputCommittedEvent(item_id=item_id, ts_ms=ts_ms):
@@ -191,8 +191,11 @@ class _Tape:
                 self._response(entry)
 
     def _go_on(self, ts_ms: int, *, is_due: bool) -> None:
-        """The client does the next thing. What it wrote before that and nobody answered is put into the conversation as
-        it was, without asking: a history that a client brings with it, or words that others took the place of."""
+        """The client continues.
+
+        Its earlier text that got no response goes into the conversation without a request: a history that the client
+        brought, or words replaced by others.
+        """
         if self.unanswered is not None:
             place, text = self.unanswered
             self.done[place] = self.done[place][0], _placed("user", text, place)
@@ -201,11 +204,11 @@ class _Tape:
 
     @property
     def answers_turns(self) -> bool:
-        """Whether the end of a turn is answered without being asked for."""
+        """Whether the end of a turn gets a response without a request."""
         return self.settings.auto_response is not False and self.settings.detection.create_response is not False
 
     def runs_in_client(self, tool: str) -> bool:
-        """Whether its results come from there."""
+        """Whether the tool's results come from the client."""
         return any(one.name == tool for one in self.settings.tools or ())
 
     @property
@@ -270,12 +273,12 @@ class _Tape:
             self.returned.setdefault(result.name, []).append(returned)
 
     def _answer(self, ts_ms: int, call_id: str, name: str, output: str, **more: bool) -> None:
-        """The client's result of a call, or its consent."""
+        """Record the client's result of a tool call, or its consent."""
         answer = {"type": "client_tool_result", "id": f"call_{self.numbers.get(call_id, 0)}", "name": name}
         self.done.append((ts_ms, Send({**answer, "output": output, **more})))
 
     def end(self, until_ms: int) -> None:
-        """The call has ended: a tool that still ran is not to run in a test."""
+        """End the tape: a tool that still ran at the end of the call must not run in a test."""
         for call_id, (called_ms, use) in self.calls.items():
             if call_id not in self.asking and not self.runs_in_client(use.name):
                 late = Returned(output="", arguments=use.arguments, after_ms=until_ms - called_ms + OPEN_MS)
@@ -292,7 +295,10 @@ class _Tape:
         return known
 
     def _understand(self, item_id: str, text: str) -> None:
-        """Words of a turn. One whose end was undone has several parts, and each time tells the words of all so far."""
+        """Record words of a turn.
+
+        One whose end was reverted has several parts, and each event repeats the words of all so far.
+        """
         words = text.removeprefix(self.understood.get(item_id, "")).strip()
         self.understood[item_id] = text
         parts = [turn for turn in self.hears if turn["item_id"] == item_id and "ended_ms" in turn]
@@ -310,8 +316,10 @@ class _Tape:
 
 
 def export_call(store: Store, call_id: str, folder: str | Path, *, recordings: str | Path | None = None) -> Path:
-    """Write a call that a store keeps as a case, with its sound from the server's folder of recordings, and return the
-    case's folder. Raises CaseError where that cannot be done."""
+    """Write a stored call as a case; return the case's folder.
+
+    The sound comes from the server's folder of recordings. Raises CaseError where that is impossible.
+    """
     record = record_of(store, call_id, recordings=recordings)
     info = store.call(call_id)
     return export_case(
@@ -339,15 +347,17 @@ def export_case(
 ) -> Path:
     """Write a call as a case and return its folder.
 
-    `config` are the settings of the call. `input_from_ms` is where in the recording the client's first audio stands
-    (`recording.json` tells it): the log counts positions from there.
+    `config` are the settings of the call. `input_from_ms` is the position of the client's first audio in the recording
+    (see `recording.json`), from which the log counts.
 
-    Raises CaseError where the folder holds something already, or the call has nothing in it.
+    Raises CaseError where the folder is not empty, or nothing happened in the call.
     """
     heard = {one.item_id: (round(one.from_ms), round(one.ms)) for one in record.played}
     folder = Path(folder)
     if any(isinstance(entry, s.ServerRoomJoinedEvent) for entry in record.entries):
-        raise CaseError(record.name, "this was a seat in a room", "Only a call between two becomes a case.")
+        raise CaseError(
+            record.name, "this was a participant's call in a room", "Only a call between two becomes a case."
+        )
     if folder.exists() and any(folder.iterdir()):
         raise CaseError(folder, "the folder is not empty", "Name a new one.")
     tape = _Tape(settings=_known(config or {}))
@@ -355,7 +365,7 @@ def export_case(
         tape.read(entry)
     tape.end(record.duration_ms)
     if not (tape.hears or tape.done):
-        raise CaseError(record.name, "nobody said anything in this call", "Export another one.")
+        raise CaseError(record.name, "this call contains no speech or text", "Export another one.")
     folder.mkdir(parents=True, exist_ok=True)
     human = next((lane for lane in record.lanes if lane.kind == "human"), None)
     agent = next((lane for lane in record.lanes if lane.kind == "agent"), None)
@@ -364,7 +374,7 @@ def export_case(
     if hears:
         pcm, rate_hz = _voice(human, hears, record.duration_ms)
         write_flac(folder / INPUT_FILE, pcm, rate_hz)
-        # Without `text`: what was understood is no measure of what is understood.
+        # Without `text`: recognised words are no reference for recognition.
         steps.append(Speak(INPUT_FILE, wait=False))
     steps += _doing(tape.done, record.duration_ms + (0 if tape.in_speech else TAIL_MS))
     if agent is not None and agent.pcm:
@@ -391,7 +401,7 @@ def export_case(
 
 
 def _known(config: dict[str, Any]) -> SessionConfig:
-    """The settings, none where they are of another release."""
+    """Return the typed settings, empty for those of an incompatible release."""
     try:
         return SessionConfig.from_dict(config)
     except ValueError:
@@ -399,29 +409,31 @@ def _known(config: dict[str, Any]) -> SessionConfig:
 
 
 def _for_a_case(config: dict[str, Any] | None) -> dict[str, Any]:
-    """What a test is to be called with. A client may have sent more than there is; a case may not."""
+    """Return the settings for a test. A client may have sent unknown keys; a case must not."""
     known = {name for name in SessionConfig.__struct_fields__ if name not in _NOT_FOR_A_CASE}
     return {name: value for name, value in (config or {}).items() if name in known}
 
 
 def _without_secrets(case: Case) -> Case:
-    """The same without secrets in settings, texts, arguments and results: alike wherever one stands, so that calls
-    still find their results."""
+    """Return the case without secrets in settings, texts, arguments and results.
+
+    A secret is replaced alike everywhere, so that calls still find their results.
+    """
     scrubber = Scrubber(keys_of_environment())
     return msgspec.convert(scrubber.clean(msgspec.json.decode(msgspec.json.encode(case))), Case)
 
 
 def _placed(role: str, text: str, number: int) -> Send:
-    """Puts a message into the conversation, and asks for no answer. The name is none that the server makes."""
+    """Return a step that places a message without requesting a response. The server makes no such item id."""
     item = {"id": f"placed_{number}", "role": role, "content": [{"type": "text", "text": text}]}
     return Send({"type": "client_item_create", "item": item})
 
 
 def _answers(tape: _Tape, agent: Lane | None, heard: dict[str, tuple[int, int]]) -> tuple[Answer, ...]:
-    """One for each time that the model was asked.
+    """Return one answer for each request to the model.
 
-    Of an answer that was withdrawn before its first sound nobody knows the words. It gets those of the next one, so
-    late that it is withdrawn again; once what is tested finds turns otherwise, it is the answer.
+    The words of a response that was withdrawn before its first sound are unknown. It gets those of the next one, so
+    late that it is withdrawn again; if the tested code finds other turns, it becomes the response.
     """
     answers: list[Answer] = []
     for one in reversed(tape.responses.values()):
@@ -434,7 +446,7 @@ def _answers(tape: _Tape, agent: Lane | None, heard: dict[str, tuple[int, int]])
 
 
 def _expected(record: CallRecord, tape: _Tape) -> Expected:
-    """What happened, as what has to happen: to be corrected where that was the fault."""
+    """Return what happened as expectations, to be corrected where it was wrong."""
     said = [item for item in record.items if item.type == "message" and item.text]
     return Expected(
         user_said=tuple(item.text for item in said if item.role == "user"),
@@ -445,8 +457,10 @@ def _expected(record: CallRecord, tape: _Tape) -> Expected:
 
 
 def _hear(turn: dict[str, Any], input_from_ms: int, until_ms: int) -> Hear:
-    """A turn by its positions in the recording, which begins when the call does. One in which the call ended goes on
-    behind its end."""
+    """Return a turn with its positions in the recording.
+
+    The recording begins with the call. A turn in which the call ended continues after its end.
+    """
     if "from_ms" not in turn:
         return Hear(turn.get("text", ""))
     from_ms, noticed_ms = turn["from_ms"] + input_from_ms, turn["noticed_ms"]
@@ -457,7 +471,7 @@ def _hear(turn: dict[str, Any], input_from_ms: int, until_ms: int) -> Hear:
 
 
 def _voice(lane: Lane | None, hears: list[Hear], until_ms: int) -> tuple[bytes, int]:
-    """What the user said: as it was recorded, or a hum where a voice was."""
+    """Return the user's speech as recorded, or a hum in its place."""
     if lane is not None and lane.pcm:
         return lane.pcm, lane.rate_hz
     samples = np.zeros(bytes_of(until_ms, INPUT_HZ) // SAMPLE_BYTES, np.float32)
@@ -469,7 +483,7 @@ def _voice(lane: Lane | None, hears: list[Hear], until_ms: int) -> tuple[bytes, 
 
 
 def _doing(done: list[tuple[int, Step]], until_ms: int) -> Iterator[Step]:
-    """The steps at their times, and then waiting until then."""
+    """Yield the steps at their times, then a wait until `until_ms`."""
     now_ms = 0
     for ts_ms, step in done:
         if ts_ms > now_ms:
@@ -488,7 +502,7 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def _output(result: ToolResultBlock) -> Any:
-    """What a tool returned, as JSON where it was JSON."""
+    """Return a tool's output, decoded if it is JSON."""
     if not isinstance(result.output, str):
         return " ".join(getattr(block, "text", "") for block in result.output).strip()
     try:

@@ -1,8 +1,8 @@
-"""Agents for simulated rooms: a model that understands what it is really sent, and a detector that costs nothing.
+"""Agents for simulated rooms: a model that understands its audio input, and a cheap detector.
 
-In a room it is not known beforehand which agent hears which turn, so words cannot be a list in order as in a
-`StandIn` of a call. Here they are found in the sound: every recording that a user speaks is known by its loudest
-moments. Every agent has a voice of its own.
+In a room it is not known in advance which agent hears which turn, so words cannot be a list in order as in a `StandIn`
+of a call. Here they are found in the audio: each recording that a user speaks is recognised by its loudest moments.
+Every agent has a voice of its own.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from realtime.testing.cases.stand_in import StandInModel
 from realtime.testing.client.steps import INPUT_HZ
 
 EXCERPT_SAMPLES = 320
-"""A recording is known again by moments of 20 ms: no two of them are alike to the last bit."""
+"""A recording is recognised by excerpts of 20 ms: no two of them are equal to the last bit."""
 EXCERPTS = 4
 LOUD = 500
-"""Of 32768: above this a voice is taken to speak."""
+"""Level (of 32768) above which a voice speaks."""
 BEGINS_MS, ENDS_MS = 60, 500
-"""So much of a voice begins a turn, so much silence ends it."""
+"""Length of voice that begins a turn, and of silence that ends it."""
 
 
 class Vocabulary:
-    """Knows recordings (pcm16 at 16 kHz) by their sound and tells the words that are said in them."""
+    """Recognises the words of known recordings (pcm16 at 16 kHz) in audio."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[str, int]] = {}
-        """(words, its sample in the recording) by excerpt."""
+        """Maps an excerpt to the words and the sample where it is in the recording."""
 
     def add(self, pcm: bytes, words: str) -> None:
-        """Learn a recording: a few of its loudest moments, so that one which is lost on the way does no harm."""
+        """Learn a recording's loudest moments; several, in case one is lost."""
         samples = np.frombuffer(pcm, "<i2").astype(np.int32)
         whole = len(samples) // EXCERPT_SAMPLES
         if not whole:
@@ -64,7 +64,7 @@ class Vocabulary:
             self._known.setdefault(excerpt, (words, begin))
 
     def understand(self, pcm: bytes) -> str:
-        """The words of all recordings that are in the sound, in the order in which they were said."""
+        """Return the words of all recordings in the audio, in order."""
         found: dict[tuple[int, str], None] = {}
         for excerpt, (words, begin) in self._known.items():
             at = pcm.find(excerpt)
@@ -75,7 +75,7 @@ class Vocabulary:
 
 
 class HearingModel(RealtimeModel):
-    """Answers as the stand-in says, in a voice that is `name`'s alone, and understands what the vocabulary knows.
+    """Answers as the stand-in says, in a voice unique to `name`; understands what the vocabulary knows.
 
     It has no detector: the room decides about turns.
     """
@@ -125,7 +125,7 @@ class HearingModel(RealtimeModel):
 
 
 class Overheard(RealtimeModel):
-    """Another model, of which is noted what its agent sends it as sound: `note(pcm)`, and None where a turn ends."""
+    """Wraps a model and notes its audio input: `note(pcm)`, and None where a turn ends."""
 
     def __init__(self, model: RealtimeModel, note: Callable[[bytes | None], None]) -> None:
         self.voice = model.voice
@@ -167,7 +167,7 @@ class _OverheardLink:
 
 
 class LoudnessDetector:
-    """Finds a voice where it is loud (a `realtime.agent.input.Detector`). For clean recordings; costs nothing."""
+    """Finds a voice by its level (a `realtime.agent.input.Detector`). For clean recordings; costs nothing."""
 
     def __init__(self, *, ends_ms: int = ENDS_MS) -> None:
         self._ends_ms = ends_ms
@@ -211,7 +211,7 @@ class LoudnessDetector:
 
 
 def voice(name: str, n_samples: int, rate_hz: int) -> bytes:
-    """pcm16 of a voice: noise between 200 and 3000 Hz with the rhythm of syllables, another for each name."""
+    """Return pcm16 of a voice: noise of 200 to 3000 Hz with the rhythm of syllables, different for each name."""
     chance = Random(name)
     if not n_samples:
         return b""

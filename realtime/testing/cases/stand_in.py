@@ -1,11 +1,11 @@
-"""A model that stands in for the real one in a test case: what it hears and what it answers stands in a file.
+"""A stand-in for the real model in a test case: its input and answers come from a file.
 
     {"turns": "detector", "hears": [{"text": "Where is my order?"}],
      "answers": [{"do": "call", "tools": [{"name": "lookup_order", "arguments": {"id": "A-17"}}], "after_ms": 400},
                  {"do": "say", "text": "It arrives tomorrow."}]}
 
 Each request for a response, and each end of a turn where the model finds the turns itself, takes the next answer. Words
-are taken in the order in which turns end; nothing is recognised, nothing is synthesised, nothing is left to chance.
+are taken in the order in which turns end; nothing is recognised, synthesised or random.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from realtime.testing.client.steps import Ms
 from realtime.testing.errors import CaseError
 
 MS_PER_LETTER = 60
-"""How fast an answer is spoken whose length is not given."""
+"""Pace of an answer whose length is not given."""
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="do"):
@@ -63,10 +63,10 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
 
 class Hear(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What is heard in one turn of the user.
+    """The words of one user turn.
 
-    The positions are needed where `turns` is `positions`. All are ms of the user's audio: the voice goes from `from_ms`
-    to `to_ms`; its start is noticed at `noticed_ms`, the end of the turn at `ended_ms`.
+    The positions are needed where `turns` is `positions`. All are ms of the user's audio: the voice lasts from
+    `from_ms` to `to_ms`; its start is noticed at `noticed_ms`, and the turn ends at `ended_ms`.
     """
 
     text: str
@@ -77,7 +77,8 @@ class Hear(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 class Say(_Part, frozen=True, tag="say"):
-    """A spoken answer: `audio` (a file, from `from_ms` to `to_ms`) or a tone, for `ms` or as long as the text takes."""
+    """A spoken answer: `audio` (a file, from `from_ms` to `to_ms`) or a tone, for `ms` or for the length of the
+    text."""
 
     text: str
     ms: Ms | None = None
@@ -85,24 +86,28 @@ class Say(_Part, frozen=True, tag="say"):
     from_ms: Ms = 0
     to_ms: Ms | None = None
     after_ms: Ms = 300
-    """From the request to the first sound."""
+    """Time from the request to the first sound."""
     pace: Annotated[float, msgspec.Meta(gt=0)] | None = 4.0
-    """How many times faster than it is spoken it comes; null for all at once."""
+    """How many times faster than real time the audio comes; None: all at once."""
     chunk_ms: Annotated[int, msgspec.Meta(gt=0)] = 200
     open_ms: Ms = 0
-    """Silence that follows without words: of an answer that was stopped nobody knows the rest, only that it went on."""
+    """Silence without words that follows. It stands for the unknown rest of a stopped answer."""
 
 
 class WriteText(_Part, frozen=True, tag="write"):
-    """An answer in text alone."""
+    """A text-only answer."""
 
     text: str
     after_ms: Ms = 300
 
 
 class Call(_Part, frozen=True, tag="call"):
-    """An answer that calls tools, `after_ms` after what it says or writes `before` in the same response. When all have
-    returned, the next answer is asked for."""
+    """An answer that calls tools.
+
+    It does so `after_ms` after what it says or writes `before`, in the same response.
+
+    When all have returned, the next answer is requested.
+    """
 
     tools: tuple[ToolUse, ...]
     after_ms: Ms = 300
@@ -110,7 +115,7 @@ class Call(_Part, frozen=True, tag="call"):
 
 
 class HangUp(_Part, frozen=True, tag="hang_up"):
-    """The provider ends its session instead of an answer."""
+    """The provider ends its session instead of answering."""
 
     reason: str = "provider_closed"
 
@@ -123,18 +128,18 @@ Answer = Say | Call | WriteText | HangUp | Nothing
 
 
 class StandIn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a model hears and answers in a case.
+    """The input and answers of a model in a case.
 
-    `turns`: who finds the turns. `detector`: the model, by the server's own detector with the settings of the call (it
-    needs the `local` extra). `positions`: the model, at the positions that stand in `hears`. `none`: it has no
-    detector, like a provider without one: the server or the client decides.
+    `turns`: who finds the turns. `detector`: the model, by the server's own detector with the call's settings (needs
+    the `local` extra). `positions`: the model, at the positions in `hears`. `none`: the model has no detector, like
+    some providers: the server or the client decides.
     """
 
     turns: Literal["detector", "positions", "none"] = "detector"
     hears: tuple[Hear, ...] = ()
     answers: tuple[Answer, ...] = ()
     otherwise: Answer | None = None
-    """Said when `answers` is used up; null: nothing is."""
+    """The answer once `answers` is used up; None: no answer."""
 
     @property
     def tools(self) -> set[str]:
@@ -143,12 +148,12 @@ class StandIn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         return {use.name for call in calls for use in call.tools}
 
     def model(self, folder: Path, file: str = "case.json") -> StandInModel:
-        """The model. `folder` is where its files are. Raises CaseError where one cannot be used."""
+        """Make the model. `folder` is where its files are. Raises CaseError for an unusable one."""
         return StandInModel(self, folder, file)
 
 
 class StandInModel(RealtimeModel):
-    """See `StandIn`. Each connection goes on where the one before it stopped."""
+    """See `StandIn`. Each connection continues where the previous one stopped."""
 
     def __init__(self, what: StandIn, folder: Path, file: str = "case.json") -> None:
         self._what = what
@@ -159,7 +164,7 @@ class StandInModel(RealtimeModel):
         self._answers = iter(what.answers)
         self._now: Callable[[], float] = lambda: 0.0
         self.asked_s: list[float] = []
-        """When it was asked for an answer, by the clock of its call."""
+        """Times of its requests, by the clock of its call."""
         if what.turns == "positions":
             for number, hear in enumerate(what.hears, 1):
                 if None in (hear.from_ms, hear.to_ms, hear.noticed_ms, hear.ended_ms):
@@ -187,7 +192,7 @@ class StandInModel(RealtimeModel):
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """Those that the case has."""
+        """The answers of the case."""
         return self._what.answers
 
     @property
@@ -196,12 +201,15 @@ class StandInModel(RealtimeModel):
         return self._what.otherwise
 
     def next_words(self) -> str:
-        """What was said in the turn that ended just now."""
+        """Return the words of the turn that just ended."""
         return self._heard.popleft().text if self._heard else ""
 
     def words_until(self, now_ms: float) -> str:
-        """What was said in the turn that somebody else ended now, in ms of the call: where positions are known,
-        everything that began by then, so that turns found otherwise than they were have their words all the same."""
+        """Return the words of a turn that another detector ended at `now_ms`.
+
+        `now_ms` is ms of the call. Where positions are known, these are all words that began by then: turns found
+        differently still have their words.
+        """
         if self._what.turns != "positions":
             return self.next_words()
         words = []
@@ -210,17 +218,17 @@ class StandInModel(RealtimeModel):
         return " ".join(filter(None, words))
 
     def next_position(self) -> Hear | None:
-        """The next turn by its positions."""
+        """Return the next turn by its positions."""
         return self._heard.popleft() if self._heard and self._what.turns == "positions" else None
 
     def detector(self, turn_detection: TurnDetection | str | None) -> Detector | None:
-        """The detector of a connection, with its settings; None where it has none, or somebody else decides."""
+        """Make a connection's detector with its settings; None where it has none or does not decide."""
         if self._what.turns != "detector" or turn_detection == "none":
             return None
         return silero_detector(turn_detection if isinstance(turn_detection, TurnDetection) else TurnDetection())
 
     def next_answer(self) -> Iterator[Step]:
-        """The steps of the next answer."""
+        """Return the steps of the next answer."""
         self.asked_s.append(self._now())
         yield from self._steps(next(self._answers, self._what.otherwise))
 
@@ -255,23 +263,25 @@ class StandInModel(RealtimeModel):
 
 @dataclass(frozen=True, slots=True)
 class _CallAfterWords(CallTools):
-    """Words and then calls, in one response."""
+    """Words and then tool calls, in one response."""
 
     words: Step | None = None
 
 
 class _Line(ScriptedConnection):
-    """A connection that does two things as the services do: speech stops an answer only where the settings let it, and
-    words and the tools that are called after them are one response."""
+    """A connection that does two things as real services do.
+
+    Speech stops a response only where the settings allow it, and words with the tool calls after them are one response.
+    """
 
     _then: CallTools | None = None
-    """Called once the response that runs has said its words."""
+    """The tool calls to make once the running response has said its words."""
     _open_response_id: str | None = None
-    """The response that has said its words and goes on."""
+    """The response that has said its words and continues."""
 
     @property
     def is_answering(self) -> bool:
-        """Whether a response is under way."""
+        """Whether a response is running."""
         return self._voice is not None
 
     def _do(self, step: Step) -> None:
@@ -307,10 +317,10 @@ class _Line(ScriptedConnection):
 
 
 class _Ear:
-    """What one connection hears."""
+    """The input of one connection."""
 
     line: _Line
-    """Where it answers."""
+    """The connection that answers."""
 
     def __init__(self, model: StandInModel, settings: Settings, now_ms: Callable[[], float]) -> None:
         self._model = model
@@ -354,14 +364,14 @@ class _Ear:
     def _ended(self, end_ms: int, words: str) -> Iterator[Step]:
         yield SpeechEnd(end_ms, words)
         settings = self.line.settings
-        # A service has one response at a time: speech beside one that goes on gets none.
+        # A service has one response at a time: speech during one that continues gets none.
         is_beside = self.line.is_answering and not _wants(settings, "interrupt_response")
         if _wants(settings, "create_response") and not is_beside:
             yield from self._model.next_answer()
 
 
 def _wants(settings: Settings, switch: str) -> bool:
-    """Whether the detector may do this by itself."""
+    """Whether the detector may do this on its own."""
     return getattr(settings.turn_detection, switch, None) is not False
 
 
@@ -371,7 +381,7 @@ def _sayings(what: StandIn) -> list[Say]:
 
 
 def _sound(said: Say, profile: Profile, folder: Path) -> bytes:
-    """The answer as pcm16 at the model's rate, with the silence behind it."""
+    """Return the answer and its silence as pcm16 at the model's rate."""
     return _voice(said, profile.output_rate_hz, folder) + bytes(bytes_of(said.open_ms, profile.output_rate_hz))
 
 

@@ -1,7 +1,7 @@
-"""A call that was kept, as a record: from a store, with its sound where it was recorded, or from a folder.
+"""Loads a stored call as a record: from a store, with its recording if any, or from a folder.
 
-What a store does not know stays empty: such a record has no frames and no marks, and its lanes are those of the
-recording: one for what the client sent, one for what it heard.
+Unknown parts stay empty: such a record has no frames and no marks, and its lanes are those of the recording: one for
+the client's audio, one for the audio it played.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ LOG_FILES = ("log.jsonl", "events.jsonl")
 """The log in a case's folder, and in a call's folder of a `file:` store."""
 RECORDING_FILE = "recording.json"
 _PAGE = 5_000
-"""Entries that are read at once: a store may serve others meanwhile."""
+"""Entries per read: a store may serve others meanwhile."""
 
 
 def record_of(
     source: Store | str | PathLike[str], call_id: str | None = None, *, recordings: str | PathLike[str] | None = None
 ) -> CallRecord:
-    """The call `call_id` of a store, open or by its URL; without an id, what is in a folder: a case with its accepted
-    log, or a call or a recording as the server wrote it.
+    """Load the call `call_id` from a store, or a call's folder.
 
-    `recordings` is the folder of all recordings of the server, or that of this call.
+    `source` is a store, its URL, or without `call_id` a folder. The folder is a case with its accepted log, or a call
+    or a recording as the server wrote it. `recordings` is the folder of all recordings of the server, or that of this
+    call.
 
-    Raises CaseError where there is no such call, or a file cannot be read; UsageError for a URL that names no store.
+    Raises CaseError where there is no such call or a file cannot be read; UsageError for a URL that names no store.
     """
     if call_id is None:
         if not isinstance(source, str | PathLike):
@@ -55,7 +56,7 @@ def record_of(
 
 
 def is_recorded(recordings: str | PathLike[str], call_id: str) -> bool:
-    """Whether the folder of all recordings, or of one, has the sound of this call."""
+    """Whether a folder of all recordings, or of one, has this call."""
     return (_folder_of(Path(recordings), call_id) / RECORDING_FILE).is_file()
 
 
@@ -87,7 +88,7 @@ def _of_folder(folder: Path, recordings: str | PathLike[str] | None) -> CallReco
 
 
 def read_log(path: str | PathLike[str]) -> list[Entry]:
-    """A log that was written as lines of JSON. Its last line does not count where a crash has cut it.
+    """Read a log written as JSON lines. Ignores a last line that a crash has cut.
 
     Raises CaseError where the file cannot be read, or another line is no entry.
     """
@@ -135,8 +136,11 @@ def _record(
 
 
 def _parts(recordings: Path, call_id: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The folders of a call's recording with what is written of them: one, and one more for each time that the call
-    went on after its server was lost. All are on the clock of the call."""
+    """Yield the folders of a call's recording with their metadata.
+
+    There is one, and one more for each time that the call resumed after losing its server. All use the clock of the
+    call.
+    """
     first = _folder_of(recordings, call_id)
     for folder in (first, *(first / str(part) for part in range(2, 1_000))):
         file = folder / RECORDING_FILE

@@ -1,4 +1,4 @@
-"""The tools of an agent in a test: run, answered as they were in the recorded call, or stubbed."""
+"""An agent's tools in a test case: run, replayed from the recorded call, or replaced."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from realtime.testing.errors import CaseError
 from realtime.tool import Toolkit
 
 Tools = Literal["recorded", "run"] | Mapping[str, Callable[..., Any]]
-"""`recorded`: a tool of which the case holds results returns them, and a call of which a cassette holds the result
-returns that; others run. `run`: all run. Functions by name are called in place of the agent's own, with the arguments
-that the model gives; all others as with `recorded`."""
+"""`recorded`: a tool with results in the case returns them, and a call with a result in a cassette returns that; others
+run. `run`: all run. Functions by name replace the agent's own and get the model's arguments; all others as with
+`recorded`."""
 
 
 class TestToolkit(Toolkit):
-    """The agent's toolkit as the model sees it, answered otherwise.
+    """The agent's toolkit with the same declarations and other results.
 
-    `recorded` are the results of the case by the tool's name, `by_call` those of a cassette by the id of the call.
-    Raises CaseError for a function that is given for a tool that the agent does not have.
+    `recorded` are the results of the case by tool name, `by_call` those of a cassette by call id. Raises CaseError for
+    a function that replaces a tool the agent does not have.
     """
 
     __test__ = False
@@ -53,7 +53,7 @@ class TestToolkit(Toolkit):
         self._by_call = {} if tools == "run" else by_call or {}
         self._file = file
         self.failures: list[CaseError] = []
-        """Calls that nothing answers: the run fails with the first."""
+        """Calls without a result: the run fails with the first."""
 
     def __contains__(self, name: object) -> bool:
         return name in self._real
@@ -66,11 +66,11 @@ class TestToolkit(Toolkit):
         return self._real.declarations()
 
     def asks(self, call: ToolCallBlock) -> bool:
-        """See `Toolkit.asks`: also a tool that is answered otherwise waits for the user's consent."""
+        """See `Toolkit.asks`: a replaced tool also waits for the user's consent."""
         return self._real.asks(call)
 
     async def run(self, call: ToolCallBlock, *, timeout_s: float | None = None) -> ToolResultBlock:
-        """See `Toolkit.run`. A call of which the recorded one knows no result is noted and fails."""
+        """See `Toolkit.run`. A call without a recorded result is noted and fails."""
         if call.name in self._stubs:
             return await self._stubs.run(call, timeout_s=timeout_s)
         if call.name in self._recorded:

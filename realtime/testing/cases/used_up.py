@@ -1,4 +1,4 @@
-"""What became of a stand-in's answers that a failure should name: used up, or given to a turn that was withdrawn."""
+"""Notes on a stand-in's answers for failures: used up, or given to withdrawn turns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from realtime.testing.check.words import shortened
 
 
 def notes_on(models: Iterable[StandInModel], entries: Sequence[Entry], ms: Callable[[float], float]) -> tuple[str, ...]:
-    """A sentence for each. `entries` is the log of the call, `ms` makes times of its loop to times of the log."""
+    """Return one sentence per note. `entries` is the call's log, `ms` converts loop times to log times."""
     withdrawn_ms = [
         entry.ts_ms for entry in entries if isinstance(entry, ServerAudioFlushEvent) and entry.reason == "hasty_turn"
     ]

@@ -1,1 +1,1 @@
-"""Provider cassettes: recording what passes over a provider's socket, and playing it back."""
+"""Provider cassettes: recording the frames of a provider's socket, and replaying them."""

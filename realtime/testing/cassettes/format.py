@@ -1,4 +1,4 @@
-"""The cassette: one recorded session with a provider, both directions, as a folder that is readable in a diff.
+"""The cassette format: one recorded provider session, both directions, in a diff-friendly folder.
 
 `cassette.jsonl` begins with a header (`Header`), then holds one line per frame and per event of the link:
 
@@ -8,10 +8,10 @@
         "delta": {"audio": "received.flac", "from": 0, "samples": 9600}}}
     {"at_ms": 2000, "leg": 1, "link": "close", "by": "us", "code": 1000}
 
-A leg is one connection; a session that was dialled again has several. Speech stands beside it: `sent.flac` and
-`received.flac` are one stream of pcm16 each, anything else (g711, another rate) is kept as it came in `sent.raw` and
+A leg is one connection; a session that was dialled again has several. Speech is in separate files: `sent.flac` and
+`received.flac` are one stream of pcm16 each, other audio (g711, another rate) is kept unchanged in `sent.raw` and
 `received.raw`. Frames from binary messages say `"binary": true`; what is not JSON is kept as `text` or as
-`base64`. Nothing secret is in it, see `Scrubber`; headers and addresses are not recorded at all.
+`base64`. Cassettes contain no secrets, see `Scrubber`; headers and addresses are not recorded at all.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FILE_NAME = "cassette.jsonl"
 RECORD_AGAIN = "Record the session again (`realtime record`)"
 G711_BYTES_PER_MS = 8
 MAX_DEPTH = 100
-"""Frames are nested less than this."""
+"""Maximum nesting of frames."""
 _CLOSE_CODES = (1000, 4999)
 
 T = TypeVar("T")
@@ -50,12 +50,12 @@ class Rates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     received: int
 
     def of(self, direction: Direction) -> int:
-        """The rate of one of them."""
+        """Return the rate of one direction."""
         return self.sent if direction == "sent" else self.received
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The first line. `options` are those of the model's constructor that shape what it sends, such as the voice."""
+    """The first line. `options` are model constructor options that shape its frames, such as the voice."""
 
     version: int
     provider: Provider
@@ -66,7 +66,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class FrameLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One message on the wire, `at_ms` after the recording began. Exactly one of `frame`, `text`, `base64` is there."""
+    """One message on the wire, `at_ms` after the recording began. Has exactly one of `frame`, `text`, `base64`."""
 
     at_ms: int
     leg: int
@@ -78,8 +78,10 @@ class FrameLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class LinkLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A link came about, was refused or ended. `took_ms` is how long dialling took, `code` a close code or the code of
-    the refusal; `by` says who closed."""
+    """A link was opened, refused or closed.
+
+    `took_ms` is the time of dialling, `code` a close code or the code of the refusal; `by` says who closed.
+    """
 
     at_ms: int
     leg: int
@@ -95,7 +97,7 @@ Line = FrameLine | LinkLine
 
 
 class AudioRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where the speech of a frame is kept: `samples` of pcm16 in a FLAC file, or `size` bytes of a raw one."""
+    """The place of a frame's speech: `samples` of pcm16 in a FLAC file, or `size` bytes of a raw one."""
 
     audio: str
     start: int = msgspec.field(name="from")
@@ -104,20 +106,20 @@ class AudioRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def length(self) -> int:
-        """In samples, or in bytes of a raw file."""
+        """Length in samples, or in bytes of a raw file."""
         return self.samples if self.samples is not None else self.size or 0
 
 
 @dataclass(frozen=True, slots=True)
 class Cassette:
-    """A cassette in memory. `numbers` holds the line of the file for each of `lines`."""
+    """A cassette in memory. `numbers` holds the file's line number for each of `lines`."""
 
     file: Path
     header: Header
     lines: tuple[Line, ...]
     numbers: tuple[int, ...]
     sound: dict[str, bytes]
-    """Speech by file name: pcm16, or as it came."""
+    """Speech by file name: pcm16, or raw bytes."""
 
     def legs(self) -> list[list[int]]:
         """The indices of the lines of each leg, in order."""
@@ -129,12 +131,12 @@ class Cassette:
         return found
 
     def audio(self, ref: AudioRef) -> bytes:
-        """The speech that a frame carried."""
+        """Return the speech that a frame carried."""
         width = 1 if ref.samples is None else 2
         return self.sound[ref.audio][ref.start * width : (ref.start + ref.length) * width]
 
     def full_frame(self, frame: Any) -> Any:
-        """A copy of the frame with its speech back in place, in base64."""
+        """Return a copy of the frame with its speech as base64."""
         whole = _copy(frame)
         for holder, key in audio_places(whole):
             ref = ref_of(holder[key])
@@ -143,7 +145,7 @@ class Cassette:
         return whole
 
     def message(self, line: FrameLine, frame: Any = msgspec.UNSET) -> tuple[bytes, bool]:
-        """The message as the socket gives it, and whether it is text. `frame` stands in for that of the line."""
+        """Return the message as on the socket, and whether it is text. `frame` replaces that of the line."""
         if line.base64 is not None:
             return pybase64.b64decode(line.base64), False
         if line.text is not None:
@@ -156,10 +158,10 @@ class Cassette:
 
 
 def read_cassette(path: str | Path) -> Cassette:
-    """The cassette in a folder (or the `cassette.jsonl` itself).
+    """Read the cassette in a folder (or the `cassette.jsonl` itself).
 
     Raises CaseError, naming file and line, for one that is missing, empty, of another version, cut short or edited so
-    that it no longer makes sense.
+    that it is inconsistent.
     """
     file = Path(path)
     file = file / FILE_NAME if file.is_dir() or file.suffix != ".jsonl" else file
@@ -238,7 +240,7 @@ def _broken(file: Path, number: int, problem: str) -> CaseError:
 
 
 def _check_order(file: Path, lines: Iterable[Line]) -> None:
-    """Time goes forward, legs follow each other, each begins with its link."""
+    """Check that time rises and legs follow in order, each beginning with its link."""
     at_ms, leg, is_open = 0, 0, False
     for number, line in enumerate(lines, 2):
         if line.at_ms < at_ms:
@@ -290,13 +292,13 @@ def _read_stream(file: Path, number: int, name: str, header: Header) -> bytes:
 
 
 def dump(node: Any) -> str:
-    """Compact JSON with the keys in their order. What UTF-8 cannot hold is escaped."""
+    """Return compact JSON with the keys in order. Escapes what UTF-8 cannot hold."""
     text = json.dumps(node, ensure_ascii=False, separators=(",", ":"))
     return text if text.isprintable() else json.dumps(node, separators=(",", ":"))
 
 
 def kind_of(frame: Any) -> str:
-    """What a frame is: its `type`, or for Gemini its key (for `realtimeInput` with what it carries)."""
+    """Return a frame's kind: its `type`, or for Gemini its key (for `realtimeInput` with its content)."""
     if not isinstance(frame, dict):
         return "no object"
     kind = frame.get("type")
@@ -315,12 +317,12 @@ _ONLY_AUDIO = {"input_audio_buffer.append", "realtimeInput.audio", "realtimeInpu
 
 
 def is_speech(frame: Any) -> bool:
-    """Whether the frame carries a stretch of the user's microphone and nothing else."""
+    """Whether the frame carries microphone audio and nothing else."""
     return kind_of(frame) in _ONLY_AUDIO and bool(audio_places(frame))
 
 
 def audio_places(frame: Any) -> list[tuple[dict[str, Any], str]]:
-    """Where speech stands in a frame of any provider: the object that holds it, and its key."""
+    """Return a frame's places of speech, as containing object and key. For all providers."""
     found: list[tuple[dict[str, Any], str]] = []
     if isinstance(frame, dict):
         kind = frame.get("type")
@@ -349,7 +351,7 @@ def _walk_audio(node: Any, found: list[tuple[dict[str, Any], str]]) -> None:
 
 
 def ref_of(node: Any) -> AudioRef | None:
-    """The reference that stands where speech was, if it is one."""
+    """Return the reference in place of speech, if it is one."""
     if not isinstance(node, dict) or "audio" not in node or "from" not in node:
         return None
     try:
@@ -359,7 +361,7 @@ def ref_of(node: Any) -> AudioRef | None:
 
 
 def audio_refs(line: Line) -> Iterator[AudioRef]:
-    """All speech of a line."""
+    """Yield all speech references of a line."""
     if isinstance(line, FrameLine) and line.frame is not msgspec.UNSET:
         for holder, key in audio_places(line.frame):
             ref = ref_of(holder[key])
@@ -368,7 +370,7 @@ def audio_refs(line: Line) -> Iterator[AudioRef]:
 
 
 def decode_base64(text: Any) -> bytes | None:
-    """The bytes, where encoding them gives exactly this text again."""
+    """Return the bytes if they encode to exactly this text, else None."""
     if not isinstance(text, str):
         return None
     try:
@@ -384,7 +386,7 @@ def _camel(name: str) -> str:
 
 
 def is_deep(node: Any) -> bool:
-    """Whether JSON is nested deeper than any frame of a provider, and than what follows it here can go."""
+    """Whether JSON is nested deeper than `MAX_DEPTH`, as no provider's frame is."""
     level, depth = [node], 0
     while level and depth <= MAX_DEPTH:
         inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
@@ -404,9 +406,9 @@ _SECRET_ENDINGS = (
     *("token", "secret", "secrets", "password", "passwords", "passwd", "authorization", "cookie"),
     *("credential", "credentials", "apikey", "apikeys", "accesskey", "privatekey", "secretkey", "ephemeralkey"),
 )
-"""How a name ends that names a secret: letters alone, in lower case."""
+"""Endings of names that mean a secret: letters only, in lower case."""
 _SECRET_QUERIES = ("key", "sig", "signature", "auth")
-"""The same of a URL's query, whole."""
+"""URL query names that mean a secret, compared as a whole."""
 _HANDLE_KEYS = {"handle", "newhandle"}
 _KEY_SHAPES = re.compile(
     r"(?<![A-Za-z0-9+/])(?:(?:sk|ek|rk|pk)[-_][A-Za-z0-9_-]{12,}|AIza[A-Za-z0-9_-]{30,}|auth_tokens/[A-Za-z0-9_-]+"
@@ -420,12 +422,14 @@ _SHORTEST_SECRET = 6
 
 
 class Scrubber:
-    """Takes out what nobody may read: the values of names that mean a secret (`crm_token`, `X-Api-Key`), in JSON, in
-    JSON inside of texts and in the queries of URLs; the secrets given; what looks like a key.
+    """Removes secrets from frames.
 
-    Resumption handles become `<handle 1>`, `<handle 2>`: a replay still knows them apart. Everything else becomes
-    `<scrubbed>`. What has been scrubbed stays as it is. A secret that comes in pieces, such as the arguments of a tool
-    while they are being written, is known only where it is one of those given and in one piece.
+    It removes the values of names that mean a secret (`crm_token`, `X-Api-Key`), in JSON, in JSON inside of texts and
+    in the queries of URLs; the given secrets; and text that looks like a key.
+
+    Resumption handles become `<handle 1>`, `<handle 2>`: a replay can still distinguish them. Everything else becomes
+    `<scrubbed>`. Scrubbed text stays unchanged. A secret that comes in pieces, such as the arguments of a tool while
+    they are being written, is recognised only if it is one of those given and in one piece.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -434,12 +438,12 @@ class Scrubber:
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
-        """Take out these as well. Anything shorter than 6 characters is no secret, and may be a word."""
+        """Remove these too. Anything shorter than 6 characters is no secret, and may be a word."""
         known = {secret for secret in (*self._secrets, *secrets) if len(secret) >= _SHORTEST_SECRET}
         self._secrets = sorted(known, key=lambda secret: (-len(secret), secret))
 
     def clean(self, node: Any) -> Any:
-        """A copy of a piece of JSON without secrets."""
+        """Return a copy of a JSON value without secrets."""
         if isinstance(node, dict):
             return {self.text(key): self._value(key, value, node) for key, value in node.items()}
         if isinstance(node, list):
@@ -447,7 +451,7 @@ class Scrubber:
         return self.text(node) if isinstance(node, str) else node
 
     def text(self, text: str) -> str:
-        """The text without secrets."""
+        """Return the text without secrets."""
         for secret in self._secrets:
             if secret in text:
                 text = text.replace(secret, SCRUBBED)
@@ -475,7 +479,7 @@ class Scrubber:
         return self.clean(value)
 
     def _hidden(self, value: Any) -> Any:
-        """What stands where a secret is meant. An object says something about it, and may hold it as its `value`."""
+        """Return the replacement of a secret. An object describes the secret, and may hold it as its `value`."""
         if isinstance(value, str):
             return value if not value or _PLACEHOLDER.fullmatch(value) else SCRUBBED
         if isinstance(value, list):

@@ -1,11 +1,11 @@
-"""Cassettes from recordings of others: frames as JSON lines, or as the YAML that pydantic-ai records.
+"""Imports recordings of other programs as cassettes: JSON lines, or pydantic-ai's YAML.
 
     import_cassette("session.jsonl", "fixtures/cassettes/session")
 
-A line of JSON is a frame as it stood on the wire, whose direction its kind tells, or an object with `direction` (`sent`
-by the client or `received`), the frame in `data`, `frame`, `event` or `message`, and perhaps its time in `at_ms`,
+A line of JSON is a frame as on the wire, whose direction follows from its kind, or an object with `direction` (`sent`
+by the client or `received`), the frame in `data`, `frame`, `event` or `message`, and optionally its time in `at_ms`,
 `ts_ms` or `timestamp` (seconds, or an ISO date). In YAML, `interactions` is a list of such objects. Frames without a
-time stand 20 ms apart.
+time are placed 20 ms apart.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SENT_BY_GEMINI = ("setup", "clientContent", "realtimeInput", "toolResponse")
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came of a recording: its cassette's folder, how many frames, and what the user wrote in it."""
+    """An imported recording: its cassette's folder, its number of frames, and the user's typed texts."""
 
     folder: Path
     frames: int
@@ -56,10 +56,10 @@ class Imported:
 def import_cassette(
     source: str | Path, folder: str | Path, *, provider: Provider | None = None, model: str | None = None
 ) -> Imported:
-    """Write the recording in the file `source` as a cassette into the new `folder`.
+    """Write the recording `source` as a cassette into the new `folder`.
 
-    `provider` and `model` are found in the frames where they are not given. Raises CaseError, naming file and place,
-    for a recording that cannot be read, and for a folder that holds a cassette already.
+    `provider` and `model` default to those found in the frames. Raises CaseError, naming file and place, for a
+    recording that cannot be read, and for a folder that already holds a cassette.
     """
     source, folder = Path(source), Path(folder)
     if (folder / FILE_NAME).exists():
@@ -91,7 +91,7 @@ class _Frame:
 
 
 class _Clock:
-    """Monotonic seconds that the frames move."""
+    """Monotonic seconds that the frames advance."""
 
     def __init__(self) -> None:
         self.at_ms = 0.0
@@ -101,7 +101,7 @@ class _Clock:
 
 
 def _read(source: Path) -> Iterator[_Frame]:
-    """The frames in order, their times from 0 and never backwards."""
+    """Yield the frames in order, their times from 0 and never falling."""
     began_ms: float | None = None
     at_ms = -APART_MS
     for place, entry in _entries(source):
@@ -154,7 +154,7 @@ def _yaml_entries(source: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _frame(source: Path, place: str, entry: Any) -> tuple[Direction, Any, float | None] | None:
-    """Direction, frame and time of one entry; None for one that is no frame, such as the end of the session."""
+    """Return direction, frame and time of an entry; None for another entry, such as the session's end."""
     if not isinstance(entry, dict):
         raise CaseError(source, "this is no object", _FORMS, place=place)
     told = next((entry[key] for key in _DIRECTION_KEYS if key in entry), None)
@@ -167,7 +167,7 @@ def _frame(source: Path, place: str, entry: Any) -> tuple[Direction, Any, float 
         raise CaseError(source, f"there is no direction {told!r}", "Use `sent` or `received`.", place=place)
     body = next((entry[key] for key in _FRAME_KEYS if key in entry), None)
     try:
-        # YAML knows more than JSON does: dates, sets, and structures that hold themselves.
+        # YAML has more than JSON: dates, sets, and structures that contain themselves.
         body = json.loads(body if isinstance(body, str) else json.dumps(body))
     except (TypeError, ValueError, RecursionError):
         raise CaseError(source, "its frame is not JSON", _FORMS, place=place) from None
@@ -218,7 +218,7 @@ def _model(frames: list[_Frame]) -> str:
 
 
 def _typed(frames: list[_Frame]) -> Iterator[str]:
-    """What the user wrote and asked to have answered: a test types it again."""
+    """Yield the user's texts that requested a response: a test types them again."""
     last = ""
     for frame in frames:
         if frame.direction == "received":

@@ -1,4 +1,4 @@
-"""Comparing what we send with what was sent when a cassette was recorded: ids, amounts of audio, differences."""
+"""Compares sent frames with recorded ones: ids, amounts of audio, differences."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from realtime.testing.cassettes.format import SCRUBBED, Cassette, FrameLine, aud
 
 AS_RECORDED = "If this is meant, record the session again; to let it pass, replay with strict=False"
 _OPAQUE = {"args", "arguments", "parameters", "metadata", "output"}
-"""What users fill: an `id` in there is no id of the protocol."""
+"""Objects that users fill: an `id` inside is no id of the protocol."""
 
 
 class Names:
-    """Which id of ours stands for which of the recording. Ids that the provider made are the same in both."""
+    """Maps our ids to those of the recording. Ids made by the provider are the same in both."""
 
     def __init__(self, cassette: Cassette) -> None:
         self._ours: dict[str, str] = {}
@@ -34,12 +34,12 @@ class Names:
                 seen |= found
 
     def bind(self, recorded: Any, ours: Any) -> Any:
-        """Learn our ids from a frame that stands for a recorded one. Returns our frame in the ids of the recording."""
+        """Learn our ids from a frame that matches a recorded one; return it in recorded ids."""
         self._learn(recorded, ours)
         return _rename(ours, self._recorded)
 
     def as_ours(self, frame: Any) -> Any:
-        """A frame of the provider in our ids."""
+        """Return a frame of the provider in our ids."""
         return _rename(frame, self._ours) if self._ours else frame
 
     def _learn(self, recorded: Any, ours: Any, key: str = "") -> None:
@@ -57,12 +57,12 @@ class Names:
 
 
 def decoded_bytes(text: str) -> int:
-    """How much a piece of base64 holds."""
+    """Return the number of bytes that base64 text holds."""
     return len(text) // 4 * 3 - text[-2:].count("=")
 
 
 def lift(frame: Any) -> Any:
-    """The frame with speech named by its amount: so recorded and sent ones compare and print alike."""
+    """Replace speech by its amount, for comparing and printing frames."""
     lifted = copy.deepcopy(frame)
     for holder, key in audio_places(lifted):
         value = holder[key]
@@ -78,7 +78,7 @@ def lift(frame: Any) -> Any:
 
 
 def scrub_alike(expected: Any, actual: Any) -> Any:
-    """Ours with a text taken as recorded where they differ only in what was scrubbed from the recording."""
+    """Return our frame with recorded texts where only scrubbing caused the difference."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         return {name: scrub_alike(expected.get(name), value) for name, value in actual.items()}
     if isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
@@ -90,7 +90,7 @@ def scrub_alike(expected: Any, actual: Any) -> Any:
 
 
 def difference(place: str, expected: Any, actual: Any) -> str:
-    """Both frames as indented JSON, and what differs."""
+    """Describe the difference of two frames, with both as indented JSON."""
     lines = difflib.unified_diff(
         pretty(expected).splitlines(), pretty(actual).splitlines(), f"{place} (recorded)", "sent now", lineterm=""
     )
@@ -99,7 +99,7 @@ def difference(place: str, expected: Any, actual: Any) -> str:
 
 
 def pretty(frame: Any) -> str:
-    """Indented JSON with sorted keys."""
+    """Return indented JSON with sorted keys."""
     return json.dumps(frame, indent=2, ensure_ascii=False, sort_keys=True)
 
 
@@ -124,7 +124,7 @@ def _ids(node: Any, key: str = "") -> Iterator[str]:
 
 
 def _rename(node: Any, names: dict[str, str], key: str = "") -> Any:
-    """A copy with other ids, where ids stand."""
+    """Return a copy with the ids replaced."""
     if not names:
         return node
     if isinstance(node, dict):

@@ -1,10 +1,10 @@
-"""A proxy on loopback between any client and a provider that records each connection as a cassette.
+"""A loopback proxy between any client and a provider that records cassettes.
 
     await record_proxy("openai", "recordings", port=9000)
 
 The client dials `ws://127.0.0.1:9000` with the path and query that it would use with the provider itself, and needs no
-key: the proxy has it, and takes out whatever key the client sends. Since everyone who reaches the port talks on that
-key, it listens on loopback only and refuses the pages of other sites (their `Origin`).
+key: the proxy has it, and removes any key that the client sends. Since everyone who reaches the port uses that key, the
+proxy listens on loopback only and refuses pages of other sites (by their `Origin`).
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ async def record_proxy(
     runtime: Runtime | None = None,
     on_ready: Callable[[int], None] | None = None,
 ) -> None:
-    """Listen on 127.0.0.1:`port` until cancelled; write `folder`/call-1, call-2, ... one per connection.
+    """Listen on 127.0.0.1:`port` until cancelled; record each connection in a folder.
 
-    `port` 0 takes a free one; `on_ready` is told which, once clients may come. `url` is the provider's address (null:
-    the environment, as with our models, else the provider itself; http and ws both do, its path is not used), `key` its
-    key (null: the environment). Raises UsageError without a key and OSError where the port is taken. Cancelling closes
-    every connection and completes its cassette.
+    The folders are `folder`/call-1, call-2, and so on. `port` 0 takes a free one; `on_ready` receives it once clients
+    may connect. `url` is the provider's address (None: the environment, as with our models, else the provider's public
+    one; http and ws both work, its path is not used), `key` its key (None: the environment). Raises UsageError without
+    a key and OSError where the port is taken. Cancelling closes every connection and completes its cassette.
     """
     service = SERVICES[provider]
     key = key or os.environ.get(service.key_variable(os.environ))
@@ -104,22 +104,22 @@ class _Proxy:
         self._runtime = runtime
 
     def admit(self, client: ServerConnection, request: Request) -> Response | None:
-        """Pages of other sites could reach loopback, too: they name themselves."""
+        """Refuse pages of other sites, which could reach loopback too: they send their origin."""
         origin = request.headers.get("Origin")
         if origin is None or _LOCAL_PAGE.fullmatch(origin):
             return None
         return client.respond(HTTPStatus.FORBIDDEN, "pages of other sites may not use this proxy\n")
 
     def choose_protocol(self, client: ServerConnection, offered: Any) -> Subprotocol | None:
-        """The first that is no key in disguise."""
+        """Return the first offered subprotocol that is not a disguised key."""
         return next((name for name in offered if not _SECRET_PROTOCOL.search(name)), None)
 
     async def serve(self, client: ServerConnection) -> None:
-        """One client, from its first frame to the last of either side."""
+        """Serve one client, from its first frame to either side's last."""
         assert client.request is not None
         began_s = self._runtime.now()
         try:
-            # Gemini's clients name their model in the first frame, the others in the address.
+            # Gemini's clients name their model in the first frame, the others in the URL.
             first = await client.recv() if self._provider == "gemini" else None
         except ConnectionClosed:
             return
@@ -203,7 +203,7 @@ async def _pump(
     recorder: CassetteRecorder,
     direction: Direction,
 ) -> None:
-    """Pass every message on, until either side is gone."""
+    """Pass on every message until either side is gone."""
     try:
         async for message in source:
             recorder.frame(direction, message)
@@ -213,7 +213,7 @@ async def _pump(
 
 
 def _sendable(code: int) -> int:
-    """A close code that may stand in a frame."""
+    """Return a close code that a frame may carry."""
     if code == _NO_STATUS:
         return _NORMAL
     return code if code in {1000, 1001, 1002, 1003, *range(1007, 1015)} or 3000 <= code < 5000 else _INTERNAL
@@ -224,7 +224,7 @@ def _model_of_query(path: str) -> str:
 
 
 def _model_of_setup(first: str | bytes) -> str:
-    """`models/gemini-...` as Gemini's first frame names it."""
+    """Return the model in Gemini's first frame, such as `models/gemini-...`."""
     try:
         setup = json.loads(first)["setup"]
         return unquote(cast(str, setup["model"])).removeprefix("models/")

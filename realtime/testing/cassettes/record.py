@@ -1,10 +1,10 @@
-"""Recording cassettes: beside a model of ours, or by whoever sees the frames pass.
+"""Records cassettes of our models, or of any program's frames.
 
     model = RecordingModel(OpenAIRealtimeModel(), "fixtures/cassettes/refund")
 
-The recorder hangs on the two hooks of `realtime.model.wire`: its tap sees the frames, its dial sees links come and go.
-Lines are written as they happen and speech is packed at the end, so a recording that was killed can still be read.
-Files are written on the event loop's thread: this is a tool for tests, not for production.
+The recorder uses the two hooks of `realtime.model.wire`: its tap sees the frames, its dial sees links open and close.
+Lines are written as they happen and speech is packed at the end, so a killed recording can still be read. Files are
+written on the event loop's thread: this is a tool for tests, not for production.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from realtime.testing.cassettes.format import (
 )
 
 OPTIONS = ("voice", "enable_input_audio_transcription", "transcription_model")
-"""What shapes the frames of a model and stands in its constructor."""
+"""Constructor options of a model that shape its frames."""
 _PROFILES = {"openai": openai.profile_of, "gemini": gemini.profile_of, "dashscope": dashscope.profile_of}
 _SECRET_NAMES = ("auth", "key", "token", "secret", "cookie")
 _NO_STATUS, _LOST = 1005, 1006
@@ -56,25 +56,25 @@ _NO_STATUS, _LOST = 1005, 1006
 
 @runtime_checkable
 class TappedModel(Protocol):
-    """A model whose frames can be seen as they pass."""
+    """A model with a tap for its frames."""
 
     tap: Tap | None
 
 
 @runtime_checkable
 class WireModel(TappedModel, Protocol):
-    """A model over a socket whose hooks may be changed."""
+    """A model over a socket with replaceable hooks."""
 
     dial: Dial
 
 
 class CassetteRecorder:
-    """Writes one cassette into `folder`. Give `tap` and `dial(...)` to a model of a provider.
+    """Writes one cassette into `folder`. Give `tap` and `dial(...)` to a provider's model.
 
-    A cassette that stands there is replaced when the recording is complete; until then the new one is beside it, in the
-    folder `NAME.recording`.
+    It replaces an existing cassette when the recording is complete; until then the new one is beside it, in the folder
+    `NAME.recording`.
 
-    `now` is monotonic seconds. `secrets` are taken out wherever they appear, and so are the keys in the environment and
+    `now` is monotonic seconds. `secrets` are removed wherever they appear, and so are the keys in the environment and
     those that the dial sees. Raises OSError where the folder cannot be written.
     """
 
@@ -95,7 +95,7 @@ class CassetteRecorder:
         self._unfinished = self.folder.with_name(f"{self.folder.name}.recording") if replaces else self.folder
         self._holds_frames = False
         self.kept_old = False
-        """Whether the cassette that was there before stays. Known once this is closed."""
+        """Whether the earlier cassette stays. Known once this is closed."""
         self._unfinished.mkdir(parents=True, exist_ok=True)
         _clear(self._unfinished)
         self._file: BinaryIO | None = open(self._unfinished / FILE_NAME, "wb", buffering=0)  # noqa: SIM115 - closed in close
@@ -104,11 +104,11 @@ class CassetteRecorder:
     # The hooks of a model.
 
     def tap(self, direction: Direction, frame: Frame, ts_ms: int) -> None:
-        """A `Tap`: one frame passes. It is timed by the recorder's clock, as links are, not by `ts_ms`."""
+        """Record one frame (a `Tap`). Uses the recorder's clock, as for links, not `ts_ms`."""
         self.frame(direction, frame)
 
     def dial(self, below: Dial) -> Dial:
-        """A `Dial` that dials with `below` and records when links come and go."""
+        """Wrap the `Dial` `below` to record when links open and close."""
 
         async def dial(address: Address, receiver: Receiver, limits: WireLimits) -> Link:
             self._scrubber.add(_secrets_of(address))
@@ -127,12 +127,12 @@ class CassetteRecorder:
     # What happens, for recorders of another kind.
 
     def dialling(self) -> None:
-        """A link is dialled now."""
+        """Record that a link is being dialled."""
         self._is_open = False
         self._dialled_ms = self._at_ms()
 
     def opened(self) -> None:
-        """The link stands. Said again, or said by the first frame, it is one link."""
+        """Record that the link is open. Repeated calls, or a first frame, still mean one link."""
         if not self._is_open:
             self._is_open = True
             self._leg += 1
@@ -140,9 +140,9 @@ class CassetteRecorder:
             self._put(LinkLine(at_ms=at_ms, leg=self._leg, link="open", took_ms=at_ms - self._dialled_ms))
 
     def refused(self, code: str, reason: str, *, retryable: bool) -> None:
-        """The link could not be had."""
+        """Record that the link was refused."""
         if self._is_open:
-            self.closed("them", _LOST, "")  # it stood for a moment
+            self.closed("them", _LOST, "")  # it was open for a moment
             return
         self._leg += 1
         at_ms = self._at_ms()
@@ -152,14 +152,14 @@ class CassetteRecorder:
         self._put(msgspec.structs.replace(line, retryable=retryable))
 
     def closed(self, by: Literal["us", "them"], code: int, reason: str) -> None:
-        """The link is gone; `by` says which side wanted it: `us` or `them`."""
+        """Record that the link is closed; `by` says which side closed it: `us` or `them`."""
         if self._is_open:
             self._is_open = False
             reason = self._scrubber.text(reason)
             self._put(LinkLine(at_ms=self._at_ms(), leg=self._leg, link="close", by=by, code=code, reason=reason))
 
     def frame(self, direction: Direction, frame: Frame) -> None:
-        """One message: str as a text frame, bytes as a binary one."""
+        """Record one message: str as a text frame, bytes as a binary one."""
         if self._file is None:
             return
         self.opened()
@@ -179,14 +179,13 @@ class CassetteRecorder:
 
     @property
     def found_none(self) -> bool:
-        """Whether there was no cassette before."""
+        """Whether there was no earlier cassette."""
         return self._unfinished == self.folder
 
     def close(self, *, failed: bool = False) -> None:
-        """Pack the speech, close the files and put them where they belong. Idempotent; what comes later is not
-        recorded.
+        """Pack the speech, close the files and move them into place. Idempotent; later frames are ignored.
 
-        Where the session `failed`, or nothing has passed, a cassette that was there before stays.
+        Where the session `failed`, or no frame has passed, an earlier cassette stays.
         """
         self.pack()
         if not self.found_none and self._unfinished.exists():
@@ -194,8 +193,10 @@ class CassetteRecorder:
             self._replace(keep_old=self.kept_old)
 
     def pack(self) -> None:
-        """Pack the speech and close the files, which stay beside a cassette that was there before until `close` is
-        called. Idempotent; what comes later is not recorded."""
+        """Pack the speech and close the files. Idempotent; later frames are ignored.
+
+        They stay beside an earlier cassette until `close` is called.
+        """
         if self._file is None:
             return
         self._file.close()
@@ -209,7 +210,7 @@ class CassetteRecorder:
                 unfinished.unlink()
 
     def _replace(self, *, keep_old: bool) -> None:
-        """Put what was recorded in the place of the cassette that is there, or away."""
+        """Replace the existing cassette by the new recording, or delete the recording."""
         _clear(self._unfinished if keep_old else self.folder)
         for path in [*self._unfinished.iterdir()]:
             path.replace(self.folder / path.name)
@@ -256,7 +257,7 @@ class CassetteRecorder:
         return is_pcm and len(data) % 2 == 0
 
     def _note_format(self, body: Any) -> None:
-        """The formats that the two sides agree on, where they speak of the session."""
+        """Note the audio formats on which both sides agree in session frames."""
         session = body.get("session") if isinstance(body, dict) else None
         if not isinstance(session, dict):
             return
@@ -295,7 +296,7 @@ class _Watch:
 
 
 class _WatchedLink:
-    """A link that remembers that our side ended it."""
+    """A link that notes when our side closes it."""
 
     def __init__(self, below: Link, watch: _Watch) -> None:
         self._below = below
@@ -322,7 +323,7 @@ class _WatchedLink:
 
 
 class RecordingModel(RealtimeModel):
-    """A provider's model whose sessions are recorded: the first in `folder`, the next in `folder-2`, and so on.
+    """Records the sessions of a provider's model: the first in `folder`, the next in `folder-2`, and so on.
 
     `numbers` is shared by the models of one call that has several. `tap` sees the frames, as that of any model does.
     Raises UsageError for a model without a socket: the embedded and the scripted one need no cassette.
@@ -344,7 +345,7 @@ class RecordingModel(RealtimeModel):
         self.tap: Tap | None = None
         self.voice = below.voice
         self.websocket_url = below.websocket_url
-        # A copy, which somebody else's tap hangs on, shares these.
+        # A copy of this model that another tap uses shares these.
         self._numbers = itertools.count(1) if numbers is None else numbers
         self._held: list[CassetteRecorder] = []
         self._holds = False
@@ -363,12 +364,14 @@ class RecordingModel(RealtimeModel):
         return self._below.websocket_headers
 
     def hold(self) -> None:
-        """Let the sessions up to `settle` wait for it: whether a call went well is known at its end only."""
+        """Delay moving sessions into place until `settle`: a call's success is known only at its end."""
         self._holds = True
 
     def settle(self, *, failed: bool) -> list[str]:
-        """Put the sessions that wait in the places of the cassettes that were there before, or away where the call
-        `failed`. Returns what a failed call has left, each folder as a sentence."""
+        """Move held sessions into place, or delete them if the call `failed`.
+
+        Returns the folders that a failed call has left, each as a sentence.
+        """
         left = []
         for recorder in self._held:
             recorder.close(failed=failed)
@@ -381,8 +384,8 @@ class RecordingModel(RealtimeModel):
         return left if failed else []
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
-        """See `RealtimeModel.connect`. The cassette is complete once the connection is closed, and in its place unless
-        it is held."""
+        """See `RealtimeModel.connect`. Closing the connection completes the cassette and, unless held, moves it into
+        place."""
         number = next(self._numbers)
         folder = self._folder if number == 1 else self._folder.with_name(f"{self._folder.name}-{number}")
         header = header_of(self._below, recorded_at=iso(runtime.wall_now()))
@@ -423,7 +426,7 @@ class _RecordedConnection:
 
 
 def header_of(model: RealtimeModel, *, recorded_at: str | None = None) -> Header:
-    """The header of a cassette of this model."""
+    """Return the header of a cassette of this model."""
     profile = model.profile
     return Header(
         version=VERSION,
@@ -436,7 +439,7 @@ def header_of(model: RealtimeModel, *, recorded_at: str | None = None) -> Header
 
 
 def header_for(provider: Provider, model: str, *, recorded_at: str | None = None) -> Header:
-    """The header of a cassette of a program that is not ours."""
+    """Return the header of a cassette of another program."""
     profile = _PROFILES[provider](model)
     return Header(
         version=VERSION,
@@ -457,7 +460,7 @@ def _clear(folder: Path) -> None:
 
 
 def both(first: Tap, second: Tap | None) -> Tap:
-    """A tap that gives each frame to both, where there is a second."""
+    """Return a tap for both, or the first without a second."""
     if second is None:
         return first
 
@@ -469,12 +472,12 @@ def both(first: Tap, second: Tap | None) -> Tap:
 
 
 def _secrets_of(address: Address) -> list[str]:
-    """The keys in the headers and the query of a handshake."""
+    """Return the keys in a handshake's headers and query."""
     pairs = (*address.headers, *parse_qsl(urlsplit(address.url).query))
     values = [value for name, value in pairs if any(part in name.lower() for part in _SECRET_NAMES)]
     return [value.removeprefix("Bearer ").strip() for value in values]
 
 
 def keys_of_environment() -> list[str]:
-    """The keys of the providers that are set."""
+    """Return the provider keys set in the environment."""
     return [os.environ[name] for service in SERVICES.values() for name in service.key_variables if name in os.environ]

@@ -1,16 +1,16 @@
-"""Playing a cassette back to the real model class and its codec: no key, no SDK, no network, in virtual time or real.
+"""Replays a cassette to the real model class, without key or network.
 
     model = recorded_model("fixtures/cassettes/refund")
     ...a call with this model...
     model.check()
 
-What the provider said comes again, each frame as long after what we sent before it as it did in the recording. What we
-send is compared with the recording:
+Time may be virtual or real. The provider's frames come again, each as long after our preceding frame as in the
+recording. Our frames are compared with the recording:
 
-- strict: the same frames in the same order. Ids that we made ourselves may differ, and so may the way the microphone is
-  cut into frames: there the position counts, to within `position_ms`; with `audio="content"` every sample does.
-- lenient: a frame counts as the next one of its kind, others are let through; a frame of the recording that does not
-  come holds the rest up for `patience_s`. The audio may be any. `notes()` lists what differed.
+- strict: the same frames in the same order. Our own ids may differ, and so may the way the microphone is cut into
+  frames: there the position counts, to within `position_ms`; with `audio="content"` every sample does.
+- lenient: a frame matches the next one of its kind, other frames are let through; a frame of the recording that does
+  not come delays the rest for `patience_s`. Any audio matches. `notes()` lists the differences.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ _MODELS: dict[str, type[OpenAIRealtimeModel | GeminiRealtimeModel | DashScopeRea
 }
 _NO_KEY = "cassette"
 _INSTANT_S = 1e-6
-"""Closer times are one: loops round theirs."""
+"""Times closer than this are equal: loops round theirs."""
 _LEFT = "the replay has left the recording"
-"""Without the difference, which quotes what was said: this may reach logs and clients."""
+"""The error without the difference, which quotes speech: this text may reach logs and clients."""
 _POLICY_VIOLATION, _LOST, _NORMAL = 1008, 1006, 1000
 
 
 class CassetteDrift(RunFailure):
-    """What we send is not what was sent when the cassette was recorded. The text names file and line and shows how."""
+    """Our frames differ from the recorded ones. The text names file and line and shows the difference."""
 
 
 class Replay:
-    """One session played back: the legs of one cassette in order. `dial` goes to a model of a provider."""
+    """One replayed session: the legs of one cassette in order. `dial` goes to a provider's model."""
 
     def __init__(
         self, cassette: Cassette, *, strict: bool, audio: AudioCheck, position_ms: int, patience_s: float
@@ -86,7 +86,7 @@ class Replay:
         self.extra: list[str] = []
 
     async def dial(self, address: Address, receiver: Receiver, limits: WireLimits) -> Link:
-        """The next leg of the recording. Raises ProviderError where it was refused, and where there is none."""
+        """Open the next leg of the recording. Raises ProviderError where it was refused, and where there is none."""
         number = len(self.legs) + 1
         if self.failure is None and number > len(self._plan):
             text = f"{self.cassette.file}: link {number} was dialled, the recording has {len(self._plan)}"
@@ -106,16 +106,16 @@ class Replay:
         return leg
 
     def fail(self, text: str) -> None:
-        """The first drift counts."""
+        """Record a drift; only the first counts."""
         if self.failure is None:
             self.failure = CassetteDrift(text)
 
     def place(self, index: int) -> str:
-        """Where a line stands, for people and editors."""
+        """Return a line's place as `file:line`."""
         return f"{self.cassette.file}:{self.cassette.numbers[index]}"
 
     def leftovers(self) -> list[str]:
-        """What the recording sent and we did not."""
+        """Return the recorded frames that we did not send."""
         lines = [text for leg in self.legs for text in leg.leftovers()]
         for number, plan in enumerate(self._plan[len(self.legs) :], len(self.legs) + 1):
             lines.append(f"{self.place(plan[0])}: link {number} was never dialled")
@@ -123,7 +123,7 @@ class Replay:
 
 
 class _Leg:
-    """One link of a replay: the `Link` of the model, and the clockwork that plays the lines of its leg."""
+    """One link of a replay: the model's `Link`, and the timer that plays the leg's lines."""
 
     def __init__(self, replay: Replay, receiver: Receiver, plan: list[int]) -> None:
         self._replay = replay
@@ -134,14 +134,14 @@ class _Leg:
         self._controls = [
             n for n, (_, line) in enumerate(self._lines) if _is_ours(line) and _is_frame(line) and not self._speaks[n]
         ]
-        """The lines of this leg that were sent and are not the microphone."""
+        """The sent lines of this leg without microphone audio."""
         self._spoken_ms = self._positions()
         self._spoken = self._recorded_speech() if replay.checks_content else b""
         self._at = 0
         self._anchor_ms = replay.cassette.lines[plan[0]].at_ms
         self._anchor_s = 0.0
         self._matched: dict[int, float] = {}
-        """When we sent what stands in these lines."""
+        """When we sent the frame of each line."""
         self._furthest = -1
         self._sent_ms = 0.0
         self._sent_pcm_bytes = 0
@@ -150,7 +150,7 @@ class _Leg:
         self._is_reading = True
 
     def begin(self) -> None:
-        """The link stands now."""
+        """Open the link."""
         self.is_open = True
         self._anchor_s = self._loop.time()
         self._wake_at(self._anchor_s)
@@ -274,7 +274,7 @@ class _Leg:
         self._timer = self._loop.call_at(when_s, self._play)
 
     def _play(self) -> None:
-        """Play every line whose time has come. Lines may call back into `write`, never into this."""
+        """Play every line that is due. Lines may call back into `write`, never into this."""
         self._timer = None
         while self.is_open and self._is_reading and self._at < len(self._lines):
             _, line = self._lines[self._at]
@@ -287,17 +287,17 @@ class _Leg:
                 self._wake_at(due_s)
                 return
             else:
-                self._at += 1  # before it is given out: that may come back here
+                self._at += 1  # before it is delivered: that may call back here
                 self._give(line)
 
     def _passes(self, number: int, at_ms: int, due_s: float) -> bool:
-        """Whether what we sent has come as far as this line of the recording: the next lines count from then on."""
+        """Whether our frames have reached this line of the recording; later lines then count from now."""
         now_s = self._loop.time()
         if self._speaks[number]:
             if self._replay.strict:
                 is_there = self._sent_ms + 1e-6 >= self._spoken_ms[number + 1] or number < self._furthest
             else:
-                # Any audio will do, and as much as there is: from its first frame on the recording runs by its clock.
+                # Any audio will do, and any amount: from its first frame on the recording follows its own clock.
                 is_there = self._sent_ms > 0 or number < self._furthest
                 if is_there and self._spoken_ms[number] > 0:
                     return True
@@ -323,7 +323,7 @@ class _Leg:
     # What was recorded.
 
     def _positions(self) -> list[float]:
-        """How much of the user's audio was sent before each line, in ms; one more for the end."""
+        """Return the ms of user audio before each line and in all."""
         at = [0.0]
         for (_, line), speaks in zip(self._lines, self._speaks, strict=True):
             at.append(at[-1] + sum(_ref_ms(self._replay.cassette, ref) for ref in audio_refs(line) if speaks))
@@ -352,7 +352,7 @@ class _Leg:
 
 
 class RecordedModel(RealtimeModel):
-    """The model of a cassette. Each connection plays the cassette from its beginning. Made by `recorded_model`."""
+    """The model of a cassette, made by `recorded_model`. Each connection plays it from the beginning."""
 
     def __init__(
         self,
@@ -405,7 +405,7 @@ class RecordedModel(RealtimeModel):
             raise ProviderError(_LEFT, code="cassette_drift") from replay.failure
 
     def check(self) -> None:
-        """Raises CassetteDrift where a strict replay left the recording, or ended before everything had been sent."""
+        """Raise CassetteDrift where a strict replay left the recording or ended early."""
         for replay in self.replays:
             if replay.failure is not None:
                 raise replay.failure
@@ -414,7 +414,7 @@ class RecordedModel(RealtimeModel):
                 raise CassetteDrift("\n".join(["the recording went on, the replay did not:", *left, AS_RECORDED]))
 
     def notes(self) -> list[str]:
-        """How the replays so far differ from the recording: what was sent beside it, and what was not."""
+        """Describe the replays' differences so far: additional frames, and missing ones."""
         return [text for replay in self.replays for text in (*replay.extra, *replay.leftovers())]
 
 
@@ -427,11 +427,11 @@ def recorded_model(
     patience_s: float = 5.0,
     **options: Any,
 ) -> RecordedModel:
-    """The model that answers as the one in the cassette at `path` did. Needs no key and no SDK.
+    """Return a model that answers as in the cassette at `path`. Needs no key and no SDK.
 
-    `position_ms` is how far apart replay and recording may be in the user's audio where something else is sent, and at
-    the end. `options` replace those of the recording, as the model's constructor names them. Raises CaseError for a
-    cassette that cannot be played.
+    `position_ms` is the allowed distance of replay and recording in the user's audio where another frame is sent, and
+    at the end. `options` replace those of the recording, with the names of the model's constructor. Raises CaseError
+    for a cassette that cannot be played.
     """
     return RecordedModel(
         read_cassette(path), strict=strict, audio=audio, position_ms=position_ms, patience_s=patience_s, **options
@@ -447,7 +447,7 @@ def _is_ours(line: Line) -> bool:
 
 
 def _body(line: Line) -> Any:
-    """The JSON of a frame; null where there is none."""
+    """Return the JSON of a frame; None where there is none."""
     return line.frame if isinstance(line, FrameLine) and line.frame is not msgspec.UNSET else None
 
 

@@ -1,4 +1,4 @@
-"""What the tools of a recorded session returned: it was sent to the provider, so it stands in the cassette."""
+"""Reads the tool results in a cassette, which went to the provider."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from realtime.testing.cassettes.format import Cassette, FrameLine
 
 
 def tool_results(cassette: Cassette) -> dict[str, Returned]:
-    """By the id of the call, with the time that it took. Whether it failed is told by Gemini alone: of the others a
-    failure is a result like any, with the words of the failure."""
+    """Return the results by call id, each with its duration.
+
+    Only Gemini says whether a call failed: with the others a failure is a normal result that contains the failure's
+    text.
+    """
     results: dict[str, Returned] = {}
     called_ms: dict[str, int] = {}
     for line in cassette.lines:
@@ -29,7 +32,7 @@ def tool_results(cassette: Cassette) -> dict[str, Returned]:
 
 
 def _sent(frame: Any) -> Iterator[tuple[str, Returned]]:
-    """The results in a frame of ours."""
+    """Yield the results in a frame of ours."""
     match frame:
         case {"item": {"type": "function_call_output", "call_id": str(call_id), "output": output}}:
             yield call_id, Returned(output)
@@ -47,7 +50,7 @@ def _sent(frame: Any) -> Iterator[tuple[str, Returned]]:
 
 
 def _named(node: Any) -> Iterator[str]:
-    """The ids in a frame of the provider: the last that names a call before its result is when it was complete."""
+    """Yield the call ids in a provider's frame: the last that names a call before its result completed it."""
     if isinstance(node, dict):
         for name, value in node.items():
             if name in ("call_id", "id") and isinstance(value, str):

@@ -1,1 +1,1 @@
-"""Ten turns with a provider that say whether it does what this project expects of it: `realtime certify`."""
+"""Ten turns that test a provider against this project's expectations: `realtime certify`."""

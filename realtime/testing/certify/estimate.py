@@ -1,4 +1,4 @@
-"""What a certification is likely to cost, told before it starts. Prices are data, with their date and source."""
+"""Estimates the cost of a certification before it starts. Prices are data, with date and source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DATA = Path(__file__).with_name("estimates.json")
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of a provider's prices. `price` is US dollars per minute of call, None where it is not known."""
+    """A provider's prices. `price` is US dollars per minute of call, None where it is unknown."""
 
     audio_tokens_per_s: float | None
     price: float | None
@@ -21,14 +21,14 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """How much audio goes to the provider and comes back, in seconds."""
+    """Seconds of audio that go to the provider and come back."""
 
     sent_s: float
     received_s: float
     price: Price
 
     def sentences(self) -> list[str]:
-        """For people, before they agree."""
+        """Return sentences for people, before they agree."""
         rate, minutes = self.price.audio_tokens_per_s, f"{self.sent_s / 60:.1f}"
         told = [
             f"About {minutes} minutes of audio go to the provider (the microphone is open all the time), about "
@@ -45,7 +45,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 def estimate(provider: str, turns: tuple[Turn, ...]) -> Estimate:
-    """What these turns take at this provider."""
+    """Estimate the audio of these turns at this provider."""
     prices = msgspec.json.decode(DATA.read_bytes(), type=dict[str, Price])
     received_s = sum(turn.answer_s for turn in turns)
     return Estimate(sum(turn.user_s for turn in turns) + received_s, received_s, prices[provider])

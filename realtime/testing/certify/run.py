@@ -1,4 +1,4 @@
-"""Certifying a provider: the ten turns, live and recorded, or played again from the recording."""
+"""Certifies a provider: holds the ten turns live and records them, or replays the recording."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOT_REACHED = "not reached"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One turn: what was expected of it and what was seen."""
+    """One turn: the expectation and what was seen."""
 
     turn: str
     expected: str
@@ -42,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What came of all turns. `failure` says why not all were reached, `recorded` whether there is a cassette."""
+    """The result of all turns. `failure` says why some were not reached, `recorded` whether there is a cassette."""
 
     rows: tuple[Row, ...]
     tokens: tuple[int, int]
@@ -56,9 +56,9 @@ class Certificate:
 
 
 async def certify(model: RealtimeModel, folder: Path) -> Certificate:
-    """Hold the ten turns with this provider's model and record them as a cassette in `folder`.
+    """Hold the ten turns with this provider's model; record a cassette in `folder`.
 
-    Runs on the loop's clock: by the wall clock where the provider is real. One that was not reached leaves no cassette.
+    Runs on the loop's clock: the wall clock for a real provider. A provider that was not reached leaves no cassette.
     """
     cutter = _Cutter()
     if isinstance(model, WireModel):
@@ -68,7 +68,7 @@ async def certify(model: RealtimeModel, folder: Path) -> Certificate:
 
 
 def _is_recorded(folder: Path) -> bool:
-    """Whether a frame has passed. A cassette without one is removed: it cannot be played."""
+    """Whether a frame was recorded. A cassette without one is removed: it cannot be played."""
     file = folder / FILE_NAME
     try:
         with file.open("rb") as lines:
@@ -77,25 +77,25 @@ def _is_recorded(folder: Path) -> bool:
         file.unlink()
     except FileNotFoundError:
         return False
-    with contextlib.suppress(OSError):  # there is something else in it
+    with contextlib.suppress(OSError):  # the folder holds other files
         folder.rmdir()
     return False
 
 
 def replay_certificate(folder: Path) -> Certificate:
-    """The same from the cassette, in virtual time."""
+    """Replay the ten turns from the cassette, in virtual time."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(_hold(recorded_model(folder, strict=False), _Cutter()))
 
 
 class _Cutter:
-    """Loses the provider's link at will."""
+    """Cuts the provider's link on demand."""
 
     def __init__(self) -> None:
         self._link: Link | None = None
 
     def dial(self, below: Dial) -> Dial:
-        """A `Dial` whose latest link can be cut."""
+        """Return a `Dial` whose latest link can be cut."""
 
         async def dial(address: Address, receiver: Receiver, limits: WireLimits) -> Link:
             self._link = link = await below(address, receiver, limits)
@@ -104,7 +104,7 @@ class _Cutter:
         return dial
 
     def cut(self) -> None:
-        """The link is lost now. Where one is played from a cassette it is lost as it was."""
+        """Lose the link now. A link from a cassette is lost as in the recording."""
         if self._link is not None:
             self._link.abort()
 
@@ -138,7 +138,7 @@ async def _hold(model: RealtimeModel, cutter: _Cutter) -> Certificate:
 
 
 class _Candidate(RealtimeAgent):
-    """The agent of the call. Why its model cannot be had is noted: a client is told less."""
+    """The agent of the call. Notes why its model is unavailable: clients learn less."""
 
     def __init__(self, model: RealtimeModel, refusals: list[RealtimeError]) -> None:
         super().__init__("Candidate", INSTRUCTIONS, model, toolkit=Toolkit([order_state]))
@@ -157,13 +157,13 @@ def order_state(order: int) -> str:
     """Tell the state of an order.
 
     Args:
-        order: Its number.
+    order: Its number.
     """
     return f"Order {order} was shipped."
 
 
 def _rows(turns: Sequence[Turn], began_ms: Sequence[int], entries: Sequence[Entry]) -> list[Row]:
-    """Each turn with what the log shows from its first step to that of the next."""
+    """Return each turn with its log up to the next turn."""
     parts: list[list[Entry]] = [[] for _ in turns]
     for entry in entries:
         number = bisect_right(began_ms, entry.ts_ms) - 1

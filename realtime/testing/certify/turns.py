@@ -1,4 +1,4 @@
-"""The ten turns: what the user does, what is expected, and what a call shows of it."""
+"""The ten turns: the user's steps, the expectations, and their check in the log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from realtime.testing.check.words import says, shortened
 from realtime.testing.client.steps import BargeIn, Leave, Send, Silence, Speak, Step, Type, WaitUntilHeard
 
 FOLDER = Path(__file__).parent
-"""Where the sounds and the picture are."""
+"""The folder of the sounds and the picture."""
 INSTRUCTIONS = (
     "You are being tested by a program. Answer in English, in one short sentence, unless you are asked for more. "
     "Use the tool order_state for every question about an order."
@@ -24,45 +24,45 @@ OTHER_INSTRUCTIONS = "Whatever is said to you, answer with one word: banana."
 OUTPUT_HZ_BYTES_PER_MS = 48
 LONG_MS = 8_000
 HEARD_MS = 1_500
-"""After so much of an answer the user speaks into it."""
+"""Played ms of a response after which the user interrupts it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the log shows of one turn."""
+    """One turn's part of the log."""
 
     entries: tuple[Entry, ...]
 
     def all(self, *kinds: type[Entry]) -> list[Entry]:
-        """The events of these kinds."""
+        """Return the events of these kinds."""
         return [entry for entry in self.entries if isinstance(entry, kinds)]
 
     @property
     def spoken_ms(self) -> int:
-        """How much the agent spoke."""
+        """Ms of speech by the agent."""
         runs = (entry.n_bytes for entry in self.entries if isinstance(entry, AudioRun))
         return sum(runs) // OUTPUT_HZ_BYTES_PER_MS
 
     @property
     def words(self) -> str:
-        """What the agent said or wrote."""
+        """The agent's spoken or written words."""
         kinds = s.AgentResponseAudioTranscriptDeltaEvent | s.AgentResponseTextDeltaEvent
         return "".join(entry.delta for entry in self.entries if isinstance(entry, kinds))
 
     @property
     def user_words(self) -> str:
-        """What was understood."""
+        """The user's words as understood."""
         done = [entry for entry in self.entries if isinstance(entry, s.AgentInputTranscriptionDoneEvent)]
         return " ".join(entry.transcript for entry in done)
 
     @property
     def errors(self) -> list[str]:
-        """The codes of what went wrong."""
+        """The codes of the errors."""
         return [entry.code for entry in self.entries if isinstance(entry, s.AgentErrorEvent)]
 
     @property
     def answer(self) -> str:
-        """The answer, for the table."""
+        """The response, for the table."""
         said = f'"{shortened(self.words, 40)}"' if self.words else "no words"
         return f"{self.spoken_ms / 1000:.1f} s of speech, {said}"
 
@@ -72,7 +72,7 @@ Judge = Callable[[Seen], tuple[bool, str]]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One of the ten. `user_s` is how long the user takes, `answer_s` about how long the answers are."""
+    """One of the ten turns. `user_s` is the user's time, `answer_s` the responses' approximate length."""
 
     name: str
     expected: str
@@ -81,11 +81,11 @@ class Turn:
     user_s: float
     answer_s: float = 3.0
     cuts: bool = False
-    """The provider's link is lost before it."""
+    """Whether the provider's link is lost before the turn."""
 
 
 def turns_for(profile: Profile) -> tuple[Turn, ...]:
-    """The turns for a model with this profile: what it cannot do, it has to say."""
+    """Return the turns for a model with this profile; it has to refuse what it cannot do."""
     red = pybase64.b64encode_as_string((FOLDER / "red.jpg").read_bytes())
     picture = {"type": "client_image_append", "image": red, "format": {"type": "image/jpeg"}}
     change = {"type": "client_session_update", "config": {"instructions": OTHER_INSTRUCTIONS}}
@@ -211,6 +211,6 @@ def _with_errors(seen: Seen, told: str) -> str:
 
 
 def tokens_of(entries: Iterable[Entry]) -> tuple[int, int]:
-    """The tokens that the provider counted: in and out."""
+    """Return the tokens that the provider counted: input and output."""
     done = [entry for entry in entries if isinstance(entry, s.AgentResponseDoneEvent)]
     return sum(one.input_tokens for one in done), sum(one.output_tokens for one in done)

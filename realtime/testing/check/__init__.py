@@ -1,1 +1,1 @@
-"""What a test asserts about a call, and the reading of a call that it rests on."""
+"""Assertions about a call, and the reading of a call behind them."""

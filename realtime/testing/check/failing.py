@@ -1,4 +1,4 @@
-"""How a check fails: with a sentence, and the seconds of the call around the place."""
+"""Failures of checks: a sentence, and the timeline around the place."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 class CheckFailed(AssertionError):
     """A check does not hold. The text is the finding, then `details`, then the timeline around the places.
 
-    `places_ms` are ms of the call, for whoever shows it in another way.
+    `places_ms` are ms of the call, for other displays.
     """
 
     def __init__(self, finding: str, timeline: str, places_ms: tuple[float, ...], details: str = "") -> None:
@@ -19,12 +19,12 @@ class CheckFailed(AssertionError):
 
 
 class Fluent:
-    """Something with checks: it is no truth value, so that `assert run.turns` cannot pass by being forgotten."""
+    """An object with checks. It has no truth value: `assert run.turns` must not pass by mistake."""
 
     def __bool__(self) -> bool:
         raise TypeError(f"{type(self).__name__} is neither true nor false: call its checks, which raise by themselves")
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 turn`, `2 turns`."""
+    """Format `1 turn`, `2 turns`."""
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,4 +1,4 @@
-"""What a test asserts about a room: nobody talks over anybody, nobody hears themselves, every word is there once.
+"""Assertions about a room: no overlapping agents, no self-hearing, every word once.
 
 run.floor_went_to("Bob", "Alice").no_two_agents_at_once().every_word_once()
 """
@@ -24,18 +24,21 @@ from realtime.testing.record import CallRecord, Played
 COMPARED_HZ = 8_000
 EXCERPT_S = 0.5
 ALIKE = 0.6
-"""A correlation from which on two sounds are the same one; those of strangers stay below 0.2."""
+"""Correlation from which two sounds count as the same; different sounds stay below 0.2."""
 QUIET = 50
-"""Of 32768: what is less loud is silence."""
+"""Level (of 32768) below which sound is silence."""
 LATEST_ITEMS = 8
-"""An echo is looked for in so many items that were said last."""
+"""Number of latest items in which an echo is searched."""
 SAMPLE_MS = 0.1
-"""Times of a page are exact to a sample; what is shorter is no sound."""
+"""Times of a page are exact to a sample; anything shorter is no sound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What an agent's model was given as the sound of one turn (pcm16), whole at `at_ms` of the room."""
+    """The audio input (pcm16) of an agent's model in one turn.
+
+    It was complete at `at_ms` of the room.
+    """
 
     at_ms: float
     rate_hz: int
@@ -43,8 +46,10 @@ class Heard:
 
 
 class RoomRun(Run):
-    """A room that was run. `heard` is what the agents' models were sent as sound, `said` the sound of each item that
-    they said (24 kHz), both by the agents' names."""
+    """A finished room. `heard` and `said` are by agent name.
+
+    `heard` is the audio input of the agents' models, `said` the audio of each item that they spoke (24 kHz).
+    """
 
     def __init__(
         self,
@@ -58,7 +63,7 @@ class RoomRun(Run):
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Who was in the room: name by id, agents and humans. Whoever was renamed has the last name."""
+        """Participants' names by id, agents and humans; a renamed one has the last name."""
         return {one.participant_id: one.name for one in self.record.entries if isinstance(one, s.ServerRoomJoinedEvent)}
 
     @cached_property
@@ -72,11 +77,11 @@ class RoomRun(Run):
 
     @cached_property
     def floors(self) -> list[s.ServerRoomFloorEvent]:
-        """How the floor passed, in order."""
+        """The passing of the floor, in order."""
         return [one for one in self.record.entries if isinstance(one, s.ServerRoomFloorEvent)]
 
     def floor_went_to(self, *names: str) -> RoomRun:
-        """The agents that had the floor were these, in this order and no others."""
+        """The floor went to these agents in order, and to no others."""
         given = [one for one in self.floors if one.participant_id in self.agents]
         found = [self.names[one.participant_id or ""] for one in given]
         if found != [*names]:
@@ -87,7 +92,7 @@ class RoomRun(Run):
         return self
 
     def agents_in_a_row_at_most(self, limit: int) -> RoomRun:
-        """Between two turns of humans no more agents had the floor."""
+        """At most `limit` agents had the floor between two human turns."""
         row = 0
         for one in self.floors:
             if one.participant_id in self.agents:
@@ -99,7 +104,7 @@ class RoomRun(Run):
         return self
 
     def no_two_agents_at_once(self) -> RoomRun:
-        """At no moment two agents were to be heard, not even at the ears of different humans."""
+        """No two agents were audible at once, not even to different humans."""
         self.must_know_ears("who was to be heard")
         sounds = sorted(self._audible(), key=lambda one: one[0].from_ms)
         latest: dict[str, float] = {}
@@ -113,15 +118,17 @@ class RoomRun(Run):
         return self
 
     def every_human_interruption_stops_the_agent(self, *, within_ms: float) -> RoomRun:
-        """Whenever a human spoke or typed, no agent was to be heard from `within_ms` after that beginning until its
-        end."""
+        """Each human interruption silenced the agents.
+
+        From `within_ms` after a human began to speak or type until the end of that turn, no agent was audible.
+        """
         self.must_know_ears("who was to be heard")
         for turn in self.reading.turns:
             limit_ms, end_ms = turn.from_ms + within_ms, max(turn.to_ms, turn.from_ms + within_ms + SAMPLE_MS)
             for played, who in self._audible():
                 speech = self.reading.speech(played.item_id)
                 if turn.typed and speech is not None and speech.first_seq > turn.first_seq:
-                    continue  # It is the answer.
+                    continue  # This is the response.
                 until_ms = min(played.from_ms + played.ms, end_ms)
                 if until_ms - max(played.from_ms, limit_ms) > SAMPLE_MS / 2:
                     finding = f"{turn.who} spoke at {turn.from_ms / 1000:.2f} s, and {who} was still to be heard by "
@@ -131,17 +138,19 @@ class RoomRun(Run):
 
     @cached_property
     def human_interruptions(self) -> int:
-        """How many turns of humans began while an agent was to be heard."""
+        """Number of human turns that began while an agent was audible."""
         return sum(
             any(played.from_ms < turn.from_ms < played.from_ms + played.ms for played, _ in self._audible())
             for turn in self.reading.turns
         )
 
     def every_word_once(self) -> RoomRun:
-        """The conversation of the room has everything that each human spoke (`Speak.text`) and typed, once, in order
-        and with the right name, and no words of humans besides; and each item that an agent said, with what was kept of
-        its words, once and with the right name. Whether those are the words that were heard is for
-        `transcript_equals_heard`."""
+        """The conversation holds every word once, in order, under the right name.
+
+        That is everything that each human spoke (`Speak.text`) and typed, and no other words of humans; and each item
+        that an agent said, with the kept part of its words. `transcript_equals_heard` checks whether those are the
+        words that were heard.
+        """
         expected: dict[str, list[tuple[float, str]]] = {}
         for one in self.record.spoken:
             if one.text:
@@ -163,7 +172,7 @@ class RoomRun(Run):
         return self
 
     def _every_answer_once(self) -> None:
-        """What agents said is in the conversation as they said it: once, with the right name, and nothing besides."""
+        """The conversation holds exactly each agent item once, under the right name."""
         speeches = {one.item_id: one for one in self.reading.speeches if not self.reading.is_out_of_band(one)}
         times = Counter(item.id for item in self.record.items)
         for item in self.record.items:
@@ -172,7 +181,7 @@ class RoomRun(Run):
             speech = speeches.pop(item.id, None)
             who, at_ms = item.name or "", [self._began_ms(item.id)]
             if speech is None or times[item.id] > 1:
-                often = f"{times[item.id]} times" if times[item.id] > 1 else "though nobody said it"
+                often = f"{times[item.id]} times" if times[item.id] > 1 else "though no agent said it"
                 self.fail(f'The room knows "{shortened(item.text)}" of {who} {often}.', *at_ms)
             if speech.who != who:
                 self.fail(f'{speech.who} said "{shortened(speech.text)}", but the room has it as of {who}.', *at_ms)
@@ -185,18 +194,21 @@ class RoomRun(Run):
                 self.fail(finding, speech.first_audio_ms or 0.0)
 
     def _author(self, item: Item) -> str:
-        """Whose item it is: as they are called at the end, where it has a name that they had; else the name it has."""
+        """Return an item's author by their latest name.
+
+        An item under a name that they never had keeps that name.
+        """
         who = self._wrote.get(item.id, "")
         return self.names[who] if item.name in self._called.get(who, ()) else item.name or ""
 
     @cached_property
     def _wrote(self) -> dict[str, str]:
-        """The id of whoever an item of a human is of, as the log has it."""
+        """Participants' ids by human item, from the log."""
         return {one.item.id: one.agent_id for one in self.record.entries if isinstance(one, s.AgentItemAddedEvent)}
 
     @cached_property
     def _called(self) -> dict[str, set[str]]:
-        """All names that somebody had, by id."""
+        """All names of each participant, by id."""
         called: dict[str, set[str]] = {}
         for one in self.record.entries:
             if isinstance(one, s.ServerRoomJoinedEvent):
@@ -204,7 +216,7 @@ class RoomRun(Run):
         return called
 
     def _first_difference(self, said: Sequence[tuple[float, str]], got: str) -> list[float]:
-        """When that was said which is not found any more."""
+        """Return the time of the first words that are missing."""
         for at_ms, text in said:
             words = normalised(text)
             if not got.startswith(words):
@@ -213,7 +225,7 @@ class RoomRun(Run):
         return []
 
     def no_agent_hears_itself(self) -> RoomRun:
-        """In nothing that an agent's model was sent as sound there is anything of what the agent had said last."""
+        """No agent's model received audio of what that agent had just said."""
         for who, pieces in self.heard.items():
             said = [(self._began_ms(item_id), _excerpt(bytes(pcm))) for item_id, pcm in self.said.get(who, {}).items()]
             for piece in pieces:
@@ -240,7 +252,7 @@ class RoomRun(Run):
 
 def _listed(names: Sequence[str]) -> str:
     shown = [*names[:12], *(["..."] if len(names) > 12 else [])]
-    return ", ".join(shown) or "nobody"
+    return ", ".join(shown) or "none"
 
 
 def _at_compared_rate(pcm: bytes, rate_hz: int) -> NDArray[np.float32]:
@@ -251,7 +263,7 @@ def _at_compared_rate(pcm: bytes, rate_hz: int) -> NDArray[np.float32]:
 
 
 def _excerpt(sound: bytes) -> NDArray[np.float32]:
-    """The beginning of what was said: whatever was heard of it holds that."""
+    """Return the beginning of what was said, which any audible part contains."""
     samples = _at_compared_rate(
         sound[: int((EXCERPT_S + 0.5) * DEFAULT_OUTPUT_RATE_HZ) * SAMPLE_BYTES], DEFAULT_OUTPUT_RATE_HZ
     )
@@ -261,7 +273,7 @@ def _excerpt(sound: bytes) -> NDArray[np.float32]:
 
 
 def _likeness(heard: NDArray[np.float32], excerpt: NDArray[np.float32]) -> float:
-    """The greatest correlation of the excerpt with any stretch of the sound, from 0 to 1."""
+    """Return the excerpt's greatest correlation with any part of the sound: 0 to 1."""
     if len(heard) < len(excerpt) or not np.any(excerpt):
         return 0.0
     size = 1 << (len(heard) + len(excerpt)).bit_length()

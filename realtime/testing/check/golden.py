@@ -1,4 +1,4 @@
-"""Compares the log of a call with an accepted one, and says readably what is different."""
+"""Compares a call's log with an accepted one and describes the differences."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 from realtime.testing.check.words import shortened
 
 MAX_DIFFERENCES = 12
-"""So many stretches that differ are shown; the rest is counted."""
+"""Number of differing stretches that are shown; the rest is counted."""
 _CONTEXT = 2
 _PLACES = ("seq", "last_seq", "ts_ms", "last_ts_ms")
-"""What moves in every later entry when one is added: compared on its own."""
+"""Fields that change in every later entry when one is added: compared separately."""
 
 
 def difference(accepted: bytes, now: bytes) -> tuple[str, float | None] | None:
-    """What the logs differ in, with the time of the call in ms where that begins; None where they are the same bytes.
+    """Return the logs' differences and the call's ms where they begin; None if bytes are equal.
 
-    Fields that hold null count as missing: a log that was accepted before an event gained a field lacks it.
+    Fields with the value None count as missing: a log that was accepted before an event gained a field lacks it.
 
-    Raises ValueError for an accepted log that is no log; its text names the line.
+    Raises ValueError for an invalid accepted log; its text names the line.
     """
     if accepted == now:
         return None
@@ -63,7 +63,7 @@ def difference(accepted: bytes, now: bytes) -> tuple[str, float | None] | None:
 
 
 def read_accepted(path: Path) -> bytes:
-    """The accepted log. Raises ValueError, with the remedy, where there is none."""
+    """Read the accepted log. Raises ValueError, with the remedy, where there is none."""
     if not path.is_file():
         raise ValueError(f"There is no accepted log {path}; look at the call and keep it with accept=True")
     return path.read_bytes()
@@ -92,7 +92,7 @@ def _ms(entry: dict[str, Any]) -> float:
 
 
 def _described(entry: dict[str, Any]) -> str:
-    """One line: `  12.340 s agent_input_started item_id=item_3 audio_start_ms=11200`."""
+    """Format one line: `  12.340 s agent_input_started item_id=item_3 audio_start_ms=11200`."""
     fields = [
         f"{name}={value if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)}"
         for name, value in entry.items()
@@ -102,7 +102,7 @@ def _described(entry: dict[str, Any]) -> str:
 
 
 def _fields(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Each field that differs, whole."""
+    """Return each differing field as a whole."""
     if old["type"] != new["type"]:
         return []
     names = [name for name in {**old, **new} if name not in _PLACES and old.get(name) != new.get(name)]

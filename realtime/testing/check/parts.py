@@ -1,4 +1,4 @@
-"""The parts of a call that have checks of their own: what was understood, tool calls, one interruption, latencies."""
+"""Parts of a call with their own checks: recognition, tool calls, interruption, latency."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from realtime.testing.check.turns import BargeIn, CutItem, Response, Speech, Too
 from realtime.testing.check.words import normalised, shortened
 
 __tracebackhide__ = True
-"""A failure shows the line of the test, not those of the check."""
+"""pytest hides these frames: a failure shows the test's line."""
 WORD_TOLERANCE_MS = 200.0
-"""How exactly it is known when a word is said: players tell where they are every 200 ms or so, and words are placed by
-the sound they came with."""
+"""Accuracy of a word's time: players report their position about every 200 ms, and words are placed by the audio that
+came with them."""
 MAX_SHOWN_WORDS = 8
 STAGES = {
     "turn_end": "the end of the turn was decided",
@@ -27,16 +27,18 @@ STAGES = {
     "first_audio": "the first sound left the server",
     "heard": "the first sound reached the ear",
 }
-"""What can be measured of an answer, each from the end of the user's voice."""
+"""The measurable stages of a response, each counted from the end of the user's voice."""
 ANSWERED = frozenset({"response", "first_token", "first_audio", "heard"})
-"""The stages that a turn without an answer lacks."""
+"""The stages that a turn without a response lacks."""
 
 
 def heard_words(speech: Speech, before: str, heard_ms: float, within_ms: float) -> tuple[str, str]:
-    """The fewest and the most words of `before` that can have been heard to their end within `heard_ms`.
+    """Return the fewest and most words of `before` heard within `heard_ms`.
 
-    Words may come with their sound or far ahead of it: both are taken into account. Of an answer that was cut while its
-    sound still came, the place of a word was not known better than by the pace of the voice: that counts as well.
+    Only fully heard words count.
+
+    Words may come with their audio or far ahead of it: both are taken into account. For a response that was cut while
+    its audio still came, words were placed by the pace of the voice only: that counts as well.
     """
     told = speech.words
     known = [told, Words(text=told.text, audio_ms=told.audio_ms, audio_complete=told.audio_complete)]
@@ -48,7 +50,7 @@ def heard_words(speech: Speech, before: str, heard_ms: float, within_ms: float) 
 
 
 def same_in_log(run: Subject, speech: Speech, *places_ms: float) -> None:
-    """The conversation holds of the item what the log says, and that is how the words begin that were made of it."""
+    """The conversation's item equals the log's words, which begin the generated words."""
     kept = _spaced(speech.text if speech.kept is None else speech.kept)
     if kept != _spaced(speech.text):
         finding = f'The conversation holds "{shortened(kept)}" of an answer, but the log "{shortened(speech.text)}"'
@@ -65,12 +67,12 @@ def _spaced(text: str) -> str:
 
 
 class HeardByAgent(Fluent):
-    """What the agent understood of what was said, against what the recordings say (`Spoken.text`)."""
+    """Recognition: the agent's understood words against the recordings' words (`Spoken.text`)."""
 
     def __init__(self, run: Subject) -> None:
         self._run = run
         known = [one for one in run.record.spoken if one.text]
-        # A turn out of a recording whose words nobody wrote down has nothing to be compared with.
+        # A turn from a recording without a transcript has nothing to compare with.
         unknown = [one for one in run.record.spoken if not one.text]
         self._turns = [
             turn
@@ -83,24 +85,26 @@ class HeardByAgent(Fluent):
 
     @property
     def reference(self) -> str:
-        """What was said, normalised."""
+        """The words that were said, normalised."""
         return normalised(" ".join(one.text or "" for one in sorted(self._said, key=lambda one: one.from_ms)))
 
     @property
     def text(self) -> str:
-        """What was understood, normalised."""
+        """The words that were understood, normalised."""
         return normalised(" ".join(turn.transcript for turn in self._turns))
 
     def wer_below(self, limit: float) -> HeardByAgent:
-        """The share of words that were understood wrongly, missed or added is smaller. Case and punctuation do not
-        count; in languages without spaces a character is a word. Needs `jiwer`."""
+        """The word error rate is below `limit`: the share of wrong, missed or added words.
+
+        Case and punctuation do not count; in languages without spaces a character is a word. Needs `jiwer`.
+        """
         try:
             import jiwer
         except ImportError as error:
             raise ImportError("the word error rate needs jiwer: pip install jiwer") from error
         reference, heard = self.reference, self.text
         if not reference:
-            self._run.fail("The word error rate is not known: nobody wrote down what was said (Speak.text).")
+            self._run.fail("The word error rate is not known: there is no transcript of the speech (Speak.text).")
         found = jiwer.process_words(reference, heard)
         if found.wer >= limit:
             wrong = found.substitutions + found.deletions + found.insertions
@@ -113,7 +117,7 @@ class HeardByAgent(Fluent):
         return self
 
     def _places(self, found: Any) -> list[float]:
-        """The turn with the first word that was understood wrongly."""
+        """Return the time of the turn with the first word error."""
         first = next((one.hyp_start_idx for one in found.alignments[0] if one.type != "equal"), 0)
         for turn in self._turns:
             first -= len(normalised(turn.transcript).split())
@@ -152,7 +156,7 @@ class ToolCalls(Fluent):
 
     @classmethod
     def select(cls, run: Subject, name: str, arguments: dict[str, Any]) -> ToolCalls:
-        """The calls of this tool with at least these arguments; fails where there is none."""
+        """Select the tool's calls with at least these arguments; fail where there is none."""
         agents = {one.id for one in run.responses}
         made = [call for call in run.reading.tool_calls if call.response_id in agents]
         named = [call for call in made if call.name == name]
@@ -170,14 +174,14 @@ class ToolCalls(Fluent):
         return self.times(1)
 
     def times(self, count: int) -> ToolCalls:
-        """There are exactly so many such calls."""
+        """There are exactly `count` such calls."""
         if len(self.calls) != count:
             finding = f"{self._wanted} was called {counted(len(self.calls), 'time')}, not {count}."
             self._run.fail(finding, *(call.asked_ms for call in self.calls))
         return self
 
     def before(self, name: str) -> ToolCalls:
-        """The first such call comes before the first one of the other tool, which was called too."""
+        """The first such call precedes the other tool's first one, which exists."""
         others = [call for call in self._run.reading.tool_calls if call.name == name]
         if not others:
             self._run.fail(f"{self._wanted} was called, but {name} was not at all.", self.calls[0].asked_ms)
@@ -187,7 +191,7 @@ class ToolCalls(Fluent):
         return self
 
     def answered(self, *, within_ms: float | None = None) -> ToolCalls:
-        """Each such call got a result that is no error, within this time where one is given."""
+        """Each such call got a result without error, within `within_ms` if given."""
         for call in self.calls:
             if call.answered_ms is None:
                 self._run.fail(f"{self._wanted} never got a result.", call.asked_ms)
@@ -201,8 +205,10 @@ class ToolCalls(Fluent):
 
 
 def has_arguments(call: ToolCall, wanted: dict[str, Any]) -> bool:
-    """Whether the tool was called with at least these arguments. A pattern is searched in the argument's text; `True`
-    is not 1."""
+    """Whether the tool was called with at least these arguments.
+
+    A pattern is searched in the argument's text; `True` is not 1.
+    """
     arguments = call.arguments or {}
     for name, value in wanted.items():
         if name not in arguments:
@@ -227,9 +233,9 @@ class BargeInCheck(Fluent):
         self.barge_in = barge_in
 
     def silence_within(self, *, ms: float) -> BargeInCheck:
-        """The ear was silent at most so long after the voice began that interrupted.
+        """The user's ear was silent within `ms` of the interrupting voice.
 
-        Without a voice it counts from the flush. Where nothing was to be heard then, it holds.
+        Without a voice the time counts from the flush. The check holds where nothing was audible then.
         """
         one = self.barge_in
         self._run.must_know_ears("when the ear fell silent")
@@ -243,9 +249,10 @@ class BargeInCheck(Fluent):
         return self
 
     def transcript_cut_at_heard_word(self, *, within_ms: float = WORD_TOLERANCE_MS) -> BargeInCheck:
-        """What the conversation keeps of the answer ends with the last word that was heard to its end.
+        """The kept part of the response ends with the last heard word.
 
-        `within_ms` is how exactly it is known when a word is said. An answer of which nothing was heard is withdrawn.
+        It was heard to its end; `within_ms` is the accuracy of a word's time. A response of which nothing was heard is
+        withdrawn.
         """
         self._run.must_know_ears("what was heard of the answer")
         for item in self.barge_in.items:
@@ -276,8 +283,7 @@ class BargeInCheck(Fluent):
             self._run.fail(f"{finding}; they may differ by {within_ms:.0f} ms.", flush_ms)
 
     def answered(self, *, within_ms: float | None = None) -> BargeInCheck:
-        """Something was to be heard or read of the agent afterwards, within this time of the flush where one is
-        given."""
+        """The agent responded afterwards, audibly or in text, within `within_ms` of the flush if given."""
         one = self.barge_in
         later = [answer for answer in self._run.reading.responses if answer.created_seq > one.seq]
         came = [ms for ms in map(self._came_ms, later) if ms is not None]
@@ -295,15 +301,15 @@ class BargeInCheck(Fluent):
 
 
 class Latency(Fluent):
-    """How long after each user turn something of its answer came, in ms; one value for each turn that has one.
+    """Delay from each user turn to its response, in ms; one value per answered turn.
 
-    Counted from the end of the user's voice, a typed turn from its arrival. Where nobody wrote down what reached the
-    ear, the first sound that left the server stands for the first that was heard.
+    Counted from the end of the user's voice, or from the arrival of a typed turn. Where playback is unknown, the first
+    sound that left the server stands for the first that was heard.
 
-    A turn that was never answered has no value, but is slower than all the time that the user waited: until somebody
-    spoke or typed again or stopped the answer, the user left, or the call ended. Where that is no less than the limit,
-    it counts as infinite. It is owed nothing where it never ended or was withdrawn, was answered in writing alone, or
-    where several humans are in the call, who also talk to each other.
+    A turn without a response has no value, but it is slower than all the time that the user waited: until a participant
+    spoke or typed again or stopped the response, the user left, or the call ended. If that is not less than the limit,
+    it counts as infinite. A turn that never ended, was withdrawn or was answered in text alone is owed no response, nor
+    is one in a call with several humans, who also talk to each other.
     """
 
     def __init__(self, run: Subject, stage: str = "heard") -> None:
@@ -311,7 +317,7 @@ class Latency(Fluent):
         self._stage = stage
         self.samples: list[tuple[UserTurn, float]] = self._measured()
         self.unanswered: list[tuple[UserTurn, float]] = self._waited()
-        """The turns without an answer, and how long the user waited for it, in ms."""
+        """The turns without a response, each with the ms that the user waited."""
 
     @property
     def values_ms(self) -> list[float]:
@@ -319,17 +325,20 @@ class Latency(Fluent):
         return [ms for _, ms in self.samples]
 
     def stage(self, name: str) -> Latency:
-        """The same for an earlier moment: `turn_end`, `transcript`, `response`, `first_token`, `first_audio`, `heard`,
-        each from the end of the user's voice; or a stage of `server_latency` as the server measured it."""
+        """Return the latency to an earlier stage.
+
+        Stages are `turn_end`, `transcript`, `response`, `first_token`, `first_audio`, `heard`, each from the end of the
+        user's voice; or a stage of `server_latency` as the server measured it.
+        """
         known = [*STAGES, *sorted({stage for event in self._told() for stage in event.stages_ms})]
         if name not in known:
             raise ValueError(f"there is no stage {name!r}: use one of {', '.join(known)}")
         return Latency(self._run, name)
 
     def percentile_ms(self, percent: float) -> float:
-        """The smallest value that so many percent of all values do not exceed. Fails where there is none.
+        """Return the smallest value that `percent` of all values do not exceed. Fails without a value.
 
-        A turn without an answer counts as infinite where the user waited longer for it than for any other.
+        A turn without a response counts as infinite if the user waited longer for it than for any other.
         """
         return self._percentile_ms(percent, max(self.values_ms, default=0.0))
 
@@ -348,7 +357,7 @@ class Latency(Fluent):
         return self._below("p50", 50, ms)
 
     def p95_below(self, *, ms: float) -> Latency:
-        """95 % of the turns are faster; of fewer than 20, all."""
+        """95 % of the turns are faster; with fewer than 20, all."""
         return self._below("p95", 95, ms)
 
     def max_below(self, *, ms: float) -> Latency:
@@ -409,7 +418,7 @@ class Latency(Fluent):
         return waited
 
     def _answered_elsewise(self, turn: UserTurn) -> bool:
-        """Whether there is an answer in writing, or by another agent than those of this run."""
+        """Whether the response is text, or by an agent outside this run."""
         reading = self._run.reading
         answers = {one.id: one for one in reading.responses if _is_answer(one, turn)}
         written = {one.response_id for one in reading.speeches if one.written and one.words.text}

@@ -1,6 +1,7 @@
-"""Reads a recorded call as turns, answers, tool calls, interruptions and silences: the log once, then voices and ears.
+"""Reads a call as turns, responses, tool calls, interruptions and silences.
 
-Pure."""
+It reads the log once, then voices and playback. Pure.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +34,15 @@ from realtime.testing.check.voice import SpokenVoice, refine_voice
 from realtime.testing.record import CallRecord, Lane, Spoken
 
 BY_VOICE = ("speech_started", HASTY, "barge_in")
-"""Why a flush is sent because of a voice; the last is what the event says by itself."""
+"""Flush reasons caused by a voice; the last is the event's default."""
 NOTICED_MS = 80.0
-"""A detector needs about so much of a voice before it reports one."""
+"""Ms of voice that a detector needs before it reports one."""
 _BESIDE_MS = 50
-"""A voice and the flush that it causes are told at once."""
+"""Ms within which a voice and the flush that it causes are logged."""
 
 
 class Reading:
-    """All of a call, read once. Lists are in order of time."""
+    """A whole call, read once. Lists are in order of time."""
 
     def __init__(self, record: CallRecord) -> None:
         self.record = record
@@ -56,7 +57,7 @@ class Reading:
         self._calls: dict[str, ToolCall] = {}
         self._speeches: dict[str, Speech] = {}
         self._paces: dict[str, Pace] = {}
-        """By the agent's id."""
+        """By agent id."""
         self._names: dict[str, str] = {}
         self._rates_hz = _rates_of_frames(record)
         self._flushes: list[tuple[s.ServerAudioFlushEvent, list[tuple[Speech, str, float]]]] = []
@@ -75,39 +76,39 @@ class Reading:
 
     @property
     def barge_ins(self) -> list[BargeIn]:
-        """The flushes that stopped an answer to a turn that had really ended."""
+        """The flushes that stopped a response to a completed turn."""
         return [one for one in self.flushes if one.number]
 
     @property
     def speakers(self) -> list[str]:
-        """Everybody who said something, humans first."""
+        """All who said something, humans first."""
         names = [turn.who for turn in self.turns] + [one.who for one in self.record.spoken]
         names += [one.who for one in self.responses]
         return list(dict.fromkeys(names))
 
     def speech(self, item_id: str) -> Speech | None:
-        """What an agent said or wrote in this item."""
+        """Return an agent's speech or text in this item."""
         return self._speeches.get(item_id)
 
     def response_of(self, speech: Speech) -> Response | None:
-        """The response that the item is part of, where the log tells."""
+        """Return the item's response, where the log names it."""
         return self._responses.get(speech.response_id)
 
     def asked_before(self, speech: Speech, seq: int) -> bool:
-        """Whether the item, or the response that it came to be part of, was there before this place in the log."""
+        """Whether the item, or its later response, existed before `seq`."""
         response = self.response_of(speech)
         first_seq = speech.first_seq if response is None else min(speech.first_seq, response.created_seq)
         return 0 < first_seq < seq
 
     def begun_after_flush(self, speech: Speech) -> bool:
-        """Whether it is of an answer that was asked for before a flush, and began behind it: not to be heard."""
+        """Whether its response was requested before a flush and began after it: it must not be audible."""
         return any(
             flush.seq < speech.first_seq and flush.item_id is None and self.asked_before(speech, flush.seq)
             for flush, _ in self._flushes
         )
 
     def is_out_of_band(self, speech: Speech) -> bool:
-        """Whether it was said outside the conversation: interruptions do not concern it."""
+        """Whether it was said outside the conversation: interruptions do not affect it."""
         response = self.response_of(speech)
         return response is not None and response.out_of_band
 
@@ -193,7 +194,7 @@ class Reading:
                 if speech.cut_text is None and entry.transcript.startswith(speech.words.text):
                     speech.words.add_text(entry.transcript[len(speech.words.text) :])
                 elif speech.cut_text is None and speech.words.text.startswith(entry.transcript):
-                    # An answer that broke off: its words ran ahead of its sound.
+                    # A response that broke off: its words ran ahead of its audio.
                     speech.words_when_cut = self._as_known(speech, entry, False)
                     speech.cut_text = entry.transcript
             case s.AgentResponseTextDoneEvent():
@@ -218,7 +219,7 @@ class Reading:
         return self._paces.setdefault(entry.agent_id, Pace())
 
     def _as_known(self, speech: Speech, entry: Any, whole: bool) -> Words:
-        """What the call knew of the item just now. `whole`: all of its sound was there."""
+        """Return the call's current knowledge of the item. `whole`: all of its audio is there."""
         return replace(speech.words, aligned=False, audio_complete=whole, pace=replace(self._pace_of(entry)))
 
     def _turn(self, item_id: str, entry: Any) -> UserTurn:
@@ -300,7 +301,7 @@ class Reading:
             call.state, call.output = result.state, result.output_text()
 
     def _settle_items(self, items: Iterable[Item]) -> None:
-        """What the conversation holds. A log that has lost its beginning still has the words at the end."""
+        """Set what the conversation holds. A log without its beginning still has the words at the end."""
         if self.record.items:
             for made in self.speeches:
                 made.kept = ""
@@ -309,7 +310,7 @@ class Reading:
                 self._turns[item.id].transcript = item.text
             speech = self._speeches.get(item.id)
             if speech is not None:
-                # What is still being said has no words in the conversation yet.
+                # Speech in progress has no words in the conversation yet.
                 speech.kept = item.text if item.status != "in_progress" else None
                 if not speech.words.text and item.text:
                     speech.words.add_text(item.text)
@@ -317,8 +318,11 @@ class Reading:
     # -- voices and ears -------------------------------------------------------------------------------------------
 
     def _place_voices(self) -> None:
-        """Positions in a client's audio become times of the call: the audio began when the quickest report of a voice
-        came, less the time that a detector takes at least. Where the sound is there, it is looked at instead."""
+        """Convert positions in a client's audio to times of the call.
+
+        The audio began when the fastest report of a voice came, less the minimal time of a detector. Where the audio is
+        available, it is measured instead.
+        """
         self._origin_ms = max(0.0, min((ts_ms - position_ms for ts_ms, position_ms in self._marks), default=0.0))
         settled_ms = 0.0
         for turn in self.turns:
@@ -352,8 +356,11 @@ class Reading:
             turn.from_ms, turn.to_ms = max(0.0, from_ms), max(0.0, from_ms, to_ms)
 
     def _edges(self, turn: UserTurn, spoken: list[Spoken], from_ms: float, to_ms: float) -> tuple[float, float]:
-        """The voice of a turn in the recordings that it was spoken from: a detector that is late or stuck counts as
-        time of the call. Edges that are not seen, such as in noise, stay."""
+        """Return the edges of a turn's voice in its recordings.
+
+        The delay of a late or stuck detector counts as time of the call. Edges that cannot be found, such as in noise,
+        stay.
+        """
         before = [one for one in self.turns[: turn.number - 1] if one.who == turn.who and not one.typed]
         since_ms = max((one.to_ms for one in before), default=0.0)
         began_ms = self._began_ms(spoken[0], from_ms, to_ms, since_ms)
@@ -371,7 +378,7 @@ class Reading:
         return voice.began_ms(near_ms, until_ms, since_ms=since_ms, first=first, all_of_it=spoken.barge_in)
 
     def voice_of(self, spoken: Spoken) -> SpokenVoice | None:
-        """The voice in a recording; None where the sound of its speaker is not known."""
+        """Return the voice in a recording; None where its speaker's audio is unknown."""
         if spoken not in self._voices:
             lane = self._lane_of(spoken.who)
             ends = (one.to_ms for one in self.record.spoken if one.who == spoken.who and one.to_ms <= spoken.from_ms)
@@ -431,9 +438,10 @@ class Reading:
         )
 
     def _cause(self, flush: s.ServerAudioFlushEvent) -> tuple[float, UserTurn | None]:
-        """When that began which caused the flush, and whose turn it is.
+        """Return the time of a flush's cause, and its turn.
 
-        A voice is told right beside its flush; where it takes up a turn again, it is not that turn's beginning."""
+        A voice is logged next to its flush; a voice that continues a turn is not that turn's beginning.
+        """
         before = next((turn for turn in reversed(self.turns) if turn.first_seq < flush.seq), None)
         if flush.reason not in BY_VOICE:
             return float(flush.ts_ms), before
@@ -462,7 +470,7 @@ class Reading:
     # -- sound and silence -----------------------------------------------------------------------------------------
 
     def sounds(self) -> list[Sound]:
-        """Who was to be heard when, in order of beginnings. Recordings of which no turn came count as a whole."""
+        """Return all audible stretches by their beginnings. A recording without a turn counts as a whole."""
         sounds = [Sound(turn.from_ms, turn.to_ms, turn.who, True) for turn in self.turns]
         for one in self.record.spoken:
             if not any(turn.from_ms < one.to_ms and turn.to_ms > one.from_ms for turn in self.turns):
@@ -484,7 +492,7 @@ class Reading:
             yield Sound(speech.first_audio_ms, min([to_ms, *flushed]), speech.who, False)
 
     def silences(self) -> list[Silence]:
-        """The stretches between the first sound and the end of the call in which nobody was to be heard."""
+        """Return the silences between the first sound and the call's end."""
         silences: list[Silence] = []
         until_ms, human = None, False
         for sound in (*self.sounds(), None):
@@ -496,7 +504,7 @@ class Reading:
         return silences
 
     def _answers_at(self, ms: float) -> bool:
-        """Whether an answer is on its way that is not made yet, or a tool at work."""
+        """Whether a response is pending or a tool is running."""
         running = any(
             one.created_ms <= ms and (one.done_ms is None or one.done_ms > ms)
             for one in self.responses
@@ -509,7 +517,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a run of audio stands in the log."""
+    """The place of an audio run in the log."""
 
     seq: int
     ts_ms: float
@@ -517,7 +525,7 @@ class _Place:
 
 
 def _rates_of_frames(record: CallRecord) -> dict[str, int]:
-    """The rates of items as the server told them on the wire: the log keeps no rate of a run of audio."""
+    """Return items' rates from the frames: the log keeps no rate of an audio run."""
     rates_hz: dict[str, int] = {}
     for frame in record.frames:
         if "server_audio_item" not in frame.text:

@@ -1,7 +1,7 @@
-"""What a test asserts about a call: `Run` wraps a record and has a method for each question.
+"""Assertions about a call: `Run` wraps a record and has a method for each question.
 
-Every check returns something to go on with, never a bool, and raises `CheckFailed`, an AssertionError, where it does
-not hold: one sentence with what was measured and what was asked, then the timeline around the place.
+Every check returns an object for further checks, never a bool, and raises `CheckFailed`, an AssertionError, where it
+does not hold: one sentence with the measurement and the requirement, then the timeline around the place.
 
     run.heard_by_agent.wer_below(0.10)
     run.agent_said("order number").tool_called("lookup_order", id="A-17").before("refund").answered()
@@ -41,27 +41,29 @@ from realtime.testing.record import CallRecord
 __all__ = ["BargeInCheck", "CheckFailed", "HeardByAgent", "Latency", "Run", "ToolCalls"]
 
 __tracebackhide__ = True
-"""A failure shows the line of the test, not those of the check."""
+"""pytest hides these frames: a failure shows the test's line."""
 ECHO_WORDS = 3
-"""A turn of at least so many words that repeat what the agent was saying is its own voice."""
+"""A turn of at least this many words that repeat the agent's words is the agent's own voice."""
 VOICE_LAG_MS = 1_000.0
-"""A flush because of a voice comes at most so long after it."""
+"""Longest delay of a flush after the voice that causes it."""
 PAUSE_LAG_MS = 3_000.0
-"""The same for one that comes when the voice has ended."""
+"""The same for a flush that comes after the voice has ended."""
 WHOLE_CALL_MS = 20_000.0
-"""A recording as long as this is no single utterance: who speaks in it is not known by its edges."""
+"""A recording of this length is no single utterance: its edges do not show who speaks in it."""
 FLUSH_GRACE_MS = 100.0
-"""What a device plays on after its page was told to be silent: the sound already handed to it."""
+"""Ms that a device still plays after its page was told to be silent: the sound already handed to it."""
 
 
 class Run(Subject):
-    """A call that was run or recorded, and what can be asserted about it. `record` is all that is known of it."""
+    """A played or recorded call and the assertions about it. `record` is all that is known of it."""
 
     def of(self, speaker: str) -> Run:
-        """The same call, but only what concerns one speaker: a human's turns and interruptions, or an agent's answers,
-        tool calls and interruptions."""
+        """Narrow the run to one speaker.
+
+        That is a human's turns and interruptions, or an agent's responses, tool calls and interruptions.
+        """
         if speaker not in self.reading.speakers:
-            known = ", ".join(self.reading.speakers) or "nobody"
+            known = ", ".join(self.reading.speakers) or "none"
             self.fail(f'Nobody called "{speaker}" says anything in this call: {known} does.')
         narrowed = Run(self.record, speaker=speaker)
         narrowed.__dict__["reading"] = self.reading
@@ -71,14 +73,15 @@ class Run(Subject):
 
     @property
     def heard_by_agent(self) -> HeardByAgent:
-        """How well the agent understood what was said to it."""
+        """The agent's recognition of speech."""
         return HeardByAgent(self)
 
     def agent_said(self, *phrases: str | re.Pattern[str], within_turn: int | None = None) -> Run:
-        """The agent said or wrote these in this order, as far as they were heard; other words may come between.
+        """The agent said or wrote these phrases in order, as far as heard.
 
-        Case, spacing and punctuation do not count; a pattern is searched in each item as it is. `within_turn`: in the
-        answer to that turn, from 1; 0 before anybody spoke."""
+        Other words may come between. Case, spacing and punctuation do not count; a pattern is searched in each item
+        unchanged. `within_turn`: in the response to that turn, from 1; 0 before the first turn.
+        """
         said = self._said(within_turn)
         missing = first_missing([one.text for one in said], phrases)
         if missing is not None:
@@ -94,7 +97,7 @@ class Run(Subject):
         return self
 
     def agent_did_not_say(self, phrase: str | re.Pattern[str], *, within_turn: int | None = None) -> Run:
-        """Nobody heard the agent say this, nor read it; see `agent_said`."""
+        """The agent's audible and written words do not contain this; see `agent_said`."""
         for one in self._said(within_turn):
             if says(one.text, phrase):
                 response = self.reading.response_of(one)
@@ -106,7 +109,7 @@ class Run(Subject):
         return self
 
     def user_said(self, phrase: str | re.Pattern[str], *, within_turn: int | None = None) -> Run:
-        """The agent understood the user to say this, or the user typed it; see `agent_said`."""
+        """The user typed this, or the agent understood it; see `agent_said`."""
         turns = self.user_turns if within_turn is None else [self._turn(within_turn)]
         if not any(says(turn.transcript, phrase) for turn in turns):
             told = " or ".join(f'"{shortened(turn.transcript)}"' for turn in turns if turn.transcript) or "nothing"
@@ -128,7 +131,7 @@ class Run(Subject):
         return turns[number - 1]
 
     def turns(self, count: int) -> Run:
-        """The user had exactly so many turns, typed ones included."""
+        """The user had exactly `count` turns, typed ones included."""
         turns = self.user_turns
         if len(turns) != count:
             listed = "; ".join(f'{turn.from_ms / 1000:.2f} s "{shortened(turn.transcript, 30)}"' for turn in turns)
@@ -139,7 +142,7 @@ class Run(Subject):
     # -- tools -----------------------------------------------------------------------------------------------------
 
     def tool_called(self, name: str, /, **arguments: Any) -> ToolCalls:
-        """The agent called the tool with at least these arguments. A pattern is searched in the argument's text."""
+        """The agent called the tool with at least these arguments. Patterns are searched in an argument's text."""
         return ToolCalls.select(self, name, arguments)
 
     def tools_called_in_order(self, *names: str) -> Run:
@@ -164,7 +167,7 @@ class Run(Subject):
         return self
 
     def tools_answered(self) -> Run:
-        """Every tool call that the log shows has a result: none is left over, in the log and in the conversation."""
+        """Every tool call has a result, in log and conversation alike."""
         for call in self.reading.tool_calls:
             if self._concerns(call.who, human=False) and call.answered_ms is None:
                 self.fail(f"The call of {call.name}({shortened(call.input)}) never got a result.", call.asked_ms)
@@ -177,9 +180,10 @@ class Run(Subject):
     # -- interruptions ---------------------------------------------------------------------------------------------
 
     def barge_in(self, number: int = 1) -> BargeInCheck:
-        """The n-th interruption, from 1: an answer was stopped by a voice, a typed text or the page.
+        """Return the n-th interruption, from 1: a voice, a text or the page stopped a response.
 
-        A turn that goes on after a pause (`hasty_turn`) interrupts nothing."""
+        A turn that continues after a pause (`hasty_turn`) is no interruption.
+        """
         found = self.interruptions
         if not 1 <= number <= len(found):
             listed = ", ".join(f"{one.flush_ms / 1000:.2f} s ({one.reason})" for one in found)
@@ -188,7 +192,7 @@ class Run(Subject):
         return BargeInCheck(self, found[number - 1])
 
     def barge_ins(self, count: int) -> Run:
-        """There were exactly so many interruptions; see `barge_in`."""
+        """There were exactly `count` interruptions; see `barge_in`."""
         found = self.interruptions
         if len(found) != count:
             listed = ", ".join(f"{one.flush_ms / 1000:.2f} s ({one.reason})" for one in found)
@@ -197,12 +201,12 @@ class Run(Subject):
         return self
 
     def no_self_interruption(self) -> Run:
-        """No answer was stopped while no human spoke: by the agent's own voice, by noise, or by the model itself.
+        """No response was stopped without human speech.
 
-        A human spoke where one of their recordings runs and there is voice in its sound. Where that does not tell (no
-        sound is known, nobody wrote down who spoke when, or one recording holds a whole call and with it what the
-        microphone caught of the agent), a turn without words, or with the words that the agent was saying, is taken for
-        no human as well.
+        Other causes are the agent's own voice, noise, or the model itself. A human spoke where one of their recordings
+        runs and its audio contains a voice. Where that is unknown (no audio, no times of speech, or one recording of
+        the whole call, which includes the agent at the microphone), a turn without words, or with the words that the
+        agent was saying, counts as no human as well.
         """
         for one in self.reading.flushes:
             if one.reason in (*BY_VOICE, "speech_stopped") and not self._human_spoke(one):
@@ -215,10 +219,10 @@ class Run(Subject):
             if response.status != "cancelled" or until_ms is None or response.out_of_band:
                 continue
             if response.first_audio_ms is None:
-                # One that was asked for before the interruption and began behind it.
+                # A response requested before the interruption that began after it.
                 continue
             if not any(response.created_ms <= one.flush_ms <= until_ms for one in self.reading.flushes):
-                self.fail(f"The model gave up its answer at {until_ms / 1000:.2f} s, though nobody asked.", until_ms)
+                self.fail(f"The model gave up its answer at {until_ms / 1000:.2f} s, without a request.", until_ms)
         return self
 
     def _human_spoke(self, one: BargeIn) -> bool:
@@ -241,9 +245,9 @@ class Run(Subject):
         return bool(words) and not (len(words.split()) >= ECHO_WORDS and words in saying)
 
     def nothing_after_flush(self, *, grace_ms: float = FLUSH_GRACE_MS) -> Run:
-        """Once a page was told to be silent, nothing of what it was to drop reached the ear, nor was any of it sent.
+        """After a flush, the dropped speech was neither audible nor sent.
 
-        That is also what an answer asked for before goes on to say in a new item.
+        That includes what a response requested before the flush goes on to say in a new item.
         """
         if self.record.late_samples:
             places = [one.flush_ms for one in self.reading.flushes]
@@ -262,18 +266,18 @@ class Run(Subject):
         return self
 
     def _silent_from(self, flush: BargeIn, who: str) -> float:
-        """When this page did what it was told: a slow line brings the flush late."""
+        """Return when this page executed a flush: a slow line delays it."""
         marks = [one.ts_ms for one in self.record.marks if one.what == "flushed" and one.who == who]
         return min((ms for ms in marks if ms >= flush.flush_ms), default=float(flush.flush_ms))
 
     def transcript_equals_heard(self, *, within_ms: float = WORD_TOLERANCE_MS) -> Run:
-        """Every spoken item of the conversation holds the words that reached the ear: no more, no fewer, no others.
+        """Every spoken item in the conversation holds exactly the heard words.
 
-        Where the record has the conversation's items, these are looked at, and that the log says the same.
+        Where the record has the conversation's items, these are compared, and the log has to agree.
 
-        `within_ms` is how exactly it is known when a word is said. What was still to be heard when the call ended, or
-        when the last user left, is not held against it; nor is an answer that was undone since the user's turn had
-        ended in haste (`hasty_turn`): its first moments may have been heard.
+        `within_ms` is the accuracy of a word's time. Speech still audible when the call ended or the last user left is
+        allowed; so is a response that was reverted because the user's turn had ended too early (`hasty_turn`): its
+        first moments may have been heard.
         """
         self.must_know_ears("what was heard")
         last_ms = max((one.from_ms + one.ms for one in self.record.played), default=0.0)
@@ -302,13 +306,14 @@ class Run(Subject):
 
     @property
     def response_latency(self) -> Latency:
-        """From the end of each user turn to the first sound of its answer at the ear, and by stage."""
+        """Delay from each user turn's end to its response's first sound, by stage."""
         return Latency(self)
 
     def no_dead_air(self, *, longer_than_ms: float, anyones: bool = False) -> Run:
-        """No silence was longer while a human waited for the agent, or an answer was being made.
+        """No silence exceeded the limit while a human waited for the agent.
 
-        `anyones`: neither was it when it was the human's turn to speak.
+        Nor did one while a response was in progress. `anyones`: the limit also holds while it was the human's turn to
+        speak.
         """
         for one in self.reading.silences():
             if one.ms > longer_than_ms and (one.owed or anyones):
@@ -318,7 +323,7 @@ class Run(Subject):
         return self
 
     def tokens_below(self, limit: int) -> Run:
-        """All answers together cost fewer tokens, in and out; without a narrowed speaker also the transcriptions."""
+        """All responses together cost fewer tokens, input and output; for all speakers, transcriptions too."""
         answers = sum(one.input_tokens + one.output_tokens for one in self.responses)
         transcriptions = self.reading.transcription_tokens if self._speaker is None else 0
         if answers + transcriptions >= limit:
@@ -331,10 +336,10 @@ class Run(Subject):
     # -- anything else ---------------------------------------------------------------------------------------------
 
     def matches_log(self, path: str | Path | None = None, *, accept: bool = False) -> Run:
-        """The log is byte for byte the accepted one: `log.jsonl` in the case's folder, or the file or folder given.
+        """The log equals the accepted one: `log.jsonl` in the case's folder, or in the given file or folder.
 
-        Fields that hold null count as missing: events gain some with new versions. `accept` keeps the present log as
-        the accepted one instead of comparing.
+        It is compared byte for byte, but fields with the value None count as missing: events gain some with new
+        versions. `accept` stores the present log as the accepted one instead of comparing.
         """
         if path is None and self.record.folder is None:
             raise ValueError("this call has no folder: say where its accepted log is")
@@ -356,14 +361,14 @@ class Run(Subject):
         return self
 
     def meets_expectations(self) -> Run:
-        """What the case expects of the call came of it. Raises CaseError where nothing is expected."""
+        """The call meets the case's expectations. Raises CaseError where there are none."""
         check_expectations(self, expected_of(self.record))
         return self
 
     def check(self, function: Callable[[CallRecord], object]) -> Run:
-        """A check of your own: a function over the record that raises AssertionError, or returns None.
+        """Run your own check: a function over the record that raises AssertionError, or returns None.
 
-        Raises TypeError where it returns anything else: a bool would be forgotten.
+        Raises TypeError for any other return value: a bool would be forgotten.
         """
         try:
             result = function(self.record)
@@ -390,9 +395,9 @@ def _in_turn(number: int | None) -> str:
 
 
 def expected_of(record: CallRecord) -> Expected:
-    """What the case that was run expects; of a call that was kept, `case.json` beside it.
+    """Return the case's expectations, or those of a stored call's `case.json`.
 
-    Raises CaseError where there is no case, or one that expects nothing.
+    Raises CaseError where there is no case, or one without expectations.
     """
     expected = record.expected
     if expected is None and record.folder is not None and (record.folder / CASE_FILE).is_file():
@@ -404,7 +409,7 @@ def expected_of(record: CallRecord) -> Expected:
 
 
 def check_expectations(run: Run, expected: Expected) -> None:
-    """Raises AssertionError for the first that is not met."""
+    """Raise AssertionError for the first expectation that is not met."""
     if expected.turns is not None:
         run.turns(expected.turns)
     if expected.user_said:
@@ -425,7 +430,7 @@ def check_expectations(run: Run, expected: Expected) -> None:
 
 
 def _check_tools(run: Run, uses: tuple[ToolUse, ...]) -> None:
-    """Each call is the expected one with its arguments, in order, and there are no others."""
+    """The tool calls are exactly those expected, in order, with their arguments."""
     calls = run.reading.tool_calls
     made = ", ".join(f"{call.name}({shortened(call.input, 40)})" for call in calls) or "none"
     for number, use in enumerate(uses, 1):
@@ -442,7 +447,7 @@ def _check_tools(run: Run, uses: tuple[ToolUse, ...]) -> None:
 
 
 def _check_user_turns(run: Run, texts: tuple[str, ...]) -> None:
-    # A turn of which nobody knows a word has nothing to compare.
+    # A turn without known words has nothing to compare.
     said = [one.text for one in run.record.items if one.type == "message" and one.role == "user" and one.text]
     if [normalised(text) for text in said] != [normalised(text) for text in texts if text]:
         places = [turn.from_ms for turn in run.user_turns]

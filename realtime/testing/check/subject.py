@@ -1,4 +1,4 @@
-"""A call under check: its record, what was read from it, and how a check of it fails."""
+"""A call under check: its record, its reading, and failures about it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from realtime.testing.check.turns import BargeIn, Response, Speech, UserTurn
 from realtime.testing.record import CallRecord
 
 __tracebackhide__ = True
-"""A failure shows the line of the test, not those of the check."""
+"""pytest hides these frames: a failure shows the test's line."""
 
 
 class Subject(Fluent):
-    """The call that checks are about, narrowed to one speaker where `speaker` is given."""
+    """The call that checks are about, narrowed to `speaker` if given."""
 
     def __init__(self, record: CallRecord, *, speaker: str | None = None) -> None:
         self.record = record
@@ -27,7 +27,7 @@ class Subject(Fluent):
 
     @cached_property
     def reading(self) -> Reading:
-        """The call read as turns, answers, tool calls and interruptions; all of it, also of a narrowed run."""
+        """The call as turns, responses, tool calls and interruptions, even in a narrowed run."""
         return Reading(self.record)
 
     @cached_property
@@ -45,22 +45,22 @@ class Subject(Fluent):
 
     @property
     def user_turns(self) -> list[UserTurn]:
-        """The turns of the humans, or of the one this run is narrowed to."""
+        """The human turns, or those of this run's speaker."""
         return [turn for turn in self.reading.turns if self._concerns(turn.who, human=True)]
 
     @property
     def responses(self) -> list[Response]:
-        """The answers of the agents, or of the one this run is narrowed to."""
+        """The agents' responses, or those of this run's speaker."""
         return [one for one in self.reading.responses if self._concerns(one.who, human=False)]
 
     @property
     def speeches(self) -> list[Speech]:
-        """What the agents said and wrote."""
+        """The agents' spoken and written items."""
         return [one for one in self.reading.speeches if self._concerns(one.who, human=False)]
 
     @property
     def interruptions(self) -> list[BargeIn]:
-        """The barge-ins by the humans, or into the agent, that this run is about."""
+        """The barge-ins by this run's humans, or into its agent."""
         return [
             one
             for one in self.reading.barge_ins
@@ -69,11 +69,11 @@ class Subject(Fluent):
         ]
 
     def fail(self, finding: str, *places_ms: float, details: str = "") -> NoReturn:
-        """Fail with this sentence and the timeline around the places (ms of the call)."""
+        """Fail with this sentence and the timeline around `places_ms` of the call."""
         details = "\n".join(filter(None, (details, *self.record.notes)))
         raise CheckFailed(finding, self.timeline.around(*places_ms), places_ms, details)
 
     def must_know_ears(self, what: str) -> None:
-        """Fail where nobody wrote down what reached an ear, and there was something to hear."""
+        """Fail where playback is unknown and there was something to hear."""
         if not self.record.played and any(one.words.audio_ms for one in self.reading.speeches):
             self.fail(f"It is not known {what}: this record does not say what was played.")

@@ -1,10 +1,10 @@
-"""The barge-in sweep: interrupt a reply every 100 ms of its length, and see that some rules hold wherever it is cut.
+"""The barge-in sweep: interrupts a reply every 100 ms and checks rules at each place.
 
     sweep = await barge_in_sweep("fixtures/calls/refund", agent=support_agent)
     sweep.raise_for_failures()
 
-The rules: the voice stops the reply; nothing is to be heard after the flush; the conversation holds what was heard;
-every tool call has its result; the interruption is noticed and answered, and the call ends as it should.
+The rules: the voice stops the reply; nothing is audible after the flush; the conversation holds what was heard; every
+tool call has its result; the interruption is noticed and answered, and the call ends as it should.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from realtime.testing.errors import CaseError, ScriptFailure
 from realtime.testing.record import CallRecord
 
 __tracebackhide__ = True
-"""A failure shows the line of the test, not those of the check."""
+"""pytest hides these frames: a failure shows the test's line."""
 EVERY_MS = 100
 MAX_LISTED = 20
-"""So many failures are listed; the rest is counted."""
+"""Number of failures that are listed; the rest is counted."""
 TALKS_ON_MS = 300.0
-"""A reply that is still heard so long after the voice was noticed was not stopped by it."""
+"""A reply that is still audible this long after the voice was noticed was not stopped by it."""
 FLUSH_AFTER_MS = 1_000.0
-"""The flush comes at most so long after what interrupts."""
+"""Longest delay of the flush after its cause."""
 AFTERWARDS = Say("Yes, please?", ms=600)
-"""What a model of the case answers to an interruption for which it has no answer of its own."""
+"""The answer of the case's model to an interruption for which it has no answer of its own."""
 
 Check = Callable[[Run], object]
 PlayOnce = Callable[[Case, Path], Awaitable[CallRecord]]
@@ -49,34 +49,34 @@ class SweepFailure:
     """An interruption that broke a rule."""
 
     after_ms: int
-    """So much of the reply had been heard when the user began."""
+    """Heard ms of the reply when the user began."""
     error: AssertionError
     """`CheckFailed` with its timeline, or `ScriptFailure` where the call could not go on."""
     record: CallRecord | None
-    """The run; None where it did not come to its end."""
+    """The run; None where it did not reach its end."""
 
     @property
     def finding(self) -> str:
-        """What was wrong, in a sentence."""
+        """The failure in one sentence."""
         return self.error.finding if isinstance(self.error, CheckFailed) else str(self.error).partition("\n")[0]
 
 
 class Sweep(Fluent):
-    """What came of all the interruptions. Of runs that kept the rules nothing is held."""
+    """The result of all interruptions. Keeps no runs that met the rules."""
 
     def __init__(self, name: str, length_ms: float, places_ms: Sequence[int], failures: Sequence[SweepFailure]) -> None:
         self.name = name
         self.length_ms = length_ms
-        """How long the reply is that was interrupted."""
+        """Length of the interrupted reply."""
         self.places_ms = tuple(places_ms)
-        """Where it was."""
+        """Places of the interruptions."""
         self.failures = tuple(failures)
 
     def __repr__(self) -> str:
         return f"Sweep({self.name!r}, {len(self.places_ms)} runs, {len(self.failures)} failures)"
 
     def raise_for_failures(self) -> Sweep:
-        """Raises CheckFailed where an interruption broke a rule: each with its place, the first with its timeline."""
+        """Raise CheckFailed where an interruption broke a rule: each with its place, the first with its timeline."""
         if not self.failures:
             return self
         first = self.failures[0]
@@ -106,16 +106,17 @@ async def barge_in_sweep(
     play_once: PlayOnce | None = None,
     **options: Any,
 ) -> Sweep:
-    """Interrupt the same reply at 0 ms, `every_ms`, twice that and so on of what is heard of it, each in a call of its
-    own, and check the rules.
+    """Interrupt a reply at many places, each in its own call; check rules.
 
-    `reply` is the answer to so many steps of speaking or typing of the case's first user, from 1; 0 is what the agent
-    says by itself. The script is followed up to it, then `speech` (else that of the case's first barge-in, else what is
-    said first) interrupts, its answer is heard, and the user leaves. `checks` are rules of your own. `options` are
-    those of `play`; a model that is given as an object has to begin anew with each connection. `play_once` runs a case
-    in another way.
+    The places are 0 ms, `every_ms`, twice that and so on of its audible length.
 
-    A model in the case that has no answer to the interruption says `AFTERWARDS`. Raises CaseError where the case cannot
+    `reply` is the response to that many steps of speaking or typing of the case's first user, from 1; 0 is what the
+    agent says on its own. The script runs up to it, then `speech` (default: that of the case's first barge-in, else the
+    first speech) interrupts, its response is heard, and the user leaves. `checks` are rules of your own. `options` are
+    those of `play`; a model given as an object has to start again with each connection. `play_once` runs a case in
+    another way.
+
+    A model in the case without an answer to the interruption says `AFTERWARDS`. Raises CaseError where the case cannot
     be run, or has no such reply; ValueError where `every_ms` is not positive.
     """
     if every_ms <= 0:
@@ -147,7 +148,7 @@ async def _play(options: dict[str, Any], case: Case, folder: Path) -> CallRecord
 
 
 def _script(case: Case, where: Path, reply: int, speech: Speak | None) -> tuple[tuple[Step, ...], Speak]:
-    """The steps that lead to the reply, and what interrupts it."""
+    """Return the steps that lead to the reply, and the interrupting speech."""
     steps = case.users[0].steps
     acts = [place for place, step in enumerate(steps) if isinstance(step, Speak | BargeIn | Type)]
     if not 0 <= reply <= len(acts):
@@ -158,7 +159,7 @@ def _script(case: Case, where: Path, reply: int, speech: Speak | None) -> tuple[
         spoken = [step for step in steps if isinstance(step, Speak)]
         speech = next(iter((*interrupting, *spoken)), None)
     if speech is None:
-        raise CaseError(where / CASE_FILE, "nobody speaks in it", "Give barge_in_sweep the speech that interrupts.")
+        raise CaseError(where / CASE_FILE, "it contains no speech", "Give barge_in_sweep the speech that interrupts.")
     return steps[: acts[reply - 1] + 1] if reply else (), speech
 
 
@@ -180,7 +181,7 @@ def _able_to_answer(case: Case, where: Path) -> Case:
 
 
 def _length_ms(record: CallRecord) -> float:
-    """How much is heard of the answer to the last turn."""
+    """Return the audible ms of the response to the last turn."""
     reading = Run(record).reading
     last = len(reading.turns)
     ids = {response.id for response in reading.responses if response.turn == last}
@@ -188,7 +189,7 @@ def _length_ms(record: CallRecord) -> float:
 
 
 def _broken(run: Run, checks: Sequence[Check]) -> list[AssertionError]:
-    """The rules that do not hold."""
+    """Return the failures of the rules."""
     rules: tuple[Check, ...] = (
         Run.nothing_after_flush,
         Run.transcript_equals_heard,
@@ -208,8 +209,11 @@ def _broken(run: Run, checks: Sequence[Check]) -> list[AssertionError]:
 
 
 def _is_stopped(run: Run) -> None:
-    """The agent does not talk on: there is an interruption beside the speech that interrupts, or the reply was over by
-    itself soon after the voice was noticed."""
+    """The agent stops talking.
+
+    There is an interruption near the interrupting speech, or the reply ended on its own soon after the voice was
+    noticed.
+    """
     spoken = run.record.spoken[-1]
     if any(spoken.from_ms <= one.flush_ms <= spoken.to_ms + FLUSH_AFTER_MS for one in run.interruptions):
         return
@@ -223,7 +227,7 @@ def _is_stopped(run: Run) -> None:
         and entry.ts_ms >= spoken.from_ms
     ]
     if not noticed:
-        # What is not noticed at all is told by `_goes_on`.
+        # `_goes_on` reports a voice that is not noticed at all.
         return
     noticed_seq, noticed_ms = noticed[0].seq, float(noticed[0].ts_ms)
     ends_ms = [
@@ -241,7 +245,7 @@ def _is_stopped(run: Run) -> None:
 
 
 def _interrupting(run: Run) -> UserTurn | None:
-    """The turn that came of what was spoken last."""
+    """Return the turn of the last speech."""
     spoken = run.record.spoken[-1]
     return next((one for one in reversed(run.user_turns) if not one.typed and one.to_ms > spoken.from_ms), None)
 
@@ -252,7 +256,7 @@ def _cut_where_heard(run: Run) -> None:
 
 
 def _goes_on(run: Run) -> None:
-    """The call is not dead: who interrupts is heard and answered, and the call ends."""
+    """The call continues: the interrupting user gets a response, and the call ends."""
     spoken = run.record.spoken[-1]
     turn = _interrupting(run)
     if turn is None:

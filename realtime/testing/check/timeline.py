@@ -1,4 +1,4 @@
-"""A call as text: one line for each thing that happened, with its time, who it was, and what.
+"""A call as text: one line per event, with its time, participant and content.
 
 Failing checks show the seconds around the place, and mark it with `>`.
 """
@@ -16,11 +16,11 @@ from realtime.testing.check.words import shortened
 from realtime.testing.record import CallRecord
 
 WIDTH = 110
-"""No line is wider, in columns of a terminal."""
+"""Maximum width of a line, in columns of a terminal."""
 AROUND_MS = 3_000.0
-"""How much is shown before and behind a place."""
+"""Ms shown before and after a place."""
 MAX_LINES = 60
-"""More than this is shortened: the lines farthest from the place go first."""
+"""Beyond this number of lines, those farthest from the place are dropped."""
 _MS_PER_BLOCK = 200
 _MAX_BLOCKS = 25
 _MARKS = {
@@ -33,20 +33,20 @@ _MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Something that happened at `ms` of the call."""
+    """An event at `ms` of the call."""
 
     ms: float
     who: str
     what: str
 
     def text(self, *, marked: bool = False) -> str:
-        """`>  12.340 s  Friday      first sound`, at most `WIDTH` columns."""
+        """Format `>  12.340 s  Friday      first sound`, at most `WIDTH` columns."""
         head = f"{'>' if marked else ' '} {self.ms / 1000:8.3f} s  {_fitted(self.who or 'call', 12)}  "
         return head + _clipped(self.what, WIDTH - _columns(head))
 
 
 class Timeline:
-    """All lines of a call in order of time. Never raises for a log that makes no sense: it shows what there is."""
+    """All lines of a call in order of time. Never raises for an inconsistent log: it shows what there is."""
 
     def __init__(self, reading: Reading) -> None:
         self._end_ms = float(reading.record.duration_ms)
@@ -54,16 +54,19 @@ class Timeline:
 
     @classmethod
     def of(cls, record: CallRecord) -> Timeline:
-        """The timeline of a record."""
+        """Return the timeline of a record."""
         return cls(Reading(record))
 
     def __str__(self) -> str:
-        """The whole call."""
+        """Return the whole call."""
         return "\n".join(line.text() for line in self.lines)
 
     def around(self, *places_ms: float, around_ms: float = AROUND_MS) -> str:
-        """The lines from `around_ms` before the first of the places to as much behind the last, each place marked
-        where it happened. Without a place: the whole call, shortened."""
+        """Return the lines around the places, each place marked.
+
+        They reach from `around_ms` before the first place to `around_ms` after the last. Without a place: the whole
+        call, shortened.
+        """
         if not self.lines:
             return "  (nothing happened)"
         first = min(places_ms, default=0.0) - around_ms
@@ -88,12 +91,12 @@ class Timeline:
             yield f"  ... {_counted(len(self.lines) - 1 - chosen[-1], 'line')} after"
 
     def _nearest(self, place_ms: float) -> int:
-        """The line at the place; of several at one time, the first."""
+        """Return the line at the place; with several at one time, the first."""
         return min(range(len(self.lines)), key=lambda index: (abs(self.lines[index].ms - place_ms), index))
 
 
 def bar(ms: float) -> str:
-    """How long somebody spoke: a block for 200 ms, and the time."""
+    """Return a bar for a duration: a block per 200 ms, and the time."""
     blocks = min(_MAX_BLOCKS, max(1, round(ms / _MS_PER_BLOCK)))
     return f"{'█' * blocks} {ms / 1000:.2f} s"
 
@@ -185,7 +188,7 @@ def _other_lines(reading: Reading) -> Iterator[Line]:
             case s.ServerRoomLeftEvent():
                 yield Line(entry.ts_ms, entry.name, f"leaves the room: {shortened(entry.reason)}")
             case s.ServerRoomFloorEvent():
-                who = entry.participant_id or "nobody in particular"
+                who = entry.participant_id or "any participant"
                 yield Line(entry.ts_ms, "", f"floor: {who} ({shortened(entry.reason)})")
             case _:
                 pass
@@ -196,7 +199,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _columns(text: str) -> int:
-    """How wide a terminal shows it: Han and the like take two columns."""
+    """Return the width in a terminal: Han and similar characters take two columns."""
     return sum(_columns_of(char) for char in text)
 
 
@@ -205,7 +208,7 @@ def _columns_of(char: str) -> int:
 
 
 def _clipped(text: str, columns: int) -> str:
-    """The text, its end replaced by `...` where it is wider."""
+    """Cut the text to this width; `...` replaces its end."""
     if _columns(text) <= columns:
         return text
     width, kept = 3, ""

@@ -1,7 +1,7 @@
-"""What a call is made of, as people speak of it: turns, answers, tool calls, interruptions, silences. Times in ms.
+"""The parts of a call: turns, responses, tool calls, interruptions, silences. Times in ms.
 
-Where the users' ears are known (`CallRecord.played`) sound means what reached an ear; else what left the server, as
-long as it lasts.
+Where playback is known (`CallRecord.played`) sound means what was heard; otherwise what left the server, for its
+length.
 """
 
 from __future__ import annotations
@@ -14,42 +14,42 @@ from realtime.state.truncation import Spoken as Words
 from realtime.testing.record import Played
 
 USER = "user"
-"""Somebody whose name nobody told."""
+"""The name of an unnamed human."""
 HASTY = "hasty_turn"
-"""The reason of a flush that undoes an answer to a turn that goes on."""
+"""The reason of a flush that withdraws a response to a turn that goes on."""
 
 
 @dataclass(slots=True)
 class UserTurn:
-    """What a human said or typed before it was the agent's turn. A turn taken up again after a hasty end is one."""
+    """A human's spoken or typed turn. A turn that continues after a premature end is one."""
 
     number: int
     """From 1, in order of their beginnings."""
     item_id: str
     who: str
     from_ms: float
-    """The voice begins; a typed turn begins and ends when it arrives."""
+    """Start of voice; a typed turn begins and ends when it arrives."""
     to_ms: float
-    """The voice ends, without the silence behind it."""
+    """End of voice, without the silence after it."""
     ended_ms: float | None = None
-    """When it was decided that the turn is over; None where it never was."""
+    """When the turn was declared over; None where it never was."""
     transcript: str = ""
     transcript_ms: float | None = None
     typed: bool = False
     withdrawn: bool = False
-    """It left the conversation."""
+    """Whether it was removed from the conversation."""
     first_seq: int = 0
     ended_seq: int = 0
 
 
 @dataclass(slots=True)
 class ToolCall:
-    """A tool that an agent asked for, and what came of it."""
+    """An agent's tool call and its outcome."""
 
     id: str
     name: str
     arguments: dict[str, Any] | None
-    """None where the model sent something that is no JSON object: see `input`."""
+    """None where the model's text is no JSON object: see `input`."""
     input: str
     who: str
     response_id: str
@@ -59,27 +59,27 @@ class ToolCall:
     answered_ms: float | None = None
     answered_seq: int = 0
     state: str = ""
-    """Of the result: `success`, `error`, `interrupted`, `denied`; empty without one."""
+    """State of the result: `success`, `error`, `interrupted`, `denied`; empty without one."""
     output: str = ""
 
 
 @dataclass(slots=True)
 class Response:
-    """One answer of a model, or one part of it where tools come between."""
+    """One response of a model, or one part of it between tools."""
 
     id: str
     who: str
     created_ms: float
     created_seq: int
     turn: int
-    """The number of the user turn before it; 0 where nobody has said anything yet."""
+    """The number of the preceding user turn; 0 before the first."""
     out_of_band: bool = False
     first_token_ms: float | None = None
-    """The first word, text or piece of a tool call."""
+    """When the first word, text or piece of a tool call came."""
     first_audio_ms: float | None = None
-    """The first sound left the server."""
+    """When the first sound left the server."""
     first_heard_ms: float | None = None
-    """The first sound reached an ear."""
+    """When the first sound was heard."""
     done_ms: float | None = None
     status: str = "in_progress"
     item_ids: list[str] = field(default_factory=list)
@@ -89,40 +89,40 @@ class Response:
 
 @dataclass(slots=True)
 class Speech:
-    """An item that an agent said or wrote: what was made of it and what was heard."""
+    """An agent's spoken or written item: what was generated and what was heard."""
 
     item_id: str
     who: str
     response_id: str
     words: Words = field(default_factory=Words)
-    """Text and sound as they came, in ms at `rate_hz`."""
+    """Text and audio as they came, in ms at `rate_hz`."""
     rate_hz: int = DEFAULT_OUTPUT_RATE_HZ
     first_seq: int = 0
     first_audio_seq: int = 0
     first_audio_ms: float | None = None
     written: bool = False
-    """A text that nobody speaks."""
+    """Whether it is text that is not spoken."""
     cut_text: str | None = None
     """The words that were kept when it was cut."""
     cut_ms: int | None = None
     words_when_cut: Words | None = None
-    """What was known of text and sound at that moment, and of the pace of the voice."""
+    """Text, audio and the pace of the voice as known at that moment."""
     withdrawn: bool = False
-    """It left the conversation."""
+    """Whether it was removed from the conversation."""
     gone_seq: int = 0
-    """Where in the log it was cut or withdrawn."""
+    """Its `seq` in the log when it was cut or withdrawn."""
     kept: str | None = None
-    """What the conversation holds of it at the end, empty where it is not in it; None where that is not known."""
+    """The conversation's final text of it, empty where it is not included; None where that is unknown."""
     played: list[Played] = field(default_factory=list)
 
     @property
     def heard_ms(self) -> float:
-        """How far into the item the ear that heard most of it came."""
+        """Ms of the item that its longest listener heard."""
         return max((one.offset_ms + one.ms for one in self.played), default=0.0)
 
     @property
     def text(self) -> str:
-        """The words that count as said: nothing of an item that was withdrawn, the kept ones of one that was cut."""
+        """The words that count as said: none of a withdrawn item, the kept ones of a cut one."""
         if self.withdrawn:
             return ""
         return self.words.text if self.cut_text is None else self.cut_text
@@ -130,40 +130,40 @@ class Speech:
 
 @dataclass(frozen=True, slots=True)
 class CutItem:
-    """An item that an interruption met before it was heard to its end."""
+    """An item that an interruption cut before its end was heard."""
 
     speech: Speech
     before: str
-    """The words that had been made of it."""
+    """The words generated for it."""
     after: str
-    """The words that the conversation keeps: those of its item, or of the log where no items are known."""
+    """The words kept by the conversation: of its item, or of the log without items."""
     audio_ms: float
-    """The sound that had been made of it."""
+    """Ms of generated audio."""
     heard_ms: float
-    """How much of it was heard."""
+    """Ms of audio that were heard."""
     outcome: Literal["cut", "withdrawn", "whole"]
 
 
 @dataclass(frozen=True, slots=True)
 class BargeIn:
-    """An answer was stopped: by a voice, a typed text, a request of the page, or since the turn had ended in haste."""
+    """A stopped response: by a voice, a text, a page's request, or a premature turn end."""
 
     number: int
-    """From 1; 0 where the user's turn had ended in haste and merely goes on."""
+    """From 1; 0 where the user's turn had ended too early and continues."""
     reason: str
     who: str
     began_ms: float
-    """When the voice began that caused it; where there is none, when the flush left."""
+    """Start of the causing voice; without one, when the flush left."""
     flush_ms: float
     silent_ms: float | None
-    """When the ear fell silent; None where nothing was to be heard when it began."""
+    """When the sound ended; None where nothing was audible at the beginning."""
     items: tuple[CutItem, ...]
     seq: int
 
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """Somebody was to be heard."""
+    """A stretch in which a participant was audible."""
 
     from_ms: float
     to_ms: float
@@ -173,7 +173,7 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Nobody was to be heard. `owed`: a human had spoken or typed last, or an answer was on its way."""
+    """A stretch without sound. `owed`: a human had spoken or typed last, or a response was pending."""
 
     from_ms: float
     to_ms: float

@@ -1,4 +1,4 @@
-"""Where a voice begins and ends in the sound of a lane, whatever a detector reported."""
+"""Finds a voice's edges in a lane's audio, independent of detectors."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
 
 _HOP_MS = 10
 _SEARCH_MS = 400
-"""The most by which the reported edges of a voice are late."""
+"""Maximum delay of a voice's reported edges."""
 _BELOW_PEAK_DB = 35.0
-"""Quieter than the loudest 10 ms of a voice by this much is silence."""
+"""Sound this much quieter than the loudest 10 ms of a voice is silence."""
 _PAUSE_HOPS = 20
-"""So many hops of silence part two voices."""
+"""Number of silent hops that separate two voices."""
 _PARTING_MS = 400
-"""A longer silence parts two turns in one recording."""
+"""A longer silence separates two turns in one recording."""
 _FIRST_PARTING_MS = 2_000
-"""The same before the first turn that was noticed: what the detector missed of it is its beginning."""
+"""The same before the first noticed turn: speech that the detector missed is its beginning."""
 _AROUND_MS = 120
-"""How exactly the place of a recording in the lane is known."""
+"""Accuracy of a recording's place in the lane."""
 _ABOVE_NOISE = 2.0
-"""A voice is louder than the quietest tenth of its recording by this factor, or nearly as loud as its loudest 10 ms."""
+"""Minimum ratio of a voice to the quietest tenth of its recording, unless it is about as loud as its loudest 10 ms."""
 _NEARLY = 0.25
 
 
 class SpokenVoice:
-    """The voice in what was spoken from `from_ms` to `to_ms` of the call, silence at the ends included.
+    """The voice spoken from `from_ms` to `to_ms` of the call, including silent ends.
 
-    `after_ms` is where the recording before it ended: nothing earlier is looked at.
+    `after_ms` is where the recording before it ended: earlier audio is ignored.
     """
 
     def __init__(self, lane: Lane, from_ms: float, to_ms: float, after_ms: float = 0.0) -> None:
@@ -46,20 +46,19 @@ class SpokenVoice:
             self._loud = (rms > limit).tolist()
         self._hidden = bool(self._loud) and all(self._loud)
         if self._hidden:
-            # No silence is seen: there is noise.
+            # There is no silence, only noise.
             self._loud = []
         elif self._begin_ms < from_ms and self._loud[0]:
-            # Loud before it began: the first edge is of something else.
+            # Loud before it began: the first edge belongs to another sound.
             self._first = self._loud.index(False)
 
     def began_ms(
         self, near_ms: float, until_ms: float, *, since_ms: float, first: bool, all_of_it: bool
     ) -> float | None:
-        """Where the voice begins of which a detector reported at `near_ms` that it had begun; None where that is not
-        seen.
+        """Return the start of a voice that a detector reported at `near_ms`; None if not found.
 
-        It is looked for from `since_ms` on, and up to `until_ms` where there is silence at `near_ms`. `first`: no turn
-        out of this recording came before it; `all_of_it`: then it begins with the first voice in it.
+        The search begins at `since_ms`, and ends at `until_ms` if there is silence at `near_ms`. `first`: no turn of
+        this recording came before it; `all_of_it`: then it begins with the first voice in it.
         """
         lowest = max(self._first, self._hop(since_ms) if since_ms > self._begin_ms else 0)
         parting = _FIRST_PARTING_MS if first else _PARTING_MS
@@ -79,13 +78,13 @@ class SpokenVoice:
         return None if reached is None else self._ms(reached)
 
     def ended_ms(self, near_ms: float) -> float | None:
-        """Where the last voice before `near_ms` ends; None where there is none, or where it goes on there."""
+        """Return the end of the last voice before `near_ms`; None if there is none or it continues there."""
         last = min(len(self._loud), self._hop(near_ms) + 1)
         ended = next((hop for hop in range(last - 1, self._first - 1, -1) if self._loud[hop]), None)
         return None if ended is None or ended >= self._hop(near_ms) - 1 else self._ms(ended + 1)
 
     def heard(self, from_ms: float, to_ms: float) -> bool:
-        """Whether there is any voice in between, or noise that hides it."""
+        """Whether there is a voice in between, or noise that hides it."""
         return self._hidden or any(self._loud[max(0, self._hop(from_ms)) : max(0, self._hop(to_ms) + 1)])
 
     def _hop(self, ms: float) -> int:
@@ -96,7 +95,7 @@ class SpokenVoice:
 
 
 def _hops(lane: Lane, from_ms: float, to_ms: float) -> NDArray[np.float64]:
-    """How loud each 10 ms is."""
+    """Return the level of each 10 ms."""
     import numpy as np
 
     samples_per_hop = lane.rate_hz * _HOP_MS // 1000
@@ -109,9 +108,11 @@ def _hops(lane: Lane, from_ms: float, to_ms: float) -> NDArray[np.float64]:
 
 
 def refine_voice(lane: Lane, from_ms: float, to_ms: float) -> tuple[float, float]:
-    """The edges of the voice that a detector reported from `from_ms` to `to_ms` of the call, no more than 400 ms
-    earlier than it said: for a call of which nobody knows when somebody spoke. An edge that cannot be seen, because of
-    noise or since the lane is silent there, stays."""
+    """Refine a reported voice's edges, at most 400 ms before the reported ones.
+
+    `from_ms` and `to_ms` are ms of the call, for a call without known times of speech. An edge that cannot be found,
+    because of noise or a silent lane, stays.
+    """
     begin_ms = max(0.0, from_ms - _SEARCH_MS)
     rms = _hops(lane, begin_ms, max(from_ms, to_ms) + _HOP_MS)
     n_hops = len(rms)
@@ -132,7 +133,7 @@ def refine_voice(lane: Lane, from_ms: float, to_ms: float) -> tuple[float, float
             if quiet >= _PAUSE_HOPS:
                 break
     if reached is not None and quiet:
-        # Only where silence is seen before it: else it is noise, or an earlier voice.
+        # Only with silence before it: otherwise it is noise, or an earlier voice.
         from_ms = ms_of(reached)
     near = range(n_hops - 1, max(-1, n_hops - 2 - _SEARCH_MS // _HOP_MS), -1)
     ended = next((hop for hop in near if loud[hop]), None)

@@ -1,4 +1,4 @@
-"""Words as a check compares them: without case, spacing and punctuation."""
+"""Words for comparison: without case, spacing and punctuation."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import unicodedata
 from collections.abc import Sequence
 
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-"""Kana and Han, written without spaces: each character is taken as a word."""
+"""Kana and Han, written without spaces: each character counts as a word."""
 _CHARACTERS = rf"[^\W_{_UNSPACED}]+"
 _SIGN = r"(?<!\w)-(?=[$\u20ac\u00a3\u00a5]?\d)"
-"""A minus; between words it is a hyphen."""
+"""A minus sign; between words it is a hyphen."""
 _WORD = re.compile(rf"{_SIGN}|[{_UNSPACED}]|{_CHARACTERS}(?:(?<=\d)[.,](?=\d){_CHARACTERS})*")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _INSIDE = re.compile(r"(?<=\w)['\u2019](?=\w)")
 
 
 def words_of(text: str) -> list[str]:
-    """The words in lower case, without punctuation: `Don't!` is `dont`. Languages without spaces give characters.
+    """Return the words in lower case, without punctuation: `Don't!` is `dont`.
 
-    Numbers keep what makes them others: `-5`, `1.50`. `1,500` is `1500`.
+    Languages without spaces give characters. Numbers keep their distinguishing signs: `-5`, `1.50`. `1,500` is `1500`.
     """
     plain = unicodedata.normalize("NFKC", text).casefold().replace("\u2212", "-")
     plain = _THOUSANDS.sub(lambda found: found[0].replace(",", ""), _INSIDE.sub("", plain))
@@ -33,23 +33,25 @@ def words_of(text: str) -> list[str]:
 
 
 def normalised(text: str) -> str:
-    """The words with one space between them."""
+    """Return the words with one space between them."""
     return " ".join(words_of(text))
 
 
 def says(text: str, phrase: str | re.Pattern[str]) -> bool:
-    """Whether the phrase is in the text, from the beginning of a word to the end of one.
+    """Whether the text contains the phrase as whole words.
 
-    Case, spacing and punctuation do not count: `A-17` is in `order a17.` Numbers are kept apart: `12 34` is not in
-    `1 234`, nor `5` in `-5` or `1.5`. A pattern is searched in the text as it is. Raises ValueError for a phrase
-    without words.
+    Case, spacing and punctuation do not count: `A-17` is in `order a17.` Numbers are kept apart: `12 34` is not in `1
+    234`, nor `5` in `-5` or `1.5`. A pattern is searched in the unchanged text. Raises ValueError for a phrase without
+    words.
     """
     return end_of(text, phrase) is not None
 
 
 def end_of(text: str, phrase: str | re.Pattern[str], start: int = 0) -> int | None:
-    """Where the phrase ends in the text, for `start` of the next phrase of its kind; None where it is not said (`says`)
-    behind `start`."""
+    """Return where the phrase ends in the text; None if not said (`says`) after `start`.
+
+    The result is the `start` for the next phrase of its kind.
+    """
     if isinstance(phrase, re.Pattern):
         found = phrase.search(text, start)
         return None if found is None else found.end()
@@ -66,9 +68,9 @@ def end_of(text: str, phrase: str | re.Pattern[str], start: int = 0) -> int | No
 
 
 def first_missing(texts: Sequence[str], phrases: Sequence[str | re.Pattern[str]]) -> int | None:
-    """Which of the phrases, from 0, is not said behind the ones before it; None where all are said in this order.
+    """Return the first phrase's index not said in this order; None if all are.
 
-    In one text, a phrase and a pattern may stand in any order.
+    In one text, a phrase and a pattern may be in any order.
     """
     at, start = 0, 0
     for number, phrase in enumerate(phrases):
@@ -84,7 +86,7 @@ def first_missing(texts: Sequence[str], phrases: Sequence[str | re.Pattern[str]]
 
 
 def _joined(words: list[str]) -> tuple[str, set[int]]:
-    """The words without spaces, but for those between two numbers, and where words begin and end in it."""
+    """Join the words without spaces, except between two numbers; return the word boundaries too."""
     joined, edges = "", set[int]()
     for word in words:
         if joined[-1:].isdigit() and word.lstrip("-")[:1].isdigit():
@@ -96,12 +98,12 @@ def _joined(words: list[str]) -> tuple[str, set[int]]:
 
 
 def shown(phrase: str | re.Pattern[str]) -> str:
-    """The phrase as an error names it."""
+    """Return the phrase as an error names it."""
     return f"/{phrase.pattern}/" if isinstance(phrase, re.Pattern) else f'"{phrase}"'
 
 
 def shortened(text: str, limit: int = 60) -> str:
-    """On one line, with its middle left out where it is longer than `limit`."""
+    """Return one line; omits its middle if longer than `limit`."""
     text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     if len(text) <= limit:
         return text

@@ -1,1 +1,1 @@
-"""Simulated users: the steps they do, the page they call with, its microphone, speaker and socket."""
+"""Simulated users: their steps, their page, its microphone, speaker and socket."""

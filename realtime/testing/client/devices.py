@@ -1,4 +1,4 @@
-"""The sound devices of a simulated page: a speaker and a microphone. Pure: time and positions come in."""
+"""Audio devices of a simulated page: speaker and microphone. Pure: time and positions are arguments."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ OUTPUT_HZ = 24_000
 FRAME_MS = 40
 FRAME_SAMPLES = INPUT_HZ * FRAME_MS // 1000
 OUTPUT_LATENCY_S = 0.08
-"""From the audio thread to the ear, as browsers report it for a laptop's speakers."""
+"""Delay from the audio thread to the ear, as browsers report it for a laptop's speakers."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """Sound of one item that is played without a gap: from sample `offset` of the item on, from `from_s` on."""
+    """Audio of one item played without a gap: from sample `offset` of the item, starting at `from_s`."""
 
     item_id: str
     offset: int
@@ -34,7 +34,7 @@ class _Run:
 
 
 class Speaker:
-    """Plays what it is given, in that order and in real time. What is played is heard one output latency later.
+    """Plays its input in order and in real time. Sound is heard one output latency after it is played.
 
     Times are seconds of the caller's clock. Offsets are samples of an item.
     """
@@ -49,7 +49,7 @@ class Speaker:
         self._paused: list[_Run] | None = None
 
     def play(self, item_id: str, offset: int, pcm: bytes, now: float) -> None:
-        """Queue sound behind what waits."""
+        """Queue audio after what already waits."""
         n_samples = len(pcm) // SAMPLE_BYTES
         if self._paused is not None:
             self._paused.append(_Run(item_id, offset, 0.0, n_samples, [pcm]))
@@ -63,7 +63,7 @@ class Speaker:
             self._runs.append(_Run(item_id, offset, max(now, ends_s), n_samples, [pcm]))
 
     def flush(self, items: Iterable[str], now: float) -> None:
-        """Drop what was not played of these items; what else waits moves up."""
+        """Drop the unplayed audio of these items; later audio moves up."""
         dropped = set(items)
         rest = [run for run in self._take_back(now) if run.item_id not in dropped]
         if self._paused is None:
@@ -73,26 +73,26 @@ class Speaker:
             self._paused = [run for run in self._paused if run.item_id not in dropped]
 
     def pause(self, now: float) -> None:
-        """Silence; everything waits for `resume`."""
+        """Stop playing; all audio waits for `resume`."""
         if self._paused is None:
             self._paused = self._take_back(now)
 
     def resume(self, now: float) -> None:
-        """Go on where `pause` stopped."""
+        """Continue where `pause` stopped."""
         if self._paused is not None:
             waiting, self._paused = self._paused, None
             for run in waiting:
                 self.play(run.item_id, run.offset, run.pcm(), now)
 
     def heard(self, item_id: str, now: float) -> int:
-        """How many samples of the item have reached the ear."""
+        """Return how many samples of the item have been heard."""
         self._advance(now)
         return self._heard.get(item_id, 0) + sum(
             self._heard_of(run, now) for run in self._runs[self._first_unheard :] if run.item_id == item_id
         )
 
     def sounding(self, now: float) -> str | None:
-        """The item that is heard now, or was heard last."""
+        """Return the item that is audible now, or was last."""
         self._advance(now)
         for run in self._runs[self._first_unheard : self._first_unheard + 1]:
             if self._heard_of(run, now):
@@ -100,8 +100,10 @@ class Speaker:
         return self._runs[self._first_unheard - 1].item_id if self._first_unheard else None
 
     def heard_at(self, items: Iterable[str], n_samples: int) -> float | None:
-        """When so many samples of these items, counted together, have reached the ear; None where they never will of
-        what is queued."""
+        """Return when `n_samples` of these items together are heard; None if never.
+
+        Only queued audio counts.
+        """
         counted, left = set(items), n_samples
         for run in self._runs:
             if run.item_id in counted:
@@ -111,8 +113,10 @@ class Speaker:
         return None
 
     def ends_at(self, items: Iterable[str] | None = None) -> float | None:
-        """When the last of what is queued of these items, or of all, has been heard. 0.0 where nothing was played; None
-        while it is paused and some of them waits."""
+        """Return when the last queued audio of these items is heard.
+
+        Without `items`, of all. 0.0 where nothing was played; None while the speaker is paused and audio waits.
+        """
         counted = None if items is None else set(items)
         if any(counted is None or run.item_id in counted for run in self._paused or ()):
             return None
@@ -122,7 +126,7 @@ class Speaker:
         return 0.0
 
     def runs(self) -> list[tuple[str, int, float, bytes]]:
-        """All that was played: (item, offset, when it began to be heard, pcm)."""
+        """Return all played audio: (item, offset, time when it became audible, pcm)."""
         return [(run.item_id, run.offset, run.from_s + self._latency_s, run.pcm()) for run in self._runs]
 
     def _end_of(self, run: _Run) -> float:
@@ -141,7 +145,7 @@ class Speaker:
             self._first_unheard += 1
 
     def _take_back(self, now: float) -> list[_Run]:
-        """What was not played leaves the queue, in its order."""
+        """Remove unplayed audio from the queue and return it in order."""
         taken: list[_Run] = []
         while len(self._runs) > self._first_unheard:
             run = self._runs[-1]
@@ -158,7 +162,7 @@ class Speaker:
 
 
 class Microphone:
-    """Gives a frame of 40 ms after the other: what the user says, and the room where nothing is said.
+    """Gives frames of 40 ms: the user's speech, otherwise the room.
 
     `background` is the rms of the room's noise in units of a sample, 0 for silence; `seed` decides it.
     """
@@ -168,10 +172,10 @@ class Microphone:
         self._to_say: deque[tuple[int, bytes]] = deque()
         self._frames: list[bytes] = []
         self.position = 0
-        """How many samples it gave."""
+        """Number of samples given so far."""
 
     def say(self, pcm: bytes, at: int) -> int:
-        """Say pcm16 from sample `at` on, or as soon as what was to be said before is over. Returns where it begins."""
+        """Say pcm16 from sample `at` on, or after earlier speech; return where it begins."""
         at = max(at, self.position)
         if self._to_say:
             start, last = self._to_say[-1]
@@ -180,11 +184,11 @@ class Microphone:
         return at
 
     def pcm(self) -> bytes:
-        """All that it gave."""
+        """Return all audio given so far."""
         return b"".join(self._frames)
 
     def next_frame(self) -> bytes:
-        """The next 40 ms."""
+        """Return the next 40 ms."""
         frame = self._made()
         self.position += FRAME_SAMPLES
         self._frames.append(frame)
@@ -213,7 +217,7 @@ class Microphone:
 
 @lru_cache(maxsize=16)
 def _noise(rms: float, seed: int) -> tuple[bytes, ...]:
-    """Two seconds of a room, frame by frame."""
+    """Return two seconds of room noise as frames."""
     samples = np.random.default_rng(seed).normal(0, rms, 2 * INPUT_HZ).astype("<i2").tobytes()
     size = FRAME_SAMPLES * SAMPLE_BYTES
     return tuple(samples[at : at + size] for at in range(0, len(samples), size))

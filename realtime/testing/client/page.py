@@ -1,8 +1,9 @@
-"""A browser page as a call sees it: a microphone that never stops, a speaker that plays in real time, and word of what
-was heard. It comes back when its socket is lost, as docs/protocol.md says under "Coming back".
+"""A simulated browser page: microphone, speaker in real time, playback reports, resuming.
 
-Everything follows the loop's clock: under a `VirtualLoop` an hour takes seconds and every run is the same. One timer
-runs per 40 ms of microphone; nothing else wakes up by the clock but the end of an item.
+The microphone never stops. The page resumes after losing its socket, as docs/protocol.md says under "Coming back".
+
+All timing follows the loop's clock: under a `VirtualLoop` an hour takes seconds and every run is the same. One timer
+runs per 40 ms of microphone; the only other one is for the end of an item.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ from realtime.testing.errors import ScriptFailure
 from realtime.testing.record import Lane, Played
 
 KEPT_SAMPLES = 10 * INPUT_HZ
-"""A page keeps the last 10 s of its speech, to say it again."""
+"""Samples of its latest speech (10 s) that a page keeps for re-sending."""
 ACK_EVERY_S = 0.1
 ANSWER_TIME_S = 60.0
-"""How long a page waits for the server to make, go on with or end a call."""
+"""Seconds that a page waits for the server to make, resume or end a call."""
 FINAL_CODES = (1000, 1008, 1011, 4000)
-"""Closed with one of these a page does not come back."""
+"""Close codes after which a page does not resume."""
 
 Event = dict[str, Any]
 Client = Literal["realtime.v1", "json", "agentscope1"]
-"""The page of this project with binary frames; the same with audio as JSON; a page of AgentScope 1.x."""
+"""The project's page with binary frames, the same with JSON audio, or an AgentScope 1.x page."""
 
 
 class Received(NamedTuple):
-    """An event as it came, at `at_ms` of the call. Of audio it holds `n_samples` in place of the sound."""
+    """An event received at `at_ms` of the call. Audio is replaced by its `n_samples`."""
 
     at_ms: float
     event: Event
@@ -52,14 +53,14 @@ class Received(NamedTuple):
 
 @dataclass(slots=True)
 class Speech:
-    """An item of the agent's at the page. Positions are samples, `acked_ms` what the server was told last."""
+    """An agent's item at the page. Positions are samples; `acked_ms` is the last reported position."""
 
     item_id: str
     response_id: str = ""
     agent: str = ""
     received: int = 0
     words: Words = field(default_factory=Words)
-    """Its words so far, laid along its sound as the server does."""
+    """Its words so far, aligned with its audio as on the server."""
     complete: bool = False
     flushed: bool = False
     acked_ms: int = 0
@@ -68,10 +69,11 @@ class Speech:
 class Page:
     """One client of the application at `app`. Call `join`, then `leave` or at least `close`.
 
-    `received` is all that came. `on_change` is called after each event and whenever the line or the speaker changes its
-    state; it must not raise. Times in ms are those of the call. `seed` decides the noise between the user's words
-    (`background` is its rms, 0 for silence) and what gets lost. `starts_after_ms` sets the frames of several pages
-    apart. `aligned` says that the model gives each piece of words right before its sound (`Profile.aligns_transcript`).
+    `received` is all that came. `on_change` is called after each event and whenever the socket or the speaker changes
+    its state; it must not raise. Times in ms are those of the call. `seed` decides the noise between the user's words
+    (`background` is its rms, 0 for silence) and which frames are lost. `starts_after_ms` separates the frames of
+    several pages in time. `aligned` says that the model gives each piece of words right before its audio
+    (`Profile.aligns_transcript`).
     """
 
     def __init__(
@@ -94,17 +96,17 @@ class Page:
         self.client = client
         self.received: list[Received] = []
         self.speech: dict[str, Speech] = {}
-        """What the agents say, by item."""
+        """The agents' speech, by item."""
         self.flushes: list[tuple[float, str]] = []
-        """(ms, item) of each order to be silent; an empty id means all."""
+        """(ms, item) of each flush; an empty id means all items."""
         self.late_samples = 0
-        """Sound of an item that came after its flush."""
+        """Samples of items that came after their flush."""
         self.missing_samples = 0
-        """Sound that never came, though what follows it did."""
+        """Samples that never came, although later ones did."""
         self.faults: list[str] = []
-        """What the server sent that the protocol does not allow."""
+        """Messages of the server that the protocol does not allow."""
         self.closed_with: tuple[int, str] | None = None
-        """With what the server closed the socket; null while it did not."""
+        """The server's close code and reason; None while the socket is open."""
         self.call_id = ""
         self.call_began_s = 0.0
         """The loop's time at 0 ms of the call."""
@@ -124,7 +126,7 @@ class Page:
         self.aligned = aligned
         chance = Random(f"{seed} {name}")
         self.uplink = Uplink(chance)
-        """The way to the server; its `network` may be set at any time."""
+        """The connection to the server; its `network` may be set at any time."""
         self._starts_after_s = starts_after_ms / 1000
         self._loop = asyncio.get_running_loop()
         self._speaker = Speaker()
@@ -139,43 +141,43 @@ class Page:
         self._parts: dict[int, Speech] = {}
         self._indexes: dict[str, int] = {}
         self._cursors: dict[str, int] = {}
-        """Where in its item the next delta as JSON belongs."""
+        """Place of the next JSON audio delta in each item."""
         self._settled: asyncio.Future[None] | None = None
         # -- the microphone
         self._microphone = Microphone(background, chance.getrandbits(32))
         self._frame_timer: asyncio.TimerHandle | None = None
         self._hears_from_s = 0.0
         self._kept: deque[tuple[int, bytes, str | None, int]] = deque(maxlen=KEPT_SAMPLES // FRAME_SAMPLES)
-        """(offset, pcm, item that played then, ms of it) of the latest frames."""
+        """(offset, pcm, item played then, its ms) of the latest frames."""
         self._said: deque[tuple[int, str]] = deque()
-        """Events with the sample of the page's speech before which each was said."""
+        """Sent events, each with the sample of the page's speech that followed it."""
         self._event_count = 0
         self._next_ack_s = 0.0
         self._ending: list[Speech] = []
-        """Complete and not heard to the end."""
+        """Items that are complete but not heard to the end."""
         self._end_timer: asyncio.TimerHandle | None = None
 
     # -- its life --------------------------------------------------------------------------------------------------
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come: the call has ended, or the server has closed the socket."""
+        """Whether no more will come: the call has ended, or the server has closed the socket."""
         return self._ended or self.closed_with is not None
 
     @property
     def events(self) -> list[Event]:
-        """All that came, without the times."""
+        """All received events, without their times."""
         return [one.event for one in self.received]
 
     def ms(self, at_s: float | None = None) -> float:
-        """The loop's time (now) as ms of the call."""
+        """Convert the loop's time (default: now) to ms of the call."""
         return round(((self._loop.time() if at_s is None else at_s) - self.call_began_s) * 1000, 3)
 
     async def join(self) -> None:
-        """Make a call and switch the microphone on. Returns once the agent is ready.
+        """Start a call and switch the microphone on. Returns once the agent is ready.
 
-        Raises ScriptFailure where no call is made, ConnectionRefusedError where the server takes no socket. Cancelled,
-        it leaves what `close` ends.
+        Raises ScriptFailure where no call is made, ConnectionRefusedError where the server refuses the socket. After a
+        cancellation, `close` ends what remains.
         """
         config = dict(self._config)
         if self.client != "agentscope1":
@@ -189,14 +191,14 @@ class Page:
         self._listen()
 
     async def leave(self) -> None:
-        """End the call, wait until the server says that it is over, and `close`."""
+        """End the call, wait for the server's confirmation, and `close`."""
         if not self.is_over and self._line == "open":
             self.send({"type": "client_session_end"})
             await self._settle("client_session_end")
         await self.close()
 
     async def close(self) -> None:
-        """Nothing of the page is left: its timers are cancelled and the application is done with its sockets.
+        """End everything: cancel the timers and wait until the application has finished with its sockets.
 
         Raises what the application raised.
         """
@@ -212,8 +214,10 @@ class Page:
             await pair.ended()
 
     def lose(self, *, noticed: bool = True) -> None:
-        """The socket is lost: the page notices, is silent, and keeps what the user says. The server notices where
-        `noticed`, else once the page has come back."""
+        """Lose the socket: the page notices, is silent, and keeps the user's speech.
+
+        The server notices too where `noticed`, else only once the page has resumed.
+        """
         if self._line == "away":
             return
         self._line = "away"
@@ -226,10 +230,9 @@ class Page:
         self.on_change()
 
     async def come_back(self) -> None:
-        """Go on with the call on a new socket: with what was missed, and what was said meanwhile.
+        """Resume the call on a new socket, with missed events and speech.
 
-        Raises ScriptFailure where the server does not let the page back in, ConnectionRefusedError where it takes no
-        socket.
+        Raises ScriptFailure where the server refuses to resume, ConnectionRefusedError where it refuses the socket.
         """
         if self._line != "away":
             return
@@ -264,7 +267,7 @@ class Page:
             raise ScriptFailure(f"the server refused the {asked} of {self.name} ({why})")
 
     async def _settle(self, asked: str) -> None:
-        """Wait until what was asked of the server is done or refused. Raises ScriptFailure where it does not answer."""
+        """Wait until the request is done or refused. Raises ScriptFailure where the server does not answer."""
         self._settled = self._loop.create_future()
         try:
             async with asyncio.timeout(ANSWER_TIME_S):
@@ -314,7 +317,7 @@ class Page:
                 if event.get("resume_token") is not None:
                     self._token = event["resume_token"]
                 if not self.call_id:
-                    # One that is told anew after coming back is that of the log.
+                    # An item that is announced again after resuming is that of the log.
                     self.call_id = event.get("call_id") or ""
                     self.call_began_s = now - event.get("ts_ms", 0) / 1000
             case "server_session_resumed":
@@ -329,7 +332,7 @@ class Page:
                 self._parts[event["item_index"]] = speech
                 self._indexes[speech.item_id] = event["item_index"]
                 if self.client == "json":
-                    # Deltas as JSON carry no offset: this tells where they go on.
+                    # JSON audio deltas carry no offset: this event says where they continue.
                     self._cursors[speech.item_id] = event["offset_samples"]
             case "server_audio_flush":
                 self._flush(event["item_id"], now)
@@ -337,7 +340,7 @@ class Page:
                 # These pages know no flush: they stop at the first word of the user.
                 self._flush(None, now)
             case "agent_item_truncated":
-                # Without a flush in a call that was read from a store: its speech will not go on.
+                # Without a flush in a call that was read from a store: its speech will not continue.
                 cut = self.speech.get(event["item_id"])
                 if cut is not None and not cut.flushed and not self._is_rendered(cut, now):
                     self._flush(cut.item_id, now)
@@ -361,7 +364,7 @@ class Page:
         self.received.append(Received(self.ms(now), event))
 
     def _rewind(self, seq: int, now: float) -> None:
-        """The server was killed before it had kept what it told after `seq`: it is none of the call's."""
+        """Discard what came after `seq`: the server was killed before it had stored it."""
         self._last_seq = seq
         first = next((at for at, one in enumerate(self.received) if one.event.get("seq", 0) > seq), len(self.received))
         gone, self.received = self.received[first:], self.received[:first]
@@ -378,7 +381,7 @@ class Page:
         return speech
 
     def _hear(self, speech: Speech, offset: int, pcm: bytes) -> None:
-        """More sound, played unless it was played before, or its item was flushed."""
+        """Play more audio, unless already played or of a flushed item."""
         if is_voice(speech.item_id):
             return  # Another human in a room, heard live beside the agents.
         now = self._loop.time()
@@ -412,21 +415,21 @@ class Page:
     # -- what was heard --------------------------------------------------------------------------------------------
 
     def heard_ms(self, *items: str) -> float:
-        """How much of these items, counted together, has reached the ear."""
+        """Return the ms of these items together that have been heard."""
         now = self._loop.time()
         return sum(self._speaker.heard(item_id, now) for item_id in items) * 1000 / OUTPUT_HZ
 
     def heard_at(self, items: Iterable[str], ms: float) -> float | None:
-        """The loop's time at which so much of these items has reached the ear; None where that is not queued."""
+        """Return the loop's time when this much of these items is heard; None if not queued."""
         return self._speaker.heard_at(items, round(ms * OUTPUT_HZ / 1000))
 
     @property
     def silent_at(self) -> float | None:
-        """The loop's time at which all that came was heard; None while the speaker waits for the socket."""
+        """Return the loop's time when all received audio has been heard; None while the speaker waits."""
         return self._speaker.ends_at()
 
     def played(self) -> list[Played]:
-        """Every stretch of speech that reached the ear, in order. Complete once the page is silent."""
+        """Return every stretch of speech that was heard, in order. Complete once the page is silent."""
         return [
             Played(self.name, item_id, at * 1000 / OUTPUT_HZ, self.ms(from_s), len(pcm) / 2 * 1000 / OUTPUT_HZ)
             for item_id, at, from_s, pcm in self._speaker.runs()
@@ -434,7 +437,7 @@ class Page:
         ]
 
     def lanes(self) -> list[Lane]:
-        """What the user said, and what was heard of each agent."""
+        """Return the user's audio, and the heard audio of each agent."""
         silence = bytes(max(0, round(self.ms(self._hears_from_s) * INPUT_HZ / 1000)) * SAMPLE_BYTES)
         by_agent: dict[str, bytearray] = {}
         for item_id, _, from_s, pcm in self._speaker.runs():
@@ -449,7 +452,7 @@ class Page:
         return self._speaker.heard(item_id, now) * 1000 // OUTPUT_HZ
 
     def _flush(self, item_id: str | None, now: float) -> None:
-        """Silence, as the server says: of one item, or of all there are."""
+        """Silence one item, or all of them, as the server requests."""
         if item_id is not None and item_id not in self.speech:
             self._of_item({"item_id": item_id})
         named = [self.speech[item_id]] if item_id is not None else [*self.speech.values()]
@@ -461,7 +464,7 @@ class Page:
             self.flushes.append((self.ms(now), item_id or ""))
         for one in hit:
             if one.received and self.client != "agentscope1":
-                # What is on its way to the ear will still be heard: the answer to a flush takes nothing off.
+                # Audio on its way to the ear will still be heard: the acknowledgement of a flush includes it.
                 heard_ms = self._heard_ms(one.item_id, now + OUTPUT_LATENCY_S)
                 self._loop.call_soon(self._acknowledge, one, heard_ms, True)
         self._mind_end()
@@ -482,7 +485,7 @@ class Page:
                 self._mind_end()
 
     def _mind_end(self) -> None:
-        """Set the timer for the next end of an item that is complete."""
+        """Set the timer for the next end of a complete item."""
         if self._end_timer is not None:
             self._end_timer.cancel()
             self._end_timer = None
@@ -492,7 +495,7 @@ class Page:
             self._end_timer = self._loop.call_at(max(min(ends), self._loop.time()), self._end_items)
 
     def _end_items(self) -> None:
-        """The last sound of an item was heard: that is told by an event of its own."""
+        """Acknowledge the end of fully heard items, each by its own event."""
         now = self._loop.time()
         still: list[Speech] = []
         for one in self._ending:
@@ -507,14 +510,14 @@ class Page:
     # -- what it says ----------------------------------------------------------------------------------------------
 
     def send(self, event: Event) -> None:
-        """A client event, said again should the socket be lost on the way."""
+        """Send a client event; repeat it if the socket is lost on the way."""
         if self.client != "agentscope1" and "event_id" not in event:
             self._event_count += 1
             event = {**event, "event_id": f"{self.name}_{self._event_count}"}
         self._say_event(json.dumps(event))
 
     def say(self, pcm: bytes) -> tuple[float, float]:
-        """Speak pcm16 at 16 kHz from now on, or after what is still to be said.
+        """Speak pcm16 at 16 kHz from now on, or after earlier speech.
 
         Returns when it begins and ends, in seconds of the loop.
         """
@@ -527,7 +530,7 @@ class Page:
         self._frame_timer = self._loop.call_at(at_s, self._tick)
 
     def _tick(self) -> None:
-        """40 ms of microphone are over."""
+        """Send the next 40 ms of microphone audio."""
         if self._ended:
             self._frame_timer = None
             return
@@ -538,11 +541,11 @@ class Page:
         if self._line == "open":
             self._say_speech(offset, pcm, item_id, played_ms)
         elif self._line == "asking" and self._from_store:
-            # A server that has read the call anew need not say where its hearing ended.
+            # A server that has just restored the call need not report where its input ended.
             self._say_again(None)
 
     def _news_of_playback(self) -> tuple[str | None, int]:
-        """What was heard of the item that sounds, where the server does not know it and is to be told."""
+        """Return the audible item's heard ms, if a report is due."""
         now = self._loop.time()
         # Times are sums of fractions: in two runs of one call the same report is due at the same frame.
         if now < self._next_ack_s - 1e-6 or self.client == "agentscope1":
@@ -573,7 +576,7 @@ class Page:
         self._put(f'{{"type":"client_audio_append",{place}{_FORMAT},"audio":"{audio}"}}', is_audio=True)
 
     def _say_event(self, text: str) -> None:
-        """Now, or when the page is back."""
+        """Send it now, or when the page has resumed."""
         if self._kept:
             while self._said and self._said[0][0] < self._kept[0][0]:
                 self._said.popleft()
@@ -582,8 +585,11 @@ class Page:
             self._put(text, is_audio=False)
 
     def _say_again(self, received: int | None) -> None:
-        """Say what the server lacks: the speech from sample `received` on, and in its place among it every event. None:
-        the server does not know what it has of the speech."""
+        """Send again what the server lacks.
+
+        That is the speech from sample `received` on, with every event in its place. None: the server does not know what
+        it has of the speech.
+        """
         if self._line != "asking":
             return
         self._line = "open"

@@ -1,9 +1,9 @@
-"""A WebSocket of which both ends are in one process: the server's is ASGI, the client's are methods.
+"""A WebSocket with both ends in one process: the server's is ASGI, the client's are methods.
 
 The server is the real application, unchanged. With `direct` it finds the extension that our own server offers beside
 ASGI, so that a frame costs neither a task's turn nor a place in a queue; without it, it is served as under any other
-ASGI server. Frames arrive at once and keep their order, both ways.
-An `Uplink` before it makes a bad network.
+ASGI server. Frames arrive at once and keep their order, in both directions. An `Uplink` in front simulates a bad
+network.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Application = Callable[[Any, Callable[[], Awaitable[Message]], Callable[[Message
 Direction = Literal["sent", "received"]
 """Seen from the server."""
 Tap = Callable[[Direction, Frame], None]
-"""Sees each frame in the moment in which it arrives at the other end."""
+"""Gets each frame at the moment when it arrives at the other end."""
 
 LOST = 1006
-"""The code of a socket that was lost: nobody closed it (RFC 6455)."""
+"""The code of a lost socket, which neither side closed (RFC 6455)."""
 
 
 class SocketPair:
-    """One socket of an ASGI application. Only the task of the application runs for it.
+    """One socket of an ASGI application. Its only task is the application's.
 
-    `on_frame` gets what the server sends, inside the server's own call; `on_close` the code and the reason with which
-    the server closed the socket. Neither may raise or `send`: a client answers from a later callback of the loop, as
-    over a network. `closed_with` is the code and the reason, whoever closed it; null while it is open.
+    `on_frame` gets the server's frames, inside the server's own call; `on_close` the code and the reason with which the
+    server closed the socket. Neither may raise or `send`: a client answers from a later callback of the loop, as over a
+    network. `closed_with` is the code and the reason of either side; None while it is open.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SocketPair:
         self.on_message: Callable[[Frame], bool] | None = None
         """Set by the server (`realtime.server.sink.DirectSocket`)."""
         self.subprotocol: str | None = None
-        """What the server chose."""
+        """The subprotocol that the server chose."""
         self.closed_with: tuple[int, str] | None = None
         self._app = app
         self._tap = tap
@@ -93,7 +93,7 @@ class SocketPair:
 
         A refusal is a socket that is not accepted, or one closed at once: browsers show only the reason of the latter.
 
-        Where this is cancelled the application still has to be told, by `lose`.
+        After a cancellation the application still has to be notified, by `lose`.
         """
         assert self._serving is None, "a socket is opened once"
         self._opened = asyncio.get_running_loop().create_future()
@@ -106,7 +106,7 @@ class SocketPair:
         raise ConnectionRefusedError(f"the server did not accept the socket ({code} {reason})")
 
     def send(self, frame: Frame) -> None:
-        """A frame of the client. On a socket that is closed or cut it vanishes."""
+        """Send a client frame. On a closed or cut socket it is lost."""
         if self.closed_with is not None or self._is_cut:
             return
         if self._tap is not None:
@@ -117,25 +117,26 @@ class SocketPair:
         self._put({"type": "websocket.receive", "text" if isinstance(frame, str) else "bytes": frame})
 
     def lose(self, code: int = LOST, reason: str = "") -> None:
-        """The socket is gone and the server notices: the client closed it with `code`, or it was lost. Idempotent."""
+        """Lose the socket, with the server's notice: closed with `code`, or lost. Idempotent."""
         self._is_cut = True
         if self.closed_with is None:
             self.closed_with = (code, reason)
             self._put({"type": "websocket.disconnect", "code": code, "reason": reason})
 
     def cut(self) -> None:
-        """Nothing passes any more, either way, and the server does not notice until `lose`."""
+        """Stop all frames in both directions; the server does not notice until `lose`."""
         self._is_cut = True
 
     async def ended(self) -> None:
-        """Wait until the application is done with this socket. Raises what it raised; cancelling leaves it alone."""
+        """Wait until the application has finished with this socket. Raises what it raised; cancelling leaves it
+        alone."""
         if self._serving is not None:
             await asyncio.shield(self._serving)
 
     # -- the server's end ------------------------------------------------------------------------------------------
 
     def write_now(self, message: Frame) -> bool:
-        """See `realtime.server.sink.DirectSocket`. What is written on a cut socket vanishes in the network."""
+        """See `realtime.server.sink.DirectSocket`. Frames on a cut socket are lost."""
         if self.closed_with is not None:
             return False
         if not self._is_cut:
@@ -148,7 +149,7 @@ class SocketPair:
         try:
             await self._app(self._scope, self._receive, self._send)
         finally:
-            # Scope and socket name each other: parted, both are freed at once.
+            # Scope and socket refer to each other: separated, both are freed at once.
             self._scope["extensions"] = {}
             if self.closed_with is None:
                 self._close(LOST, "the application returned")
@@ -189,14 +190,14 @@ class SocketPair:
 
 
 class Uplink:
-    """The way of a client's frames to the server: late and lossy as `network` says, in their order.
+    """A client's connection to the server: late and lossy as `network` says, in order.
 
     `chance` decides about each frame, so that the same seed loses the same ones.
     """
 
     def __init__(self, chance: Random) -> None:
         self.network = Network()
-        """What happens to the frames that are sent from now on."""
+        """Conditions for the frames sent from now on."""
         self.lost_frames = 0
         """Frames of speech that never arrived."""
         self._chance = chance
@@ -204,7 +205,7 @@ class Uplink:
         self._timer: asyncio.TimerHandle | None = None
 
     def send(self, pair: SocketPair, frame: Frame, *, is_audio: bool) -> None:
-        """Put a frame on its way. Only speech gets lost: a page says nothing else twice."""
+        """Put a frame on its way. Only speech is lost: a page sends nothing else again."""
         network = self.network
         if not (self._flight or network.loss or network.delay_ms or network.jitter_ms):
             pair.send(frame)
@@ -221,7 +222,7 @@ class Uplink:
             self._arrive_later()
 
     def clear(self) -> None:
-        """Forget what is on its way."""
+        """Drop all frames on their way."""
         self._flight.clear()
         if self._timer is not None:
             self._timer.cancel()

@@ -1,4 +1,4 @@
-"""What a scripted user says, as pcm: a file of any kind, cut, louder or softer, with noise around it."""
+"""A scripted user's speech as pcm: any file, cut, with gain and noise."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ Samples = NDArray[np.float32]
 
 
 def load(source: str | Path | Speak, folder: str | Path | None = None, *, seed: int = 0) -> bytes:
-    """pcm16 mono at 16 kHz of a file, or of all that a step says about one: cut, then gain, then noise.
+    """Return pcm16 mono at 16 kHz of a file or a step: cut, then gain, then noise.
 
-    Files are named relative to `folder`, or to the working directory. `seed` decides white and pink noise. What gain
-    and noise lift beyond full scale is clamped, as by a microphone. Noise is `snr_db` below the rms of the whole cut,
-    pauses included; a file of noise that is too short is repeated.
+    Files are named relative to `folder`, or to the working directory. `seed` decides white and pink noise. Values that
+    gain and noise lift beyond full scale are clamped, as by a microphone. Noise is `snr_db` below the rms of the whole
+    cut, pauses included; a file of noise that is too short is repeated.
 
-    The same bytes each time. Raises CaseError, which names file, place and remedy, for what is not there, empty, no
-    audio, not whole samples, cut outside its length, or silent where a ratio to its loudness is asked for.
+    The same input gives the same bytes. Raises CaseError, which names file, place and remedy, for audio that is
+    missing, empty, unreadable, not whole samples, cut outside its length, or silent where a ratio to its level is
+    needed.
     """
     step = source if isinstance(source, Speak) else Speak(audio=os.fspath(source))
     base = Path(folder) if folder is not None else Path()
@@ -43,7 +44,7 @@ def load(source: str | Path | Speak, folder: str | Path | None = None, *, seed: 
 
 @lru_cache(maxsize=64)
 def _load(step: Speak, base: Path, _stamps: tuple[tuple[int, int], ...], seed: int) -> bytes:
-    """The result for files of these sizes and times of change."""
+    """Load files of these sizes and modification times, which key the cache."""
     file, pcm = _speech(step, base)
     pcm = _cut(file, pcm, step)
     if not (math.isfinite(step.gain_db) and abs(step.gain_db) <= MAX_GAIN_DB):
@@ -58,7 +59,7 @@ def _load(step: Speak, base: Path, _stamps: tuple[tuple[int, int], ...], seed: i
 
 
 def _speech(step: Speak, base: Path) -> tuple[str, bytes]:
-    """(what to call it, its pcm at 16 kHz)."""
+    """Return (a name for errors, the pcm at 16 kHz)."""
     if step.pcm is None and not step.audio:
         raise CaseError("speak", "there is nothing to say", "Name a file in `audio`, or give `pcm16`")
     if step.pcm is None:
@@ -119,7 +120,7 @@ def _cut(file: str, pcm: bytes, step: Speak) -> bytes:
 
 
 def _noise(file: str, speech: Samples, step: Speak, base: Path, seed: int) -> Samples:
-    """As long as the speech, and as far below it as the step says."""
+    """Return noise as long as the speech and `snr_db` below it."""
     assert step.noise is not None
     if not (math.isfinite(step.snr_db) and abs(step.snr_db) <= 120):
         raise CaseError(file, f"{step.snr_db} dB is no ratio that can be mixed", "Give -120 to 120", place="snr_db")
@@ -141,7 +142,7 @@ def _noise(file: str, speech: Samples, step: Speak, base: Path, seed: int) -> Sa
 
 
 def _pink(white: Samples) -> Samples:
-    """The same power in every octave."""
+    """Return noise with the same power in every octave."""
     spectrum = np.fft.rfft(white)
     steps = np.arange(len(spectrum))
     spectrum[1:] /= np.sqrt(steps[1:])
@@ -154,7 +155,7 @@ def _rms(samples: Samples) -> float:
 
 
 def _stamp(file: Path) -> tuple[int, int]:
-    """What changes when the file does; zeros where it cannot be seen."""
+    """Return a file's size and modification time; zeros where they are unknown."""
     try:
         status = file.stat()
     except OSError:

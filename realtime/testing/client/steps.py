@@ -1,4 +1,4 @@
-"""What a scripted user does, step by step: the same objects in Python and in the `case.json` of a folder.
+"""A scripted user's steps, in Python and in a folder's `case.json` alike.
 
 Files are named relative to the case's folder, or to the working directory where there is none. Each step ends before
 the next begins, unless it says otherwise.
@@ -18,23 +18,23 @@ INPUT_HZ = 16_000
 
 
 class _Step(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="do"):
-    """Anything a user does."""
+    """Base of all steps."""
 
 
 class Speak(_Step, frozen=True, tag="speak"):
     """Speaks a recording into the microphone, frame by frame in real time."""
 
     audio: str = ""
-    """A file of any rate and number of channels: WAV, FLAC or what else libsndfile reads. `.pcm` and `.raw` are pcm16
-    mono at `rate_hz`."""
+    """A file of any rate and number of channels: WAV, FLAC or any other format of libsndfile. `.pcm` and `.raw` are
+    pcm16 mono at `rate_hz`."""
     text: str | None = None
-    """What is said in it, for the word error rate; null where nobody wrote it down."""
+    """Its words, for the word error rate; None: unknown."""
     from_ms: Ms = 0
     to_ms: Ms | None = None
-    """Where in the file to stop; null for its end."""
+    """Where in the file to stop; None: at its end."""
     gain_db: float = 0.0
     noise: str | None = None
-    """`white`, `pink` or a file that is mixed in at `snr_db`, over and over if it is short."""
+    """`white`, `pink` or a file that is mixed in at `snr_db`, repeated if it is short."""
     snr_db: float = 20.0
     wait: bool = True
     """Whether the step lasts until it is spoken; else the next step begins at once."""
@@ -44,23 +44,24 @@ class Speak(_Step, frozen=True, tag="speak"):
 
 
 class BargeIn(_Step, frozen=True, tag="barge_in"):
-    """Speaks into the agent's answer. Exactly one of `after_ms`, `at_word` and `on_tool` says when.
+    """Speaks during the agent's response, to interrupt it.
 
-    Fails the run where that does not happen within `timeout_ms`.
+    Exactly one of `after_ms`, `at_word` and `on_tool` says when. Fails the run where that does not happen within
+    `timeout_ms`.
     """
 
     speech: Speak
     after_ms: Ms | None = None
-    """So much of the answer to what was said last has reached the ear."""
+    """Heard ms of the response to the latest words."""
     at_word: str | None = None
-    """The word has reached the ear, as the call aligns words and sound."""
+    """The word has been heard, as the call aligns words and audio."""
     on_tool: str | None = None
     """The agent calls this tool."""
     timeout_ms: Ms = 30_000
 
 
 class Silence(_Step, frozen=True, tag="silence"):
-    """Says nothing for so long. The microphone stays on."""
+    """Says nothing for `ms`. The microphone stays on."""
 
     ms: Ms
 
@@ -72,7 +73,7 @@ class Type(_Step, frozen=True, tag="type"):
 
 
 class WaitFor(_Step, frozen=True, tag="wait_for"):
-    """Waits for an event of this type that comes from now on and has these fields; fails the run after `timeout_ms`."""
+    """Waits for a new event of this type with these fields; fails the run after `timeout_ms`."""
 
     event: str
     where: dict[str, Any] = {}
@@ -80,22 +81,21 @@ class WaitFor(_Step, frozen=True, tag="wait_for"):
 
 
 class WaitUntilHeard(_Step, frozen=True, tag="wait_until_heard"):
-    """Waits until what the user did last is answered and the answer was heard to its end, or was flushed.
+    """Waits until the response to the last action was heard or flushed.
 
-    An answer may come in several parts, with tools between them. Speech that begins no turn within 2 s of its end is
-    none: the wait is then for the answer that was on its way, and fails at once where none was. A
-    `client_response_create` is answered by the answer that is on its way, unless the server makes another. Fails the
-    run after `timeout_ms`.
+    A response may come in several parts, with tools between them. Speech that begins no turn within 2 s of its end gets
+    none: the step then waits for the response that was pending, and fails at once without one. A
+    `client_response_create` is answered by the pending response, unless the server makes another. Fails the run after
+    `timeout_ms`.
     """
 
     timeout_ms: Ms = 60_000
 
 
 class Drop(_Step, frozen=True, tag="drop"):
-    """Loses the socket, is away for so long, and comes back as a page does.
+    """Loses the socket for `away_ms`, then resumes as a page does.
 
-    `noticed` is whether the server sees the old socket close, or finds a second one while it still believes in the
-    first.
+    `noticed` is whether the server sees the old socket close, or finds a second one while the first still seems open.
     """
 
     away_ms: Ms = 1_000
@@ -103,8 +103,11 @@ class Drop(_Step, frozen=True, tag="drop"):
 
 
 class Network(_Step, frozen=True, tag="network"):
-    """From now on, what the user sends arrives later and not all of it: `loss` is the share of audio frames that never
-    arrive (0 to 1), `jitter_ms` the most by which a frame is late. Frames keep their order. Zeros end it."""
+    """Delays and loses the user's frames from now on.
+
+    `loss` is the share of audio frames that never arrive (0 to 1), `jitter_ms` the maximum delay of a frame. Frames
+    keep their order. Zeros end it.
+    """
 
     loss: Share = 0.0
     jitter_ms: Ms = 0
@@ -112,7 +115,7 @@ class Network(_Step, frozen=True, tag="network"):
 
 
 class Send(_Step, frozen=True, tag="send"):
-    """Sends a client event as it is."""
+    """Sends a client event unchanged."""
 
     event: dict[str, Any]
 

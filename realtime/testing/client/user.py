@@ -1,7 +1,7 @@
-"""A scripted user: does the steps of a case on a page, in their order, and notes what it did.
+"""A scripted user: does a case's steps on a page, in order, and records them.
 
-Nothing polls: a condition is looked at when an event comes, and at the moment for which the speaker's queue says that
-it will hold.
+There is no polling: a condition is checked when an event comes, and at the moment for which the speaker's queue
+predicts that it holds.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from realtime.testing.errors import CaseError, ScriptFailure
 from realtime.testing.record import Mark, Spoken
 
 Outlook = bool | float | None
-"""Whether a condition holds; else the loop's time at which to look again, or None: when something happens."""
+"""Whether a condition holds; else the loop's time of the next check, or None: after the next event."""
 MOMENT_S = 1e-6
-"""The least that is waited."""
+"""The shortest wait."""
 SHOWN_EVENTS = 8
 UNNOTICED_S = 2.0
-"""So long after its end, what was spoken and did not begin a turn is none: detectors need a fraction of that."""
+"""Seconds after its end when speech without a turn counts as none: detectors need a fraction of that."""
 _UNTOLD = ("server_audio_received", "agent_response_audio_delta", "agent_response_audio_transcript_delta")
-"""What comes so often that it would hide the rest."""
+"""Events that are too frequent to be listed."""
 
 
 class User:
-    """One user at one page that has joined. Files are relative to `folder`, `seed` decides noise that is mixed in.
+    """One user at a page that has joined. Files are relative to `folder`; `seed` decides added noise.
 
-    All sound is loaded at once: raises CaseError for what cannot be spoken, and for steps that cannot be done.
-    `spoken` and `marks` are what happened, in ms of the call.
+    Loads all audio at once: raises CaseError for unusable audio and for impossible steps. `spoken` and `marks` are what
+    happened, in ms of the call.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class User:
 
     @property
     def marks(self) -> list[Mark]:
-        """What the user did and met, in order of time."""
+        """The user's actions and incidents, in order of time."""
         flushed = [Mark(at_ms, self.name, "flushed", item_id) for at_ms, item_id in self._page.flushes]
         return sorted([*self._marks, *flushed], key=lambda mark: mark.ts_ms)
 
@@ -157,8 +157,10 @@ class User:
     # -- waiting ---------------------------------------------------------------------------------------------------
 
     async def _until(self, outlook: Callable[[], Outlook], timeout_ms: int, missing: str) -> None:
-        """Wait until it holds. Raises ScriptFailure when it has not in its time, or no more can; the outlook may raise
-        it, too."""
+        """Wait until the condition holds.
+
+        Raises ScriptFailure after the timeout, or when it can no longer hold; the outlook may raise it too.
+        """
         held: asyncio.Future[None] = self._loop.create_future()
         again: asyncio.TimerHandle | None = None
 
@@ -177,7 +179,7 @@ class User:
             if seen is True:
                 held.set_result(None)
             elif isinstance(seen, float):
-                # A fraction of a nanosecond is no time to wait for: the clock would not move on.
+                # A fraction of a nanosecond is no time to wait for: the clock would not advance.
                 again = self._loop.call_at(max(seen, self._loop.time() + MOMENT_S), look)
             elif self._page.is_over:
                 held.set_exception(ScriptFailure(f"{missing}, and the call is over"))
@@ -234,7 +236,7 @@ class User:
         return silent_at if silent_at is not None and silent_at > now else silent_at is not None
 
     def _is_on_its_way(self) -> bool:
-        """Whether there will be, or is, an answer that was not heard to its end."""
+        """Whether a response is pending, or not heard to its end."""
         self._exchange.read_on()
         if not self._exchange.is_answered():
             return self._exchange.is_owed
@@ -289,23 +291,23 @@ class _Response:
 
 
 class _Exchange:
-    """Follows who spoke last, and what of the events is the answer to that."""
+    """Follows who spoke last, and which events are the response to that."""
 
     def __init__(self, page: Page) -> None:
         self._cancels = False
-        """Whether the user has cut answers off by a button: one that never sounded is then over, too."""
+        """Whether the user cancels by a button: a response that never sounded is then over too."""
         self._page = page
         self._read = 0
         self._acted_at = 0
-        """The place among the events at which the user did something last."""
+        """The place among the events of the user's last action."""
         self._answered_from = 0
-        """The place from which on responses are answers to it."""
+        """The place after which responses belong to it."""
         self._spoke = False
-        """Whether that was speech of which nobody knows yet whether it is a turn."""
+        """Whether it was speech that may or may not be a turn."""
         self._beside_another = False
-        """Whether an answer to something else was on its way when that began."""
+        """Whether another response was pending when it began."""
         self._requested_at: int | None = None
-        """The place of a request for a response while one was on its way, which may be taken for its answer."""
+        """The place of a request made while a response was pending, which may count as its response."""
         self._turn_is_open = False
         self._turn_item: str | None = None
         self._responses: dict[str, _Response] = {}
@@ -314,13 +316,15 @@ class _Exchange:
         self._called: list[tuple[int, str]] = []
 
     def typed(self) -> None:
-        """The user types now: a whole turn, that needs no word of the server that it is over."""
+        """Note that the user types: a whole turn, which needs no confirmation by the server."""
         self._act()
         self._answered_from = self._read
 
     def requested(self, *, beside_another: bool) -> None:
-        """The user asks for a response now. The server takes one that is on its way and was not heard for it; else it
-        interrupts that and makes another."""
+        """Note that the user requests a response.
+
+        The server uses a pending one that was not heard yet; otherwise it interrupts that and makes another.
+        """
         if beside_another and not (self._spoke or self._turn_is_open):
             self._act()
             self._requested_at = self._read
@@ -328,12 +332,12 @@ class _Exchange:
             self.typed()
 
     def spoke(self, *, beside_another: bool) -> None:
-        """The user speaks from now on. It is a turn once the server says so."""
+        """Note that the user begins to speak. It is a turn once the server says so."""
         self._act()
         self._spoke, self._beside_another = True, beside_another
 
     def cancelled(self) -> None:
-        """The user cuts the answer off by a button."""
+        """Note that the user cancels the response by a button."""
         self._cancels, self._requested_at = True, None
 
     def _act(self) -> None:
@@ -348,36 +352,36 @@ class _Exchange:
 
     @property
     def is_owed(self) -> bool:
-        """Whether an answer that is not there is to be expected."""
+        """Whether an expected response is missing."""
         if self.awaits_turn:
             return self._beside_another
         return self._turn_is_open or self._answered_from > 0 or bool(self._responses)
 
     def pass_over(self) -> bool:
-        """What was spoken was no turn. Returns whether there is an answer to wait for all the same."""
+        """Treat the speech as no turn; return whether a response is still to be awaited."""
         self._spoke = False
         return self._beside_another or any(one.born >= self._acted_at for one in self._responses.values())
 
     def is_answered(self) -> bool:
-        """Whether nothing more comes of the answer."""
+        """Whether the response is complete."""
         answers = self._answers()
         if not answers or any(one.status is None or one.open_tools for one in answers):
             return False
         if max(one.result_at for one in answers) > max(one.born for one in answers):
-            # The model has the tools' results, and will go on.
+            # The model has the tools' results, and will continue.
             return False
         return self._cancels or any(one.status != "cancelled" or one.items for one in answers)
 
     def items(self) -> list[str]:
-        """The items of the answer that were spoken, in order."""
+        """The spoken items of the response, in order."""
         return [item_id for one in self._answers() for item_id in one.items]
 
     def has_called(self, tool: str | None) -> bool:
-        """Whether the tool was called since the user did something."""
+        """Whether the tool was called since the user's last action."""
         return any(at >= self._acted_at and name == tool for at, name in self._called)
 
     def read_on(self) -> None:
-        """Take in what has come."""
+        """Read the new events."""
         received = self._page.received
         while self._read < len(received):
             self._take(received[self._read].event)
@@ -430,7 +434,7 @@ class _Exchange:
                 pass
 
     def _answer_anew(self) -> None:
-        """What was on its way when the user asked for a response is not the answer."""
+        """Discard the response that was pending when the user requested one."""
         if self._requested_at is not None:
             self._answered_from, self._requested_at = self._requested_at, None
 
@@ -441,7 +445,7 @@ class _Exchange:
 
 
 def _check(step: Step, number: int, name: str, page: Page) -> None:
-    """Raises CaseError for a step that cannot be done."""
+    """Raise CaseError for an impossible step."""
     place = f"step {number} of {name}"
     match step:
         case BargeIn() if [step.after_ms, step.at_word, step.on_tool].count(None) != 2:
@@ -463,7 +467,7 @@ def _check(step: Step, number: int, name: str, page: Page) -> None:
 
 
 def _describe(step: BargeIn | WaitFor) -> str:
-    """What did not happen."""
+    """Describe what did not happen."""
     if isinstance(step, WaitFor):
         fields = f" with {step.where}" if step.where else ""
         return f"no {step.event}{fields} came"
@@ -475,7 +479,7 @@ def _describe(step: BargeIn | WaitFor) -> str:
 
 
 def _matches(wanted: Any, found: Any) -> bool:
-    """Objects may hold more than is asked for; all else is equal or not."""
+    """Whether `found` matches: objects may hold more than `wanted`; all else is equal."""
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(key in found and _matches(wanted[key], found[key]) for key in wanted)
     return bool(wanted == found)

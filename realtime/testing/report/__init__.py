@@ -1,7 +1,7 @@
-"""The report of a run of tests, or of any call: one HTML file that opens offline.
+"""The report of a test run, or of any call: one HTML file that opens offline.
 
-It holds all it shows: waveforms, captions, turns and their latency, tool calls, the frames on the wire, the sound while
-it is small, and what differs from an accepted run. Nothing is loaded from anywhere: its policy forbids it.
+It contains waveforms, captions, turns and their latency, tool calls, wire frames, the audio while it is small, and the
+differences from an accepted run. It loads nothing: its content security policy forbids it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from realtime.testing.report.story import tell
 __all__ = ["MAX_AUDIO_BYTES", "RunOutcome", "write_report"]
 
 MAX_AUDIO_BYTES = 24_000_000
-"""FLAC of all runs of one report: about 25 minutes of talk."""
+"""Limit for the FLAC of all runs of one report: about 25 minutes of conversation."""
 _SCRIPTS = ("dom.js", "timeline.js", "frames.js", "page.js")
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """A run that was judged, and the text of its failure; None where it passed."""
+    """A judged run with the text of its failure; None where it passed."""
 
     record: CallRecord
     failure: str | None = None
@@ -48,12 +48,12 @@ def write_report(
     title: str = "Call report",
     max_audio_bytes: int = MAX_AUDIO_BYTES,
 ) -> Path:
-    """Write the report to `path` (`report.html`) and its digest beside it (`report.json`); gives the path. Of a
-    bare record nothing was expected: it has neither passed nor failed.
+    """Write the report to `path` (`report.html`) and its digest beside it (`report.json`); return the path.
+
+    A bare record has no expectations: it has neither passed nor failed.
 
     `accepted` is the digest of an earlier report, to show what differs; it may be the file that is written here. Runs
-    are matched by their name. `max_audio_bytes` bounds the sound of all runs together: a run that finds no room has
-    none.
+    are matched by their name. `max_audio_bytes` limits the audio of all runs together: a run beyond it has none.
 
     Raises CaseError where `accepted` is not a digest, OSError where the files cannot be written.
     """
@@ -91,11 +91,11 @@ def _readable(kept: Digest) -> bytes:
 
 
 def _page(title: str, data: Mapping[str, Any], text: str) -> str:
-    """The page with everything in it. A place of the template is filled once: what is put there is not looked at."""
+    """Fill the page's template. Each placeholder is filled once, and inserted text is not searched again."""
     folder = files(__name__)
     style = folder.joinpath("page.css").read_text("utf-8")
     script = "\n".join(folder.joinpath(name).read_text("utf-8") for name in _SCRIPTS)
-    # Only these two may run or style: what stands in the data cannot, wherever it ends up.
+    # Only these two may run or style: no inserted data can, wherever it ends up.
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -120,5 +120,5 @@ def _page(title: str, data: Mapping[str, Any], text: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """As a content security policy names an inline script or style."""
+    """Return an inline script's or style's hash for the content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

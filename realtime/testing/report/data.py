@@ -1,4 +1,4 @@
-"""A call record as JSON-safe data for the page, and as plain text for readers without scripts. Pure."""
+"""Converts a call record to JSON-safe page data and plain text. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run_data(
     judged: bool,
     max_audio_bytes: int,
 ) -> dict[str, Any]:
-    """What the page shows of one run. `judged` is whether anything was expected of it."""
+    """Return the page's data of one run. `judged` is whether the run had expectations."""
     duration_ms = max(
         [record.duration_ms, *(len(lane.pcm) / 2 * 1000 / lane.rate_hz for lane in record.lanes)], default=0
     )
@@ -62,13 +62,13 @@ def run_data(
 
 
 def run_text(digest: RunDigest, story: Story) -> str:
-    """The run as lines of text, in the order of time."""
+    """Return the run as lines of text, in the order of time."""
     result = "passed" if digest.failure is None else f"failed\n\n{digest.failure}\n"
     return f"{digest.name}: {result}\n\n{Timeline(story.reading)}"
 
 
 def _lanes(record: CallRecord, story: Story) -> list[Lane]:
-    """Those with sound, humans first, and one for everybody else who said something."""
+    """Return lanes with sound, humans first, and one per other speaker."""
     lanes = sorted(record.lanes, key=lambda lane: lane.kind == "agent")
     known = {lane.speaker for lane in lanes}
     humans = dict.fromkeys(turn.who for turn in story.turns if turn.who)

@@ -1,6 +1,6 @@
-"""What a report keeps of its runs for the next one, and what differs between the two.
+"""The digest of a report's runs, and the differences between two.
 
-Pure. The digest is `report.json`: written to be read in a diff and kept under version control.
+Pure. The digest is `report.json`: suited for diffs and version control.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from realtime.testing.report.story import Story, Turn
 
 VERSION = 1
 MAX_OUTPUT_CHARS = 200
-"""Of what a tool returned."""
+"""Limit for a tool's output."""
 
 Piece = tuple[str, str]
-"""Words that stayed (`=`), went (`-`) or came (`+`)."""
+"""Words that stayed (`=`), were removed (`-`) or added (`+`)."""
 
 
 class TurnDigest(msgspec.Struct):
-    """A turn in words. `answer` is what was heard of it, `unheard` what was not."""
+    """A turn in words. `answer` is the heard part of the response, `unheard` the rest."""
 
     who: str
     said: str
@@ -54,8 +54,11 @@ class Digest(msgspec.Struct):
 
 
 class TurnChange(msgspec.Struct):
-    """A turn that is new (`added`), gone (`removed`) or different (`changed`). `number` counts what humans
-    said from 1, in this run unless it is gone; 0 is what an agent said first. What did not change is empty."""
+    """A turn that is new (`added`), gone (`removed`) or different (`changed`).
+
+    `number` counts human turns from 1, in this run unless it is gone; 0 is what an agent said first. Unchanged parts
+    are empty.
+    """
 
     kind: str
     number: int
@@ -68,7 +71,7 @@ class TurnChange(msgspec.Struct):
 
 
 class RunChange(msgspec.Struct):
-    """What differs between the accepted run of this name and this one. `facts` are name, before, after."""
+    """The differences of a run from the accepted run of this name. `facts` are name, before, after."""
 
     known: bool
     """Whether the accepted report has a run of this name."""
@@ -77,7 +80,7 @@ class RunChange(msgspec.Struct):
 
 
 def digest(name: str, failure: str | None, duration_ms: float, story: Story) -> RunDigest:
-    """What to keep of a run."""
+    """Return the digest of a run."""
     return RunDigest(
         name,
         failure,
@@ -90,7 +93,7 @@ def digest(name: str, failure: str | None, duration_ms: float, story: Story) -> 
 
 
 def percentile(values: Sequence[float], percent: int) -> int | None:
-    """The smallest value that so many per cent do not exceed (nearest rank), rounded; None where there is none."""
+    """Return the rounded nearest-rank percentile; None without values."""
     if not values:
         return None
     rank = -(-len(values) * percent // 100)
@@ -98,7 +101,7 @@ def percentile(values: Sequence[float], percent: int) -> int | None:
 
 
 def read_digest(path: Path) -> Digest:
-    """The digest of an earlier report. Raises CaseError where the file is none."""
+    """Read the digest of an earlier report. Raises CaseError for another file."""
     remedy = "Give the report.json that stands beside an earlier report, or none"
     try:
         found = msgspec.json.decode(path.read_bytes(), type=Digest)
@@ -113,7 +116,7 @@ def read_digest(path: Path) -> Digest:
 
 
 def compare(before: RunDigest | None, after: RunDigest) -> RunChange:
-    """What is different now."""
+    """Return the differences."""
     if before is None:
         return RunChange(known=False)
     facts = [
@@ -129,7 +132,7 @@ def compare(before: RunDigest | None, after: RunDigest) -> RunChange:
 
 
 def words_changed(before: str, after: str) -> list[Piece]:
-    """Both texts in one, word by word; empty where they are equal."""
+    """Compare two texts word by word; empty where they are equal."""
     return [] if before == after else _merged(re.findall(r"\S+\s*", before), re.findall(r"\S+\s*", after))
 
 
@@ -160,7 +163,7 @@ def _turn_digest(story: Story, turn: Turn) -> TurnDigest:
 
 
 def _turn_changes(before: list[TurnDigest], after: list[TurnDigest]) -> Iterator[TurnChange]:
-    """Turns belong together whose words are the same; of the others, those at the same place between such turns."""
+    """Match turns with the same words; match others by their place between such turns."""
     matcher = SequenceMatcher(None, [(t.who, t.said) for t in before], [(t.who, t.said) for t in after], autojunk=False)
     for _, a, b, c, d in matcher.get_opcodes():
         paired = min(b - a, d - c)
@@ -197,7 +200,7 @@ def _whole_turn(kind: str, mark: str, turn: TurnDigest, number: int) -> TurnChan
 
 
 def _number(turns: list[TurnDigest], place: int) -> int:
-    """Of the turn at this place; -1 for the last."""
+    """Return the number of the turn at this place; -1 means the last."""
     return (place % len(turns)) + bool(turns[0].who) if turns else 0
 
 

@@ -1,4 +1,4 @@
-"""The frames of a call as a list that a page can hold."""
+"""The frames of a call as rows for a page."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from realtime.testing.record import CallRecord, WireFrame
 MAX_ROWS = 5_000
 MAX_TEXT_CHARS = 8_000
 MAX_PAUSE_MS = 1_000
-"""Between frames that make one row."""
+"""Maximum pause between frames of one row."""
 
 _VARYING = re.compile(r"\b[^\W\d]*+\d\w*")
-"""A word with a digit in it. It begins where a word does, so that a long word is looked at once."""
+"""A word with a digit in it. It begins where a word does, so that a long word is scanned once."""
 _TYPE = re.compile(r'"type"\s*:\s*"([^"]*)"')
 _FIRST_KEY = re.compile(r'\s*\{\s*"([^"]*)"')
 
 
 class Row(msgspec.Struct):
-    """A frame, and how many came after it, up to `until_ms`, that differ from it in numbers and ids only."""
+    """A frame and the number of similar ones up to `until_ms`, which differ in numbers and ids only."""
 
     ts_ms: float
     leg: str
@@ -36,7 +36,7 @@ class Row(msgspec.Struct):
 
 
 def rows(record: CallRecord) -> tuple[list[Row], int]:
-    """The frames, like ones put together, and how many were left out. Of a call without frames, its log."""
+    """Return grouped frames and the number omitted. Without frames, uses the call's log."""
     made: list[Row] = []
     latest: dict[tuple[str, ...], Row] = {}
     left_out = 0
@@ -70,7 +70,7 @@ def _frames(record: CallRecord) -> Iterable[tuple[WireFrame, str]]:
 
 
 def _kind(text: str) -> str:
-    """What a page calls the frame: its type; of a provider that has none, its first key."""
+    """Return a frame's type; without one, its first key."""
     found = _TYPE.search(text) or _FIRST_KEY.match(text)
     return found[1] if found is not None else "binary"
 

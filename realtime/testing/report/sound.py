@@ -1,4 +1,4 @@
-"""The sound of a call for a report: the outline of every lane, and all of it mixed in one file."""
+"""A call's audio for a report: the outline of every lane, and all lanes mixed."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ MAX_BUCKETS = 60_000
 """10 minutes in steps of 10 ms; an hour in steps of 60 ms."""
 MIX_HZ = 16_000
 MAX_AUDIO_S = 1_800
-"""Of a longer call not even the mix is made: it would take hundreds of megabytes."""
+"""Longer calls get no mix: it would take hundreds of megabytes."""
 
 
 def bucket_ms(duration_ms: float) -> int:
-    """How much of a call one step of an outline stands for."""
+    """Return the ms of one step of an outline."""
     return max(MIN_BUCKET_MS, math.ceil(duration_ms / MAX_BUCKETS))
 
 
 def peaks(lane: Lane, step_ms: int) -> str:
-    """The loudest sample of each step, one byte a step in base64: 255 * sqrt(|sample| / 32768)."""
+    """Return the loudest sample of each step, one byte each in base64: 255 * sqrt(|sample| / 32768)."""
     samples = np.frombuffer(lane.pcm, "<i2")
     steps = math.ceil(len(samples) * 1000 / (lane.rate_hz * step_ms))
     if not steps:
@@ -42,7 +42,7 @@ def peaks(lane: Lane, step_ms: int) -> str:
 
 
 def mixed_flac(lanes: Sequence[Lane], max_bytes: int) -> str | None:
-    """All lanes at once as FLAC (16 kHz, 16 bits, mono) in base64; None for silence, and for what is too long."""
+    """Mix all lanes as base64 FLAC (16 kHz, 16 bits, mono); None for silence, and for long audio."""
     lengths = [len(lane.pcm) * MIX_HZ // (lane.rate_hz * SAMPLE_BYTES) for lane in lanes if lane.pcm]
     if not lengths or max(lengths) > MAX_AUDIO_S * MIX_HZ or max_bytes <= 0:
         return None

@@ -1,6 +1,6 @@
-"""A call as the report tells it: captions, turns with their latency, tool calls, what else happened. Times in ms.
+"""A call as the report shows it: captions, turns with latency, tool calls, other events. Times in ms.
 
-Pure. Who said what and when is read by `realtime.testing.check.reading`, so the report and the checks agree.
+Pure. `realtime.testing.check.reading` decides who said what and when, so the report and the checks agree.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from realtime.testing.check.turns import Response, Speech, UserTurn
 from realtime.testing.record import CallRecord
 
 _AT_ONCE_MS = 50
-"""An interruption by a typed text and the text are told within this."""
+"""Longest time between an interruption by a typed text and the text."""
 
 
 class Caption(msgspec.Struct):
-    """Words and when they were spoken. `unheard` are those behind `heard` that reached nobody's ear."""
+    """Words and when they were spoken. `unheard` are those after `heard` that were not heard."""
 
     who: str
     kind: str
-    """`speech` of anybody, `typed` by a human, `text` that an agent wrote."""
+    """`speech` of any speaker, `typed` by a human, `text` that an agent wrote."""
     from_ms: float
     to_ms: float
     heard: str = ""
     unheard: str = ""
     withdrawn: bool = False
-    """The item was deleted: it is no part of the conversation."""
+    """Whether the item was deleted from the conversation."""
 
 
 class ToolUse(msgspec.Struct):
-    """A tool call. Without a result `to_ms` is null and `state` is `no result`."""
+    """A tool call. Without a result `to_ms` is None and `state` is `no result`."""
 
     name: str
     who: str
@@ -46,14 +46,14 @@ class ToolUse(msgspec.Struct):
 
 
 class Step(msgspec.Struct):
-    """A moment on the way from the end of a turn to the ear."""
+    """A moment between a turn's end and the first audible sound."""
 
     name: str
     at_ms: float
 
 
 class Turn(msgspec.Struct):
-    """What one human said or typed, and all that was answered to it. `who` is empty for what an agent says unasked.
+    """One human turn and all responses to it. `who` is empty for unsolicited speech of an agent.
 
     `said`, `answers` and `tools` are places in the lists of the story.
     """
@@ -66,13 +66,13 @@ class Turn(msgspec.Struct):
     steps: list[Step] = []
     """In the order of time. The first is the end of the voice, or of typing."""
     interrupts: bool = False
-    """It cut an answer short."""
+    """Whether it cut a response short."""
     latency_ms: float | None = None
-    """As `Run.response_latency` measures it."""
+    """As measured by `Run.response_latency`."""
 
 
 class Moment(msgspec.Struct):
-    """Something else that happened to somebody: `flushed`, `dropped`, `typed`, `error`, ..."""
+    """Another incident of a participant: `flushed`, `dropped`, `typed`, `error`, ..."""
 
     ts_ms: float
     who: str
@@ -81,7 +81,7 @@ class Moment(msgspec.Struct):
 
 
 class Span(msgspec.Struct):
-    """A stretch of time of somebody."""
+    """A stretch of time of a participant."""
 
     who: str
     from_ms: float
@@ -90,18 +90,18 @@ class Span(msgspec.Struct):
 
 
 class Story(msgspec.Struct):
-    """All of it."""
+    """The whole story of a call."""
 
     reading: Reading
     captions: list[Caption] = []
     turns: list[Turn] = []
     tools: list[ToolUse] = []
     voice: list[Span] = []
-    """Where a human's voice was noticed."""
+    """Stretches of detected human voice."""
     floor: list[Span] = []
     moments: list[Moment] = []
     latencies_ms: list[float] = []
-    """Of the turns that were answered, in their order."""
+    """Latencies of the answered turns, in order."""
 
     @property
     def barge_ins(self) -> int:
@@ -109,7 +109,7 @@ class Story(msgspec.Struct):
 
 
 def tell(record: CallRecord) -> Story:
-    """Read the record."""
+    """Build the story of a record."""
     run = Run(record)
     reading = run.reading
     story = Story(reading)
@@ -161,10 +161,10 @@ def _add_answers(story: Story, turns: dict[int, Turn]) -> None:
 
 
 def _answers_to(reading: Reading, response: Response) -> int:
-    """The number of the turn that a response answers; 0 for none.
+    """Return the number of the turn that a response answers; 0 for none.
 
-    One that began while the next turn was spoken answers the turn before; but one that was withdrawn was an answer to
-    the beginning of that turn.
+    One that began during the next turn answers the turn before; but a withdrawn one was a response to the beginning of
+    that turn.
     """
     speeches = [one for item_id in response.item_ids if (one := reading.speech(item_id)) is not None]
     if response.turn and not (speeches and all(one.withdrawn for one in speeches)):
@@ -191,7 +191,7 @@ def _answer(reading: Reading, speech: Speech) -> Caption:
 
 
 def _steps(reading: Reading, turn: UserTurn) -> list[Step]:
-    """From the end of the voice to the ear: the first of each, over all parts of the answer."""
+    """Return each stage's first moment from the voice's end to playback, over all parts of the response."""
     answers = [one for one in reading.responses if one.turn == turn.number and one.created_seq > turn.ended_seq]
     answers = [one for one in answers if not one.out_of_band]
     ids = {one.id for one in answers}
