@@ -13,45 +13,29 @@ cancel ends the response that runs, and speech ends it where the profile says `i
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import deque
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, assert_never
+from collections.abc import Sequence
+from typing import assert_never
 
 import msgspec
 
-from realtime.audio.pcm import bytes_of, ms_of
-from realtime.event.base import AudioFormat, ContentPart, Item, ItemStatus, ResponseStatus
+from realtime.audio.pcm import ms_of
+from realtime.event.base import Item
 from realtime.event.model import (
     ModelErrorEvent,
     ModelEvent,
     ModelInputClearedEvent,
-    ModelInputCommittedEvent,
     ModelInputDoneEvent,
     ModelInputStartedEvent,
-    ModelInputTranscriptionDeltaEvent,
-    ModelInputTranscriptionDoneEvent,
-    ModelItemAddedEvent,
     ModelItemDeletedEvent,
     ModelItemDoneEvent,
     ModelItemRetrievedEvent,
     ModelItemTruncatedEvent,
-    ModelResponseAudioDeltaEvent,
-    ModelResponseAudioDoneEvent,
-    ModelResponseAudioTranscriptDeltaEvent,
-    ModelResponseAudioTranscriptDoneEvent,
-    ModelResponseCreatedEvent,
-    ModelResponseDoneEvent,
-    ModelResponseTextDeltaEvent,
-    ModelResponseTextDoneEvent,
-    ModelResponseToolUseDeltaEvent,
-    ModelResponseToolUseDoneEvent,
     ModelSessionCreatedEvent,
     ModelSessionEndedEvent,
     ModelSessionUpdatedEvent,
 )
-from realtime.message import ToolCallBlock
+from realtime.model._scripted_output import Output
 from realtime.model.base import (
     AudioAppend,
     AudioClear,
@@ -177,6 +161,8 @@ class ScriptedModel(RealtimeModel):
 class ScriptedConnection:
     """A `Connection` to a script. Reports events from the loop's callbacks only, never inside `send`."""
 
+    _Output = Output
+
     def __init__(
         self,
         script: Sequence[Step] | React,
@@ -205,13 +191,17 @@ class ScriptedConnection:
         self._loop = asyncio.get_running_loop()
         self._inbox: deque[ModelInput] = deque()
         self._unexpected: list[ModelInput] = []
-        self._items: dict[str, Item] = {item.id: item for item in history}
-        self._last_item_id: str | None = None
+        self._output = self._Output(
+            history,
+            self._emit,
+            rate_hz=profile.output_rate_hz,
+            heard_ms=lambda: self.audio_ms,
+            keeps_items=self._react is None,
+            on_said=self._said,
+        )
         self._turn_item_id: str | None = None
-        self._counts: dict[str, int] = {}
         self._audio_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._voice: _Voice | _Thought | None = None
         self._held = False
         self._ended = False
         self._emit(ModelSessionCreatedEvent(session_id=session_id))
@@ -253,7 +243,7 @@ class ScriptedConnection:
             sentences.append(f"the script {used_up}did not expect {told}")
         if self._todo:
             sentences.append(f"the script stopped before {self._todo[0]}, {len(self._todo)} steps from its end")
-        if self._voice is not None:
+        if self._output.speaking is not None:
             sentences.append("the script's last response is still being spoken")
         return sentences
 
@@ -283,7 +273,7 @@ class ScriptedConnection:
                 case ExpectAudio(at_ms=at_ms):
                     if self.audio_ms < at_ms:
                         return
-                case Speak() | Write() | CallTools() if self._voice is not None:
+                case Speak() | Write() | CallTools() if self._output.speaking is not None:
                     return
                 case _:
                     pass
@@ -308,26 +298,25 @@ class ScriptedConnection:
             case Emit(event=event):
                 self._emit(event)
             case SpeechStart(at_ms=at_ms):
-                self._turn_item_id = self._new_id("item")
-                if self._voice is not None and self._profile.interrupts_itself:
-                    self._voice.stop("turn_detected")
+                self._turn_item_id = self._output.new_id("item")
+                if self._profile.interrupts_itself:
+                    self._output.stop("turn_detected")
                 self._emit(ModelInputStartedEvent(item_id=self._turn_item_id, audio_start_ms=at_ms))
             case SpeechEnd(at_ms=at_ms, transcript=transcript):
-                item_id = self._turn_item_id or self._new_id("item")
+                item_id = self._turn_item_id or self._output.new_id("item")
                 self._emit(ModelInputDoneEvent(item_id=item_id, audio_end_ms=at_ms))
-                self._commit(item_id)
+                self._output.commit(item_id)
                 if transcript is not None:
-                    self._transcribe(item_id, transcript)
+                    self._output.transcribe(item_id, transcript)
             case Transcribe(transcript=transcript):
-                self._transcribe(self._turn_item_id or self._new_id("item"), transcript)
+                self._output.transcribe(self._turn_item_id or self._output.new_id("item"), transcript)
             case Speak():
                 self._held = step.wait
-                self._voice = voice = _Voice(self, step)
-                voice.begin()
+                self._output.speak(step)
             case Write(text=text, after_ms=after_ms):
-                self._soon(after_ms, partial(self._write, text))
+                self._output.write(text, after_ms)
             case CallTools(calls=calls, after_ms=after_ms):
-                self._soon(after_ms, partial(self._call_tools, calls))
+                self._output.call_tools(calls, after_ms)
             case Hangup(reason=reason):
                 self._end(reason)
             case _:
@@ -337,8 +326,7 @@ class ScriptedConnection:
         self._timer = None
         self._run()
 
-    def _voice_done(self) -> None:
-        self._voice = None
+    def _said(self) -> None:
         self._held = False
         if not self._ended:
             self._loop.call_soon(self._run)
@@ -346,8 +334,7 @@ class ScriptedConnection:
     def _end(self, reason: str) -> None:
         if self._ended:
             return
-        if self._voice is not None:
-            self._voice.stop("session_closed")
+        self._output.stop("session_closed")
         self._ended = True
         if self._timer is not None:
             self._timer.cancel()
@@ -361,216 +348,39 @@ class ScriptedConnection:
             case AudioAppend() | ResponseCreate():
                 pass
             case AudioCommit():
-                self._turn_item_id = self._new_id("item")
-                self._commit(self._turn_item_id)
+                self._turn_item_id = self._output.new_id("item")
+                self._output.commit(self._turn_item_id)
             case AudioClear():
                 self._emit(ModelInputClearedEvent())
             case ItemCreate(item=item, previous_item_id=previous):
-                self._add(item, previous)
+                self._output.add(item, previous)
                 self._emit(ModelItemDoneEvent(item=item, previous_item_id=previous))
             case ToolResult(result=result):
-                item = Item(id=self._new_id("item"), type="tool_result", tool_result=result)
-                before = self._last_item_id
-                self._add(item, before)
+                item = Item(id=self._output.new_id("item"), type="tool_result", tool_result=result)
+                before = self._output.last_item_id
+                self._output.add(item, before)
                 self._emit(ModelItemDoneEvent(item=item, previous_item_id=before))
             case ItemDelete(item_id=item_id):
-                self._items.pop(item_id, None)
+                self._output.items.pop(item_id, None)
                 self._emit(ModelItemDeletedEvent(item_id=item_id))
             case ItemRetrieve(item_id=item_id):
-                held = self._items.get(item_id)
+                held = self._output.items.get(item_id)
                 self._emit(_no_such_item(item_id) if held is None else ModelItemRetrievedEvent(item=held))
             case ItemTruncate(item_id=item_id, audio_end_ms=end_ms, heard_text=heard, content_index=index):
                 self._emit(
                     ModelItemTruncatedEvent(item_id=item_id, content_index=index, audio_end_ms=end_ms, transcript=heard)
                 )
             case ResponseCancel():
-                if self._voice is not None:
-                    self._voice.stop("client_cancelled")
+                self._output.stop("client_cancelled")
             case SessionUpdate(settings=settings):
                 self.settings = settings
                 self._emit(ModelSessionUpdatedEvent(settings=msgspec.to_builtins(settings)))
             case _:
                 assert_never(message)
 
-    def _commit(self, item_id: str) -> None:
-        before = self._last_item_id
-        item = Item(id=item_id, role="user", content=(ContentPart(type="audio"),))
-        self._emit(ModelInputCommittedEvent(item_id=item_id, previous_item_id=before))
-        self._add(item, before)
-        self._emit(ModelItemDoneEvent(item=item, previous_item_id=before))
-
-    def _transcribe(self, item_id: str, transcript: str) -> None:
-        for piece in _pieces(transcript):
-            self._emit(ModelInputTranscriptionDeltaEvent(item_id=item_id, delta=piece))
-        self._emit(ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=transcript))
-
-    def _add(self, item: Item, previous_item_id: str | None) -> None:
-        if self._react is None:
-            self._items[item.id] = item
-        self._last_item_id = item.id
-        self._emit(ModelItemAddedEvent(item=item, previous_item_id=previous_item_id))
-
-    # Responses.
-
-    def _begin(self) -> str:
-        response_id = self._new_id("resp")
-        self._emit(ModelResponseCreatedEvent(response_id=response_id))
-        return response_id
-
-    def _finish(self, response_id: str, status: ResponseStatus, reason: str | None, n_tokens: int) -> None:
-        self._emit(
-            ModelResponseDoneEvent(
-                response_id=response_id,
-                input_tokens=self.audio_ms // 100,
-                output_tokens=n_tokens,
-                status=status,
-                status_details=None if reason is None else {"type": status, "reason": reason},
-            )
-        )
-
-    def _soon(self, after_ms: float, say: Callable[[str], None]) -> None:
-        """Begin a response, and say all of it after a moment in which it can be cancelled."""
-        response_id = self._begin()
-        if after_ms > 0:
-            self._voice = _Thought(self, response_id, after_ms, say)
-        else:
-            say(response_id)
-
-    def _write(self, text: str, response_id: str) -> None:
-        item_id, before = self._new_id("item"), self._last_item_id
-        self._add(Item(id=item_id, role="assistant", status="in_progress"), before)
-        for piece in _pieces(text):
-            self._emit(ModelResponseTextDeltaEvent(response_id=response_id, item_id=item_id, delta=piece))
-        self._emit(ModelResponseTextDoneEvent(response_id=response_id, item_id=item_id, text=text))
-        item = Item(id=item_id, role="assistant", content=(ContentPart(type="text", text=text),))
-        self._emit(ModelItemDoneEvent(item=item, previous_item_id=before))
-        self._finish(response_id, "completed", None, len(text.split()))
-
-    def _call_tools(self, calls: Sequence[tuple[str, dict[str, Any]]], response_id: str) -> None:
-        for index, (name, arguments) in enumerate(calls):
-            item_id, before, call_id = self._new_id("item"), self._last_item_id, self._new_id("call")
-            whole = json.dumps(arguments)
-            call = ToolCallBlock(id=call_id, name=name)
-            self._add(Item(id=item_id, type="tool_call", status="in_progress", tool_call=call), before)
-            for piece in _pieces(whole):
-                call = msgspec.structs.replace(call, input=call.input + piece)
-                self._emit(
-                    ModelResponseToolUseDeltaEvent(
-                        response_id=response_id, item_id=item_id, output_index=index, tool_use=call, delta=piece
-                    )
-                )
-            item = Item(id=item_id, type="tool_call", tool_call=call)
-            self._emit(ModelItemDoneEvent(item=item, previous_item_id=before))
-            self._emit(
-                ModelResponseToolUseDoneEvent(
-                    response_id=response_id, item_id=item_id, output_index=index, tool_use=call
-                )
-            )
-        self._finish(response_id, "completed", None, len(calls))
-
-    def _new_id(self, kind: str) -> str:
-        # A conversation that goes on has names already, of some items that were deleted since too.
-        count = self._counts.get(kind, len(self.history)) + 1
-        while f"{kind}_{count}" in self._items:
-            count += 1
-        self._counts[kind] = count
-        return f"{kind}_{count}"
-
     def _emit(self, event: ModelEvent) -> None:
         if not self._ended or isinstance(event, ModelSessionEndedEvent):
             self._on_event(event)
-
-
-class _Thought:
-    """A response that has begun and says nothing yet."""
-
-    def __init__(
-        self, connection: ScriptedConnection, response_id: str, after_ms: float, say: Callable[[str], None]
-    ) -> None:
-        self._connection = connection
-        self._response_id = response_id
-        self._say = say
-        self._timer = connection._loop.call_later(after_ms / 1000, self._over)
-
-    def _over(self) -> None:
-        self._say(self._response_id)
-        self._connection._voice_done()
-
-    def stop(self, reason: str) -> None:
-        """End it before it has said anything."""
-        self._timer.cancel()
-        self._connection._finish(self._response_id, "cancelled", reason, 0)
-        self._connection._voice_done()
-
-
-class _Voice:
-    """One spoken response, chunk by chunk."""
-
-    def __init__(self, connection: ScriptedConnection, step: Speak) -> None:
-        self._connection = connection
-        self._step = step
-        profile = connection.profile
-        pcm = step.audio if isinstance(step.audio, bytes) else tone(step.audio, profile.output_rate_hz)
-        size = max(2, bytes_of(step.chunk_ms, profile.output_rate_hz))
-        self._chunks = deque(pcm[at : at + size] for at in range(0, len(pcm), size))
-        self._pieces = deque(_pieces(step.text))
-        n_wordless = bytes_of(step.wordless_ms, profile.output_rate_hz) // size
-        self._per_chunk = -(-len(self._pieces) // max(1, len(self._chunks) - n_wordless))
-        self._format = AudioFormat.pcm16(profile.output_rate_hz)
-        self._said = ""
-        self._timer: asyncio.TimerHandle | None = None
-        self._before = connection._last_item_id
-        self._response_id = connection._begin()
-        self._item_id = connection._new_id("item")
-        self._place: dict[str, Any] = {"response_id": self._response_id, "item_id": self._item_id}
-        connection._add(Item(id=self._item_id, role="assistant", status="in_progress"), self._before)
-
-    def begin(self) -> None:
-        """Say the first chunk when its time has come."""
-        if self._step.after_ms > 0:
-            self._timer = self._connection._loop.call_later(self._step.after_ms / 1000, self.go_on)
-        else:
-            self.go_on()
-
-    def go_on(self) -> None:
-        """Say the next chunk, or all that is left where no pace is set."""
-        emit, place = self._connection._emit, self._place
-        self._timer = None
-        while self._chunks or self._pieces:
-            for _ in range(min(self._per_chunk, len(self._pieces))):
-                piece = self._pieces.popleft()
-                self._said += piece
-                emit(ModelResponseAudioTranscriptDeltaEvent(**place, delta=piece))
-            if self._chunks:
-                emit(ModelResponseAudioDeltaEvent(**place, delta=self._chunks.popleft(), format=self._format))
-            if self._step.pace is not None:
-                delay_s = self._step.chunk_ms / 1000 / self._step.pace
-                self._timer = self._connection._loop.call_later(delay_s, self.go_on)
-                return
-        self._close("completed", None)
-
-    def stop(self, reason: str) -> None:
-        """End it as it stands."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._close("cancelled", reason)
-
-    def _close(self, status: ResponseStatus, reason: str | None) -> None:
-        emit, place = self._connection._emit, self._place
-        item_status: ItemStatus = "completed" if status == "completed" else "incomplete"
-        content = (ContentPart(type="audio", transcript=self._said),)
-        item = Item(id=self._item_id, role="assistant", status=item_status, content=content)
-        emit(ModelResponseAudioDoneEvent(**place))
-        emit(ModelResponseAudioTranscriptDoneEvent(**place, transcript=self._said))
-        emit(ModelItemDoneEvent(item=item, previous_item_id=self._before))
-        self._connection._finish(self._response_id, status, reason, len(self._said.split()))
-        self._connection._voice_done()
-
-
-def _pieces(text: str) -> list[str]:
-    """The words, each with the space before it, so that joining gives the text back."""
-    words = text.split(" ")
-    return [words[0], *(f" {word}" for word in words[1:])] if text else []
 
 
 def _is_kind(step: Expect, message: ModelInput) -> bool:

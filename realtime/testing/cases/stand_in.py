@@ -25,6 +25,7 @@ from realtime.audio.files import read_pcm16
 from realtime.audio.pcm import bytes_of, ms_of
 from realtime.event.base import ResponseStatus
 from realtime.event.config import TurnDetection
+from realtime.model._scripted_output import Output
 from realtime.model.base import (
     AudioAppend,
     AudioCommit,
@@ -268,52 +269,60 @@ class _CallAfterWords(CallTools):
     words: Step | None = None
 
 
-class _Line(ScriptedConnection):
-    """A connection that does two things as real services do.
+class _JoinedOutput(Output):
+    """Words and the tools that are called after them are one response."""
 
-    Speech stops a response only where the settings allow it, and words with the tool calls after them are one response.
-    """
-
-    _then: CallTools | None = None
-    """The tool calls to make once the running response has said its words."""
+    then: CallTools | None = None
+    """Called once the response that runs has said its words."""
     _open_response_id: str | None = None
     """The response that has said its words and continues."""
 
+    def begin(self) -> str:
+        """See `Output`."""
+        response_id, self._open_response_id = self._open_response_id, None
+        return super().begin() if response_id is None else response_id
+
+    def finish(self, response_id: str, status: ResponseStatus, reason: str | None, n_tokens: int) -> None:
+        """See `Output`."""
+        if self.then is not None and status == "completed":
+            self._open_response_id = response_id
+            return
+        self.then = None
+        super().finish(response_id, status, reason, n_tokens)
+
+    def said(self) -> None:
+        """See `Output`."""
+        super().said()
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Call the tools if the words were said."""
+        if self._open_response_id is not None and self.then is not None:
+            then, self.then = self.then, None
+            self.call_tools(then.calls, then.after_ms)
+
+
+class _Line(ScriptedConnection):
+    """A connection whose speech stops a response only where the settings let it, as at the services."""
+
+    _output: _JoinedOutput
+    _Output = _JoinedOutput
+
     @property
     def is_answering(self) -> bool:
-        """Whether a response is running."""
-        return self._voice is not None
+        """Whether a response is under way."""
+        return self._output.speaking is not None
 
     def _do(self, step: Step) -> None:
         if isinstance(step, SpeechStart):
             interrupts = _wants(self.settings, "interrupt_response")
             self._profile = msgspec.structs.replace(self._profile, interrupts_itself=interrupts)
         if isinstance(step, _CallAfterWords) and step.words is not None:
-            self._then = CallTools(step.calls, step.after_ms)
+            self._output.then = CallTools(step.calls, step.after_ms)
             super()._do(step.words)
-            self._go_on()
+            self._output.go_on()
         else:
             super()._do(step)
-
-    def _begin(self) -> str:
-        response_id, self._open_response_id = self._open_response_id, None
-        return super()._begin() if response_id is None else response_id
-
-    def _finish(self, response_id: str, status: ResponseStatus, reason: str | None, n_tokens: int) -> None:
-        if self._then is not None and status == "completed":
-            self._open_response_id = response_id
-            return
-        self._then = None
-        super()._finish(response_id, status, reason, n_tokens)
-
-    def _voice_done(self) -> None:
-        super()._voice_done()
-        self._go_on()
-
-    def _go_on(self) -> None:
-        if self._open_response_id is not None and self._then is not None:
-            then, self._then = self._then, None
-            super()._do(then)
 
 
 class _Ear:
