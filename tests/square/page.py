@@ -36,28 +36,28 @@ HEAD = """\
 
 <!-- Written by `python -m tests.square.page` from the table that the tests run. Do not edit. -->
 
-Every protocol that this server speaks, with every model that it can put behind. Each cell is a test (`tests/square`):
-a client of that protocol, where there is one the provider's own SDK, talks to this server; behind stands the embedded
-model, or the model of a provider, which is dialled at a second server of ours. **No provider was reached for this
-page**: what is equal here is equal between our own two ends. What that leaves open is in the last part.
+Every protocol that this server speaks, with every model that it can use. Each cell is a test (`tests/square`):
+a client of that protocol, the provider's own SDK if there is one, talks to this server; the model is the embedded
+one, or a provider's, dialled at a second server of ours. **No provider was reached for this
+page**: what is equal here is equal between our own two ends. The last part lists what that leaves open.
 
 The scenarios:
 """
 EQUAL = """\
-## What is equal, by front
+## What is equal, by client
 
-`equal`: the client sees what the scenario says. A number is a note below: why that cannot be, and what the client is
-told.
+`equal`: the client sees what the scenario says. A number refers to a note below: why it cannot be equal, and which
+message the client gets.
 """
 ABLE = """\
 ## What a model can do, by name
 
-The models behind in the tests, and the older ones:
+The models of the tests, and older ones:
 """
 OPEN = """\
 ## What is not proven against the service
 
-No test has spoken to a provider. What the two ends are built from, and how far it can be trusted:
+No test has spoken to a provider. The two ends are built from these sources, most trustworthy first:
 """
 
 
@@ -85,7 +85,7 @@ def _equal() -> Iterator[str]:
     equal = sum(cell.cannot is None for cell in square)
     yield f"{equal} of {len(square)} cells are equal, {len(square) - equal} cannot be, none is unexplained.\n"
     yield "### Older models\n"
-    yield "Where they differ from the newest model of their provider:\n"
+    yield "They differ from their provider's newest model here:\n"
     yield f"| model | scenario | {' | '.join(FRONTS)} |"
     yield f"|---|---|{'---|' * len(FRONTS)}"
     for _, model, scenario in OLDER:
@@ -133,9 +133,9 @@ _FACTS: tuple[tuple[str, Callable[[Profile], str]], ...] = (
     ("functions", lambda profile: _yes(profile.supports_tools)),
     ("reports when the user starts and stops", lambda profile: _yes(profile.emits_speech_events)),
     ("push-to-talk", lambda profile: _yes(profile.supports_manual_turns)),
-    ("can be told what was heard", lambda profile: _yes(profile.supports_truncation)),
-    ("can forget an item", lambda profile: _yes(profile.supports_item_delete)),
-    ("hears sound in an item", lambda profile: _yes(profile.supports_item_sound)),
+    ("takes what was heard", lambda profile: _yes(profile.supports_truncation)),
+    ("deletes an item", lambda profile: _yes(profile.supports_item_delete)),
+    ("takes sound in an item", lambda profile: _yes(profile.supports_item_sound)),
     ("answers beside the conversation", lambda profile: _yes(profile.supports_response_overrides)),
     ("a session lasts, min", _minutes),
 )

@@ -26,11 +26,11 @@ BEHIND = (*MODELS, LOCAL)
 SCENARIOS = {
     "text turn": "a typed turn is answered, in words and in sound",
     "voice turn": "a spoken turn is transcribed and answered, in words and in sound",
-    "push-to-talk": "a spoken turn whose end the client tells is transcribed and answered",
+    "push-to-talk": "a spoken turn whose end the client reports is transcribed and answered",
     "tool round trip": "a function of the client is called once, and the answer uses its result",
     "interruption": "speech silences the answer; the log holds no more of it than was heard; the new turn is answered",
     "image": "an image that the client shows while the user speaks reaches the model",
-    "error": "a frame that the protocol does not know is told by name, and the client can go on (in the Gemini "
+    "error": "a frame that the protocol does not know is reported by name, and the client can go on (in the Gemini "
     "protocol, where every error is the reason of a close, in a new session)",
     "close": "a client that leaves in the middle of an answer leaves no call and no task on either server",
 }
