@@ -117,6 +117,8 @@ class AgentParticipant:
 
     def __init__(self, agent: RealtimeAgent, hub: Hub, runtime: Runtime, listens: Listens) -> None:
         self.agent = agent
+        self.run = agent.run()
+        """The agent in this room, until its model is lost."""
         self.name = agent.name
         self.id = agent.agent_id or runtime.new_id("agent")
         self.listens: Listens = listens if "audio" in agent.model.profile.input_modalities else "text"
@@ -170,12 +172,13 @@ class AgentParticipant:
     # -- its life --------------------------------------------------------------------------------------------------
 
     async def join(self, config: SessionConfig) -> None:
-        """Connect its model. Raises what `RealtimeAgent.join` raises."""
+        """Connect its model. Raises what `AgentRun.join` raises."""
         self._leaving = True  # An end before it has joined is told by what is raised.
         for of_the_last_model in (self._open, self._dropped, self._untold):
             of_the_last_model.clear()
         self._goes_on_by_itself = config.tool_auto_response is not False
-        self.agent.agent_id = self.id
+        self.run = self.agent.run()
+        self.run.agent_id = self.agent.agent_id = self.id
         profile = self.agent.model.profile
         turns = TurnDetection(authority="client") if profile.supports_manual_turns else None
         driven = msgspec.structs.replace(
@@ -184,7 +187,7 @@ class AgentParticipant:
         missed: list[Utterance] = []
         self._missed = missed
         try:
-            await self.agent.join(Host(self._hear, self.conversation, self, self._runtime), driven)
+            await self.run.join(Host(self._hear, self.conversation, self, self._runtime), driven)
         finally:
             self._missed = None
         self._leaving = self.is_away = False
@@ -195,7 +198,7 @@ class AgentParticipant:
         """Disconnect its model. Idempotent."""
         self._leaving = self.is_away = True
         self._give_up()
-        await self.agent.leave(reason)
+        await self.run.leave(reason)
 
     def recall(self, said: Sequence[Said]) -> None:
         """Before `join`: the talk so far, in order. Its model begins with that and with nothing else."""
@@ -286,7 +289,7 @@ class AgentParticipant:
             self._cut()
         else:
             self._act(c.ClientResponseCancelEvent())
-            self.agent.give_up()
+            self.run.give_up()
         self.has_floor = False
 
     def _cut(self) -> None:
@@ -320,14 +323,14 @@ class AgentParticipant:
 
     def answer_tool(self, event: c.ClientToolResultEvent) -> None:
         """A client answers an `open_call`. Raises ClientError for an answer that the call cannot take."""
-        self.agent.act(msgspec.structs.replace(event, id=event.id.removeprefix(self._prefix)))
+        self.run.act(msgspec.structs.replace(event, id=event.id.removeprefix(self._prefix)))
 
     def refuse_for_absent(self, present: Collection[str], why: str) -> None:
         """Refuse its calls that wait for the consent of a human (by id) who is not `present`."""
         for call_id, call in [*self._calls.items()]:
             if call.asks and call.asked_by is not None and call.asked_by not in present:
                 with suppress(ClientError):  # It was answered, and runs.
-                    self.agent.act(c.ClientToolResultEvent(id=call_id, name=call.name, output=why, confirmed=False))
+                    self.run.act(c.ClientToolResultEvent(id=call_id, name=call.name, output=why, confirmed=False))
 
     @property
     def said(self) -> str:
@@ -345,7 +348,7 @@ class AgentParticipant:
     def _act(self, event: c.ClientEvent) -> None:
         if not self.is_away:
             self._tidy()
-            self.agent.receive(event)
+            self.run.receive(event)
 
     def _tidy(self) -> None:
         """Forget what was said long ago, also at the model where that can be. A call of a tool goes with its result;
@@ -359,7 +362,7 @@ class AgentParticipant:
         self._is_tidying = True
         for item in items[:end]:
             if item.type == "message" and self.agent.model.profile.supports_item_delete:
-                self.agent.receive(c.ClientItemDeleteEvent(item_id=item.id))
+                self.run.receive(c.ClientItemDeleteEvent(item_id=item.id))
             self.conversation.delete(item.id)
         self._is_tidying = False
 
@@ -387,7 +390,7 @@ class AgentParticipant:
             case s.AgentEndedEvent(reason=reason):
                 self.has_floor = False
                 if not self._leaving:
-                    self.agent.end_responses()
+                    self.run.end_responses()
                     self.is_away = True
                     self._give_up()
                     self._hub.lost(self, reason)
@@ -395,9 +398,9 @@ class AgentParticipant:
                 if self._guesses:
                     self._guess(item_id)
             case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
-                self._understood(self._guessed.pop(item_id, None) or self.agent.label_of(item_id), text)
+                self._understood(self._guessed.pop(item_id, None) or self.run.label_of(item_id), text)
             case s.AgentInputTranscriptionFailedEvent(item_id=item_id):
-                self._understood(self._guessed.pop(item_id, None) or self.agent.label_of(item_id), "")
+                self._understood(self._guessed.pop(item_id, None) or self.run.label_of(item_id), "")
             case s.AgentErrorEvent(code=code, client_event_id=utterance_id) if code == EMPTY_COMMIT:
                 self._understood(utterance_id, "")
             case (
@@ -421,13 +424,13 @@ class AgentParticipant:
 
     def _begin(self, event: s.AgentResponseCreatedEvent, response_id: str) -> None:
         self._open.add(response_id)
-        if self.has_floor and not self.agent.is_dropped(response_id):
+        if self.has_floor and not self.run.is_dropped(response_id):
             self.is_asked = False
             self._hub.tell(self._named(event))
             return
         # Its provider answers by itself, or too late: perhaps what was asked in a turn before this one.
         self._untold.add(response_id)
-        self.agent.drop(response_id)
+        self.run.drop(response_id)
 
     def _done(self, event: s.AgentResponseDoneEvent) -> None:
         if event.response_id not in self._open:

@@ -67,8 +67,6 @@ class Agents:
                 await one.leave("failed")
             people.agents.clear()
             people.participants = ()
-            # An agent is for one call: the next human finds others like them.
-            people.expected[:] = [agent.another() for agent in people.expected]
             known = error.subgroup(RealtimeError) if isinstance(error, BaseExceptionGroup) else None
             if known is None:
                 raise
@@ -78,7 +76,7 @@ class Agents:
         people.participants = tuple(people.find(one.id) for one in people.agents)
 
     async def add(self, agent: RealtimeAgent) -> None:
-        """Connect one more agent. Raises what `RealtimeAgent.join` raises, ClientError where the room has closed."""
+        """Connect one more agent. Raises what `AgentRun.join` raises, ClientError where the room has closed."""
         await self._bring(agent)
         self.introduce(but=agent)
 
@@ -113,7 +111,7 @@ class Agents:
                 self._tell_instructions(one)
 
     def _tell_instructions(self, participant: AgentParticipant) -> None:
-        participant.agent.configure(SessionConfig(instructions=self._instructions(participant.agent)))
+        participant.run.configure(SessionConfig(instructions=self._instructions(participant.agent)))
 
     def _instructions(self, agent: RealtimeAgent) -> str:
         others = ", ".join(one.name for one in self._people.expected if one is not agent) or "nobody else"
@@ -155,11 +153,10 @@ class Agents:
         self._context.timers.after(f"again {participant.id}", delay_s, begin)
 
     async def _reconnect(self, participant: AgentParticipant, attempt: int) -> None:
-        people, before = self._people, participant.agent
-        await before.leave("away")
-        if before not in people.expected or self._context.is_over:
+        people = self._people
+        await participant.run.leave("away")
+        if participant.agent not in people.expected or self._context.is_over:
             return
-        participant.agent = people.expected[people.expected.index(before)] = before.another()
         participant.recall(self._said())
         try:
             await self._connect(participant)

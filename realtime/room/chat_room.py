@@ -130,7 +130,8 @@ class ChatRoom:
 
     def describe(self) -> dict[str, Any]:
         """Describe the room and its agents, for people and pages. Holds no secrets."""
-        agents = [{"name": agent.name, **agent.describe()} for agent in self._people.expected]
+        runs = {id(one.agent): one.run for one in self._people.agents}
+        agents = [{"name": agent.name, **runs.get(id(agent), agent).describe()} for agent in self._people.expected]
         first = agents[0] if agents else {"provider": "room", "model": self.name}
         return {**first, "room": self.name, "agents": agents, "turn_authority": "server"}
 
@@ -290,7 +291,7 @@ class ChatRoom:
     async def add(self, agent: RealtimeAgent) -> None:
         """Add an agent to the room.
 
-        Raises what `RealtimeAgent.join` raises, and ClientError for a name that is taken or not allowed, or where the
+        Raises what `AgentRun.join` raises, and ClientError for a name that is taken or not allowed, or where the
         room is over.
         """
         async with self._opening:

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from realtime.agent import RealtimeAgent
+from realtime.agent.run import AgentRun
+from realtime.agent.settings import AgentSpec
 from realtime.call.participant import Host
 from realtime.errors import ProviderError
 from realtime.event.base import ResponseOverrides
@@ -36,11 +38,13 @@ class HouseAgent(RealtimeAgent):
     """Tells time and date, calculates, and announces timers by voice. Its timers end with it."""
 
     def __init__(self, model: RealtimeModel) -> None:
-        skills = make_skills(time.time, on_timer=self._set_timer)
+        self._timers = Timers()
+        skills = make_skills(time.time, on_timer=self._timers.set)
         super().__init__(NAME, INSTRUCTIONS, model, toolkit=Toolkit(skills), client_may_replace_tools=True)
-        self._loop = asyncio.get_running_loop()
-        self._timers: set[asyncio.TimerHandle] = set()
-        self._left = False
+
+    def run(self) -> AgentRun:
+        """See `RealtimeAgent.run`. Timers ring in the latest run."""
+        return HouseRun(self.spec, self._timers)
 
     def another(self) -> HouseAgent:
         """See `RealtimeAgent.another`. The new agent has the same tools and its own timers."""
@@ -48,40 +52,63 @@ class HouseAgent(RealtimeAgent):
         agent.name, agent.sys_prompt, agent.agent_id = self.name, self.sys_prompt, self.agent_id
         return agent
 
+
+class HouseRun(AgentRun):
+    """The built-in agent in one call."""
+
+    def __init__(self, spec: AgentSpec, timers: Timers) -> None:
+        super().__init__(spec)
+        self._timers = timers
+        timers.run = self
+
     async def join(self, host: Host, config: SessionConfig) -> None:
-        """See `RealtimeAgent.join`. The error for a rejected key names the variable that holds it."""
+        """See `AgentRun.join`. The error for a rejected key names the variable that holds it."""
         try:
             await super().join(host, config)
         except ProviderError as error:
-            service = SERVICES.get(self.model.profile.provider)
+            service = SERVICES.get(self.spec.model.profile.provider)
             if error.code != "invalid_api_key" or service is None:
                 raise
             raise service.refused_key(os.environ) from error
 
     async def leave(self, reason: str) -> None:
-        """See `RealtimeAgent.leave`."""
-        self._left = True
-        for timer in self._timers:
-            timer.cancel()
-        self._timers.clear()
+        """See `AgentRun.leave`."""
+        self._timers.stop()
         await super().leave(reason)
-        self.toolkit = Toolkit()  # the old one refers back to the agent: this frees both at once, without the collector
 
-    def _set_timer(self, seconds: float) -> None:
-        # Plain functions run in a thread.
-        self._loop.call_soon_threadsafe(self._start_timer, seconds)
 
-    def _start_timer(self, seconds: float) -> None:
-        if self._left:
+class Timers:
+    """Timers that an agent rings by voice."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._handles: set[asyncio.TimerHandle] = set()
+        self.run: AgentRun | None = None
+        """Where they ring; None once its call is over."""
+
+    def set(self, seconds: float) -> None:
+        """Set a timer, from any thread: plain functions run in one."""
+        self._loop.call_soon_threadsafe(self._start, seconds)
+
+    def stop(self) -> None:
+        """Cancel all timers, and release the run."""
+        for handle in self._handles:
+            handle.cancel()
+        self._handles.clear()
+        self.run = None
+
+    def _start(self, seconds: float) -> None:
+        run = self.run
+        if run is None:
             return
 
         def ring() -> None:
-            self._timers.discard(timer)
+            self._handles.discard(handle)
             words = f"Your timer is up: {say_duration(seconds)} have passed."
-            self.receive(ClientResponseCreateEvent(response=ResponseOverrides(instructions=f"Say exactly: {words}")))
+            run.receive(ClientResponseCreateEvent(response=ResponseOverrides(instructions=f"Say exactly: {words}")))
 
-        timer = self._loop.call_later(seconds, ring)
-        self._timers.add(timer)
+        handle = self._loop.call_later(seconds, ring)
+        self._handles.add(handle)
 
 
 class House:

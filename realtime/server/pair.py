@@ -56,8 +56,8 @@ def _tell_apart(first: RealtimeAgent, second: RealtimeAgent) -> None:
         return
     if voice not in voices:
         voice = voices[0]
-        first.configure(SessionConfig(voice=voice))
-    second.configure(SessionConfig(voice=next(one for one in voices if one != voice)))
+        first.voice = voice
+    second.voice = next(one for one in voices if one != voice)
 
 
 def in_turns() -> Policy:
@@ -84,7 +84,6 @@ class PairSeat(HumanParticipant):
     def __init__(self, room: ChatRoom, runtime: Runtime) -> None:
         super().__init__(room, "user", runtime.new_id("human"), silero_detector)
         self._chat_room = room
-        self._voices = {agent.name: agent.describe()["voice"] for agent in room.agents}
 
     async def join(self, host: Host, config: SessionConfig) -> None:
         """See `HumanParticipant.join`. The first agent begins."""
@@ -104,15 +103,7 @@ class PairSeat(HumanParticipant):
     def _follow(self, event: s.ServerEvent) -> None:
         if isinstance(event, s.ServerRoomJoinedEvent) and event.kind == "agent":
             # It was lost and is back: where nobody had said anything yet, it still has to begin.
-            self._give_its_voice(event.participant_id)
             self._let_begin()
-
-    def _give_its_voice(self, agent_id: str) -> None:
-        """One that comes back has the voice that it was made with, not the one that told it from the other."""
-        for agent in self._chat_room.agent_participants:
-            voice = self._voices.get(agent.agent.name)
-            if agent.id == agent_id and voice is not None and agent.agent.describe()["voice"] != voice:
-                agent.agent.configure(SessionConfig(voice=voice))
 
     def _let_begin(self) -> None:
         if not any(item.text for item in self._chat_room.conversation.items()):

@@ -213,7 +213,7 @@ class Rooms:
     # -- who is in them --------------------------------------------------------------------------------------------
 
     async def add_agent(self, room_id: str, request: AgentRequest) -> None:
-        """One more agent. Raises ClientError for what cannot be, what `choose_model` and `RealtimeAgent.join` raise."""
+        """One more agent. Raises ClientError for what cannot be, what `choose_model` and `AgentRun.join` raise."""
         hosted = self.find(room_id)
         names = {folded(one["name"]) for one in hosted.room.describe()["agents"]} | {*hosted.coming}
         if len(names) >= MAX_AGENTS:

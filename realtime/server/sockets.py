@@ -18,6 +18,7 @@ from starlette.websockets import WebSocket
 from realtime.agent import RealtimeAgent
 from realtime.agent.input import pieces_of
 from realtime.call.listener import Listener
+from realtime.call.participant import Participant
 from realtime.call.resume_token import call_of
 from realtime.call.session import Session, public_error
 from realtime.dialects import ClientDialect
@@ -332,9 +333,9 @@ class ClientSocket:
         listener = self._dialect.listener(self._sink, self._runtime, config)
         call_id = self._runtime.new_id("call")
 
-        def make(agent: RealtimeAgent | HumanParticipant) -> Session:
+        def make(participant: Participant) -> Session:
             return Session(
-                participant=agent,
+                participant=participant,
                 runtime=self._runtime,
                 session_id=self._session_id,
                 call_id=call_id,
@@ -350,7 +351,7 @@ class ClientSocket:
         call_id: str,
         config: SessionConfig,
         listener: Listener,
-        make: Callable[[RealtimeAgent | HumanParticipant], Session],
+        make: Callable[[Participant], Session],
         resume: Callable[[Session], None] | None = None,
         info: CallInfo | None = None,
     ) -> None:
@@ -362,10 +363,10 @@ class ClientSocket:
             return
 
         async def open_it() -> None:
-            agent = await self._agent_for(call_id, config, place)
-            if agent is None:
+            participant = await self._participant_for(call_id, config, place)
+            if participant is None:
                 return
-            session = make(agent)
+            session = make(participant)
             session.config = config
             place.fill(session)
             if self._calls.archive is not None:
@@ -419,17 +420,16 @@ class ClientSocket:
         left = last.get("type") == "websocket.disconnect" and last.get("code") == NORMAL_CLOSURE
         return self._session is not None and not left and self._session.outlives(listener)
 
-    async def _agent_for(
-        self, call_id: str, config: SessionConfig, place: Place
-    ) -> RealtimeAgent | HumanParticipant | None:
-        """The agent of a call; None where it cannot be made: told to the client, its details stay in the log."""
+    async def _participant_for(self, call_id: str, config: SessionConfig, place: Place) -> Participant | None:
+        """The participant of a call; None where it cannot be made: told to the client, its details stay in the log."""
 
         async def make(settings: SessionConfig) -> RealtimeAgent | HumanParticipant:
             return await make_agent_of(self._make_agent, user=self._user, config=settings, call_id=call_id)
 
         pair = self._dialect.pair if isinstance(self._dialect, AgentScope1Dialect) else None
         try:
-            return await (make(config) if pair is None else pair_of(pair, config, make, self._runtime))
+            made = await (make(config) if pair is None else pair_of(pair, config, make, self._runtime))
+            return made.run() if isinstance(made, RealtimeAgent) else made
         except Exception as error:
             place.leave()
             _note(f"could not make the agent of {call_id}", error)
@@ -484,9 +484,9 @@ class ClientSocket:
             listener = self._returning_listener(config)
             received_samples = found.received_samples(config)
 
-            def make(agent: RealtimeAgent | HumanParticipant) -> Session:
+            def make(participant: Participant) -> Session:
                 return found.session(
-                    participant=agent, runtime=self._runtime, limits=self._settings.limits, record=self._record
+                    participant=participant, runtime=self._runtime, limits=self._settings.limits, record=self._record
                 )
 
             def resume(session: Session) -> None:

@@ -67,7 +67,7 @@ class _TimelessHouseAgent(HouseAgent):
     def __init__(self, model: RealtimeModel) -> None:
         super().__init__(model)
         wall_now = Runtime.deterministic(asyncio.get_running_loop().time).wall_now
-        self.toolkit = Toolkit(make_skills(wall_now, zone=UTC, on_timer=self._set_timer))
+        self.toolkit = Toolkit(make_skills(wall_now, zone=UTC, on_timer=self._timers.set))
 
 
 def _model(name: str) -> RealtimeModel:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from realtime.agent import RealtimeAgent
+from realtime.agent.run import AgentRun
 from realtime.audio.endpoint import EndpointEvent
 from realtime.audio.playback import PlaybackClock, WallClockPlayback
 from realtime.call.listener import EventDialect, Listener
@@ -254,7 +255,7 @@ class Call:
     """A session with one agent, one fake model and one listener."""
 
     session: Session
-    agent: RealtimeAgent
+    agent: AgentRun
     model: FakeModel
     listener: Listener
     sink: ListSink
@@ -315,7 +316,7 @@ async def call(
     model = model or FakeModel(profile)
     sink = sink or ListSink()
     session = Session(
-        participant=RealtimeAgent("Friday", "Be nice.", model, **agent),
+        participant=RealtimeAgent("Friday", "Be nice.", model, **agent).run(),
         runtime=runtime,
         session_id="session1",
         limits=limits,
@@ -328,6 +329,35 @@ async def call(
     yield made
     await session.end("test_over")
     session.detach(view)
+
+
+@dataclass
+class Alone:
+    """An agent without a server, and what it has emitted."""
+
+    agent: RealtimeAgent
+    model: FakeModel
+    seen: list[s.ServerEvent] = field(default_factory=list)
+
+    @property
+    def link(self) -> FakeConnection:
+        return self.model.link
+
+    def transcript(self) -> list[tuple[str, str]]:
+        """(who, words) of the conversation as the call knows it."""
+        return [(item.role or item.type, item.text) for item in self.model.histories[-1]()]
+
+
+@asynccontextmanager
+async def alone(
+    *, profile: base.Profile = PROFILE, config: SessionConfig | None = None, **agent: Any
+) -> AsyncIterator[Alone]:
+    """An agent that was started on a list, and is stopped at the end."""
+    model = FakeModel(profile)
+    made = Alone(RealtimeAgent("Friday", "Be nice.", model, **agent), model)
+    await made.agent.start(made.seen.append, config=config)
+    yield made
+    await made.agent.stop()
 
 
 def squeeze(types: Iterator[str]) -> Iterator[str]:

@@ -184,7 +184,7 @@ async def talk(provider: Emulator, limits: WireLimits = LIMITS) -> AsyncIterator
     model = OpenAIRealtimeModel(api_key="sk-test", base_url=provider.base_url, limits=limits)
     runtime = Runtime()
     session = CallSession(
-        participant=RealtimeAgent("Friday", "Be nice.", model), runtime=runtime, session_id="session1"
+        participant=RealtimeAgent("Friday", "Be nice.", model).run(), runtime=runtime, session_id="session1"
     )
     view = listener_into(ListSink(), runtime, clock=AcknowledgedPlayback(24_000))
     session.attach(view)

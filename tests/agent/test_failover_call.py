@@ -37,7 +37,7 @@ async def test_the_reply_and_the_speech_of_the_user_go_on_with_the_next_provider
         )
         runtime = Runtime()
         agent = RealtimeAgent("Friday", "Be nice.", model, make_detector=lambda detection: FakeDetector())
-        session = Session(participant=agent, runtime=runtime, session_id="session1")
+        session = Session(participant=agent.run(), runtime=runtime, session_id="session1")
         view = listener_into(ListSink(), runtime, clock=AcknowledgedPlayback(24_000))
         session.attach(view)
         log = Log()

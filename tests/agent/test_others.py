@@ -10,7 +10,7 @@ from realtime.errors import UsageError
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.model import base
-from tests.agent.fakes import FakeModel, call, speech
+from tests.agent.fakes import FakeModel, alone, speech
 
 pytestmark = pytest.mark.virtual_time
 
@@ -32,7 +32,7 @@ def answer(words: str, **done: Any) -> list[s.ServerEvent]:
 
 async def test_an_agent_is_told_what_another_agent_said_and_answers_it() -> None:
     """RTA-11: the events of another agent become one turn with its name on it, once, and a response follows."""
-    async with call() as made:
+    async with alone() as made:
         for event in answer("It is noon."):
             await made.agent.handle_input(event)
         assert made.transcript() == [("user", "[Ann]: It is noon.")]
@@ -45,7 +45,7 @@ async def test_an_agent_is_told_what_another_agent_said_and_answers_it() -> None
 
 async def test_of_an_interrupted_agent_only_what_was_heard_is_told() -> None:
     """RTA-11."""
-    async with call() as made:
+    async with alone() as made:
         for event in answer("It is", status="cancelled"):
             await made.agent.handle_input(event)
         assert made.transcript() == [("user", "[Ann]: It is")]
@@ -53,10 +53,10 @@ async def test_of_an_interrupted_agent_only_what_was_heard_is_told() -> None:
 
 async def test_nobody_is_told_of_silence_of_asides_or_of_their_own_words() -> None:
     """RTA-11: no loop from an agent to itself."""
-    async with call(agent_id="agent_ann") as made:
+    async with alone(agent_id="agent_ann") as made:
         for event in answer("It is noon."):
             await made.agent.handle_input(event)
-    async with call() as other:
+    async with alone() as other:
         aside = s.AgentResponseCreatedEvent(response_id="resp_1", conversation="none", **ANN)
         for event in (*answer("  "), aside, *answer("Beside the point.")[1:], s.ServerAudioFlushEvent()):
             await other.agent.handle_input(event)

@@ -42,7 +42,7 @@ async def call(
     async with fake.service() as service:
         runtime = Runtime()
         agent = RealtimeAgent("Friday", "Be nice.", fake.model(service, **options))
-        session = Session(participant=agent, runtime=runtime, session_id="session1")
+        session = Session(participant=agent.run(), runtime=runtime, session_id="session1")
         view = listener_into(ListSink(), runtime, clock=AcknowledgedPlayback(24_000))
         session.attach(view)
         log = Log()

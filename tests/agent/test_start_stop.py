@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from realtime import ClientEvents, RealtimeAgent, ServerEvents
+from realtime.call.session import Session
 from realtime.errors import ProviderError, UsageError
 from realtime.event.config import SessionConfig
 from realtime.model import base
 from realtime.model.base import RealtimeModel
+from realtime.runtime import Runtime
 from tests.agent.fakes import CHUNK_MS, FakeModel, speech, unreachable
 
 pytestmark = pytest.mark.virtual_time
@@ -185,14 +187,38 @@ async def test_cancelling_the_start_leaves_nothing_running() -> None:
     assert model.connections == []
 
 
-async def test_an_agent_serves_one_call() -> None:
+async def test_an_agent_without_a_server_serves_one_call() -> None:
     agent = agent_of(FakeModel())
     await agent.start(lambda event: None)
-
     with pytest.raises(UsageError, match="one agent per call"):
         await agent.start(lambda event: None)
-
     await agent.stop()
+
+
+async def test_one_agent_serves_many_calls_each_with_its_own_model_session_and_id() -> None:
+    model = FakeModel()
+    agent = agent_of(model, agent_id=None)
+    runtime = Runtime.of_loop(asyncio.get_running_loop())
+    calls = [Session(participant=agent.run(), runtime=runtime, session_id="s") for _ in range(2)]
+    for number, one in enumerate(calls):
+        await one.start(SessionConfig(agent_name=f"Friday {number}"))
+    first, second = (one.participant for one in calls)
+    assert (first.name, second.name, agent.name) == ("Friday 0", "Friday 1", "Friday")
+    assert (len(model.connections), agent.agent_id) == (2, None)
+    assert first.agent_id != second.agent_id
+    await calls[0].end("over")
+    assert [one.closed for one in model.connections] == [True, False]
+    await calls[1].end("over")
+
+
+async def test_a_run_is_for_one_call() -> None:
+    run = agent_of(FakeModel()).run()
+    runtime = Runtime.of_loop(asyncio.get_running_loop())
+    one, other = (Session(participant=run, runtime=runtime, session_id="s") for _ in range(2))
+    await one.start(SessionConfig())
+    with pytest.raises(UsageError, match="for one call"):
+        await other.start(SessionConfig())
+    await one.end("over")
 
 
 async def test_input_before_start_is_the_callers_mistake() -> None:

@@ -70,7 +70,7 @@ async def test_a_call_whose_model_cannot_be_had_ends_itself() -> None:
     runtime = Runtime.deterministic(now)
     ended: list[Session] = []
     agent = RealtimeAgent("Friday", "", FakeModel(refuses=unreachable()))
-    session = Session(participant=agent, runtime=runtime, session_id="s")
+    session = Session(participant=agent.run(), runtime=runtime, session_id="s")
     session.on_ended.append(ended.append)
 
     with pytest.raises(ProviderError):
@@ -90,7 +90,7 @@ async def test_why_a_model_cannot_be_had_is_told_before_the_end_and_a_fault_of_o
     ):
         runtime = Runtime.deterministic(now)
         agent = RealtimeAgent("Friday", "", FakeModel(refuses=refused))
-        session = Session(participant=agent, runtime=runtime, session_id="session")
+        session = Session(participant=agent.run(), runtime=runtime, session_id="session")
         with pytest.raises(ProviderError):
             await session.start(SessionConfig())
         error, ended = session.log.read()[-2:]

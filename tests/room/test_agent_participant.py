@@ -473,8 +473,7 @@ async def test_an_agent_that_comes_later_or_comes_back_knows_what_was_said() -> 
     mind = Mind()
     async with alone(mind) as (alice, _):
         mind.die()
-        await alice.agent.leave("away")
-        alice.agent = alice.agent.another()
+        await alice.run.leave("away")
         said = [
             Said("anna", "Anna", "human", "Hello."),
             Said("alice", "Alice", "agent", "Hello, Anna."),

@@ -10,6 +10,7 @@ import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.agent.controller import Controller
+from realtime.agent.run import AgentRun
 from realtime.call.listener import Listener
 from realtime.call.session import Limits, Session
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
@@ -93,7 +94,7 @@ def alive(*kinds: type) -> dict[str, int]:
 
 async def test_ended_calls_are_freed_without_the_collector() -> None:
     """Objects that refer to each other in a circle would wait for its next full run, some hundred calls later."""
-    kinds = (Session, RealtimeAgent, Controller, Listener, ClientSocket, Wire, VoiceSocketProtocol)
+    kinds = (Session, RealtimeAgent, AgentRun, Controller, Listener, ClientSocket, Wire, VoiceSocketProtocol)
     async with Emulator() as provider:
         model = OpenAIRealtimeModel(api_key="k", base_url=provider.base_url)
         async with serving(

@@ -264,7 +264,7 @@ async def test_the_model_in_the_url_of_an_endpoint_is_routed(monkeypatch: pytest
         async with sdk(place) as ear:
             await ear.until("session.created")
             (session,) = place.calls.sessions.values()
-            assert session.participant.model.profile.provider == "scripted"
+            assert session.participant.describe()["provider"] == "scripted"
         async with place.client("/v1/realtime?model=other-1", subprotocols=()) as client:
             told = await client.until("error")
             assert "GEMINI_API_KEY" in told["error"]["message"]

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from realtime.agent import RealtimeAgent
+from realtime.agent.run import AgentRun
+from realtime.agent.settings import AgentSpec
 from realtime.call.participant import Host
 from realtime.errors import RealtimeError
 from realtime.event.config import SessionConfig
@@ -144,8 +146,20 @@ class _Candidate(RealtimeAgent):
         super().__init__("Candidate", INSTRUCTIONS, model, toolkit=Toolkit([order_state]))
         self._refusals = refusals
 
+    def run(self) -> AgentRun:
+        """See `RealtimeAgent.run`."""
+        return _CandidateRun(self.spec, self._refusals)
+
+
+class _CandidateRun(AgentRun):
+    """Notes why the model cannot be had."""
+
+    def __init__(self, spec: AgentSpec, refusals: list[RealtimeError]) -> None:
+        super().__init__(spec)
+        self._refusals = refusals
+
     async def join(self, host: Host, config: SessionConfig) -> None:
-        """See `RealtimeAgent.join`."""
+        """See `AgentRun.join`."""
         try:
             await super().join(host, config)
         except RealtimeError as error:

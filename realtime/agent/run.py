@@ -1,0 +1,353 @@
+"""One agent in one call: its model's connection, its controller, its tools and the settings in force."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from realtime.agent.controller import Controller
+from realtime.agent.detector import VAD_UNAVAILABLE, load_silero, silence_ms_of, silero_detector
+from realtime.agent.input import Detector
+from realtime.agent.settings import AgentSpec, RunSettings
+from realtime.agent.tools import ToolRunner
+from realtime.call.participant import Host
+from realtime.errors import ClientError, ProviderError, ToolError, UsageError
+from realtime.event import client as c
+from realtime.event import model as m
+from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.message import ConfirmResult
+from realtime.model.base import Connection, SessionUpdate
+from realtime.turn.machine import State
+
+logger = logging.getLogger(__name__)
+
+LEAVE_S = 5.0
+"""How long the end of a call waits for a tool that swallows its cancellation, or for a model that does not close."""
+
+
+class AgentRun:
+    """One agent in one call: a `realtime.call.participant.Participant`."""
+
+    def __init__(self, spec: AgentSpec) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self.agent_id = spec.agent_id
+        self._settings = RunSettings(spec)
+        self._host: Host | None = None
+        self._controller: Controller | None = None
+        self._connection: Connection | None = None
+        self._tools: ToolRunner | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._joined = False
+        self._stopping = asyncio.Event()
+        self._ended = False
+        self._leave_reason: str | None = None
+        self._hasty_turns = 0
+        self._early: list[m.ModelEvent] | None = []
+        """What the model reports before the controller exists."""
+
+    # -- its life --------------------------------------------------------------------------------------------------
+
+    async def join(self, host: Host, config: SessionConfig) -> None:
+        """Connect the model and join the call. Raises ProviderError or ClientError; leaves nothing behind."""
+        if self._joined:
+            raise UsageError("a run is for one call: make another with RealtimeAgent.run()", code="agent_running")
+        self._settings.take_on(config, had_audio=False)
+        self._joined = True
+        self._host = host
+        self.agent_id = self.agent_id or host.runtime.new_id("agent")
+        if config.agent_name:
+            self.name = config.agent_name
+        started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task = task = asyncio.create_task(self._live(host, started), name=f"agent {self.agent_id}")
+        try:
+            await started
+        except asyncio.CancelledError:
+            await self.leave("cancelled")
+            raise
+        except BaseException:
+            await asyncio.wait([task])
+            self._joined, self._task, self._host = False, None, None
+            raise
+
+    async def leave(self, reason: str) -> None:
+        """Stop everything and report `agent_ended`. Idempotent, and safe before `join`."""
+        if self._task is None:
+            return
+        self._leave_reason = reason
+        if self._controller is not None:
+            self._controller.responses.settle_cut()
+        self._stopping.set()
+        task, self._task = self._task, None
+        if self._connection is None:
+            task.cancel()
+        _, left = await asyncio.wait([task], timeout=LEAVE_S)
+        if left:
+            logger.error("agent %s is left behind: a tool or its model does not end", self.agent_id)
+        self._end(reason)
+        self._hasty_turns = self.hasty_turns
+        # Releases what refers back to the call, so that both are freed at once and not by the collector.
+        self._host = self._controller = self._connection = self._tools = None
+
+    async def _live(self, host: Host, started: asyncio.Future[None]) -> None:
+        """Run the agent's whole life: one task group around the model's connection."""
+        settings = self._settings
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._tools = tools = ToolRunner(
+                    group,
+                    self.spec.toolkit,
+                    self._tool_done,
+                    on_error=self._tell_error,
+                    timeout_s=self.spec.tool_timeout_s,
+                    client_timeout_s=self.spec.client_timeout_s,
+                )
+                if self.spec.make_detector is silero_detector and settings.authority == "server":
+                    # Loads once in a process, for 90 ms: not on the loop, where other calls speak.
+                    await asyncio.get_running_loop().run_in_executor(None, load_silero)
+                # Made before the model connects: its settings depend on who finds the turns.
+                detector = settings.new_detector()
+                connection = await self.spec.model.connect(
+                    settings=settings.for_model(self.name),
+                    on_event=self._on_model_event,
+                    history=host.conversation.items,
+                    runtime=host.runtime,
+                )
+                self._connection = connection
+                try:
+                    detector = detector or settings.new_detector()
+                    self._controller = self._make_controller(host, connection, tools, detector)
+                    self._apply(self._controller, tools)
+                    host.emit(self.ready())
+                    self._tell_what_is_left_out()
+                    if not started.done():
+                        started.set_result(None)
+                    early, self._early = self._early or [], None
+                    for event in early:
+                        self._on_model_event(event)
+                    await self._stopping.wait()
+                finally:
+                    tools.cancel_tools()
+                    await connection.close()
+        except* (ProviderError, UsageError, ClientError) as errors:
+            if started.done():
+                raise
+            started.set_exception(errors.exceptions[0])
+        except* Exception as errors:
+            logger.exception("agent %s failed", self.agent_id)
+            error = ProviderError(
+                f"the model could not be started: {type(errors.exceptions[0]).__name__}", code="internal"
+            )
+            if not started.done():
+                started.set_exception(error)
+        finally:
+            if not started.done():
+                started.set_exception(UsageError("the agent was stopped before it had started", code="agent_stopped"))
+
+    def _make_controller(
+        self, host: Host, connection: Connection, tools: ToolRunner, detector: Detector | None
+    ) -> Controller:
+        return Controller(
+            host=host,
+            agent_id=self.agent_id or "",
+            agent_name=self.name,
+            profile=connection.profile,
+            send=connection.send,
+            tools=tools,
+            authority=self._settings.authority,
+            detector=detector,
+        )
+
+    # -- what it takes ---------------------------------------------------------------------------------------------
+
+    @property
+    def controller(self) -> Controller:
+        """The controller of the call. Raises UsageError before `join` and after `leave`."""
+        if self._controller is None:
+            raise UsageError("the agent is not running: call start() first", code="agent_not_running")
+        return self._controller
+
+    def receive(self, event: c.ClientEvent) -> bool:
+        """Take a client event at once. False: a ClientError became an `agent_error`.
+
+        Raises UsageError before `join`.
+        """
+        try:
+            self.controller.on_client(event)
+        except ClientError as error:
+            error.client_event_id = event.event_id
+            self._tell_error(error)
+            return False
+        return True
+
+    def act(self, event: c.ClientEvent) -> None:
+        """Take a client event at once. Raises ClientError for what cannot be done, UsageError while not in a call."""
+        self.controller.on_client(event)
+
+    def confirm(self, answer: ConfirmResult) -> None:
+        """Take the user's answer to a call that asks for consent.
+
+        Raises ClientError if no such call asks, UsageError for permission rules, which are not kept.
+        """
+        controller = self.controller
+        if answer.rules:
+            raise UsageError("permission rules are not kept: answer each call", code="unsupported_rules")
+        controller.confirm(answer.tool_call.id, answer.confirmed, changed=answer.tool_call)
+
+    def audio_stopped(self) -> None:
+        """The client has sent no audio for a while, in the middle of a turn that silence would end."""
+        if self._controller is not None:
+            self._controller.audio_stopped()
+
+    def set_away(self, away: bool) -> None:
+        """Do nothing: an agent goes on while its listeners are away."""
+
+    def configure(self, change: SessionConfig) -> SessionConfig:
+        """Apply new settings; return the effective ones.
+
+        Raises ClientError, with nothing applied, for what cannot be done.
+        """
+        settings = self._settings
+        settled, detects = settings.config, settings.authority == "server"
+        settings.take_on(change, had_audio=self.received_samples > 0)
+        controller, connection, tools = self._controller, self._connection, self._tools
+        if controller is None or connection is None or tools is None:
+            return settings.config
+        if detects != (settings.authority == "server"):
+            try:
+                controller.detect_with(settings.new_detector())
+            except UsageError as error:
+                settings.config = settled
+                raise ClientError(error.message, code=error.code) from error
+        elif detects:
+            silence_ms = silence_ms_of(settings.config.detection)
+            if silence_ms != silence_ms_of(settled.detection):
+                controller.wait_for(silence_ms)
+        self._apply(controller, tools)
+        connection.send(SessionUpdate(settings.for_model(self.name)))
+        if change.tools:
+            self._tell_what_is_left_out()
+        return settings.config
+
+    def _apply(self, controller: Controller, tools: ToolRunner) -> None:
+        config = self._settings.config
+        tools.set_client_tools(config.tools or ())
+        controller.auto_response = config.auto_response is not False
+        controller.text_auto_response = config.text_auto_response is not False
+        controller.ledger.configure(tool_auto_response=config.tool_auto_response is not False)
+        controller.user_turns.user_name = config.user_name
+        detection = config.detection
+        controller.turn.configure(
+            self._settings.authority,
+            creates=detection.create_response is not False,
+            interrupts=detection.interrupt_response is not False,
+        )
+
+    # -- what a room asks ------------------------------------------------------------------------------------------
+
+    def label_of(self, item_id: str) -> str | None:
+        """Return the `event_id` of the client's commit that ended this turn; None if unknown."""
+        return self._controller.user_turns.label_of(item_id) if self._controller is not None else None
+
+    def is_dropped(self, response_id: str) -> bool:
+        """Whether a response that runs or has just begun does not count: interrupted, or unwanted."""
+        return self._controller is not None and self._controller.ledger.is_cancelled(response_id)
+
+    def drop(self, response_id: str) -> None:
+        """Cancel an unsolicited response; does nothing for an unknown id, or before `join`."""
+        if self._controller is not None:
+            self._controller.responses.drop(response_id)
+
+    def give_up(self) -> None:
+        """Stop waiting for what the model was asked for (see `Ledger.give_up`)."""
+        if self._controller is not None and self._host is not None:
+            self._controller.ledger.give_up(self._host.runtime.now())
+
+    def end_responses(self) -> None:
+        """The model is gone for good: every running response ends as it stands."""
+        if self._controller is not None:
+            self._controller.end_responses()
+
+    # -- what it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a reply is on its way or being played."""
+        controller = self._controller
+        return controller is not None and controller.turn.state in (State.THINKING, State.AGENT_SPEAKING)
+
+    @property
+    def client_tools(self) -> list[str]:
+        """Names of the tools that run in the client."""
+        return [tool.name for tool in self._settings.config.tools or ()]
+
+    @property
+    def wants_audio_stopped(self) -> bool:
+        """Whether this server's detector finds the turns of the user."""
+        return self._settings.authority == "server"
+
+    @property
+    def received_samples(self) -> int:
+        """Number of samples of the client's audio that have arrived, at the client's rate."""
+        return self._controller.received_samples if self._controller is not None else 0
+
+    @property
+    def hasty_turns(self) -> int:
+        """Number of hasty turn ends that were undone in this call."""
+        return self._controller.turn.hasty_turns if self._controller is not None else self._hasty_turns
+
+    def describe(self) -> dict[str, Any]:
+        """Return which model speaks and what it can do, for people and pages. Holds no secrets."""
+        return self._settings.describe()
+
+    def ready(self) -> s.AgentReadyEvent:
+        """Return the event by which the agent introduces itself."""
+        return s.AgentReadyEvent(model=self.describe(), agent_id=self.agent_id or "", agent_name=self.name)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _on_model_event(self, event: m.ModelEvent) -> None:
+        if self._controller is None:
+            if self._early is not None:
+                self._early.append(event)
+        elif isinstance(event, m.ModelSessionEndedEvent):
+            self._end(self._leave_reason or event.reason)
+            self._stopping.set()
+        else:
+            self._controller.on_model(event)
+
+    def _tool_done(self, result: Any) -> None:
+        if self._controller is not None and not self._stopping.is_set():
+            self._controller.tool_done(result)
+
+    def _tell_error(self, error: ClientError | ToolError) -> None:
+        if self._host is not None:
+            self._host.emit(s.error_event(error, agent_id=self.agent_id or "", agent_name=self.name))
+
+    def _tell_what_is_left_out(self) -> None:
+        """Report tools that the model cannot use, and turns that nothing finds in speech: the agent goes on without."""
+        profile, settings = self.spec.model.profile, self._settings
+        if not profile.supports_tools and settings.declared_tools:
+            self._warn("unsupported_tools", f"{profile.model} cannot use tools: the agent goes on without them")
+        if settings.no_detector is not None and settings.authority == "client" and "audio" in profile.input_modalities:
+            self._warn(VAD_UNAVAILABLE, f"{settings.no_detector} Until then a spoken turn ends by push-to-talk.")
+
+    def _warn(self, code: str, message: str) -> None:
+        if self._host is not None:
+            self._host.emit(
+                s.AgentErrorEvent(
+                    error_type="server_error",
+                    code=code,
+                    message=message,
+                    agent_id=self.agent_id or "",
+                    agent_name=self.name,
+                )
+            )
+
+    def _end(self, reason: str) -> None:
+        if self._host is not None and not self._ended and self._controller is not None:
+            self._ended = True
+            self._controller.user_turns.settle_words()
+            self._host.emit(s.AgentEndedEvent(reason=reason, agent_id=self.agent_id or "", agent_name=self.name))

@@ -1,0 +1,146 @@
+"""What an agent is, and the settings in force in one call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, silero_detector
+from realtime.agent.input import Detector
+from realtime.agent.tools import DEFAULT_CLIENT_TOOL_TIMEOUT_S, DEFAULT_TOOL_TIMEOUT_S
+from realtime.errors import ClientError, UsageError
+from realtime.event.config import SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
+from realtime.model.base import RealtimeModel, Settings
+from realtime.model.voices import voice_here
+from realtime.tool import Toolkit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSpec:
+    """Specification of an agent (see `realtime.agent.RealtimeAgent`)."""
+
+    name: str
+    sys_prompt: str
+    model: RealtimeModel
+    toolkit: Toolkit
+    agent_id: str | None = None
+    turn_detection: TurnDetection | None = None
+    voice: str | None = None
+    tool_timeout_s: float = DEFAULT_TOOL_TIMEOUT_S
+    client_timeout_s: float = DEFAULT_CLIENT_TOOL_TIMEOUT_S
+    make_detector: DetectorFactory = silero_detector
+    client_may_replace_tools: bool = False
+
+
+class RunSettings:
+    """Settings of one call: those of the agent, with the client's over them."""
+
+    def __init__(self, spec: AgentSpec) -> None:
+        self._spec = spec
+        self.config = SessionConfig(turn_detection=spec.turn_detection, voice=spec.voice)
+        self.no_detector: str | None = None
+        """Why this server has no detector; None while that is not known or there is one."""
+
+    @property
+    def authority(self) -> TurnAuthority:
+        """Who decides about turns."""
+        wanted = self.config.detection.authority
+        if wanted is not None:
+            return wanted
+        profile = self._spec.model.profile
+        if profile.emits_speech_events:
+            return "provider"
+        if self.no_detector is None:
+            return "server"
+        # A model that stops for a voice finds turns and only does not report them.
+        return "provider" if profile.interrupts_itself else "client"
+
+    @property
+    def declared_tools(self) -> tuple[ToolDeclaration, ...]:
+        """Tools of the agent and of the client; of two with one name the client's, which then runs."""
+        tools = (*self._spec.toolkit.declarations(), *(self.config.tools or ()))
+        return tuple({tool.name: tool for tool in tools}.values())
+
+    def take_on(self, change: SessionConfig, *, had_audio: bool) -> None:
+        """Merge new settings. Raises ClientError, with nothing changed, for what cannot be done."""
+        settled, authority = self.config, self.authority
+        self.config = settled.merged(change)
+        try:
+            self._check(authority, had_audio=had_audio)
+        except ClientError:
+            self.config = settled
+            raise
+
+    def _check(self, before: TurnAuthority, *, had_audio: bool) -> None:
+        """Refuse what the model cannot do, and a tool that would take the calls of one of the agent's.
+
+        Turns do not pass to or from this server's detector once there was audio: what it holds back belongs to the
+        whole call.
+        """
+        authority, profile = self.authority, self._spec.model.profile
+        if authority != "provider" and not profile.supports_manual_turns:
+            raise ClientError(
+                f"{profile.model} always decides about turns itself; leave turn_detection.authority to it",
+                code="unsupported_turn_detection",
+            )
+        if had_audio and authority != before and "server" in (authority, before):
+            raise ClientError(
+                "turns cannot pass to or from this server's detector once there was audio; create a new call",
+                code="unsupported_turn_detection",
+            )
+        taken = [tool.name for tool in self.config.tools or () if tool.name in self._spec.toolkit]
+        if taken and not self._spec.client_may_replace_tools:
+            raise ClientError(
+                f"the agent has a tool {taken[0]!r} of its own; give yours another name", code="tool_name_taken"
+            )
+
+    def new_detector(self) -> Detector | None:
+        """Return a detector of this server if it decides about turns.
+
+        Where the detector is not installed, the model or else the client decides. Raises UsageError where the settings
+        ask for it by name.
+        """
+        if self.authority != "server":
+            return None
+        try:
+            return self._spec.make_detector(self.config.detection)
+        except UsageError as error:
+            if error.code != VAD_UNAVAILABLE or self.config.detection.authority is not None:
+                raise
+            self.no_detector = error.message
+            return None
+
+    def for_model(self, agent_name: str) -> Settings:
+        """Return the settings that the model gets."""
+        config, spec = self.config, self._spec
+        return Settings(
+            agent_name=agent_name,
+            instructions=config.instructions if config.instructions is not None else spec.sys_prompt,
+            voice=self._wanted_voice or spec.model.voice,
+            tools=self.declared_tools if spec.model.profile.supports_tools else (),
+            output_modalities=config.output_modalities or ("audio",),
+            turn_detection=config.detection if self.authority == "provider" else "none",
+            input_audio_transcription=config.input_audio_transcription is not False,
+            temperature=config.temperature,
+            max_output_tokens=None if config.max_output_tokens == "inf" else config.max_output_tokens,
+            extra=config.extra or {},
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return which model speaks and what it can do, for people and pages. Holds no secrets."""
+        profile = self._spec.model.profile
+        return {
+            "provider": profile.provider,
+            "model": profile.model,
+            "voice": self._spec.model.voice_for(self._wanted_voice),
+            "voices": list(profile.voices),
+            "languages": list(profile.languages),
+            "input_modalities": sorted(profile.input_modalities),
+            "output_modalities": sorted(profile.output_modalities),
+            "supports_tools": profile.supports_tools,
+            "turn_authority": self.authority,
+        }
+
+    @property
+    def _wanted_voice(self) -> str | None:
+        return voice_here(self.config.voice, self._spec.model.profile)
