@@ -322,9 +322,14 @@ async def test_a_provider_that_cannot_be_kept_from_answering_is_gated() -> None:
         assert len(bob.of(ResponseCancel)) >= 1
 
 
-async def test_an_agent_of_the_room_is_no_agent_of_another_call() -> None:
-    taken = RealtimeAgent("Alice", "", Mind())
-    await taken.start(lambda _: None)
-    with pytest.raises(UsageError, match="runs already"):
-        await ChatRoom([taken]).start(lambda _: None)
-    await taken.stop()
+async def test_an_agent_may_be_in_a_room_and_in_another_call_at_a_time() -> None:
+    mind = Mind()
+    agent = RealtimeAgent("Alice", "", mind)
+    alone: list[s.ServerEvent] = []
+    await agent.start(alone.append)
+    room = ChatRoom([agent])
+    await room.start(lambda _: None)
+    await room.stop()
+    assert [event.type for event in alone] == ["agent_ready"], "its own call goes on"
+    await agent.stop()
+    assert alone[-1].type == "agent_ended"

@@ -415,24 +415,29 @@ async def test_two_agents_of_one_model_are_told_apart_by_voice_where_it_has_two(
 
 async def test_an_agent_that_comes_back_has_its_voice_and_the_tools_of_the_house() -> None:
     """It was given the second voice after it was made, and its tools end with each of its lives."""
-    updates: list[base.Settings] = []
+    connected: list[base.Settings] = []
     answers = 0
+
+    class Noting(ScriptedModel):
+        async def connect(self, *, settings: base.Settings, **rest: Any) -> base.Connection:
+            connected.append(settings)
+            return await super().connect(settings=settings, **rest)
 
     def react(message: ModelInput) -> list[Step]:
         nonlocal answers
-        if isinstance(message, base.SessionUpdate):
-            updates.append(message.settings)
         if not isinstance(message, ResponseCreate):
             return []
         answers += 1
         return [Hangup()] if answers == 2 else [Speak("Yes.", 1.0)]
 
     profile = msgspec.structs.replace(MANUAL_PROFILE, voices=("alto", "bass"), supports_tools=True)
-    async with tab(lambda: HouseAgent(ScriptedModel(react, profile=profile))) as page:
+    async with tab(lambda: HouseAgent(Noting(react, profile=profile))) as page:
         await page.start()
         await page.until(lambda: len(page.talk) >= 4)
         assert set(page.speakers) == {"Ada", "Bob"}
-        back = next(one for one in reversed(updates) if (one.instructions or "").startswith("You are Bob."))
+        lives = [one for one in connected if (one.instructions or "").startswith("You are Bob.")]
+        assert len(lives) == 2
+        back = lives[-1]
         assert back.voice == "bass"
         assert {"set_timer", "calculate"} <= {tool.name for tool in back.tools}
         await page.stop()
