@@ -103,9 +103,10 @@ def serve(
         str | None,
         typer.Option(metavar="demo | app.py:office", help="Open a room for several people and agents."),
     ] = None,
-    front: Annotated[
+    endpoints: Annotated[
         str | None,
         typer.Option(
+            "--front",
             metavar="NAMES",
             help=f"Other services' protocols to serve: {','.join(ENDPOINTS)}, or none. Default: all on loopback "
             "or with a token, else none.",
@@ -197,7 +198,7 @@ def serve(
         lists_calls=guarded,
         recordings=writable_folder(recordings, "--recordings"),
         cases_to=writable_folder(cases, "--cases"),
-        endpoints=endpoints_for(front, guarded=guarded),
+        endpoints=endpoints_for(endpoints, guarded=guarded),
     )
     if target is not None and model is not None:
         typer.secho(f"--model applies to the built-in agent: {target} chooses its own.", fg="yellow")

@@ -213,7 +213,7 @@ class _Writer(TypeWriter):
                 return self._call("word", ", ".join(quoted(value) for value in node.values))
             case types.EnumType():
                 # States are read in either case: existing tables print them in upper case.
-                return self._call("caseless", ", ".join(quoted(member.value) for member in node.cls))
+                return self._call("caseless", ", ".join(quoted(one.value) for one in node.cls))
             case _:
                 return self._plain(_PLAIN_READERS[type(node)])
 

@@ -239,7 +239,7 @@ class _Writer(TypeWriter):
             case types.LiteralType():
                 return f"oneOf({', '.join(quoted(value) for value in node.values)})"
             case types.EnumType():
-                return f"oneOf({', '.join(quoted(member.value) for member in node.cls)})"
+                return f"oneOf({', '.join(quoted(one.value) for one in node.cls)})"
             case _:
                 return _PLAIN_CHECKS[type(node)]
 

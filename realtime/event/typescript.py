@@ -78,7 +78,7 @@ class TypeWriter:
             case types.LiteralType():
                 return " | ".join(quoted(value) for value in node.values)
             case types.EnumType():
-                return " | ".join(quoted(member.value) for member in node.cls)
+                return " | ".join(quoted(one.value) for one in node.cls)
             case _:
                 return PLAIN_TYPES[type(node)]
 

@@ -467,7 +467,7 @@ class Page:
                 # Audio on its way to the ear will still be heard: the acknowledgement of a flush includes it.
                 heard_ms = self._heard_ms(one.item_id, now + OUTPUT_LATENCY_S)
                 self._loop.call_soon(self._acknowledge, one, heard_ms, True)
-        self._mind_end()
+        self._set_end_timer()
 
     def _is_rendered(self, speech: Speech, now: float) -> bool:
         ends_at = self._speaker.ends_at([speech.item_id])
@@ -482,9 +482,9 @@ class Page:
             speech.complete = speech.words.audio_complete = True
             if speech.received and self.client != "agentscope1":
                 self._ending.append(speech)
-                self._mind_end()
+                self._set_end_timer()
 
-    def _mind_end(self) -> None:
+    def _set_end_timer(self) -> None:
         """Set the timer for the next end of a complete item."""
         if self._end_timer is not None:
             self._end_timer.cancel()
@@ -505,7 +505,7 @@ class Page:
             elif self._line == "open" and not self._ended:
                 self._acknowledge(one, self._heard_ms(one.item_id, now))
         self._ending = still
-        self._mind_end()
+        self._set_end_timer()
 
     # -- what it says ----------------------------------------------------------------------------------------------
 
@@ -603,7 +603,7 @@ class Page:
             self._put(text, is_audio=False)
         self._from_store = False
         self._speaker.resume(self._loop.time())
-        self._mind_end()
+        self._set_end_timer()
         self._have_settled()
         self.on_change()
 
