@@ -91,6 +91,13 @@ def encode_fields(fields: dict[str, Any]) -> str:
     return msgspec.json.encode(fields).decode()
 
 
+def keep(kept: dict[str, Any], key: str, value: Any, most: int) -> None:
+    """Remember the value, and forget the oldest of more than `most`."""
+    kept[key] = value
+    if len(kept) > most:
+        del kept[next(iter(kept))]
+
+
 class AudioDeltaWriter:
     """Audio deltas as JSON text. What stays the same within an item is encoded once: this is the hottest frame."""
 

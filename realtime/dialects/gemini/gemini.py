@@ -11,8 +11,9 @@ from typing import Literal, assert_never
 
 from realtime.agent.responses import RESPONSE_REFUSED
 from realtime.call.listener import Listener, Sink
-from realtime.dialects.base import Frame
+from realtime.dialects.base import Frame, keep
 from realtime.dialects.gemini import client as w
+from realtime.dialects.gemini import closing, settings
 from realtime.dialects.gemini.listener import EXPIRING, GeminiListener
 from realtime.dialects.gemini.server import SETUP_COMPLETE, Turns, content, encode, rest_of
 from realtime.event import client as c
@@ -22,9 +23,6 @@ from realtime.event.config import SessionConfig
 from realtime.runtime import Runtime
 
 BAD_KEY = (1007, "API key not valid. Please pass a valid API key.")
-DEADLINE = (1011, "Deadline expired before operation could complete.")
-UNAVAILABLE = (1011, "The service is currently unavailable.")
-NOT_FOUND = "Requested entity was not found."
 KEPT_CALLS = 64
 """Calls with a result that a client may still answer."""
 KEPT_INPUTS = 8
@@ -34,20 +32,6 @@ MIN_COMMIT_MS = 100
 NOTHING = s.ServerAudioReceivedEvent(offset=0)
 """The answer to a frame that means nothing now; this protocol has no words for it."""
 
-_ENDING = {
-    "invalid_argument": w.INVALID,
-    "not_supported": w.UNSUPPORTED,
-    "invalid_config": w.INVALID,
-    "frame_too_large": w.INVALID,
-    "too_many_values": w.INVALID,
-    "unsupported_audio_format": w.INVALID,
-    "unsupported_modality": w.UNSUPPORTED,
-    "unsupported_turn_detection": w.UNSUPPORTED,
-}
-"""Errors of the client that end the session."""
-_QUOTA = ("too_many_calls", "rate_limit_exceeded", "insufficient_quota")
-_UNAVAILABLE = ("draining", "overloaded", "server_full", "provider_unavailable", "resume_under_way", "store_failed")
-_NO_SUCH_HANDLE = ("invalid_resume_token", "resume_token_expired", "session_ended")
 _ALL_SEEN = 2**53
 """Behind every event: a handle stands for all that has happened."""
 
@@ -149,7 +133,7 @@ class GeminiDialect:
         """A new session; or, with a handle, one that goes on with the settings of this setup, but for its model."""
         if self._setup is not None:
             raise w.Refusal("A session has one setup.")
-        config = w.config_of(setup)
+        config = settings.config_of(setup)
         self._setup = setup
         self._turns = Turns(tells_words=setup.output_audio_transcription is not None)
         self._manual = setup.realtime_input_config.automatic_activity_detection.disabled
@@ -166,9 +150,9 @@ class GeminiDialect:
     def _update(self, read: w.ContextUpdate) -> c.ClientEvent:
         config: w.Json = {}
         if read.system_instruction is not None:
-            config["instructions"] = w.text_of(read.system_instruction)
+            config["instructions"] = settings.text_of(read.system_instruction)
         if read.tools is not None:
-            config["tools"] = w.declarations(read.tools.tools)
+            config["tools"] = settings.declarations(read.tools.tools)
             self._tools = frozenset(tool["name"] for tool in config["tools"])
         return c.ClientSessionUpdateEvent(config=config)
 
@@ -271,13 +255,8 @@ class GeminiDialect:
             output = "\n".join(text for text in (*self._partial.pop(call_id, ()), output) if text)
             events.append(c.ClientToolResultEvent(id=call_id, name=self._calls.pop(call_id), output=output))
             self._turns.settled(call_id, by_client=True)
-            self._remember(call_id)
+            keep(self._settled, call_id, None, KEPT_CALLS)
         return events
-
-    def _remember(self, call_id: str) -> None:
-        self._settled[call_id] = None
-        if len(self._settled) > KEPT_CALLS:
-            del self._settled[next(iter(self._settled))]
 
     # -- following the call: at once, also while the client does not read -------------------------------------------
 
@@ -296,7 +275,7 @@ class GeminiDialect:
                 call_id = event.tool_result.id
                 if self._calls.pop(call_id, None) is not None:
                     self._partial.pop(call_id, None)
-                    self._remember(call_id)
+                    keep(self._settled, call_id, None, KEPT_CALLS)
             case s.ServerAudioFlushEvent():
                 self._asked = False
             case s.AgentErrorEvent():
@@ -309,22 +288,9 @@ class GeminiDialect:
                 pass
 
     def _failed(self, event: s.AgentErrorEvent) -> None:
-        """How the session is closed if this error ends it. Sentences of the service, then ours."""
-        close_code = _ENDING.get(event.code)
-        if event.error_type == "client_error" and close_code is not None:
-            self._over = True
-            self._goodbye = (close_code, w.reason(close_code, event.message))
-        elif event.code in _NO_SUCH_HANDLE:
-            self._goodbye = (1008, _cut(f"{NOT_FOUND} {event.message}"))
-        elif event.code in _QUOTA:
-            self._goodbye = (1011, _cut(f"You exceeded your current quota. {event.message}"))
-        elif event.code in _UNAVAILABLE:
-            self._goodbye = (1011, _cut(f"{UNAVAILABLE[1]} {event.message}"))
-        elif event.code == "model_not_found" and self._setup is not None:
-            sentence = "is not found for API version v1beta, or is not supported for bidiGenerateContent."
-            self._goodbye = (1008, _cut(f"{self._setup.model[:32]} {sentence}"))
-        else:
-            self._goodbye = (1011, _cut(f"Internal error encountered. {event.message}"))
+        """Note how the session is closed if this error ends it."""
+        self._over = self._over or closing.ends_session(event)
+        self._goodbye = closing.after_error(event, self._setup.model if self._setup is not None else None)
 
     # -- to the client ---------------------------------------------------------------------------------------------
 
@@ -375,7 +341,7 @@ class GeminiDialect:
                 self._handle = event.resume_token or self._handle
                 return [*(self._resumable() if event.resume_token else ()), *self._go_away(event.reason)]
             case s.ServerSessionEndedEvent():
-                self._ended(event.reason)
+                self._goodbye = closing.after_call(event.reason) or self._goodbye
                 return []
             case _:
                 return []
@@ -409,26 +375,13 @@ class GeminiDialect:
         """The model transcribes for the call's own log; a client that did not ask is not told."""
         if not words or self._setup is None or self._setup.input_audio_transcription is None:
             return []
-        self._heard[item_id] = self._heard.get(item_id, "") + words
-        if len(self._heard) > KEPT_INPUTS:
-            del self._heard[next(iter(self._heard))]
+        keep(self._heard, item_id, self._heard.get(item_id, "") + words, KEPT_INPUTS)
         return [content(inputTranscription={"text": words})]
 
     def _guessed_words(self, words: str | None) -> list[bytes]:
         if not words or self._setup is None or self._setup.input_audio_transcription is None:
             return []
         return [content(interimInputTranscription={"text": words})]
-
-    def _ended(self, reason: str) -> None:
-        match reason:
-            case "agent_failed":
-                pass  # the error before says why
-            case "call_limit" | "shutdown":
-                self._goodbye = DEADLINE
-            case "idle":
-                self._goodbye = (1000, "Nobody spoke for too long.")
-            case _:
-                self._goodbye = UNAVAILABLE
 
 
 def _medium(blob: w.Blob) -> c.ClientAudioAppendEvent | c.ClientImageAppendEvent:
@@ -442,8 +395,3 @@ def _medium(blob: w.Blob) -> c.ClientAudioAppendEvent | c.ClientImageAppendEvent
 def _refuses_response(event: s.AgentErrorEvent) -> bool:
     """The model will not give the response that is waited for."""
     return event.code in RESPONSE_REFUSED
-
-
-def _cut(reason: str) -> str:
-    """At most what a close frame takes."""
-    return reason.encode()[:123].decode(errors="ignore")

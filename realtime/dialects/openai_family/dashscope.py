@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from realtime.call.listener import Listener, Sink
-from realtime.dialects.base import Frame, encode_fields
+from realtime.dialects.base import Frame, encode_fields, keep
 from realtime.dialects.openai_family import client
 from realtime.dialects.openai_family import dashscope_client as w
 from realtime.dialects.openai_family.client import Json, Refusal
 from realtime.dialects.openai_family.dashscope_listener import DashScopeListener
 from realtime.dialects.openai_family.dashscope_server import DashScopeReplies, spoken_item, wire_item
-from realtime.dialects.openai_family.dialect import FamilyDialect, keep
+from realtime.dialects.openai_family.dialect import FamilyDialect
 from realtime.dialects.weight import MAX_TEXT_CHARS
 from realtime.event import client as c
 from realtime.event import server as s

@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from realtime.agent.responses import RESPONSE_REFUSED
 from realtime.audio.playback import KEPT_ITEMS
+from realtime.dialects.base import keep
 from realtime.dialects.openai_family.client import Json, Refusal
 from realtime.dialects.openai_family.openai_listener import FollowingListener
 from realtime.dialects.openai_family.replies import Replies, Running
@@ -314,10 +315,3 @@ class FamilyDialect(ABC, Generic[F, R, L]):
 
     @abstractmethod
     def _frame(self, kind: str, **fields: Any) -> str: ...
-
-
-def keep(kept: dict[str, Any], key: str, value: Any, most: int) -> None:
-    """Remember the value, and forget the oldest of more than `most`."""
-    kept[key] = value
-    if len(kept) > most:
-        del kept[next(iter(kept))]
