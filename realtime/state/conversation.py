@@ -38,7 +38,7 @@ class _Entry:
 
 
 def without_pictures(item: Item) -> Item:
-    """The item with the places of its pictures and of its sound, but without their bytes."""
+    """Return the item with its picture and sound parts, but without their bytes."""
     item = without_sound(item)
     if not any(part.image for part in item.content):
         return item
@@ -47,7 +47,7 @@ def without_pictures(item: Item) -> Item:
 
 
 def without_sound(item: Item) -> Item:
-    """The item with the place of its sound, but without its bytes: a log keeps none."""
+    """Return the item with its sound parts, but without their bytes: a log keeps none."""
     if not any(part.audio for part in item.content):
         return item
     content = tuple(msgspec.structs.replace(part, audio=None, format=None) for part in item.content)
@@ -55,7 +55,7 @@ def without_sound(item: Item) -> Item:
 
 
 class Conversation:
-    """Items in order. Ids are unique; an unknown id is a KeyError of the caller's making unless said otherwise."""
+    """Items in order, with unique ids. An unknown id raises KeyError unless the method says otherwise."""
 
     __slots__ = ("_aligned", "_entries", "_kept_pictures", "_order", "_pace", "_pictured")
 
@@ -68,7 +68,7 @@ class Conversation:
         self._kept_pictures = kept_pictures
 
     def set_alignment(self, aligned: bool) -> None:
-        """Whether the words of items from now on come right before their audio (`Profile.aligns_transcript`)."""
+        """Set whether words come right before their audio in new items (`Profile.aligns_transcript`)."""
         self._aligned = aligned
 
     def __contains__(self, item_id: str) -> bool:
@@ -78,10 +78,9 @@ class Conversation:
         return len(self._order)
 
     def add(self, item: Item, previous_item_id: str | None = None) -> str | None:
-        """Put the item after `previous_item_id` (null or unknown: at the end, `root`: first); a known id is replaced
-        where it stands.
+        """Insert the item after `previous_item_id`, or replace the item of the same id in place.
 
-        Returns the id of the item before it.
+        None or an unknown id adds it at the end, `root` at the beginning. Returns the id of the item before it.
         """
         if item.id in self._entries:
             self._entries[item.id].put(item)
@@ -103,28 +102,28 @@ class Conversation:
         return self._order[place - 1] if place else None
 
     def get(self, item_id: str) -> Item | None:
-        """The item as it is now, or None."""
+        """Return the item, or None for an unknown id."""
         entry = self._entries.get(item_id)
         return None if entry is None else entry.item
 
     def items(self) -> tuple[Item, ...]:
-        """All items in order: the transcript of the call as it was heard."""
+        """Return all items in order: the transcript of the call as it was heard."""
         return tuple(self._entries[item_id].item for item_id in self._order)
 
     def delete(self, item_id: str) -> bool:
-        """Remove the item; False where there is none."""
+        """Remove the item; returns False for an unknown id."""
         if self._entries.pop(item_id, None) is None:
             return False
         self._order.remove(item_id)
         return True
 
     def keep_latest(self, count: int) -> None:
-        """Remove the oldest items, so that at most `count` are left."""
+        """Remove the oldest items until at most `count` are left."""
         for item_id in self._order[: max(0, len(self._order) - count)]:
             self.delete(item_id)
 
     def update(self, item_id: str, **changes: Any) -> Item:
-        """Replace fields of the item. Content and status of an item that was cut stay."""
+        """Replace fields of the item; content and status of a truncated item stay."""
         entry = self._entries[item_id]
         entry.put(msgspec.structs.replace(entry.item, **changes))
         return entry.item
@@ -136,17 +135,17 @@ class Conversation:
         self.update(item_id, content=(*beside, words))
 
     def set_text(self, item_id: str, text: str) -> None:
-        """The text of a text-only answer."""
+        """Set the text of a written item."""
         self.update(item_id, content=(ContentPart(type="text", text=text),))
 
     def hear_text(self, item_id: str, delta: str) -> None:
-        """More words of an answer. Words after a truncation are not added."""
+        """Append words to a response's item; ignored after a truncation."""
         entry = self._entries[item_id]
         if entry.truncation is None:
             self._spoken(entry).add_text(delta)
 
     def hear_audio(self, item_id: str, audio_ms: float) -> bool:
-        """More audio of a spoken answer. Audio after a truncation does not count. False for an unknown item."""
+        """Count audio of a spoken item, unless it is truncated; returns False for an unknown id."""
         entry = self._entries.get(item_id)
         if entry is None:
             return False
@@ -156,28 +155,28 @@ class Conversation:
         return True
 
     def audio_complete(self, item_id: str) -> None:
-        """The answer's audio has arrived whole."""
+        """Mark the item's audio as complete."""
         self._spoken(self._entries[item_id]).audio_complete = True
 
     def audio_ms(self, item_id: str) -> float:
-        """How much audio of the item has arrived; 0 for an unknown item."""
+        """Return the length of the item's audio so far; 0 for an unknown id."""
         entry = self._entries.get(item_id)
         return entry.spoken.audio_ms if entry is not None and entry.spoken is not None else 0.0
 
     def audio_is_complete(self, item_id: str) -> bool:
-        """Whether the item's audio has arrived whole; False for an unknown item, and for one without audio."""
+        """Whether the item's audio is complete; False without audio and for an unknown id."""
         entry = self._entries.get(item_id)
         return entry is not None and entry.spoken is not None and entry.spoken.audio_complete
 
     def spoken_text(self, item_id: str) -> str:
-        """The words of a spoken answer that count: all so far, or those heard if it was cut."""
+        """Return the words of a spoken item: all so far, or those played if it was truncated."""
         entry = self._entries[item_id]
         if entry.truncation is not None:
             return entry.truncation.transcript
         return entry.spoken.text if entry.spoken is not None and entry.spoken.text else entry.item.text
 
     def complete(self, item_id: str, status: ItemStatus = "completed") -> Item:
-        """The item will not grow any more; a spoken answer gets its transcript, words without audio are text."""
+        """End the item: with audio its words become the transcript, without audio a text."""
         entry = self._entries[item_id]
         content, spoken = entry.item.content, entry.spoken
         if spoken is not None and spoken.audio_ms:
@@ -215,16 +214,16 @@ class Conversation:
         return truncation
 
     def is_truncated(self, item_id: str) -> bool:
-        """Whether the item was cut; False for an unknown item."""
+        """Whether the item was truncated; False for an unknown id."""
         entry = self._entries.get(item_id)
         return entry is not None and entry.truncation is not None
 
     def add_tool_call(self, item_id: str, call: ToolCallBlock) -> None:
-        """The model asks for a tool."""
+        """Add a tool call of the model."""
         self.add(Item(id=item_id, type="tool_call", tool_call=call))
 
     def add_tool_result(self, item_id: str, result: ToolResultBlock) -> str | None:
-        """What the tool returned. Returns the id of the item before it."""
+        """Add the result of a tool; returns the id of the item before it."""
         return self.add(Item(id=item_id, type="tool_result", tool_result=result))
 
     def _spoken(self, entry: _Entry) -> Spoken:

@@ -1,31 +1,31 @@
-"""The bridge: the events of a call as reply events, and those as messages. A pure projection of the log.
+"""Project the log of a call to reply events, and those to messages. Pure.
 
 | realtime event | reply events |
 |---|---|
 | the user's voice | a reply with the role `user`; `reply_id` and `block_id` are the item's |
-| an item with words or pictures that somebody adds | a whole reply of its role |
+| an added item with words or pictures | a whole reply of its role |
 | `agent_response_created` | REPLY_START, MODEL_CALL_START; the latter alone after tools or a lost link |
-| words of an answer, spoken or written | a text block per item |
-| what the model thinks | a thinking block per item |
-| its audio, where `keeps_audio` | a data block per item: all that was said, whatever was heard of it |
+| words of a response, spoken or written | a text block per item |
+| thoughts of the model | a thinking block per item |
+| its audio, with `keeps_audio` | a data block per item: all of it, played or not |
 | tool use | TOOL_CALL_*, and as soon as the model has finished TOOL_RESULT_START, or REQUIRE_EXTERNAL_EXECUTION |
 | a call that is `asking` | REQUIRE_USER_CONFIRM; the user's answer USER_CONFIRM_RESULT |
-| a tool's result | TOOL_RESULT_*, or EXTERNAL_EXECUTION_RESULT where the tool runs in the client |
+| a tool's result | TOOL_RESULT_*, or EXTERNAL_EXECUTION_RESULT if the tool runs in the client |
 | `agent_response_done` | MODEL_CALL_END |
-| `agent_error` | the reason of a reply that fails; CUSTOM `error` where it ends none |
-| somebody enters or leaves the room | CUSTOM `team_updated` |
+| `agent_error` | the reason of a failed reply; CUSTOM `error` if it ends none |
+| a participant enters or leaves the room | CUSTOM `team_updated` |
 
-`reply_id` is the id of the turn's first response. Responses outside the conversation are no replies.
+`reply_id` is the id of the turn's first response. Responses outside the conversation make no replies.
 
-**The end of a reply waits until it is true.** An answer is often there long before it is heard, and may be cut until
-then. So a spoken reply that is over ends when the answer to the next turn begins, the agent leaves, or `settle` is
-called; its end tells the words that were heard and the time when it was over. What the user says ends when its words
-are there and it can no longer go on after a pause. An answer that is withdrawn (a hasty turn end is undone) ends
-`interrupted` with empty words; `messages` leaves it out.
+**The end of a reply waits until it is final.** A response is often complete long before it is played, and may be
+truncated until then. So a complete spoken reply ends when the response to the next turn begins, the agent leaves, or
+`settle` is called; its end has the words that were played and the time when it was complete. A reply of the user ends
+when its words are there and the turn can no longer continue after a pause. A withdrawn response (a hasty end of turn is
+undone) ends `interrupted` with empty words; `messages` leaves it out.
 
-**What comes later still** is told by CUSTOM `text_corrected` {reply_id, block_id, text}: a client cuts, deletes or
-replaces what stood in a reply that has ended; `messages` heeds it. And by CUSTOM `late_tool_result` {tool_result}: a
-tool that outlived the interruption of its reply.
+**Later corrections** are CUSTOM `text_corrected` {reply_id, block_id, text}: a client truncates, deletes or replaces
+words of a reply that has ended; `messages` applies them. A tool that outlives the interruption of its reply is CUSTOM
+`late_tool_result` {tool_result}.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.message import Msg, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, fold_messages
-from realtime.state._reply_turns import HASTY_MS, AgentReply, Outlet, UserReply
+from realtime.state._agent_reply import AgentReply
+from realtime.state._user_reply import HASTY_MS, Outlet, UserReply
 from realtime.state.log import AudioRun, Entry
 
 OPEN_USER_REPLIES = 8
-"""Spoken turns whose words may still be on their way."""
+"""Spoken turns that may still wait for their words."""
 UNHEARD_REPLIES = 4
-"""Answers to one turn that are over and may still be cut."""
+"""Complete replies to one turn that may still be truncated."""
 TOLD_CALLS = 64
-"""Calls of a history whose results may still be told."""
+"""Tool calls of a history whose results may still come."""
 KNOWN_ITEMS = 4_096
-"""Items of ended replies that may still be corrected, and ids that are not given a second time."""
+"""Items of ended replies that may still be corrected, and reply ids that are in use."""
 
 
 class ReplyProjection:
-    """Follows the log of one call. Two projections of one log give the same events, ids and times.
+    """Follows the log of one call; deterministic in events, ids and times.
 
-    `created_at_of` makes ISO 8601 of the log's `ts_ms`. `client_tools` are the names of the tools that run in the
-    client as far as the call's first settings said so, which the log does not tell; later settings it does.
-    `user_name` is the user's until an item tells it. The state is that of the open replies, plus a bounded memory of
-    ids.
+    `created_at_of` turns the log's `ts_ms` into ISO 8601. `client_tools` are the tools of the client by the call's
+    first settings, which are not in the log; later settings are. `user_name` is the default until an item has a name.
+    The state is the open replies and a bounded memory of ids.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class ReplyProjection:
         self._running: dict[tuple[str, str], AgentReply] = {}
         self._told_calls: dict[str, Item] = {}
         self._spoken_at_ms = -1_000_000
-        # Where the words of an item stand that belongs to no open reply: (reply_id, block_id).
+        # The (reply_id, block_id) of items whose reply has ended.
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
         self._reply_ids: OrderedDict[str, None] = OrderedDict()
 
     def push(self, event: s.ServerEvent) -> list[r.AgentEvent]:
-        """What the next event of the log means for the replies."""
+        """Take the next event of the log; returns the reply events that it causes."""
         if type(event) is s.AgentResponseAudioDeltaEvent:
-            # A log that is read again has no audio: nothing but its own block may depend on it.
+            # A stored log has no audio: nothing but the data blocks may depend on it.
             reply = self._running.get((event.agent_id, event.response_id)) if self._keeps_audio else None
             if reply is None:
                 return []
@@ -101,14 +101,14 @@ class ReplyProjection:
         return self._out.take()
 
     def settle(self) -> list[r.AgentEvent]:
-        """End every reply that is over, for a reader who does not wait to see whether it is heard."""
+        """End every complete reply without waiting for its playback."""
         for reply in [*self._agents]:
             if reply.is_over:
                 self._end_agent_reply(reply)
         return self._out.take()
 
     def is_open(self, reply_id: str) -> bool:
-        """Whether this reply of the agent is not over yet."""
+        """Whether this reply of the agent is still open."""
         return any(reply.reply_id == reply_id and not reply.is_over for reply in self._agents)
 
     # -- following the log -----------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class ReplyProjection:
                 if (tools := (event.config or {}).get("tools")) is not None:
                     self._client_tools = frozenset(str(tool.get("name")) for tool in tools)
             case s.AgentReadyEvent():
-                # A call that goes on after its server was lost: whatever was open there will not be finished.
+                # The call continues after its server was lost: open replies will not be finished.
                 self._end_all(event.agent_id)
                 self._model_names[event.agent_id] = str((event.model or {}).get("model", ""))
             case s.AgentEndedEvent():
@@ -166,7 +166,7 @@ class ReplyProjection:
                 self._follow_response(event)
 
     def _follow_response(self, event: s.ServerEvent) -> None:
-        """What happens inside a response."""
+        """Take an event of a response."""
         key = (str(getattr(event, "agent_id", "")), str(getattr(event, "response_id", "")))
         reply = self._running.get(key)
         if reply is None:
@@ -210,7 +210,7 @@ class ReplyProjection:
         if reply is None:
             over = [one for one in self._agents if one.is_over and one.agent_id == event.agent_id]
             for place, one in enumerate(over):
-                # Without a word of the user it may go on with the same turn, and be cut together with what came before.
+                # Unless the user spoke in between, it answers the same turn and is truncated with the earlier one.
                 if one.is_followed or place < len(over) - UNHEARD_REPLIES:
                     self._end_agent_reply(one)
             reply_id = self._new_reply_id(event.response_id)
@@ -227,7 +227,7 @@ class ReplyProjection:
             self._out.emit(r.CustomEvent, "", name="late_tool_result", value=value)
 
     def _failed(self, event: s.AgentErrorEvent) -> None:
-        """Only what the model reports can end a reply; whether it does is known when its response is over."""
+        """Keep an error of the model until its response is done; report any other at once."""
         if event.error_type == "provider_error":
             for reply in self._agents:
                 if reply.response_id is not None:
@@ -255,12 +255,12 @@ class ReplyProjection:
                 other.is_quiet()
         self._turn_is_taken()
         if event.item_id in self._known:
-            # Said again under the name of what has ended: the words go into a reply of their own.
+            # Repeated under the id of an ended reply: the words make a new reply.
             del self._known[event.item_id]
         self._user(event.item_id).speaks()
 
     def _turn_is_taken(self) -> None:
-        """The next response answers the user, not the tools of before."""
+        """The next response answers the user, not the earlier tools."""
         for reply in self._agents:
             if reply.goes_on and reply.waits == "tools":
                 reply.waits = None
@@ -295,7 +295,7 @@ class ReplyProjection:
             if item.text:
                 user.text.settle(item.text)
         elif item.tool_call is not None:
-            # A model's history: the call and its result make one reply.
+            # In a model's history the call and its result make one reply.
             self._told_calls[item.tool_call.id] = item
             if len(self._told_calls) > TOLD_CALLS:
                 self._tell_call(next(iter(self._told_calls.values())), event.agent_name)
@@ -325,7 +325,7 @@ class ReplyProjection:
         out.emit(r.ReplyEndEvent, reply_id, session_id=out.session_id)
 
     def _whole_reply(self, item: Item, agent_name: str) -> None:
-        """An item that somebody adds as it is: typed, shown, or told to the model as history."""
+        """Emit a whole reply for an added item: typed, shown, or history of the model."""
         out, reply_id = self._out, self._new_reply_id(item.id)
         role = item.role or "assistant"
         name = item.name or (agent_name if role == "assistant" else self._user_name if role == "user" else role)
@@ -359,7 +359,7 @@ class ReplyProjection:
                 reply.complete_item(item.id, item.text)
 
     def _correct(self, item_id: str, text: str) -> None:
-        """Other words of an item count than those that were told."""
+        """Replace the words of an item."""
         if (user := self._users.get(item_id)) is not None:
             user.text.truncate(text)
             return
@@ -380,7 +380,7 @@ class ReplyProjection:
             if user.is_complete(ts_ms):
                 self._end_user_reply(user)
         for reply in [*self._agents]:
-            # Written words are not cut; but an answer to a turn that ended in haste is withdrawn.
+            # Written words are not truncated, but the response to a hasty end of turn is withdrawn.
             if reply.is_over and not reply.speaks and ts_ms > self._spoken_at_ms + HASTY_MS:
                 self._end_agent_reply(reply)
 
@@ -397,7 +397,7 @@ class ReplyProjection:
             self._remember(item_id, reply.reply_id)
 
     def _end_all(self, agent_id: str | None) -> None:
-        """Of this agent, or of everybody; what the user says is told by an agent."""
+        """End the replies of this agent, or all; the user's replies end with an agent's."""
         for item in [*self._told_calls.values()]:
             self._tell_call(item, item.name or "assistant")
         for user in [*self._users.values()]:
@@ -412,7 +412,7 @@ class ReplyProjection:
             self._known.popitem(last=False)
 
     def _new_reply_id(self, wanted: str) -> str:
-        """The id, unless another reply has it: some models count from one on every link."""
+        """Return a unique reply id: some models count from one on every link."""
         reply_id = f"{wanted}_{self._out.seq}" if wanted in self._reply_ids else wanted
         self._reply_ids[reply_id] = None
         if len(self._reply_ids) > KNOWN_ITEMS:
@@ -428,7 +428,7 @@ def project(
     client_tools: Iterable[str] = (),
     user_name: str = "user",
 ) -> list[r.AgentEvent]:
-    """The reply events of a whole log. Its runs of audio hold none, so there are no data blocks of speech."""
+    """Return the reply events of a whole log; its runs of audio have no bytes and make no data blocks."""
     projection = ReplyProjection(
         session_id, created_at_of=created_at_of, client_tools=client_tools, user_name=user_name
     )
@@ -440,7 +440,7 @@ def project(
 
 
 def messages(events: Iterable[r.AgentEvent]) -> list[Msg]:
-    """The messages of a call: the fold of its reply events, with later corrections, without what came to nothing."""
+    """Fold reply events to messages: corrections applied, withdrawn and empty ones left out."""
     kept = [*events]
     folded = {message.id: message for message in fold_messages(kept)}
     for event in kept:
@@ -462,7 +462,7 @@ def _correct(message: Msg, block_id: str, text: str, created_at: str) -> None:
 
 
 def _came_to_nothing(message: Msg) -> bool:
-    """Withdrawn, deleted, or a noise that was taken for a voice. The thoughts of a withdrawn answer go with it."""
+    """Whether the message was withdrawn or deleted, with its thoughts, or was only noise."""
     interrupted = message.finished_reason == "interrupted"
     for block in message.content:
         if isinstance(block, TextBlock) and not block.text:

@@ -1,7 +1,7 @@
-"""A call from its stored log: the conversation as it was heard, and the words that close what was broken off.
+"""Rebuild a call from its stored log: the conversation as it was heard, and the events that close open ones.
 
-Pure. What happened to a call whose process was killed, or whose client did not come back in time, ends here: the model
-gets the conversation anew, and the log goes on.
+Pure. It serves calls whose process was killed or whose client returns late: the model gets the conversation again, and
+the log continues.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from realtime.state.conversation import Conversation
 from realtime.state.log import AudioRun, Entry, last_seq_of
 
 BROKEN_OFF = "call_interrupted"
-"""Why a response that the end of its process broke off is over, and why words of the user are not known."""
+"""The reason of a response, or of missing words of the user, that the end of the process cut off."""
 BEFORE_VOICE_MS = 300
-"""A detector needs a moment of what came before a voice."""
+"""A detector needs this much audio from before a voice."""
 _BYTES_PER_MS = DEFAULT_OUTPUT_RATE_HZ * 2 / 1000
 
 
 class Heard(NamedTuple):
-    """What the client says that it has played of the item that it played last."""
+    """The last item that the client played, and how much of it."""
 
     item_id: str
     played_ms: int
@@ -32,26 +32,26 @@ class Heard(NamedTuple):
 
 @dataclass(slots=True)
 class Restored:
-    """A call as its log tells it. `closing` are the events that its log lacks: to be appended, in order."""
+    """A rebuilt call. `closing` are the events to append to its log, in order."""
 
     conversation: Conversation = field(default_factory=Conversation)
     config: dict[str, Any] = field(default_factory=dict)
-    """What updates changed of the settings."""
+    """The settings that updates have changed."""
     closing: list[s.ServerEvent] = field(default_factory=list)
     last_seq: int = 0
     last_ts_ms: int = 0
     agent_id: str | None = None
-    """Of the agent that spoke last."""
+    """The agent that spoke last."""
     unheard_since_ms: int | None = None
-    """Up to where in the client's audio all was understood: what follows is to be said again. None where the log does
-    not tell."""
+    """The position in the client's audio up to which it was understood; None if the log lacks it. The client sends the
+    rest again."""
 
 
 def restore(entries: Iterable[Entry], heard: Heard | None = None) -> Restored:
-    """What the whole log of a call comes to.
+    """Rebuild a call from its whole log.
 
-    An answer that was broken off is cut where `heard` says, and one that it does not name was not heard yet; where
-    nobody says anything, all that was sent counts.
+    A response that was broken off is truncated where `heard` says, and counts as unplayed if `heard` names another
+    item; without `heard`, all that was sent counts as played.
     """
     reader = ConversationReader()
     for entry in entries:
@@ -60,46 +60,46 @@ def restore(entries: Iterable[Entry], heard: Heard | None = None) -> Restored:
 
 
 def ends_of_grace(entry: Entry) -> bool:
-    """Whether the entry tells an end that did not last, since the call goes on: nobody is told of it."""
+    """Whether the entry is an end that the continuation of the call makes void; clients do not get it."""
     return isinstance(entry, s.ServerSessionEndedEvent | s.AgentEndedEvent | s.ServerGoodbyeEvent)
 
 
 @dataclass(slots=True)
 class _Response:
-    """One that is not over."""
+    """An open response."""
 
     created: s.AgentResponseCreatedEvent
     items: list[str] = field(default_factory=list)
 
 
 class ConversationReader:
-    """Follows a log and keeps a conversation in step with it."""
+    """Reads a log and rebuilds its conversation."""
 
     def __init__(self, conversation: Conversation | None = None) -> None:
         self._made = Restored(conversation=conversation if conversation is not None else Conversation())
         self._conversation = self._made.conversation
         self._responses: dict[str, _Response] = {}
         self._growing: dict[str, str] = {}
-        """Items of open responses, and which."""
+        """The items of open responses, with their response."""
         self._voices: dict[str, int] = {}
-        """User items whose voice has not ended or whose words are not known, and where they began."""
+        """Where the user items without words, or with an open voice, begin."""
         self._voice_ends: dict[str, int] = {}
         self._own_voices: set[str] = set()
-        """Those of the user: the others of a room count the audio of other clients."""
+        """The items of this user: those of others in a room count the audio of other clients."""
         self._own_id = ""
-        """Of the user among those in the room; empty where there is none."""
+        """The user's participant id in the room; empty outside rooms."""
         self._tells_places = True
-        """Whether the log says of each turn where in the client's audio it is."""
+        """Whether the log has the position of each turn in the client's audio."""
         self._present: dict[str, str] = {}
-        """Names of those who are in the room, by id; their room ends with the server."""
+        """The names of the room's participants by id; their room ends with the server."""
         self._has_floor = False
 
     def read(self, entry: Entry) -> None:
-        """The next entry."""
+        """Read the next entry."""
         self._made.last_seq = max(self._made.last_seq, last_seq_of(entry))
         self._made.last_ts_ms = entry.last_ts_ms if isinstance(entry, AudioRun) else entry.ts_ms
         if type(entry) is s.AgentResponseAudioDeltaEvent:
-            # As it happens; a log keeps it as a part of a run.
+            # A live event; a stored log has it as part of a run.
             rate_hz = entry.format.rate or DEFAULT_OUTPUT_RATE_HZ
             self._conversation.hear_audio(entry.item_id, len(entry.delta) / (rate_hz * 2 / 1000))
             return
@@ -111,7 +111,7 @@ class ConversationReader:
         self._read_turn(entry)
         self._read_room(entry)
         if isinstance(entry, s.ServerSessionUpdatedEvent) and entry.config:
-            # Null means "not said".
+            # None means unset.
             self._made.config.update((key, value) for key, value in entry.config.items() if value is not None)
         elif isinstance(entry, s.AgentReadyEvent):
             self._made.agent_id = entry.agent_id or None
@@ -166,7 +166,7 @@ class ConversationReader:
             case s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=end_ms):
                 self._voice_ends[item_id] = end_ms
             case s.AgentInputCommittedEvent(item_id=item_id, audio_end_ms=int(end_ms)):
-                # Push-to-talk: all since the turn before it.
+                # Push-to-talk: all audio since the previous turn.
                 self._voices[item_id] = max(self._voice_ends.values(), default=0)
                 self._own_voices.add(item_id)
                 self._voice_ends[item_id] = end_ms
@@ -190,7 +190,7 @@ class ConversationReader:
                 | s.ServerRoomChangedEvent(participant_id=who, name=name)
             ):
                 if not self._present:
-                    # Who enters is told of themselves first.
+                    # The first one that a client gets is its own.
                     self._own_id = who
                 self._present[who] = name
             case s.ServerRoomLeftEvent(participant_id=who, reason=reason) if reason not in ("away", "renamed"):
@@ -215,17 +215,17 @@ class ConversationReader:
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def finish(self, heard: Heard | None) -> Restored:
-        """The log has ended here, whatever was going on."""
+        """Close everything that is open at the end of the log."""
         for response in self._responses.values():
             self._close(response, heard)
         if heard is not None:
             self._cut_unheard(heard)
-        self._hear_again()
+        self._find_unheard_audio()
         self._answer_tools()
         self._empty_room()
         for item in self._conversation.items():
             if item.status == "in_progress":
-                # Nothing of it had come yet, or its response was over before it was.
+                # It had no content yet, or its response ended before it did.
                 done = self._conversation.complete(item.id, "incomplete")
                 self._made.closing.append(s.AgentItemDoneEvent(item=done))
         for item_id in self._voices:
@@ -236,11 +236,11 @@ class ConversationReader:
             )
         return self._made
 
-    def _hear_again(self) -> None:
-        """What the user has said since the last turn that was understood is to be said again.
+    def _find_unheard_audio(self) -> None:
+        """Find the audio since the last understood turn, which the client sends again.
 
-        A turn that ended, and of which neither words nor an answer came, is not understood either. Of one that was
-        taken up again, the words that are known stay.
+        A turn that ended without words or a response is not understood either. A turn that was continued keeps its
+        known words.
         """
         if not self._tells_places:
             return
@@ -259,14 +259,14 @@ class ConversationReader:
         self._made.unheard_since_ms = max(settled_ms, min(starts, default=settled_ms))
 
     def _empty_room(self) -> None:
-        """Who comes back to a room is told of everybody anew, under new ids: the old ones are gone."""
+        """Close the room: a returning client gets all participants again, under new ids."""
         if self._has_floor:
             self._made.closing.append(s.ServerRoomFloorEvent(reason=BROKEN_OFF))
         for who, name in self._present.items():
             self._made.closing.append(s.ServerRoomLeftEvent(participant_id=who, name=name, reason=BROKEN_OFF))
 
     def _cut_unheard(self, heard: Heard) -> None:
-        """Answers that were sent whole and are still to be heard: providers are faster than speech."""
+        """Truncate responses that were sent whole but not played: providers are faster than speech."""
         is_later = False
         for item in self._conversation.items():
             spoken_ms = self._conversation.audio_ms(item.id) if item.role == "assistant" else 0
@@ -284,7 +284,7 @@ class ConversationReader:
             self._made.closing.append(cut.event(item.id))
 
     def _answer_tools(self) -> None:
-        """A model takes no history with calls that have no result."""
+        """Add results to open tool calls: models refuse a history without them."""
         items = self._conversation.items()
         answered = {item.tool_result.id for item in items if item.tool_result is not None}
         for item in items:
@@ -323,7 +323,7 @@ class ConversationReader:
     def _cut_off(
         self, response_id: str, item: Item, heard: Heard | None, who: dict[str, Any]
     ) -> Iterable[s.ServerEvent]:
-        """What was heard of an item stays."""
+        """Truncate an open item to what was played; returns the closing events."""
         part: dict[str, Any] = {"response_id": response_id, "item_id": item.id, **who}
         audio_ms = self._conversation.audio_ms(item.id)
         if not audio_ms:

@@ -1,8 +1,8 @@
-"""Writes the logs of all live calls to the store, beside the calls and never in their way.
+"""Write the logs of all live calls to the store, in the background.
 
-The event loop only takes what is new in the logs; encoding and writing are one executor job at a time. A store that
-fails or is slow costs nothing but a warning: calls go on in memory, it is tried again, and what the logs still hold is
-written when it is well again. What they do not hold any more is noted as a gap in `CallInfo.gaps`.
+The event loop only collects new entries; encoding and writing are one executor job at a time. If the store fails or is
+slow, calls continue in memory with a warning, and the spill retries. Once the store recovers, it writes what the logs
+still hold and records the rest as a gap in `CallInfo.gaps`.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 EVERY_S = 0.05
-"""The time between two writings; with the writing itself less than the 100 ms that a killed process may lose."""
+"""The time between two writes; with the write itself below the 100 ms that a killed process may lose."""
 AUDIO_EVERY_S = 0.5
-"""A run of audio that grows is written with what follows on it, or after this time, whichever comes first. Twice that
-is what a killed process may not know of sound that was sent; words and turns are known within `EVERY_S`."""
+"""A growing run of audio is written with the entry that follows it, or after this time. A killed process may lose twice
+this much of the audio sent; words and turns are stored within `EVERY_S`."""
 SLOW_AFTER_S = 1.0
-"""A writing that takes longer than this is told of as trouble."""
+"""A write that takes longer is reported as trouble."""
 SLOW = "store_slow"
 RETRY_S = (0.25, 5.0)
-"""How long a store that failed is left alone: at first, and at most after doubling each time."""
+"""The pause after a failure: the first one, and the longest after doubling each time."""
 MAX_PARTED = 256
-"""Ended calls that wait for a store which fails; past it the one that ended first is given up. 200 kB each."""
+"""Ended calls that wait for a failing store, 200 kB each; beyond it the earliest ended call is lost."""
 MAX_PARTED_SLOW = 2_048
-"""The same for a store that is only slow: a server that stops ends all of its calls while one writing lasts."""
+"""The same for a slow store: a server that stops ends all of its calls within one write."""
 CALLS_AT_ONCE = 64
-"""Logs that are read before the event loop may do something else: well below a millisecond."""
+"""Logs that are read without yielding to the event loop: well below a millisecond."""
 INFO_BYTES = 2_000
-"""What is known of a call beside its log, about: calls without a word fill a store, too."""
+"""The approximate size of a `CallInfo`: calls without words fill a store, too."""
 ENTRIES_AT_ONCE = 10_000
-"""Of one executor job, as far as whole calls allow."""
+"""The size of one executor job, rounded up to whole calls."""
 
 Trouble = Callable[[str | None, StoreError], None]
 Recovered = Callable[[str | None], None]
 
 
 class Spill:
-    """The one way from the logs to `store`; one per process, used on one event loop.
+    """The only writer of logs to `store`; one per process, used on one event loop.
 
-    Blocking work runs in `executor` (null: the loop's own). `on_trouble(call_id, error)` is called once when a call, or
-    with null the whole store, can no longer be written, and once more where a store that was only slow fails;
-    `on_recovered(call_id)` once when it can again. Neither the store nor the executor is closed here. A call that fills
-    more than `quota` allows is told of as trouble (`store_quota`), and the rest of its log is noted as a gap.
+    Blocking work runs in `executor` (None: the loop's own). `on_trouble(call_id, error)` is called once when a call, or
+    with None the whole store, can no longer be written, and again if a slow store fails; `on_recovered(call_id)` once
+    when it can be written again. The spill closes neither the store nor the executor. A call that exceeds `quota` is
+    reported as trouble (`store_quota`), and the rest of its log is recorded as a gap.
     """
 
     def __init__(
@@ -98,24 +98,24 @@ class Spill:
 
     @property
     def trouble(self) -> StoreError | None:
-        """Why calls cannot be written at the moment, or one of them; None while the store is well."""
+        """Why calls, or one of them, cannot be written now; None while the store works."""
         return self._troubles.get(None) or next(iter(self._troubles.values()), None)
 
     def add(self, info: CallInfo, log: Log, *, address: str = "") -> None:
-        """Keep this call from now on, from `info.last_seq` on: what the store already has of a call that is resumed.
+        """Store this call from now on, from `info.last_seq` on: a resumed call has earlier entries in the store.
 
-        `address` is whose share of the store it fills. Raises UsageError for a call that is here already, and after
-        `close`; StoreError (`store_quota`) where the address has filled what it may: the call is not kept.
+        `address` is charged for it. Raises UsageError for a call that was added already, and after `close`; StoreError
+        (`store_quota`) if the address has used its share: the call is then not stored.
         """
         if self._closed or info.call_id in self._live:
-            raise UsageError("the spill is closed" if self._closed else f"call {info.call_id} is kept already")
+            raise UsageError("the spill is closed" if self._closed else f"call {info.call_id} was added already")
         refusal = self._quota.refusal(address, asyncio.get_running_loop().time())
         if refusal is not None:
             raise refusal
         call = self._live[info.call_id] = SpilledCall(info, log, address)
         for earlier in self._parted:
             if earlier.info.call_id == info.call_id:
-                # What is known now is newer than what waits to be written with the rest of its log.
+                # The new info replaces the one that waits with the rest of the earlier log.
                 earlier.info, earlier.info_due = info, not earlier.known
 
         def note(_: ServerEvent) -> None:
@@ -130,7 +130,7 @@ class Spill:
             self._task = asyncio.get_running_loop().create_task(self._run(), name="spill")
 
     def update(self, call_id: str, **changes: Any) -> None:
-        """Change fields of what is known of the call. A call that is not kept here is none of ours: nothing happens."""
+        """Change fields of the call's info; does nothing for an unknown call."""
         call = self._live.get(call_id)
         if call is not None:
             call.info = msgspec.structs.replace(call.info, **changes)
@@ -138,16 +138,16 @@ class Spill:
             self._enqueue(call)
 
     def info(self, call_id: str) -> CallInfo | None:
-        """What is known of a call that is kept here, with what was not written yet; else None."""
+        """Return the current info of a live call, stored or not; None for an unknown call."""
         call = self._live.get(call_id)
         return None if call is None else msgspec.structs.replace(call.info, last_seq=call.written_seq)
 
     def is_behind(self, call_id: str) -> bool:
-        """Whether the store lacks something of this call, which has ended."""
+        """Whether entries of this ended call still wait for the store."""
         return any(one.info.call_id == call_id and one.is_due() for one in self._parted)
 
     def remove(self, call_id: str) -> None:
-        """The call is over: the rest of its log is written as soon as the store takes it."""
+        """End the call: the rest of its log is written as soon as possible."""
         call = self._live.pop(call_id, None)
         if call is None:
             return
@@ -167,9 +167,9 @@ class Spill:
             logger.error("call %s: what the store did not take of it is lost", lost.info.call_id)
 
     async def delete(self, call_id: str) -> bool:
-        """Forget the call, here and in the store, whatever is being written. False where the store had none.
+        """Delete the call here and in the store; returns False if the store had none.
 
-        Raises StoreError.
+        Waits for a write in progress. Raises StoreError.
         """
         live = self._live.pop(call_id, None)
         if live is not None:
@@ -190,9 +190,9 @@ class Spill:
     # -- the end ---------------------------------------------------------------------------------------------------
 
     async def flush(self) -> None:
-        """Wait until everything that was logged until now is written; it is tried at once.
+        """Write at once and wait until everything logged so far is stored.
 
-        Raises StoreError where that fails; it is tried again later all the same. Cancelling it changes nothing.
+        Raises StoreError if that fails; the spill retries later all the same. Cancelling stops only the waiting.
         """
         if self._task is None:
             return
@@ -204,7 +204,7 @@ class Spill:
     async def close(self, patience_s: float = 5.0) -> None:
         """Write the rest and stop. Idempotent.
 
-        What the store does not take within `patience_s` is lost, and the log of the server says how much.
+        What the store does not accept within `patience_s` is lost, and the server logs how much.
         """
         self._closed = True
         if self._task is None:
@@ -240,7 +240,7 @@ class Spill:
                 self._next_s = asyncio.get_running_loop().time() + self._every_s
                 waiters, self._flushes = self._flushes, []
                 self._sweep(whole=bool(waiters))
-                # What is taken from a log is written before a deletion may find that the store is lost.
+                # The lock keeps a deletion from finding a lost store between reading the logs and writing.
                 async with self._at_work:
                     error = await self._write_all(hurry=bool(waiters))
                 _release(waiters, error)
@@ -248,9 +248,9 @@ class Spill:
             _release([*waiters, *self._flushes], StoreError("the spill was closed", code="store_closed"))
 
     def _sweep(self, *, whole: bool) -> None:
-        """Queue the calls in which nothing but sound came for a while; all that lack anything where `whole`.
+        """Queue the calls that have had only audio for a while; with `whole`, every call that is not fully stored.
 
-        No event of a log wakes the spill for sound: a writing is followed by sweeps until there is none that lacks any.
+        Audio does not wake the spill: after a write, sweeps follow until every call is fully stored.
         """
         has_come = self._sweep_at_s is not None and _has_come(self._sweep_at_s)
         lacking = bool(self._queue)
@@ -267,7 +267,7 @@ class Spill:
             self._sweep_at_s = asyncio.get_running_loop().time() + AUDIO_EVERY_S
 
     async def _due(self) -> None:
-        """Wait until there is something to write and the time for it has come, or somebody waits for it."""
+        """Wait until a write is due or requested by `flush`."""
         while not self._flushes:
             times: list[float] = []
             if self._queue:
@@ -280,7 +280,7 @@ class Spill:
             if at_s is not None and _has_come(at_s):
                 return
             self._wake.clear()
-            # A timeout would raise and catch two exceptions, twenty times a second.
+            # `asyncio.timeout` would raise and catch two exceptions, twenty times a second.
             timer = asyncio.get_running_loop().call_at(at_s, self._wake.set) if at_s is not None else None
             try:
                 await self._wake.wait()
@@ -289,7 +289,7 @@ class Spill:
                     timer.cancel()
 
     async def _write_all(self, *, hurry: bool) -> StoreError | None:
-        """Write what waits now, and what failed where its time has come. Returns what went wrong."""
+        """Write all queued calls, and failed ones if their retry is due; returns the error, if any."""
         calls, self._queue = [*self._queue], {}
         if self._failed and (hurry or _has_come(self._retry_at_s)):
             calls, self._failed = [*self._failed, *calls], {}
@@ -316,7 +316,7 @@ class Spill:
         return (await self._write(batch) if batch else None) or error
 
     async def _write(self, batch: Sequence[tuple[SpilledCall, Change]]) -> StoreError | None:
-        """Write this much. What fails waits for another try."""
+        """Write one batch and queue what failed again; returns the error, if any."""
         batch = [(call, change) for call, change in batch if not call.gone]
         for call, change in batch:
             call.info_due = call.info_due and change.info is not call.info
@@ -348,11 +348,11 @@ class Spill:
             self._note_loss(error)
         self._parted = deque(call for call in self._parted if call.is_due())
         for call in self._parted:
-            self._enqueue(call)  # its log was written to after it had parted
+            self._enqueue(call)  # its log grew after the end
         return error
 
     def _charge(self, call: SpilledCall, n_bytes: int) -> None:
-        """Where the call has filled what it may, nothing more of its log is written."""
+        """Charge the quota; a call beyond it is no longer written."""
         call.n_bytes += n_bytes
         refusal = self._quota.charge(call.address, n_bytes, call.n_bytes, asyncio.get_running_loop().time())
         if refusal is not None and not (call.cut or call.parted):
@@ -362,7 +362,7 @@ class Spill:
                 _tell(self._on_trouble, call.info.call_id, refusal)
 
     def _note_loss(self, error: StoreError) -> None:
-        """What the store had of calls is not there any more: all that their logs hold is written again."""
+        """If the store has lost its data, queue everything that the logs hold."""
         if not error.lost:
             return
         for call in (*self._live.values(), *self._parted):
@@ -372,7 +372,7 @@ class Spill:
 
     @staticmethod
     def _failed_ids(batch: Sequence[tuple[SpilledCall, Change]], error: StoreError | None) -> frozenset[str] | None:
-        """The calls that were not written; null where that says nothing of any one of them."""
+        """Return the calls that failed; None if the whole store failed."""
         if error is None:
             return frozenset()
         ids = {change.call_id for _, change in batch}
@@ -381,7 +381,7 @@ class Spill:
     def _judge(
         self, batch: Sequence[tuple[SpilledCall, Change]], error: StoreError | None, failed: frozenset[str] | None
     ) -> None:
-        """Tell of what became ill or well with this writing, and when to try again."""
+        """Report new troubles and recoveries, and set the time of the next retry."""
         if error is not None:
             for call_id in (None,) if failed is None else failed:
                 self._ill(call_id, error)
@@ -399,11 +399,11 @@ class Spill:
     def _put_back(self, calls: Iterable[SpilledCall]) -> None:
         for call in calls:
             call.queued = True
-            self._queue.pop(call, None)  # where it was put while it was being written
+            self._queue.pop(call, None)  # it may have been queued during the write
             self._failed[call] = None
 
     def _may_be_taken(self, call: SpilledCall) -> bool:
-        """Whether the store may take more of this call before long: it is well, or only slow."""
+        """Whether the store works or is only slow, so that it may soon accept more of this call."""
         trouble = self._troubles.get(None) or self._troubles.get(call.info.call_id)
         return trouble is None or trouble.code == SLOW
 
@@ -433,7 +433,7 @@ def _release(waiters: Iterable[asyncio.Future[None]], error: StoreError | None) 
 
 
 def _has_come(at_s: float) -> bool:
-    # A timer may fire a little early: by the step of the loop's clock.
+    # A timer may fire early by the resolution of the loop's clock.
     return asyncio.get_running_loop().time() + 1e-6 >= at_s
 
 
@@ -445,4 +445,4 @@ def _tell(listener: Callable[..., None], *what: object) -> None:
     try:
         listener(*what)
     except Exception:
-        logger.exception("whoever is told of the store failed")
+        logger.exception("a callback for the state of the store failed")

@@ -10,15 +10,15 @@ from realtime.state.log import Entry, Log, last_seq_of
 from realtime.state.store import CallInfo, Change
 
 MAX_SET_ASIDE = 16_384
-"""Entries of one call that a burst may set aside, some 4 MB: a room in which all type as fast as they may has fewer."""
+"""Entries of one call that a burst may set aside, about 4 MB: more than the limits on clients of a room allow."""
 
 
 class SpilledCall:
-    """One call as far as the store is concerned.
+    """What the spill knows of one call.
 
-    `queued`: it waits to be written. `known`: the store has it. `parted`: the call is over. `gone`: nothing more of it
-    is written. `cut`: it has filled what it may, and only what is known of it is written. `audio_due`: a run of audio
-    is to be written though it grows.
+    `queued`: it waits to be written. `known`: the store has it. `parted`: the call is over. `gone`: it is no longer
+    written. `cut`: it has used its quota, and only its info is written. `audio_due`: the next write includes the run of
+    audio that still grows.
     """
 
     __slots__ = (
@@ -53,28 +53,28 @@ class SpilledCall:
         self.cut = False
         self.audio_due = False
         self.set_aside: list[Entry] = []
-        """Not written yet, and held here since the log may drop it before it can be."""
+        """Unwritten entries that the log may drop before the next write."""
         self.swept_seq = info.last_seq
-        """What was written when the last sweep for audio passed."""
+        """The value of `written_seq` at the last sweep for audio."""
         self.unsubscribe: Callable[[], None] = lambda: None
 
     @property
     def read_seq(self) -> int:
-        """Up to where the log was read for the store."""
+        """The last `seq` that was read from the log."""
         return last_seq_of(self.set_aside[-1]) if self.set_aside else self.written_seq
 
     def keep_up(self) -> None:
-        """Set aside what a burst would push out of the log before it is written: so it leaves no gap."""
+        """Set aside what a burst would push out of the log before the next write."""
         if self.log.last_seq - self.read_seq >= self.log.max_entries // 4 and len(self.set_aside) < MAX_SET_ASIDE:
             self.set_aside += self.log.read(self.read_seq, growing=False)
 
     def wrote(self, last_seq: int) -> None:
-        """The store has it up to there."""
+        """Note that the store has all entries up to `last_seq`."""
         self.written_seq = last_seq
         self.set_aside = [entry for entry in self.set_aside if last_seq_of(entry) > last_seq]
 
     def take(self) -> Change:
-        """What is new. What the log dropped before it could be written is noted."""
+        """Return what is new, and record what the log has dropped as a gap."""
         read_seq = self.read_seq
         entries = [*self.set_aside, *self.log.read(read_seq, growing=self.audio_due or self.parted)]
         self.audio_due = False
@@ -90,20 +90,20 @@ class SpilledCall:
         return Change(self.info.call_id, self.info if self.info_due else None, entries)
 
     def _note_gap(self, start: int, end: int) -> None:
-        """From `start` to `end` the log is lost, if that is a stretch at all."""
+        """Record the lost stretch from `start` to `end`, unless it is empty."""
         if end >= start:
-            # A gap that could not be written either has grown.
+            # A gap inside the new one has grown before it was written.
             gaps = [gap for gap in self.info.gaps if gap[0] < start or gap[1] > end]
             self.info = msgspec.structs.replace(self.info, gaps=(*gaps, (start, end)))
             self.info_due = True
 
     def lose(self) -> None:
-        """The store has nothing of it any more: everything that the log holds is due again."""
+        """The store has lost the call: everything in the log is due again."""
         self.set_aside = [entry for entry in self.set_aside if last_seq_of(entry) < self.log.first_seq]
         self.written_seq = self.swept_seq = 0
         self.known = False
         self.info_due = self.audio_due = True
 
     def is_due(self) -> bool:
-        """Whether something of it waits to be written."""
+        """Whether data of the call waits to be written."""
         return not self.gone and (self.info_due or self.log.last_seq > self.written_seq)

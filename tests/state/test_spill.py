@@ -235,7 +235,7 @@ async def test_a_call_that_is_resumed_goes_on_after_what_is_stored(world: World)
 
 async def test_a_call_is_added_once(world: World) -> None:
     world.call()
-    with pytest.raises(UsageError, match="is kept already"):
+    with pytest.raises(UsageError, match="was added already"):
         world.call()
 
 

@@ -1,12 +1,7 @@
-"""The replies of a call while they are open: what the user says, and what the agent says and does.
-
-Pure cores of `realtime.state.replies`. What was said is what was heard, and that is known later than the words are: so
-the end of a text is kept back until nothing can be taken off it any more.
-"""
+"""An open reply of the agent: what it says and does in answer to one turn. A pure core of `realtime.state.replies`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,170 +17,21 @@ from realtime.message import (
     ToolResultBlock,
     ToolResultState,
 )
-
-HASTY_MS = 1_500
-"""So long after the end of a turn the user may still go on with the same one (`realtime.turn.machine`: 800 ms, and at
-most 500 ms until the voice is noticed)."""
-TRANSCRIPT_TIMEOUT_MS = 30_000
-"""Words that have not come by then are not waited for."""
-
-
-class Outlet:
-    """Makes the reply events: ids from the place in the log that brings them about, times from its `ts_ms`."""
-
-    def __init__(self, session_id: str, created_at_of: Callable[[int], str]) -> None:
-        self.session_id = session_id
-        self.seq = 0
-        self.ts_ms = 0
-        self._created_at_of = created_at_of
-        self._count = 0
-        self._events: list[r.AgentEvent] = []
-
-    def at(self, seq: int, ts_ms: int) -> None:
-        """What is emitted from now on comes from this place in the log."""
-        if seq != self.seq:
-            self._count = 0
-        self.seq, self.ts_ms = seq, ts_ms
-
-    def emit(self, event: type[Any], reply_id: str, *, ts_ms: int | None = None, **fields: Any) -> None:
-        """One event; `ts_ms` where it tells of something earlier."""
-        created_at = self._created_at_of(self.ts_ms if ts_ms is None else ts_ms)
-        self._events.append(
-            event(id=f"ev_{self.seq}_{self._count}", created_at=created_at, reply_id=reply_id, **fields)
-        )
-        self._count += 1
-
-    def take(self) -> list[r.AgentEvent]:
-        """What was emitted since the last time."""
-        events, self._events = self._events, []
-        return events
-
-
-class Text:
-    """The words of one item as a text block: begun with the first of them, ended by `end`."""
-
-    def __init__(self, out: Outlet, reply_id: str, block_id: str) -> None:
-        self.block_id = block_id
-        self.cut = False
-        self._out = out
-        self._reply_id = reply_id
-        self._sent: list[str] = []
-        self._started = False
-        self._whole: str | None = None
-
-    @property
-    def words(self) -> str:
-        """The words that count."""
-        return "".join(self._sent) if self._whole is None else self._whole
-
-    def add(self, delta: str) -> None:
-        """More words; none after a cut."""
-        if self.cut or not delta:
-            return
-        self._start()
-        self._out.emit(r.TextBlockDeltaEvent, self._reply_id, block_id=self.block_id, delta=delta)
-        if self._whole is not None:
-            self._whole += delta
-        self._sent.append(delta)
-
-    def settle(self, whole: str, *, may_grow: bool = True) -> None:
-        """These are all words so far: what is new of them is told, or else the end of the block tells them."""
-        if self.cut or whole == self.words:
-            return
-        sent = "".join(self._sent)
-        if may_grow and self._whole is None and whole.startswith(sent):
-            self.add(whole[len(sent) :])
-        else:
-            self._whole = whole
-
-    def truncate(self, heard: str) -> None:
-        """Only these words were heard."""
-        self.cut, self._whole = True, heard
-
-    def end(self, ts_ms: int) -> None:
-        """End the block, where it has begun or has to: with its words, where they are not those that were told."""
-        if not self._started:
-            if not self.words:
-                return
-            self._start()
-        sent = "".join(self._sent)
-        text = self._whole if self.cut or self._whole not in (None, sent) else None
-        self._out.emit(r.TextBlockEndEvent, self._reply_id, ts_ms=ts_ms, block_id=self.block_id, text=text)
-
-    def _start(self) -> None:
-        if not self._started:
-            self._started = True
-            self._out.emit(r.TextBlockStartEvent, self._reply_id, block_id=self.block_id)
-
-
-class UserReply:
-    """A spoken turn of the user. Its end waits for its words, and until it cannot go on after a pause any more."""
-
-    def __init__(self, out: Outlet, reply_id: str, item_id: str, name: str) -> None:
-        self.reply_id = reply_id
-        self.item_id = item_id
-        self.text = Text(out, reply_id, item_id)
-        self.committed = False
-        self._out = out
-        self._speaking = False
-        self._spoken_pieces = 0
-        self._pieces = 0
-        self._transcribed = 0
-        self._quiet_ms = out.ts_ms
-        out.emit(r.ReplyStartEvent, reply_id, session_id=out.session_id, name=name, role="user")
-
-    def speaks(self) -> None:
-        """A voice; perhaps again, after a short pause."""
-        self._speaking = True
-        self._spoken_pieces += 1
-        self._pieces = max(self._pieces, self._spoken_pieces)
-
-    def is_quiet(self) -> None:
-        """The voice has ended."""
-        if self._speaking:
-            self._speaking = False
-            self._quiet_ms = self._out.ts_ms
-
-    def commit(self) -> None:
-        """What was said is a turn."""
-        self.committed = True
-        self._pieces = max(self._pieces, 1)
-        self.is_quiet()
-
-    def transcribed(self, transcript: str | None) -> None:
-        """The words of one piece are there, all so far together; None: they will not come."""
-        self._pieces = max(self._pieces, 1)
-        self._transcribed += 1
-        if transcript is not None:
-            self.text.settle(transcript)
-
-    def is_complete(self, ts_ms: int) -> bool:
-        """Whether nothing more is expected of it."""
-        if self._speaking:
-            return False
-        if ts_ms > self._quiet_ms + TRANSCRIPT_TIMEOUT_MS:
-            return True
-        return self._transcribed >= self._pieces and (not self._spoken_pieces or ts_ms > self._quiet_ms + HASTY_MS)
-
-    def end(self) -> None:
-        """Close it. A voice that became no turn is `interrupted`."""
-        reason: FinishedReason = "completed" if self.committed and not self.text.cut else "interrupted"
-        self.text.end(self._out.ts_ms)
-        self._out.emit(r.ReplyEndEvent, self.reply_id, session_id=self._out.session_id, finished_reason=reason)
+from realtime.state._user_reply import Outlet, Text
 
 
 @dataclass(slots=True)
 class _Call:
-    """A tool call of an open reply. `block_id`: its id there, which differs where the model gave one id twice."""
+    """A tool call of an open reply; `block_id` differs from its id if the model used that id twice."""
 
     block_id: str
     name: str
     external: bool = False
     input: str = ""
     complete: bool = False
-    """Its input is."""
+    """Its input is complete."""
     ended: bool = False
-    """Its input block is."""
+    """Its input block has ended."""
     asks: bool = False
     """It waits for the user's consent."""
     running: bool = False
@@ -198,8 +44,8 @@ class _Call:
 class AgentReply:
     """What the agent says and does in answer to one turn: the responses of all tool rounds.
 
-    `waits`: its last response is over and another one continues it, after tools or after a lost link. `is_followed`:
-    it is over, and the user has had the word since.
+    `waits`: the last response is done and another one continues the reply, after tools or a lost link. `is_followed`:
+    the reply is over, and the user has spoken since.
     """
 
     out: Outlet
@@ -212,14 +58,14 @@ class AgentReply:
     is_followed: bool = False
     texts: dict[str, Text] = field(default_factory=dict)
     _thoughts: set[str] = field(default_factory=set)
-    """The thinking blocks that have begun and not ended."""
+    """The open thinking blocks."""
     errors: list[s.AgentErrorEvent] = field(default_factory=list)
-    """Of the model, while its response runs: if that fails, they say why."""
+    """Errors of the model during the running response: the reason if it fails."""
     _calls: dict[str, _Call] = field(default_factory=dict)
     _audio: dict[tuple[str, int], str] = field(default_factory=dict)
     _audio_ids: set[str] = field(default_factory=set)
     _metadata: dict[str, Any] = field(default_factory=dict)
-    """Of the model call that runs."""
+    """Of the running model call."""
     _interrupted: bool = False
     _error: str | None = None
     _over_ms: int = 0
@@ -232,16 +78,16 @@ class AgentReply:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of it follows, except that less of it may have been heard."""
+        """Whether the reply is complete; a truncation may still shorten it."""
         return self.response_id is None and self.waits is None
 
     @property
     def goes_on(self) -> bool:
-        """Whether the next response continues it."""
+        """Whether the next response continues the reply."""
         return self.response_id is None and self.waits is not None and all(c.answered for c in self._calls.values())
 
     def begin_response(self, response_id: str, model_name: str, labels: dict[str, Any] | None = None) -> None:
-        """The model is asked; `labels` are the metadata of the request."""
+        """Begin a response; `labels` are the metadata of its request."""
         self.response_id, self.waits, self._error = response_id, None, None
         self._metadata = {"response_id": response_id}
         if labels:
@@ -251,33 +97,33 @@ class AgentReply:
     # -- words and sound -------------------------------------------------------------------------------------------
 
     def add_words(self, item_id: str, delta: str) -> None:
-        """More words of an item."""
+        """Append words of an item."""
         self._text(item_id).add(delta)
 
     def settle_words(self, item_id: str, whole: str) -> None:
-        """All words of an item."""
+        """Set all words of an item."""
         self._text(item_id).settle(whole, may_grow=self.response_id is not None)
 
     def think(self, item_id: str, delta: str) -> None:
-        """More of what the model thinks, as a thinking block."""
+        """Append to a thought, as a thinking block."""
         if item_id not in self._thoughts:
             self._thoughts.add(item_id)
             self._emit(r.ThinkingBlockStartEvent, block_id=item_id)
         self._emit(r.ThinkingBlockDeltaEvent, block_id=item_id, delta=delta)
 
     def end_thought(self, item_id: str) -> None:
-        """These thoughts are complete."""
+        """End a thinking block."""
         if item_id in self._thoughts:
             self._thoughts.remove(item_id)
             self._emit(r.ThinkingBlockEndEvent, block_id=item_id)
 
     def complete_item(self, item_id: str, text: str) -> None:
-        """The item as it is kept, without the blanks around its words."""
+        """Set the final text of an item, unless only the blanks around it differ."""
         if (known := self.texts.get(item_id)) is not None and known.words.strip() != text:
             known.settle(text, may_grow=self.response_id is not None)
 
     def truncate(self, item_id: str, heard: str) -> None:
-        """Only these words of the item were heard."""
+        """Keep only these words of the item, which were played."""
         self.texts[item_id].truncate(heard)
         self._over_ms = self.out.ts_ms
 
@@ -288,7 +134,7 @@ class AgentReply:
         return text
 
     def add_audio(self, event: s.AgentResponseAudioDeltaEvent) -> None:
-        """More of the voice, as a data block."""
+        """Append audio, as a data block."""
         key = (event.item_id, event.content_index)
         block_id = self._audio.get(key)
         if block_id is None:
@@ -302,7 +148,7 @@ class AgentReply:
         self._emit(r.DataBlockDeltaEvent, block_id=block_id, data=event.delta)
 
     def end_audio(self, item_id: str, content_index: int) -> None:
-        """The voice of this part is complete."""
+        """End the data block of this part."""
         block_id = self._audio.pop((item_id, content_index), None)
         if block_id is not None:
             self._emit(r.DataBlockEndEvent, block_id=block_id)
@@ -310,7 +156,7 @@ class AgentReply:
     # -- tools -----------------------------------------------------------------------------------------------------
 
     def use_tool(self, call: ToolCallBlock, delta: str, *, external: bool, complete: bool) -> None:
-        """The input of a call grows by `delta`, or is `complete`."""
+        """Append `delta` to the input of a call, or complete it."""
         known = self._calls.get(call.id)
         if known is None or known.answered:
             block_id = call.id if known is None else f"{call.id}_{self.out.seq}"
@@ -332,7 +178,7 @@ class AgentReply:
                 self._emit(r.RequireUserConfirmEvent, tool_calls=[block])
 
     def allow(self, call: ToolCallBlock) -> None:
-        """The user lets a call run that asks, as `call` says."""
+        """Take the user's consent to a call, with the input in `call`."""
         known = self._calls.get(call.id)
         if known is not None and known.asks and not known.answered:
             known.name, known.input = call.name, call.input
@@ -346,7 +192,7 @@ class AgentReply:
         self._emit(r.UserConfirmResultEvent, confirm_results=[ConfirmResult(confirmed=confirmed, tool_call=block)])
 
     def take_result(self, result: ToolResultBlock) -> bool:
-        """What a tool returned; it is told once the model has said what else it had to. False: nobody waits for it."""
+        """Take the result of a tool, emitted after the response; returns False if no call waits for it."""
         call = self._calls.get(result.id)
         if call is None or call.answered or call.result is not None:
             return False
@@ -361,7 +207,7 @@ class AgentReply:
             self._emit(r.ToolCallEndEvent, tool_call_id=call.block_id)
 
     def _run_tools(self) -> None:
-        """The model has said what it wants: tools run, those of the client there."""
+        """Start the tools after the response; those of the client run there."""
         external = []
         for call in self._calls.values():
             if call.answered:
@@ -413,7 +259,7 @@ class AgentReply:
         self._emit(r.ToolResultEndEvent, tool_call_id=call.block_id, state=result.state)
 
     def _stop(self, call: _Call) -> None:
-        """Nobody waits for its result any more."""
+        """End a call whose result is no longer wanted."""
         self._end_input(call)
         self._start_result(call)
         call.answered = True
@@ -427,7 +273,7 @@ class AgentReply:
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def interrupt(self) -> None:
-        """The user wants no more of it: what runs is stopped. One that is over is not stopped by that."""
+        """Interrupt the reply and stop its calls; does nothing if it is over."""
         if self.is_over:
             return
         self._interrupted, self.waits = True, None
@@ -436,11 +282,11 @@ class AgentReply:
             self._stop_calls()
 
     def fail(self, message: str) -> None:
-        """What it waited for will not come."""
+        """End the waiting for a continuation that failed."""
         self.waits, self._error, self._over_ms = None, message, self.out.ts_ms
 
     def finish_response(self, event: s.AgentResponseDoneEvent) -> None:
-        """A response is over, and with it the reply, unless tools or a new link let it go on."""
+        """End a response, and the reply with it unless tools or a new link continue it."""
         asks = any(call.complete and not call.answered for call in self._calls.values())
         self._end_model_call(event.input_tokens, event.output_tokens)
         self._over_ms = self.out.ts_ms
@@ -469,7 +315,7 @@ class AgentReply:
         self._emit(r.ModelCallEndEvent, input_tokens=input_tokens, output_tokens=output_tokens, metadata=self._metadata)
 
     def end(self) -> None:
-        """Close it: with the words that were heard, at the time when it was over."""
+        """End the reply with the words that were played, at the time when it was over."""
         unfinished = self.response_id is not None or not all(call.answered for call in self._calls.values())
         if unfinished:
             self._over_ms = self.out.ts_ms
@@ -495,7 +341,7 @@ class AgentReply:
 
 
 def _reason_of(details: dict[str, Any], errors: list[s.AgentErrorEvent]) -> str:
-    """Why a response failed, in the words of whoever knows most."""
+    """Return why a response failed, from the most specific source."""
     error = details.get("error")
     told = [error.get("message"), error.get("code")] if isinstance(error, dict) else []
     known = [*told, errors[-1].message if errors else None, details.get("message"), details.get("reason")]
