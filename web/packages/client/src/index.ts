@@ -2,6 +2,14 @@
 
 export { retryDelayMs } from "./backoff.ts";
 export {
+  CallController,
+  type CallControllerEvents,
+  type CallOptions,
+  type LocalSignal,
+  type Projection,
+  type Worklets,
+} from "./call-controller.ts";
+export {
   type ClientEvents,
   type ClientState,
   type Closing,
@@ -12,7 +20,7 @@ export {
 export { Emitter } from "./emitter.ts";
 export type { AudioFrame } from "./frames.ts";
 export type { LaneCounters } from "./jitter-lane.ts";
-export { LiveVoices, type VoicesEvents, type VoicesOutput, attachVoices, isGone } from "./live-voices.ts";
+export { type LiveVoices, type VoicesEvents, type VoicesOutput, isGone, openVoices } from "./live-voices.ts";
 export { Microphone, MicrophoneError, type MicrophoneEvents, type MicrophoneProblem } from "./microphone.ts";
 export { meterLevel } from "./pcm.ts";
 export * from "./protocol.generated.ts";

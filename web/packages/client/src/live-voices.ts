@@ -37,7 +37,7 @@ export interface VoicesOutput extends Emitter<VoicesEvents> {
   readonly counters: Readonly<Record<string, LaneCounters>>;
 }
 
-export class LiveVoices extends Emitter<VoicesEvents> implements VoicesOutput {
+class VoicesSpeaker extends Emitter<VoicesEvents> implements VoicesOutput {
   readonly #context: AudioContext;
   readonly #letRest: () => void;
   readonly #node: AudioWorkletNode;
@@ -45,7 +45,7 @@ export class LiveVoices extends Emitter<VoicesEvents> implements VoicesOutput {
   readonly #counters: Record<string, LaneCounters> = {};
 
   /** Opens an output. Call it in a click or key handler. Throws where the browser has no audio worklets. */
-  static async create(workletUrl: string): Promise<LiveVoices> {
+  static async create(workletUrl: string): Promise<VoicesSpeaker> {
     const context = new AudioContext({ sampleRate: OUTPUT_RATE_HZ, latencyHint: "interactive" });
     try {
       await context.audioWorklet.addModule(workletUrl);
@@ -53,7 +53,7 @@ export class LiveVoices extends Emitter<VoicesEvents> implements VoicesOutput {
       const options = { numberOfInputs: 0, outputChannelCount: [1], processorOptions };
       const node = new AudioWorkletNode(context, "realtime-voices", options);
       node.connect(context.destination);
-      return new LiveVoices(context, node);
+      return new VoicesSpeaker(context, node);
     } catch (error) {
       await context.close();
       throw error;
@@ -112,6 +112,32 @@ export class LiveVoices extends Emitter<VoicesEvents> implements VoicesOutput {
 /** Whether they left for good: who is away is expected back, and who is renamed is told of at once under the new name. */
 export function isGone({ reason }: ServerEventOf<"server_room_left">): boolean {
   return reason !== "away" && reason !== "renamed";
+}
+
+/** Stands in where the browser has no audio worklets: live voices are read as captions only. */
+class SilentVoices extends Emitter<VoicesEvents> implements VoicesOutput {
+  readonly counters = {};
+
+  play(): void {}
+
+  remove(): void {}
+
+  unlock(): void {}
+
+  async close(): Promise<void> {}
+}
+
+/** Live voices for a call of `CallController`. */
+export interface LiveVoices {
+  readonly output: VoicesOutput;
+  /** See `attachVoices`. */
+  readonly attach: typeof attachVoices;
+}
+
+/** An output for live voices, or what stands in for it. Call it in a click or key handler. */
+export async function openVoices(workletUrl: string): Promise<LiveVoices> {
+  const output = await VoicesSpeaker.create(workletUrl).catch(() => new SilentVoices());
+  return { output, attach: attachVoices };
 }
 
 interface Lane {

@@ -1,6 +1,6 @@
 /** What was said, as bubbles in the order of the conversation, folded from the events. Pure. */
 
-import type { ServerEvent } from "@realtime-voice/client";
+import type { LocalSignal, ServerEvent } from "@realtime-voice/client";
 
 export interface Bubble {
   readonly id: string;
@@ -37,7 +37,7 @@ export function visibleBubbles(captions: Captions): readonly Bubble[] {
   );
 }
 
-export function foldCaptions(captions: Captions, event: ServerEvent): Captions {
+export function foldCaptions(captions: Captions, event: ServerEvent | LocalSignal): Captions {
   if (event.type === "server_latency") {
     const latency = { totalMs: event.turn_end_to_audio_ms, stages: Object.entries(event.stages_ms) };
     return { ...captions, latencies: { ...captions.latencies, [event.response_id]: latency } };
@@ -46,16 +46,7 @@ export function foldCaptions(captions: Captions, event: ServerEvent): Captions {
   return bubbles === captions.bubbles ? captions : { ...captions, bubbles };
 }
 
-/** Nobody is left to answer. */
-export function withdrawQuestions(captions: Captions): Captions {
-  return { ...captions, bubbles: withdrawn(captions.bubbles) };
-}
-
-function withdrawn(bubbles: readonly Bubble[]): readonly Bubble[] {
-  return bubbles.map((bubble) => (bubble.status === "asking" ? { ...bubble, status: "cut" } : bubble));
-}
-
-function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent): readonly Bubble[] {
+function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent | LocalSignal): readonly Bubble[] {
   switch (event.type) {
     case "agent_input_started":
       // The same item again: a hasty end of turn was undone, and the user goes on.
@@ -93,7 +84,8 @@ function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent): readonly B
     }
     case "agent_ended":
     case "server_session_ended":
-      return withdrawn(bubbles);
+    case "closed":
+      return bubbles.map((bubble) => (bubble.status === "asking" ? { ...bubble, status: "cut" } : bubble));
     case "agent_response_done":
       return bubbles.map((bubble) =>
         bubble.responseId === event.response_id && bubble.side === "agent" && bubble.status === "live"

@@ -1,13 +1,14 @@
 /** The page: buttons, captions, meters and words around one call at a time. */
 
 import "./style.css";
-import { Call } from "./call.ts";
+import { CallController, type Closing, MicrophoneError, type SpeakerCounters, meterLevel } from "@realtime-voice/client";
+import { CALL, type Call, stateOf } from "./call.ts";
 import { type Bubble, NO_CAPTIONS, callIdOf, visibleBubbles } from "./captions.ts";
-import { type Closing, MicrophoneError, type SpeakerCounters, meterLevel } from "@realtime-voice/client";
 import { CallStorage, type KeptCall } from "./kept-call.ts";
 import { InspectorLog } from "./inspector-log.ts";
 import { fetchOffer, rememberModel, rememberedModel } from "./models.ts";
 import { callUrl, fetchServerInfo } from "./server-info.ts";
+import type { CallState } from "./state.ts";
 import { CaptionsView } from "./view/captions-view.ts";
 import { browserUserId } from "./user.ts";
 import { byId, setText } from "./view/elements.ts";
@@ -59,7 +60,7 @@ let unsaid = "";
 
 /** The call that goes on, or a new one. */
 async function ensureCall(): Promise<Call> {
-  if (call && call.state !== "ended") return call;
+  if (call && stateOf(call) !== "ended") return call;
   opening ??= openCall().finally(() => {
     opening = null;
   });
@@ -80,7 +81,7 @@ async function openCall(): Promise<Call> {
   if (IS_RECORDED) notices.show("recording", words.RECORDED, "hint");
   const sessionId = `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   const url = callUrl(document.baseURI, USER, sessionId);
-  return show(await Call.start({ url, settings, worklets: WORKLETS }), sessionId);
+  return show(await CallController.open({ url, projection: CALL, worklets: WORKLETS, settings }), sessionId);
 }
 
 /** The call that this tab had when it was reloaded. */
@@ -88,7 +89,9 @@ async function comeBack(left: KeptCall): Promise<Call> {
   kept = left;
   notices.show("line", words.BACK_AFTER_RELOAD, "hint");
   const url = callUrl(document.baseURI, USER, left.sessionId);
-  return show(await Call.comeBack({ url, kept: left, worklets: WORKLETS }), left.sessionId);
+  const state = { ...CALL.empty, captions: left.captions ?? NO_CAPTIONS };
+  const options = { url, projection: CALL, worklets: WORKLETS, resume: left, state, silent: true };
+  return show(await CallController.open(options), left.sessionId);
 }
 
 function show(opened: Call, sessionId: string): Call {
@@ -148,7 +151,7 @@ async function startTalking(): Promise<void> {
 function wake(current: Call): void {
   if (!current.needsClick) return;
   current.wake();
-  if (current.state !== "reconnecting") notices.remove("line");
+  if (stateOf(current) !== "reconnecting") notices.remove("line");
 }
 
 async function showClosing(closing: Closing): Promise<void> {
@@ -179,7 +182,7 @@ function showLevel(side: "user" | "agent", rms: number): void {
   const level = meterLevel(rms);
   byId(`meter-${side}`, HTMLElement).style.transform = `scaleX(${level.toFixed(3)})`;
   // The ring around the button moves with whoever speaks.
-  if ((call?.state === "speaking") === (side === "agent")) {
+  if ((stateNow() === "speaking") === (side === "agent")) {
     byId("ring", HTMLElement).style.transform = `scale(${(1 + level * 0.36).toFixed(3)})`;
   }
 }
@@ -190,7 +193,7 @@ function draw(): void {
   drawing = true;
   requestAnimationFrame(() => {
     drawing = false;
-    const state = call?.state ?? null;
+    const state = stateNow();
     const running = state !== null && state !== "ended";
     const talking = running && call?.hasMicrophone === true;
     stage.dataset["state"] = state ?? "idle";
@@ -208,12 +211,16 @@ function draw(): void {
     end.hidden = !running || talking;
     voice.disabled = running;
     models.disabled = running;
-    captions.render(call?.captions ?? NO_CAPTIONS);
+    captions.render(call?.state.captions ?? NO_CAPTIONS);
     inspector.render();
   });
 }
 
-function stateWords(state: Call["state"] | null, talking: boolean): string {
+function stateNow(): CallState | null {
+  return call && stateOf(call);
+}
+
+function stateWords(state: CallState | null, talking: boolean): string {
   if (state === null) return "Press to talk";
   if (state === "reconnecting") return words.reconnectingWords(call?.attempt ?? 1);
   if (call?.needsClick) return "Press to go on talking";
@@ -223,7 +230,7 @@ function stateWords(state: Call["state"] | null, talking: boolean): string {
 }
 
 talk.addEventListener("click", () => {
-  if (call?.hasMicrophone && call.state !== "ended") call.end();
+  if (call?.hasMicrophone && stateOf(call) !== "ended") call.end();
   else void startTalking();
 });
 mute.addEventListener("click", () => {
@@ -232,7 +239,7 @@ mute.addEventListener("click", () => {
 interrupt.addEventListener("click", () => call?.interrupt());
 end.addEventListener("click", () => call?.end());
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && call?.state === "speaking") call.interrupt();
+  if (event.key === "Escape" && stateNow() === "speaking") call?.interrupt();
 });
 byId("typed", HTMLFormElement).addEventListener("submit", (event) => {
   event.preventDefault();
@@ -248,7 +255,7 @@ byId("typed", HTMLFormElement).addEventListener("submit", (event) => {
 window.addEventListener("online", () => call?.client.retryNow());
 window.addEventListener("pagehide", () => {
   if (!call || !kept) return;
-  storage.save({ ...kept, captions: call.captions, lastPlayed: call.client.lastPlayed });
+  storage.save({ ...kept, captions: call.state.captions, lastPlayed: call.client.lastPlayed });
 });
 
 async function showServer(): Promise<void> {
@@ -290,8 +297,8 @@ declare global {
 
 window.realtime = {
   snapshot: () => ({
-    state: call?.state ?? "idle",
-    bubbles: visibleBubbles(call?.captions ?? NO_CAPTIONS),
+    state: stateNow() ?? "idle",
+    bubbles: visibleBubbles(call?.state.captions ?? NO_CAPTIONS),
     playback: call?.output.counters ?? null,
     playedMs: call?.output.played ?? {},
     playedRanges: call?.output.ranges ?? {},

@@ -1,13 +1,8 @@
 /** What the call is doing, in one word, from the events and from what the speaker plays. Pure. */
 
-import type { ServerEvent } from "@realtime-voice/client";
+import type { LocalSignal, ServerEvent } from "@realtime-voice/client";
 
 export type CallState = "connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking" | "ended";
-
-/** What happens on this side and no event tells. */
-export interface LocalSignal {
-  readonly type: "text_sent" | "voice_waiting" | "voice_started" | "voice_idle" | "line_lost" | "line_back" | "closed";
-}
 
 export interface Activity {
   readonly ready: boolean;

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { Item, ServerEvent } from "@realtime-voice/client";
-import { NO_TALK, type Talk, endTalk, foldTalk, turnsOf } from "../src/room/talk.ts";
+import type { Item, LocalSignal, ServerEvent } from "@realtime-voice/client";
+import { NO_TALK, type Talk, foldTalk, turnsOf } from "../src/room/talk.ts";
 import { event } from "../../../test/events.ts";
 
-const fold = (...events: ServerEvent[]): Talk => events.reduce(foldTalk, NO_TALK);
+const fold = (...events: (ServerEvent | LocalSignal)[]): Talk => events.reduce(foldTalk, NO_TALK);
 const read = (talk: Talk): string[] =>
   turnsOf(talk).map(({ author, text, unheard, status }) => `${author.name}: ${text}|${unheard} ${status}`);
 const ada = { agent_id: "a1", agent_name: "Ada" };
@@ -54,7 +54,7 @@ test("nobody waits for the words of whoever left, but they are shown where they 
 });
 
 test("when we are out of the room nothing is busy any more", () => {
-  const talk = endTalk(fold(event("agent_input_started", { item_id: "said_1", ...ann }), delta("a1.item_1", "One two")));
+  const talk = fold(event("agent_input_started", { item_id: "said_1", ...ann }), delta("a1.item_1", "One two"), { type: "closed" });
   expect(read(talk)).toEqual(["Ada: One two| done"]);
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { ServerEvent } from "@realtime-voice/client";
-import { INITIAL_ACTIVITY, type LocalSignal, callState, foldActivity } from "../src/state.ts";
+import type { LocalSignal, ServerEvent } from "@realtime-voice/client";
+import { INITIAL_ACTIVITY, callState, foldActivity } from "../src/state.ts";
 import { event } from "../../../test/events.ts";
 
 /** The states that a reader sees, one after the other. */
@@ -20,7 +20,7 @@ const done = event("agent_input_done");
 const committed = event("agent_input_committed");
 const created = event("agent_response_created", { response_id: "r1" });
 const closed = event("agent_response_done", { response_id: "r1" });
-const voice = { type: "voice_started" } as const;
+const voice = { type: "voice_started", itemId: "i1" } as const;
 const idle = { type: "voice_idle" } as const;
 
 test("a spoken turn: hearing, thinking, speaking until the voice is out, listening", () => {
@@ -35,7 +35,7 @@ test("a spoken turn: hearing, thinking, speaking until the voice is out, listeni
 });
 
 test("between the end of a response and the first sample of its voice it still thinks", () => {
-  expect(states(ready, started, done, created, { type: "voice_waiting" }, closed, voice, idle).slice(2)).toEqual([
+  expect(states(ready, started, done, created, { type: "voice_waiting", itemId: "i1" }, closed, voice, idle).slice(2)).toEqual([
     "hearing",
     "thinking",
     "speaking",

@@ -1,6 +1,6 @@
 /** Who is in the room, who has the floor, who is speaking: folded from the events. Pure. */
 
-import { type ServerEvent, type ServerEventOf, isGone } from "@realtime-voice/client";
+import { type LocalSignal, type ServerEvent, type ServerEventOf, isGone } from "@realtime-voice/client";
 import { readModelInfo } from "../words.ts";
 
 export interface Person {
@@ -41,8 +41,10 @@ export function makerOf(people: People, id: string): Person | null {
   return people.all.find((person) => id.startsWith(`${person.id}.`)) ?? null;
 }
 
-export function foldPeople(people: People, event: ServerEvent): People {
+export function foldPeople(people: People, event: ServerEvent | LocalSignal): People {
   switch (event.type) {
+    case "closed":
+      return NOBODY;
     case "server_room_joined":
       return joined(people, event);
     case "server_room_changed": {

@@ -2,7 +2,7 @@
 
 import "./room.css";
 import { callIdOf } from "../captions.ts";
-import { type Closing, MicrophoneError } from "@realtime-voice/client";
+import { CallController, type Closing, MicrophoneError, openVoices } from "@realtime-voice/client";
 import { CallStorage, type KeptCall } from "../kept-call.ts";
 import { fetchServerInfo } from "../server-info.ts";
 import { byId, setText } from "../view/elements.ts";
@@ -11,7 +11,7 @@ import { MICROPHONE_LOST, microphoneNotice } from "../words.ts";
 import { Hues } from "./hues.ts";
 import { type Lane, LanesView } from "./lanes-view.ts";
 import { NOBODY, type Person, makerOf, personOf } from "./people.ts";
-import { RoomCall } from "./room-call.ts";
+import { ROOM, type RoomCall } from "./room-call.ts";
 import { addAgent, fetchAgents, fetchRefusal, invitation, seatUrl } from "./room-server.ts";
 import { soundMayBegin } from "./sound.ts";
 import { NO_TALK, type Turn, turnsOf } from "./talk.ts";
@@ -22,11 +22,8 @@ const REMEMBERED_NAME = "realtime.name";
 /** Of this tab: whether the microphone was heard when the page was left. */
 const MICROPHONE = "realtime.microphone";
 const COPIED_MS = 2_000;
-const WORKLETS = {
-  capture: "./worklets/capture.js",
-  playback: "./worklets/playback.js",
-  voices: "./worklets/voices.js",
-};
+const WORKLETS = { capture: "./worklets/capture.js", playback: "./worklets/playback.js" };
+const VOICES_WORKLET = "./worklets/voices.js";
 
 const lobby = byId("lobby", HTMLElement);
 const nameField = byId("name", HTMLInputElement);
@@ -64,7 +61,7 @@ let drawing = false;
 // -- coming and going ---------------------------------------------------------------------------------------------------
 
 async function enter(wanted: string, name: string, left: KeptCall | null): Promise<void> {
-  if (opening || (call && call.state !== "closed")) return;
+  if (opening || (call && call.client.state !== "closed")) return;
   opening = true;
   try {
     room = wanted;
@@ -72,7 +69,8 @@ async function enter(wanted: string, name: string, left: KeptCall | null): Promi
     showAddress(wanted, name);
     for (const key of ["closed", "line", "microphone", "end", "trouble", "voice", "link"]) notices.remove(key);
     const url = seatUrl(document.baseURI, wanted, name);
-    show(await RoomCall.enter({ url, worklets: WORKLETS, kept: left }), name, left !== null);
+    const options = { url, projection: ROOM, worklets: WORKLETS, openVoices: () => openVoices(VOICES_WORKLET), resume: left };
+    show(await CallController.open(options), name, left !== null);
   } finally {
     opening = false;
   }
@@ -92,19 +90,29 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
   // A refusal is told in words of its own, and nothing needs to be said of the socket's end then.
   let isRefused = false;
   let isIn = false;
-  opened.client.on("event", ({ type }) => {
-    isIn ||= type === "server_room_joined";
-  });
-  opened.on("change", draw);
-  opened.on("level", ({ who, rms }) => lanes.tell(who, rms));
-  opened.on("trouble", (what) => {
-    isRefused = !isIn;
-    notices.show("trouble", { what, todo: "" });
-  });
-  opened.on("goodbye", (reason) => {
-    const notice = words.roomEndNotice(reason);
+  opened.client.on("event", (event) => {
+    isIn ||= event.type === "server_room_joined";
+    if (event.type === "agent_error") {
+      isRefused = !isIn;
+      notices.show("trouble", { what: event.message, todo: "" });
+    }
+    // A room that removes us ends our call for that reason.
+    const isOurEnd = event.type === "agent_ended" && event.agent_id === opened.state.people.me;
+    if (!isOurEnd && event.type !== "server_goodbye" && event.type !== "server_session_ended") return;
+    const notice = words.roomEndNotice(event.reason);
     if (notice) notices.show("end", notice);
   });
+  let sounding: string | null = null;
+  opened.on("change", () => {
+    if (sounding !== null && sounding !== opened.state.sounding) lanes.tell(sounding, 0);
+    ({ sounding } = opened.state);
+    draw();
+  });
+  opened.on("level", ({ side, rms }) => {
+    const who = side === "user" ? opened.state.people.me : opened.state.sounding;
+    if (who !== null) lanes.tell(who, rms);
+  });
+  opened.voices?.on("level", ({ who, rms }) => lanes.tell(who, rms));
   opened.on("ticket", (ticket) => {
     kept = ticket && { sessionId, ticket, captions: null, lastPlayed: null };
     if (kept) storage.save(kept);
@@ -205,11 +213,11 @@ function draw(): void {
   drawing = true;
   requestAnimationFrame(() => {
     drawing = false;
-    const state = call?.state ?? null;
+    const state = call?.client.state ?? null;
     const inside = opening || (state !== null && state !== "closed");
     const seen = call !== null || inside;
-    const people = call?.people ?? NOBODY;
-    const turns = turnsOf(call?.talk ?? NO_TALK);
+    const people = call?.state.people ?? NOBODY;
+    const turns = turnsOf(call?.state.talk ?? NO_TALK);
     lobby.hidden = inside;
     byId("people", HTMLElement).hidden = !inside;
     byId("conversation", HTMLElement).hidden = !seen;
@@ -220,10 +228,10 @@ function draw(): void {
     document.title = `${title} · realtime`;
     setText(byId("status", HTMLElement), words.statusWords(state, call?.attempt ?? 1, people));
     copy.hidden = leave.hidden = !inside;
-    const muted = call?.muted ?? true;
-    mute.setAttribute("aria-pressed", String(muted && call?.hasMicrophone === true));
+    const muted = call?.muted === true;
+    mute.setAttribute("aria-pressed", String(muted));
     setText(mute, call?.hasMicrophone ? (muted ? "Unmute" : "Mute") : "Turn microphone on");
-    interrupt.disabled = (call?.sounding ?? null) === null;
+    interrupt.disabled = (call?.state.sounding ?? null) === null;
     offerAgents(people.all);
     // Colours are given in the order of the lanes, our own first.
     lanes.render(people.all.map((person) => toLane(person, turns)));
@@ -232,7 +240,7 @@ function draw(): void {
 }
 
 function toLane(person: Person, turns: readonly Turn[]): Lane {
-  const isMe = person.id === call?.people.me;
+  const isMe = person.id === call?.state.people.me;
   const isMuted = person.muted || (isMe && call?.hasMicrophone === true && call.muted);
   const latest = turns.findLast((turn) => turn.side !== "tool" && makerIdOf(turn) === person.id);
   return {
@@ -241,16 +249,16 @@ function toLane(person: Person, turns: readonly Turn[]): Lane {
     isMe,
     isAgent: person.kind === "agent",
     voice: person.voice,
-    hasFloor: person.id === call?.people.floor,
+    hasFloor: person.id === call?.state.people.floor,
     isAway: person.away,
     isMuted,
-    doing: isMe && !call?.hasMicrophone && !person.muted ? "" : words.doingWords(person, call?.sounding === person.id, isMuted),
+    doing: isMe && !call?.hasMicrophone && !person.muted ? "" : words.doingWords(person, call?.state.sounding === person.id, isMuted),
     words: latest?.text ?? "",
   };
 }
 
 function toSaid(turn: Turn): SaidTurn {
-  const people = call?.people ?? NOBODY;
+  const people = call?.state.people ?? NOBODY;
   const id = makerIdOf(turn);
   const who = turn.author.name || personOf(people, id)?.name || "Somebody";
   return { ...turn, who, isMine: people.mine.includes(id) };
@@ -258,7 +266,7 @@ function toSaid(turn: Turn): SaidTurn {
 
 /** Who said it. What was said before we came names no ids, but agents' items are named after them. */
 function makerIdOf({ id, author }: Turn): string {
-  return author.id || (makerOf(call?.people ?? NOBODY, id)?.id ?? "");
+  return author.id || (makerOf(call?.state.people ?? NOBODY, id)?.id ?? "");
 }
 
 // -- buttons ------------------------------------------------------------------------------------------------------------
@@ -273,7 +281,7 @@ mute.addEventListener("click", () => {
   if (call?.hasMicrophone) call.muted = !call.muted;
   else void startMicrophone();
 });
-leave.addEventListener("click", () => call?.leave());
+leave.addEventListener("click", () => call?.end());
 interrupt.addEventListener("click", () => call?.interrupt());
 copy.addEventListener("click", () => void copyLink());
 add.addEventListener("submit", (event) => {
@@ -281,15 +289,15 @@ add.addEventListener("submit", (event) => {
   void addChosen();
 });
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && (call?.sounding ?? null) !== null) call?.interrupt();
+  if (event.key === "Escape" && (call?.state.sounding ?? null) !== null) call?.interrupt();
 });
 byId("typed", HTMLFormElement).addEventListener("submit", (event) => {
   event.preventDefault();
   const typed = text.value.trim();
   // Before and after the call nothing can be said: the words stay where they are.
-  if (typed === "" || (call?.state !== "open" && call?.state !== "reconnecting")) return;
+  if (typed === "" || (call?.client.state !== "open" && call?.client.state !== "reconnecting")) return;
   text.value = "";
-  call.say(typed);
+  call.sendText(typed);
 });
 window.addEventListener("online", () => call?.client.retryNow());
 window.addEventListener("pagehide", () => {
@@ -342,14 +350,14 @@ async function begin(): Promise<void> {
 
 /** What tests and the curious can read from the console. */
 function snapshot(): object {
-  const people = call?.people ?? NOBODY;
+  const people = call?.state.people ?? NOBODY;
   return {
-    state: call?.state ?? "outside",
+    state: call?.client.state ?? "outside",
     people: people.all,
     me: people.me,
     floor: people.floor,
-    sounding: call?.sounding ?? null,
-    turns: turnsOf(call?.talk ?? NO_TALK).map((turn) => {
+    sounding: call?.state.sounding ?? null,
+    turns: turnsOf(call?.state.talk ?? NO_TALK).map((turn) => {
       const { who, isMine } = toSaid(turn);
       return { id: turn.id, who, isMine, side: turn.side, text: turn.text, unheard: turn.unheard, status: turn.status };
     }),

@@ -1,7 +1,7 @@
 /** What was said in the room: each turn with the name of whoever said it, and of agents what nobody heard of it. Pure. */
 
-import { type Bubble, type Captions, NO_CAPTIONS, foldCaptions, visibleBubbles, withdrawQuestions } from "../captions.ts";
-import { type ServerEvent, isGone } from "@realtime-voice/client";
+import { type Bubble, type Captions, NO_CAPTIONS, foldCaptions, visibleBubbles } from "../captions.ts";
+import { type LocalSignal, type ServerEvent, isGone } from "@realtime-voice/client";
 
 interface Author {
   /** Empty where nobody knows any more. */
@@ -36,7 +36,7 @@ export function turnsOf(talk: Talk): readonly Turn[] {
     });
 }
 
-export function foldTalk(talk: Talk, event: ServerEvent): Talk {
+export function foldTalk(talk: Talk, event: ServerEvent | LocalSignal): Talk {
   const known = new Map(talk.captions.bubbles.map((bubble) => [bubble.id, bubble]));
   const captions = foldCaptions(withoutWaiting(withHistory(talk.captions, event), talk.authors, event), event);
   const authors = withAuthor(talk.authors, event);
@@ -50,14 +50,10 @@ export function foldTalk(talk: Talk, event: ServerEvent): Talk {
   return { captions, authors, unheard };
 }
 
-/** We are out of the room: nobody is left to answer what a tool asks, and no words come any more. */
-export function endTalk(talk: Talk): Talk {
-  const { bubbles, latencies } = withdrawQuestions(talk.captions);
-  return { ...talk, captions: { bubbles: bubbles.map(settled), latencies } };
-}
-
 /** Nobody waits for the words of a turn that was none, nor of a human who left: of these they are shown if they come. */
-function withoutWaiting(captions: Captions, authors: Talk["authors"], event: ServerEvent): Captions {
+function withoutWaiting(captions: Captions, authors: Talk["authors"], event: ServerEvent | LocalSignal): Captions {
+  // We are out of the room: no words come any more.
+  if (event.type === "closed") return changed(captions, ({ status }) => status === "live", settled);
   if (event.type === "agent_input_cleared") {
     return changed(captions, ({ id }) => id === event.item_id, (bubble) => ({ ...bubble, status: "deleted" }));
   }
@@ -76,7 +72,7 @@ function settled(bubble: Bubble): Bubble {
 }
 
 /** What agents said before we came is told as whole items. */
-function withHistory(captions: Captions, event: ServerEvent): Captions {
+function withHistory(captions: Captions, event: ServerEvent | LocalSignal): Captions {
   if (event.type !== "agent_item_added" || event.item.role !== "assistant") return captions;
   const { item } = event;
   const text = item.content.map((part) => part.text ?? part.transcript ?? "").join(" ").trim();
@@ -86,13 +82,13 @@ function withHistory(captions: Captions, event: ServerEvent): Captions {
   return { ...captions, bubbles: [...captions.bubbles, bubble] };
 }
 
-function withAuthor(authors: Talk["authors"], event: ServerEvent): Talk["authors"] {
+function withAuthor(authors: Talk["authors"], event: ServerEvent | LocalSignal): Talk["authors"] {
   const id = bubbleOf(event);
   if (id === null || authors[id] !== undefined || !("agent_id" in event)) return authors;
   return { ...authors, [id]: { id: event.agent_id, name: event.agent_name } };
 }
 
-function bubbleOf(event: ServerEvent): string | null {
+function bubbleOf(event: ServerEvent | LocalSignal): string | null {
   switch (event.type) {
     case "agent_response_tool_use_done":
       return `tool:${event.tool_use.id}`;

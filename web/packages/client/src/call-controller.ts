@@ -1,0 +1,304 @@
+/** One call, or one place in a room: socket, speaker, microphone, and the state that a page shows. No DOM. */
+
+import { type ClientState, type Closing, RealtimeClient, type SessionSettings, type Ticket } from "./client.ts";
+import { Emitter } from "./emitter.ts";
+import type { LiveVoices, VoicesOutput } from "./live-voices.ts";
+import { Microphone } from "./microphone.ts";
+import type { ServerEvent } from "./protocol.generated.ts";
+import { Rewind } from "./rewind.ts";
+import type { Played } from "./said.ts";
+import { Speaker } from "./speaker.ts";
+import { OUTPUT_RATE_HZ, type VoiceOutput, attachVoice, openOutput } from "./voice-output.ts";
+
+export const INPUT_RATE_HZ = 16_000;
+
+/** What happens on this side, without an event of the server. */
+export type LocalSignal =
+  | { readonly type: "voice_waiting" | "voice_started"; readonly itemId: string }
+  | { readonly type: "text_sent" | "voice_idle" | "line_lost" | "line_back" | "closed" };
+
+/** What a page shows of a call: a pure fold of its events. */
+export interface Projection<State> {
+  readonly empty: State;
+  fold(state: State, event: ServerEvent | LocalSignal): State;
+  /** The microphone and typed text wait while it is "waiting"; "over" opens no microphone any more. */
+  phase(state: State): "waiting" | "ready" | "over";
+  /** The `earlier` state, with what only this side knows as it is `now`. */
+  rewind(earlier: State, now: State): State;
+  /** Whether a participant is a human, whose voice is played live. */
+  isHuman(state: State, participantId: string): boolean;
+}
+
+export interface CallControllerEvents {
+  /** Something that a page shows is new. */
+  change: undefined;
+  /** Loudness (RMS, 0..1) of the microphone or of the agents' voice. */
+  level: { side: "user" | "agent"; rms: number };
+  microphoneLost: undefined;
+  /** What a reloaded page can resume the call with; null: nothing any more. */
+  ticket: Ticket | null;
+  closed: Closing;
+}
+
+/** Addresses of the worklets. */
+export interface Worklets {
+  capture: string;
+  playback: string;
+}
+
+export interface CallOptions<State> {
+  url: string;
+  projection: Projection<State>;
+  worklets: Worklets;
+  /** Opens the output for the live voices of other humans (`openVoices`); without it they are played in turn. */
+  openVoices?: () => Promise<LiveVoices>;
+  /** Of a new call. */
+  settings?: Omit<SessionSettings, "input_audio_format" | "output_audio_format">;
+  /** Resumes the call of an earlier page. */
+  resume?: { ticket: Ticket; lastPlayed: Played | null } | null;
+  /** What is shown first. */
+  state?: State;
+  /** Keeps the call silent until `wake`: a page that was reloaded may not sound before a click. */
+  silent?: boolean;
+}
+
+/** The parts of a call that tests replace. */
+export interface CallParts<State> extends Pick<CallOptions<State>, "projection" | "state" | "silent"> {
+  client: RealtimeClient;
+  output: VoiceOutput;
+  voices: LiveVoices | undefined;
+  captureUrl: string;
+}
+
+export class CallController<State> extends Emitter<CallControllerEvents> {
+  readonly client: RealtimeClient;
+  readonly output: VoiceOutput;
+  /** Undefined in a call that plays no live voices. */
+  readonly voices: VoicesOutput | undefined;
+  readonly #projection: Projection<State>;
+  readonly #captureUrl: string;
+  readonly #rewind: Rewind<State>;
+  #state: State;
+  #attempt = 0;
+  #silent: boolean;
+  #away = false;
+  #created = false;
+  #closed = false;
+  #microphone: Microphone | null = null;
+  #microphoneSamples = 0;
+  #microphoneStart: Promise<void> | null = null;
+  /** Resolves with the first phase that is not "waiting". */
+  readonly #settled: Promise<void>;
+  #settle: () => void = () => undefined;
+  /** Typed in the phase "waiting". */
+  #unsent: string[] = [];
+
+  /** Opens outputs and socket. Call it in a click or key handler, else the browser may keep the call silent. */
+  static async open<State>(options: CallOptions<State>): Promise<CallController<State>> {
+    const { url, worklets, settings, resume, openVoices } = options;
+    const [output, voices] = await Promise.all([openOutput(worklets.playback), openVoices?.()]);
+    const client = resume
+      ? RealtimeClient.comeBack(url, INPUT_RATE_HZ, resume.ticket, resume.lastPlayed)
+      : RealtimeClient.connect(url, {
+          ...settings,
+          input_audio_format: { type: "audio/pcm", rate: INPUT_RATE_HZ },
+          output_audio_format: { type: "audio/pcm", rate: OUTPUT_RATE_HZ },
+        });
+    return new CallController({ ...options, client, output, voices, captureUrl: worklets.capture });
+  }
+
+  constructor({ client, output, voices, captureUrl, projection, state, silent }: CallParts<State>) {
+    super();
+    this.client = client;
+    this.output = output;
+    this.voices = voices?.output;
+    this.#projection = projection;
+    this.#captureUrl = captureUrl;
+    this.#rewind = new Rewind(projection.empty);
+    this.#state = state ?? projection.empty;
+    this.#silent = silent ?? false;
+    this.#settled = new Promise((settle) => {
+      this.#settle = settle;
+    });
+    // Before the voices: the state knows who is a human by the time that a voice is announced.
+    client.on("event", (event) => this.#receive(event));
+    const live = voices?.attach(client, voices.output, (id) => projection.isHuman(this.#state, id));
+    attachVoice(client, output, live?.isLive);
+    client.on("state", (clientState) => this.#followLine(clientState));
+    client.on("attempt", (attempt) => {
+      this.#attempt = attempt;
+      this.#changed();
+    });
+    client.on("ticket", (ticket) => this.emit("ticket", ticket));
+    client.on("closed", (closing) => void this.#close(closing));
+    output.on("waiting", ({ itemId }) => this.#fold({ type: "voice_waiting", itemId }));
+    output.on("started", ({ itemId }) => this.#fold({ type: "voice_started", itemId }));
+    output.on("idle", () => this.#fold({ type: "voice_idle" }));
+    output.on("level", (rms) => this.emit("level", { side: "agent", rms }));
+    this.#followLine(client.state);
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /** The number of the last try to reconnect, from 1. */
+  get attempt(): number {
+    return this.#attempt;
+  }
+
+  /** The call goes on, but the browser wants a click before it may sound. */
+  get needsClick(): boolean {
+    return this.#silent && !this.#isOver;
+  }
+
+  /** Lets the call sound. Call it in a click or key handler. */
+  wake(): void {
+    if (!this.#silent) return;
+    this.#silent = false;
+    this.output.unlock();
+    this.voices?.unlock();
+    if (!this.#away) this.output.resume();
+    this.#changed();
+  }
+
+  get hasVoice(): boolean {
+    return this.output instanceof Speaker;
+  }
+
+  get hasMicrophone(): boolean {
+    return this.#microphone !== null;
+  }
+
+  /** Samples that the microphone gave, at 16 kHz. */
+  get microphoneSamples(): number {
+    return this.#microphoneSamples;
+  }
+
+  get muted(): boolean {
+    return this.#microphone?.muted ?? false;
+  }
+
+  set muted(muted: boolean) {
+    if (this.#microphone) this.#microphone.muted = muted;
+    this.#changed();
+  }
+
+  /**
+   * Asks for the microphone in the phase "ready", and sends what it hears: no user is asked for a call that is not made,
+   * and no first word is lost. Throws MicrophoneError.
+   */
+  startMicrophone(): Promise<void> {
+    this.#microphoneStart ??= this.#startMicrophone().finally(() => {
+      this.#microphoneStart = null;
+    });
+    return this.#microphoneStart;
+  }
+
+  async #startMicrophone(): Promise<void> {
+    await this.#settled;
+    if (this.#microphone || this.#isOver) return;
+    const microphone = await Microphone.create(this.#captureUrl, INPUT_RATE_HZ);
+    if (this.#isOver) return microphone.close();
+    this.#microphone = microphone;
+    microphone.on("frame", ({ pcm, rms }) => {
+      this.#microphoneSamples += pcm.length;
+      this.client.sendAudio(pcm);
+      this.emit("level", { side: "user", rms });
+    });
+    microphone.on("lost", () => {
+      void this.#closeMicrophone();
+      this.emit("microphoneLost", undefined);
+    });
+    this.#changed();
+  }
+
+  /** Sends a typed turn, as soon as the other side is ready. */
+  sendText(text: string): void {
+    if (this.#projection.phase(this.#state) === "waiting" && !this.#away) {
+      this.#unsent.push(text);
+      return;
+    }
+    this.client.send({ type: "client_text_append", text });
+    this.#fold({ type: "text_sent" });
+  }
+
+  /** Answers a tool that asks the user. */
+  answerTool(id: string, name: string, confirmed: boolean): void {
+    this.client.send({ type: "client_tool_result", id, name, output: "", confirmed });
+  }
+
+  /** Asks the agents to stop speaking. */
+  interrupt(): void {
+    this.client.send({ type: "client_response_cancel" });
+  }
+
+  end(): void {
+    this.client.close();
+  }
+
+  get #isOver(): boolean {
+    return this.#closed || this.#projection.phase(this.#state) === "over";
+  }
+
+  #receive(event: ServerEvent): void {
+    if (event.type === "server_session_resumed") {
+      // From the beginning everything follows.
+      if (event.last_seq === 0 && !event.gap) this.#goBack(this.#projection.empty);
+      else if (event.rewound_to_seq !== null) this.#goBack(this.#rewind.to(event.rewound_to_seq));
+    }
+    this.#fold(event);
+    if (event.seq !== undefined) this.#rewind.note(event.seq, this.#state);
+    if (event.type === "server_session_created" || event.type === "server_session_resumed") this.#created = true;
+    // An error before the session is one that kept it from being made. One call per socket: it closes with the call.
+    if (event.type === "server_session_ended" || (event.type === "agent_error" && !this.#created)) this.client.close();
+  }
+
+  /** Shows what was shown earlier; what plays goes on. */
+  #goBack(earlier: State): void {
+    this.#state = this.#projection.rewind(earlier, this.#state);
+  }
+
+  #fold(event: ServerEvent | LocalSignal): void {
+    this.#state = this.#projection.fold(this.#state, event);
+    const phase = this.#projection.phase(this.#state);
+    if (phase !== "waiting") this.#settle();
+    if (phase === "ready") for (const text of this.#unsent.splice(0)) this.sendText(text);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.emit("change", undefined);
+  }
+
+  /** A lost line cannot carry an interruption: the voice waits, the microphone goes on. */
+  #followLine(clientState: ClientState): void {
+    if (clientState === "reconnecting" && !this.#away) {
+      this.#away = true;
+      this.output.pause();
+      this.#fold({ type: "line_lost" });
+    } else if (clientState === "open" && this.#away) {
+      this.#away = false;
+      if (!this.#silent) this.output.resume();
+      this.#fold({ type: "line_back" });
+    } else {
+      this.#changed();
+    }
+  }
+
+  async #close(closing: Closing): Promise<void> {
+    this.#closed = true;
+    this.#settle();
+    this.#fold({ type: "closed" });
+    this.emit("closed", closing);
+    await Promise.all([this.#closeMicrophone(), this.output.close(), this.voices?.close()]);
+  }
+
+  async #closeMicrophone(): Promise<void> {
+    const microphone = this.#microphone;
+    this.#microphone = null;
+    this.emit("level", { side: "user", rms: 0 });
+    this.#changed();
+    await microphone?.close();
+  }
+}

@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { CallController, type LocalSignal, type Projection } from "../src/call-controller.ts";
+import { RealtimeClient } from "../src/client.ts";
+import type { ServerEvent } from "../src/protocol.generated.ts";
+import { SilentOutput } from "../src/voice-output.ts";
+import { event } from "../../../test/events.ts";
+import { FakeSocket } from "./fake-socket.ts";
+
+/** Writes down what it is told to do. */
+class FakeOutput extends SilentOutput {
+  readonly done: string[] = [];
+  override pause(): void {
+    this.done.push("pause");
+  }
+  override resume(): void {
+    this.done.push("resume");
+  }
+  override unlock(): void {
+    this.done.push("unlock");
+  }
+  override async close(): Promise<void> {
+    this.done.push("close");
+  }
+}
+
+interface Seen {
+  readonly types: readonly string[];
+  readonly ready: boolean;
+}
+
+const SEEN: Projection<Seen> = {
+  empty: { types: [], ready: false },
+  fold: ({ types, ready }, { type }: ServerEvent | LocalSignal) => ({
+    types: [...types, type],
+    ready: ready || type === "agent_ready",
+  }),
+  phase: ({ ready }) => (ready ? "ready" : "waiting"),
+  rewind: (earlier) => earlier,
+  isHuman: () => false,
+};
+
+const FORMAT = { type: "audio/pcm", rate: 16_000 } as const;
+const SETTINGS = { input_audio_format: FORMAT, output_audio_format: FORMAT };
+const created = event("server_session_created", { seq: 1, resume_token: "t1", resume_within_ms: 30_000 });
+const ready = event("agent_ready", { seq: 2 });
+const resumed = (fields: object): ServerEvent =>
+  event("server_session_resumed", { token: "t2", last_seq: 2, gap: false, from_store: false, rewound_to_seq: null, ...fields });
+
+function opened(silent = false): { call: CallController<Seen>; output: FakeOutput } {
+  const client = RealtimeClient.connect("ws://server/ws/u/s", SETTINGS, () => 0.5);
+  const output = new FakeOutput();
+  const call = new CallController({ client, output, voices: undefined, captureUrl: "", projection: SEEN, silent });
+  FakeSocket.last.open();
+  return { call, output };
+}
+
+function typed(): unknown[] {
+  return FakeSocket.last.events.filter(({ type }) => type === "client_text_append").map(({ text }) => text);
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.stubGlobal("WebSocket", FakeSocket);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+test("text that is typed too early is sent as soon as the other side is ready", () => {
+  const { call } = opened();
+  call.sendText("Hello");
+  FakeSocket.last.say(created);
+  expect(typed()).toEqual([]);
+  FakeSocket.last.say(ready);
+  call.sendText("Bye");
+  expect(typed()).toEqual(["Hello", "Bye"]);
+  expect(call.state.types).toEqual(["server_session_created", "agent_ready", "text_sent", "text_sent"]);
+});
+
+test("the voice waits while the line is lost, and goes on with the next one", () => {
+  const { call, output } = opened();
+  FakeSocket.last.say(created);
+  FakeSocket.last.lose();
+  expect(output.done).toEqual(["pause"]);
+  vi.advanceTimersByTime(0);
+  FakeSocket.last.open();
+  FakeSocket.last.say(resumed({}));
+  FakeSocket.last.say(event("server_audio_received", { offset: 0 }));
+  expect(call.state.types.slice(1)).toEqual(["line_lost", "server_session_resumed", "line_back", "server_audio_received"]);
+  expect(output.done).toEqual(["pause", "resume"]);
+});
+
+test("a silent call sounds after the click that wakes it", () => {
+  const { call, output } = opened(true);
+  FakeSocket.last.say(created);
+  expect(call.needsClick).toBe(true);
+  call.wake();
+  call.wake();
+  expect(call.needsClick).toBe(false);
+  expect(output.done).toEqual(["unlock", "resume"]);
+});
+
+test("a server that was killed takes back what it had not stored", () => {
+  const { call } = opened();
+  for (const said of [created, ready, event("agent_input_started", { seq: 3 })]) FakeSocket.last.say(said);
+  FakeSocket.last.lose();
+  vi.advanceTimersByTime(0);
+  FakeSocket.last.open();
+  FakeSocket.last.say(resumed({ rewound_to_seq: 2, from_store: true }));
+  expect(call.state.types).toEqual(["server_session_created", "agent_ready", "server_session_resumed"]);
+});
+
+test("a call that could not be made closes with the error that says so", () => {
+  const { call, output } = opened();
+  const closings: boolean[] = [];
+  call.on("closed", ({ expected }) => closings.push(expected));
+  FakeSocket.last.say(event("agent_error", { seq: 1 }));
+  expect(FakeSocket.last.closedWith?.[0]).toBe(1000);
+  FakeSocket.last.lose(1000);
+  expect(closings).toEqual([true]);
+  expect(call.state.types.at(-1)).toBe("closed");
+  expect(output.done).toEqual(["close"]);
+});
+
+test("a microphone that is asked for after the end is not opened", async () => {
+  const { call } = opened();
+  FakeSocket.last.say(event("agent_error", { seq: 1 }));
+  FakeSocket.last.lose(1000);
+  await call.startMicrophone();
+  expect(call.hasMicrophone).toBe(false);
+});
