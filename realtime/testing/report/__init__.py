@@ -29,7 +29,6 @@ __all__ = ["MAX_AUDIO_BYTES", "RunOutcome", "write_report"]
 
 MAX_AUDIO_BYTES = 24_000_000
 """Limit for the FLAC of all runs of one report: about 25 minutes of conversation."""
-_SCRIPTS = ("dom.js", "timeline.js", "frames.js", "page.js")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +92,9 @@ def _readable(kept: Digest) -> bytes:
 def _page(title: str, data: Mapping[str, Any], text: str) -> str:
     """Fill the page's template. Each placeholder is filled once, and inserted text is not searched again."""
     folder = files(__name__)
-    style = folder.joinpath("page.css").read_text("utf-8")
-    script = "\n".join(folder.joinpath(name).read_text("utf-8") for name in _SCRIPTS)
+    # Built from `web/packages/page/src/report`.
+    style = folder.joinpath("report.generated.css").read_text("utf-8")
+    script = folder.joinpath("report.generated.js").read_text("utf-8")
     # Only these two may run or style: no inserted data can, wherever it ends up.
     policy = "; ".join(
         (

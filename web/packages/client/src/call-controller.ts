@@ -1,6 +1,6 @@
 /** One call, or one place in a room: socket, speaker, microphone, and the state that a page shows. No DOM. */
 
-import { type ClientState, type Closing, RealtimeClient, type SessionSettings, type Ticket } from "./client.ts";
+import { type ClientState, type Closing, RealtimeClient, type ResumeToken, type SessionSettings } from "./client.ts";
 import { Emitter } from "./emitter.ts";
 import type { LiveVoices, VoicesOutput } from "./live-voices.ts";
 import { Microphone } from "./microphone.ts";
@@ -36,7 +36,7 @@ export interface CallControllerEvents {
   level: { side: "user" | "agent"; rms: number };
   microphoneLost: undefined;
   /** What a reloaded page can resume the call with; null: nothing any more. */
-  ticket: Ticket | null;
+  resumeToken: ResumeToken | null;
   closed: Closing;
 }
 
@@ -55,7 +55,7 @@ export interface CallOptions<State> {
   /** Of a new call. */
   settings?: Omit<SessionSettings, "input_audio_format" | "output_audio_format">;
   /** Resumes the call of an earlier page. */
-  resume?: { ticket: Ticket; lastPlayed: Played | null } | null;
+  resume?: { resumeToken: ResumeToken; lastPlayed: Played | null } | null;
   /** What is shown first. */
   state?: State;
   /** Keeps the call silent until `wake`: a page that was reloaded may not sound before a click. */
@@ -98,7 +98,7 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
     const { url, worklets, settings, resume, openVoices } = options;
     const [output, voices] = await Promise.all([openOutput(worklets.playback), openVoices?.()]);
     const client = resume
-      ? RealtimeClient.comeBack(url, INPUT_RATE_HZ, resume.ticket, resume.lastPlayed)
+      ? RealtimeClient.resume(url, INPUT_RATE_HZ, resume.resumeToken, resume.lastPlayed)
       : RealtimeClient.connect(url, {
           ...settings,
           input_audio_format: { type: "audio/pcm", rate: INPUT_RATE_HZ },
@@ -129,7 +129,7 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
       this.#attempt = attempt;
       this.#changed();
     });
-    client.on("ticket", (ticket) => this.emit("ticket", ticket));
+    client.on("resumeToken", (resumeToken) => this.emit("resumeToken", resumeToken));
     client.on("closed", (closing) => void this.#close(closing));
     output.on("waiting", ({ itemId }) => this.#fold({ type: "voice_waiting", itemId }));
     output.on("started", ({ itemId }) => this.#fold({ type: "voice_started", itemId }));

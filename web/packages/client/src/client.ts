@@ -44,7 +44,7 @@ const NO_PONG = "keepalive ping timeout";
 export type ClientState = "connecting" | "open" | "reconnecting" | "closing" | "closed";
 
 /** What it takes to come back to a call. */
-export interface Ticket {
+export interface ResumeToken {
   readonly token: string;
   /** How long the call waits for us. */
   readonly withinMs: number;
@@ -76,7 +76,7 @@ export interface ClientEvents {
   /** The number of the try to come back that begins now, from 1. */
   attempt: number;
   /** With what the call can be come back to; null: no more. */
-  ticket: Ticket | null;
+  resumeToken: ResumeToken | null;
   closed: Closing;
 }
 
@@ -100,7 +100,7 @@ interface Opening {
   inputRateHz: number;
   /** Makes a new call; null: comes back to one. */
   settings: SessionSettings | null;
-  ticket: Ticket | null;
+  resumeToken: ResumeToken | null;
   lastPlayed: Played | null;
   /** Numbers from 0 to below 1. */
   chance: () => number;
@@ -118,7 +118,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   readonly #silenceSamples: number;
   #state: ClientState;
   #line: Line | null = null;
-  #ticket: Ticket | null;
+  #resumeToken: ResumeToken | null;
   #lastSeq = 0;
   #wasOpen = false;
   #droppedFrames = 0;
@@ -145,32 +145,32 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   /** Opens the socket and, as soon as it is open, the session. Never throws for a server that is away: see `closed`. */
   static connect(url: string, settings: SessionSettings, chance: () => number = Math.random): RealtimeClient {
     const inputRateHz = settings.input_audio_format.rate;
-    return new RealtimeClient({ url, inputRateHz, settings, ticket: null, lastPlayed: null, chance });
+    return new RealtimeClient({ url, inputRateHz, settings, resumeToken: null, lastPlayed: null, chance });
   }
 
   /** Comes back to a call that another page at the same `url` had, with all its events from the beginning. */
-  static comeBack(
+  static resume(
     url: string,
     inputRateHz: number,
-    ticket: Ticket,
+    resumeToken: ResumeToken,
     lastPlayed: Played | null,
     chance: () => number = Math.random,
   ): RealtimeClient {
-    return new RealtimeClient({ url, inputRateHz, settings: null, ticket, lastPlayed, chance });
+    return new RealtimeClient({ url, inputRateHz, settings: null, resumeToken, lastPlayed, chance });
   }
 
-  private constructor({ url, inputRateHz, settings, ticket, lastPlayed, chance }: Opening) {
+  private constructor({ url, inputRateHz, settings, resumeToken, lastPlayed, chance }: Opening) {
     super();
     this.#url = url;
     this.#settings = settings;
-    this.#ticket = ticket;
+    this.#resumeToken = resumeToken;
     this.lastPlayed = lastPlayed;
     this.#chance = chance;
     this.#said = new SaidLog(inputRateHz * KEEP_SPEECH_S, KEEP_EVENTS);
     this.#silenceSamples = (inputRateHz * SILENCE_MS) / 1000;
     this.#eventIdPrefix = `page_${Math.floor(chance() * 2 ** 48).toString(36)}`;
-    this.#state = ticket ? "reconnecting" : "connecting";
-    if (ticket) this.#giveUpLater(ticket);
+    this.#state = resumeToken ? "reconnecting" : "connecting";
+    if (resumeToken) this.#giveUpLater(resumeToken);
     this.#connect();
   }
 
@@ -213,7 +213,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
       return this.#end({ code: NORMAL, reason: "", expected: true });
     }
     if (this.#state === "open" && !this.#sessionOver) this.send({ type: "client_session_end" });
-    this.#setTicket(null);
+    this.#setResumeToken(null);
     this.#setState("closing");
     this.#line?.close(NORMAL, "ended by the user");
     clearTimeout(this.#tryTimer);
@@ -232,7 +232,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
    * nothing of its end, so that one which has said nothing of late is given up.
    */
   retryNow(): void {
-    if (this.#state === "open" && this.#ticket && performance.now() - this.#heardAtMs > FRESH_MS) this.#tryAgain();
+    if (this.#state === "open" && this.#resumeToken && performance.now() - this.#heardAtMs > FRESH_MS) this.#tryAgain();
     if (this.#state !== "reconnecting" || this.#line?.opened) return;
     this.#line?.abandon();
     this.#connect();
@@ -243,7 +243,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   #connect(): void {
     clearTimeout(this.#retryTimer);
     clearTimeout(this.#tryTimer);
-    if (this.#ticket) {
+    if (this.#resumeToken) {
       this.#attempt += 1;
       this.emit("attempt", this.#attempt);
       this.#tryTimer = setTimeout(() => this.#tryAgain(), TRY_MS);
@@ -259,7 +259,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   #opened(line: Line): void {
     this.#heardAtMs = performance.now();
     this.#toldReceived = false;
-    if (this.#ticket) return this.#askBack(line, this.#ticket);
+    if (this.#resumeToken) return this.#askToResume(line, this.#resumeToken);
     this.#wasOpen = true;
     this.#setState("open");
     const create: ClientEvent = { type: "client_session_create", config: { ...this.#settings, audio_frames: "binary" } };
@@ -267,7 +267,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.emit("sent", create);
   }
 
-  #askBack(line: Line, { token }: Ticket): void {
+  #askToResume(line: Line, { token }: ResumeToken): void {
     this.#comingBack = "asking";
     const heard = this.lastPlayed;
     const played = heard && { played_item_id: heard.itemId, played_ms: heard.playedMs };
@@ -279,9 +279,9 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   #lost(code: number, reason: string): void {
     this.#dropLine();
     const over = this.#state === "closing" || this.#sessionOver;
-    if (over || !this.#ticket || this.#isFinal(code, reason)) {
+    if (over || !this.#resumeToken || this.#isFinal(code, reason)) {
       const expected = over || (this.#goodbye && this.#retryAfterMs === null);
-      return this.#end({ code, reason, expected, instead: this.#ticket ? insteadOf(code) : null });
+      return this.#end({ code, reason, expected, instead: this.#resumeToken ? insteadOf(code) : null });
     }
     this.#comeBackLater();
   }
@@ -296,7 +296,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   #comeBackLater(): void {
     if (this.#state === "open") {
       if (performance.now() - this.#openedAtMs >= STEADY_MS) this.#attempt = 0;
-      if (this.#ticket) this.#giveUpLater(this.#ticket);
+      if (this.#resumeToken) this.#giveUpLater(this.#resumeToken);
       this.#setState("reconnecting");
     }
     const delayMs = Math.max(retryDelayMs(this.#attempt, this.#chance), this.#retryAfterMs ?? 0);
@@ -311,7 +311,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#comeBackLater();
   }
 
-  #giveUpLater({ withinMs }: Ticket): void {
+  #giveUpLater({ withinMs }: ResumeToken): void {
     clearTimeout(this.#giveUpTimer);
     this.#giveUpTimer = setTimeout(() => {
       this.#line?.abandon();
@@ -321,7 +321,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
 
   /** Where the server is known to tell how much it has, its silence means a line that nobody told us is dead. */
   #mindSilence(): void {
-    if (this.#state !== "open" || !this.#ticket || !this.#toldReceived) return;
+    if (this.#state !== "open" || !this.#resumeToken || !this.#toldReceived) return;
     const { nextOffset, receivedOffset } = this.#said;
     const isBehind = nextOffset - receivedOffset > this.#silenceSamples;
     if (isBehind && performance.now() - this.#heardAtMs > SILENCE_MS) this.#tryAgain();
@@ -332,7 +332,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     const askedAtMs = performance.now();
     clearTimeout(this.#wordTimer);
     this.#wordTimer = setTimeout(() => {
-      if (this.#state === "open" && this.#ticket && this.#heardAtMs < askedAtMs) this.#tryAgain();
+      if (this.#state === "open" && this.#resumeToken && this.#heardAtMs < askedAtMs) this.#tryAgain();
     }, SILENCE_MS);
   }
 
@@ -359,7 +359,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     }
     const event = parse(data);
     if (!isServerEvent(event)) return this.emit("unknown", typeOf(event));
-    if (this.#comingBack === "asking" && event.type === "agent_error") return this.#notLetIn(event);
+    if (this.#comingBack === "asking" && event.type === "agent_error") return this.#refused(event);
     if (event.type !== "server_audio_received") this.#placedByOther();
     this.#lastSeq = Math.max(this.#lastSeq, event.seq ?? 0);
     if (this.#note(event)) this.emit("event", event);
@@ -371,7 +371,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
       case "server_session_created":
         // One that is told anew after coming back is that of the log, without a token.
         if (event.resume_token !== null) {
-          this.#setTicket({ token: event.resume_token, withinMs: event.resume_within_ms ?? 0 });
+          this.#setResumeToken({ token: event.resume_token, withinMs: event.resume_within_ms ?? 0 });
         }
         return true;
       case "server_session_resumed":
@@ -388,8 +388,8 @@ export class RealtimeClient extends Emitter<ClientEvents> {
         return true;
       case "server_goodbye":
         this.#goodbye = true;
-        if (event.resume_token === null || !this.#ticket) return true;
-        this.#setTicket({ ...this.#ticket, token: event.resume_token });
+        if (event.resume_token === null || !this.#resumeToken) return true;
+        this.#setResumeToken({ ...this.#resumeToken, token: event.resume_token });
         this.#retryAfterMs = event.retry_after_ms ?? 0;
         return false;
       case "agent_ended":
@@ -401,7 +401,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
           return false;
         }
         this.#sessionOver = true;
-        this.#setTicket(null);
+        this.#setResumeToken(null);
         return true;
       default:
         return true;
@@ -413,7 +413,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#goodbye = false;
     this.#comingBack = "placing";
     this.#fromStore = fromStore;
-    if (token !== null && this.#ticket) this.#setTicket({ ...this.#ticket, token });
+    if (token !== null && this.#resumeToken) this.#setResumeToken({ ...this.#resumeToken, token });
     if (fromStore) this.#placeTimer = setTimeout(() => this.#placedByOther(), PLACE_MS);
   }
 
@@ -434,7 +434,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#setState("open");
   }
 
-  #notLetIn({ retryable }: AgentErrorEvent): void {
+  #refused({ retryable }: AgentErrorEvent): void {
     if (retryable) return this.#tryAgain();
     this.#line?.abandon();
     this.#end({ code: REFUSED, reason: "", expected: false, instead: "refused" });
@@ -461,15 +461,15 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#dropLine();
     clearTimeout(this.#retryTimer);
     clearTimeout(this.#giveUpTimer);
-    this.#setTicket(null);
+    this.#setResumeToken(null);
     this.#setState("closed");
     this.emit("closed", { wasOpen: this.#wasOpen, instead: null, ...how });
   }
 
-  #setTicket(ticket: Ticket | null): void {
-    if (ticket === this.#ticket) return;
-    this.#ticket = ticket;
-    this.emit("ticket", ticket);
+  #setResumeToken(resumeToken: ResumeToken | null): void {
+    if (resumeToken === this.#resumeToken) return;
+    this.#resumeToken = resumeToken;
+    this.emit("resumeToken", resumeToken);
   }
 
   #setState(state: ClientState): void {

@@ -14,8 +14,8 @@ export {
   type ClientState,
   type Closing,
   RealtimeClient,
+  type ResumeToken,
   type SessionSettings,
-  type Ticket,
 } from "./client.ts";
 export { Emitter } from "./emitter.ts";
 export type { AudioFrame } from "./frames.ts";

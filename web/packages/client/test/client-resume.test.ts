@@ -1,7 +1,7 @@
 /** A client whose sockets are lost: how it comes back, what it says again, and when it stops. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type Closing, RealtimeClient, type Ticket } from "../src/client.ts";
+import { type Closing, RealtimeClient, type ResumeToken } from "../src/client.ts";
 import { event } from "../../../test/events.ts";
 import { FakeSocket } from "./fake-socket.ts";
 
@@ -14,15 +14,15 @@ const chance = (): number => 0.5;
 interface Told {
   states: string[];
   events: string[];
-  tickets: (Ticket | null)[];
+  resumeTokens: (ResumeToken | null)[];
   closings: Closing[];
 }
 
 function follow(client: RealtimeClient): Told {
-  const told: Told = { states: [], events: [], tickets: [], closings: [] };
+  const told: Told = { states: [], events: [], resumeTokens: [], closings: [] };
   client.on("state", (state) => told.states.push(state));
   client.on("event", ({ type }) => told.events.push(type));
-  client.on("ticket", (ticket) => told.tickets.push(ticket));
+  client.on("resumeToken", (resumeToken) => told.resumeTokens.push(resumeToken));
   client.on("closed", (closing) => told.closings.push(closing));
   return told;
 }
@@ -70,7 +70,7 @@ describe("coming back", () => {
       { type: "client_session_resume", token: "call.1", last_seq: 41, played_item_id: "item_1", played_ms: 640 },
     ]);
     expect(told.states).toEqual(["open", "reconnecting", "open"]);
-    expect(told.tickets.map((ticket) => ticket?.token)).toEqual(["call.1", "call.2"]);
+    expect(told.resumeTokens.map((resumeToken) => resumeToken?.token)).toEqual(["call.1", "call.2"]);
     expect(told.closings).toEqual([]);
   });
 
@@ -107,7 +107,7 @@ describe("coming back", () => {
     expect(tries.slice(0, 7)).toEqual([0, 187, 562, 1312, 2812, 5812, 8812]);
     expect(Math.round(performance.now() - lostAt)).toBe(32_000);
     expect(told.closings).toEqual([{ wasOpen: true, code: 1006, reason: "", expected: false, instead: "gave_up" }]);
-    expect(told.tickets.at(-1)).toBeNull();
+    expect(told.resumeTokens.at(-1)).toBeNull();
   });
 
   test("is tried where the server had heard nothing from us, too", () => {
@@ -319,8 +319,8 @@ describe("saying again", () => {
 
 describe("a page that was reloaded", () => {
   test("asks for everything, goes on at the server's count of its speech, and can be lost again", () => {
-    const ticket = { token: "call.1", withinMs: 30_000 };
-    const client = RealtimeClient.comeBack("ws://host/ws/u/s", 16_000, ticket, null, chance);
+    const resumeToken = { token: "call.1", withinMs: 30_000 };
+    const client = RealtimeClient.resume("ws://host/ws/u/s", 16_000, resumeToken, null, chance);
     const told = follow(client);
     expect(client.state).toBe("reconnecting");
     const socket = letIn("call.2", 48_000);
@@ -328,14 +328,14 @@ describe("a page that was reloaded", () => {
     client.sendAudio(new Int16Array(320));
     expect(socket.events).toEqual([{ type: "client_session_resume", token: "call.1", last_seq: 0 }]);
     expect([client.state, socket.offsets]).toEqual(["open", [48_000]]);
-    expect(told.tickets).toEqual([{ token: "call.2", withinMs: 30_000 }]);
+    expect(told.resumeTokens).toEqual([{ token: "call.2", withinMs: 30_000 }]);
     socket.lose();
     vi.advanceTimersByTime(250);
     expect(letIn("call.3", 48_320).events[0]).toMatchObject({ token: "call.2" });
   });
 
   test("gives up in the same time", () => {
-    const client = RealtimeClient.comeBack("ws://host/", 16_000, { token: "call.1", withinMs: 3000 }, null, chance);
+    const client = RealtimeClient.resume("ws://host/", 16_000, { token: "call.1", withinMs: 3000 }, null, chance);
     const told = follow(client);
     vi.advanceTimersByTime(5000);
     expect(told.closings).toEqual([{ wasOpen: false, code: 1006, reason: "", expected: false, instead: "gave_up" }]);
@@ -353,7 +353,7 @@ describe("staying away", () => {
     FakeSocket.last.lose(code);
     vi.advanceTimersByTime(60_000);
     expect([client.state, FakeSocket.count]).toEqual(["closed", 1]);
-    expect([told.closings[0]?.instead, told.tickets.at(-1)]).toEqual([instead, null]);
+    expect([told.closings[0]?.instead, told.resumeTokens.at(-1)]).toEqual([instead, null]);
   });
 
   test("where the token opens nothing; its error is no trouble of the call", () => {
@@ -387,7 +387,7 @@ describe("staying away", () => {
     expect(FakeSocket.count).toBe(2);
     for (const { told } of [holding, lost]) {
       expect(told.closings).toMatchObject([{ expected: true, instead: null }]);
-      expect(told.tickets.at(-1)).toBeNull();
+      expect(told.resumeTokens.at(-1)).toBeNull();
     }
   });
 

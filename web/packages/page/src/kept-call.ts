@@ -3,13 +3,13 @@
  * as long as the call is not over.
  */
 
+import type { Played, ResumeToken } from "@realtime-voice/client";
 import type { Captions } from "./captions.ts";
-import type { Played, Ticket } from "@realtime-voice/client";
 
 export interface KeptCall {
   /** Of the socket's path. */
   readonly sessionId: string;
-  readonly ticket: Ticket;
+  readonly resumeToken: ResumeToken;
   /** What was shown and heard when the page was left; null where nobody could tell. */
   readonly captions: Captions | null;
   readonly lastPlayed: Played | null;
@@ -55,8 +55,8 @@ export class CallStorage {
 }
 
 function isKeptCall(value: unknown): value is KeptCall {
-  if (!isRecord(value) || !isRecord(value["ticket"])) return false;
-  const { token, withinMs } = value["ticket"];
+  if (!isRecord(value) || !isRecord(value["resumeToken"])) return false;
+  const { token, withinMs } = value["resumeToken"];
   const { captions, lastPlayed } = value;
   return (
     typeof value["sessionId"] === "string" &&

@@ -124,8 +124,8 @@ function show(opened: Call, sessionId: string): Call {
   });
   opened.on("change", draw);
   opened.on("level", ({ side, rms }) => showLevel(side, rms));
-  opened.on("ticket", (ticket) => {
-    kept = ticket && { sessionId, ticket, captions: null, lastPlayed: null };
+  opened.on("resumeToken", (resumeToken) => {
+    kept = resumeToken && { sessionId, resumeToken, captions: null, lastPlayed: null };
     if (kept) storage.save(kept);
     else storage.forget();
   });

@@ -17,7 +17,7 @@ class FakeStorage {
 
 const CALL: KeptCall = {
   sessionId: "page-1",
-  ticket: { token: "call_1.resume_1", withinMs: 30_000 },
+  resumeToken: { token: "call_1.resume_1", withinMs: 30_000 },
   captions: NO_CAPTIONS,
   lastPlayed: { itemId: "item_1", playedMs: 400 },
 };
@@ -40,7 +40,7 @@ test("what cannot be read counts as nothing", () => {
   const broken: unknown[] = [
     {},
     7,
-    { ...CALL, ticket: { token: 1 } },
+    { ...CALL, resumeToken: { token: 1 } },
     { ...CALL, captions: {} },
     { ...CALL, lastPlayed: {} },
     { ...CALL, sessionId: null },

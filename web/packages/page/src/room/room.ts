@@ -65,7 +65,7 @@ async function enter(wanted: string, name: string, left: KeptCall | null): Promi
   opening = true;
   try {
     room = wanted;
-    remember(name);
+    keep(() => localStorage, REMEMBERED_NAME, name);
     showAddress(wanted, name);
     for (const key of ["closed", "line", "microphone", "end", "trouble", "voice", "link"]) notices.remove(key);
     const url = seatUrl(document.baseURI, wanted, name);
@@ -113,8 +113,8 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
     if (who !== null) lanes.tell(who, rms);
   });
   opened.voices?.on("level", ({ who, rms }) => lanes.tell(who, rms));
-  opened.on("ticket", (ticket) => {
-    kept = ticket && { sessionId, ticket, captions: null, lastPlayed: null };
+  opened.on("resumeToken", (resumeToken) => {
+    kept = resumeToken && { sessionId, resumeToken, captions: null, lastPlayed: null };
     if (kept) storage.save(kept);
     else storage.forget();
   });
@@ -173,35 +173,21 @@ function showAddress(inRoom: string, name: string): void {
   history.replaceState(null, "", address);
 }
 
-function remember(name: string): void {
+/** Keeps a value in a storage of the browser; without effect where the browser forbids it. */
+function keep(storage: () => Storage, key: string, value: string): void {
   try {
-    localStorage.setItem(REMEMBERED_NAME, name);
+    storage().setItem(key, value);
   } catch {
-    // It holds for this visit.
+    // The value holds for this visit.
   }
 }
 
-function rememberMicrophone(on: boolean): void {
+/** A kept value; null where there is none, or the browser forbids storage. */
+function read(storage: () => Storage, key: string): string | null {
   try {
-    sessionStorage.setItem(MICROPHONE, on ? "on" : "off");
+    return storage().getItem(key);
   } catch {
-    // Then it is asked for again, as for a new visit.
-  }
-}
-
-function wasHeard(): boolean {
-  try {
-    return sessionStorage.getItem(MICROPHONE) !== "off";
-  } catch {
-    return true;
-  }
-}
-
-function rememberedName(): string {
-  try {
-    return localStorage.getItem(REMEMBERED_NAME) ?? "";
-  } catch {
-    return "";
+    return null;
   }
 }
 
@@ -303,7 +289,7 @@ window.addEventListener("online", () => call?.client.retryNow());
 window.addEventListener("pagehide", () => {
   if (!call || !kept) return;
   storage.save({ ...kept, lastPlayed: call.client.lastPlayed });
-  rememberMicrophone(call.hasMicrophone && !call.muted);
+  keep(() => sessionStorage, MICROPHONE, call.hasMicrophone && !call.muted ? "on" : "off");
 });
 
 async function copyLink(): Promise<void> {
@@ -338,9 +324,9 @@ async function begin(): Promise<void> {
   const name = given.get("name")?.trim() || "";
   room = given.get("room")?.trim() || "";
   roomField.value = room;
-  nameField.value = name || rememberedName();
+  nameField.value = name || (read(() => localStorage, REMEMBERED_NAME) ?? "");
   // Who was muted when the page was left is not heard because it was loaded again.
-  if (keptFor(room, name)) withMicrophone.checked = wasHeard();
+  if (keptFor(room, name)) withMicrophone.checked = read(() => sessionStorage, MICROPHONE) !== "off";
   // Where the browser wants a click before a page may sound, the button Join is that click.
   if (room !== "" && name !== "" && (await soundMayBegin())) return enter(room, name, keptFor(room, name));
   draw();

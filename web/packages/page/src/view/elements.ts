@@ -7,14 +7,15 @@ export function byId<Kind extends Element>(id: string, kind: new () => Kind): Ki
   return element;
 }
 
+/** A new element around text and other elements. */
 export function make<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
-  className: string,
-  text = "",
+  className = "",
+  ...inside: (Node | string)[]
 ): HTMLElementTagNameMap[Tag] {
   const element = document.createElement(tag);
   element.className = className;
-  element.textContent = text;
+  element.append(...inside);
   return element;
 }
 
