@@ -331,6 +331,7 @@ def test_who_leaves_is_gone_on_the_other_pages_and_can_come_back_in(
     ann, bob = come_in(serving, "Ann"), come_in(serving, "Bob")
     expect(names(ann)).to_have_text(["Ann (you)", "Ada", "Ben", "Bob"])
     say(bob, "I have to go")
+    expect(bob.locator(".bubble").first).to_contain_text("I have to go")
     bob.get_by_role("button", name="Leave").click()
     expect(names(ann)).to_have_text(["Ann (you)", "Ada", "Ben"])
     expect(bob.get_by_role("button", name="Join")).to_be_visible()

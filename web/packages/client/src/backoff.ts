@@ -1,11 +1,11 @@
-/** How long to wait between two tries to get a lost line back. Pure. */
+/** The delay between two tries to reconnect. Pure. */
 
 const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = 4_000;
 
 /**
- * ms before try number `attempt`, counted from 0: the first is made at once. `chance` gives numbers from 0 to below 1;
- * half of every delay is left to it, so that the pages of a restarted server do not all come back at the same moment.
+ * Returns the delay in ms before a try; `attempt` counts from 0, and the first try comes at once. `chance` gives numbers
+ * from 0 to below 1 and decides half of each delay, so that the pages of a restarted server do not return all at once.
  */
 export function retryDelayMs(attempt: number, chance: () => number): number {
   if (attempt === 0) return 0;

@@ -1,9 +1,8 @@
 /**
- * A call as the server speaks it, typed: events in and out, speech as binary frames, one state, the end with its cause.
+ * The protocol of one call, typed: events both ways, speech as binary frames, one state, the end with its cause.
  *
- * A socket that is lost is not the end: the client comes back on another one, says again what may not have arrived and
- * is told what it missed. It knows no microphone, no speaker and no page. Listeners put on right after `connect()` miss
- * nothing.
+ * A lost socket does not end the call: the client resumes it on another one, sends again what may not have arrived, and
+ * receives what it missed. It knows no microphone, speaker or page. Listeners added right after `connect()` miss nothing.
  */
 
 import { retryDelayMs } from "./backoff.ts";
@@ -14,53 +13,53 @@ import { type AgentErrorEvent, type ClientEvent, type ServerEvent, isServerEvent
 import { type Played, type Said, SaidLog } from "./said.ts";
 
 const KEEP_SPEECH_S = 10;
-/** Far fewer than the server can tell apart when they are said twice. */
+/** Far fewer than the server recognizes as repeated. */
 const KEEP_EVENTS = 64;
-/** A try that takes longer than this is given up for the next one. */
+/** A try that takes longer is given up for the next one. */
 const TRY_MS = 8_000;
-/** How long the server has to hear that the call is over. */
+/** How long closing waits for the server. */
 const CLOSE_MS = 1_000;
-/** The server tells every second how much speech it has. After this much of neither that nor anything else the line is dead. */
+/** The server reports every second how much speech it has. A line without any frame for this long is dead. */
 const SILENCE_MS = 5_000;
-/** The server tells every second: where the network is said to have changed, a line that said nothing for this long is not trusted. */
+/** After a change of the network, a line without any frame for this long counts as dead. */
 const FRESH_MS = 1_500;
-/** How much longer than the server waits is tried: its count begins when it notices. */
+/** Tries go on for this much longer than the server waits: its wait begins when it notices the loss. */
 const EXTRA_MS = 2_000;
-/** A line that held for less counts as a try that failed. */
+/** A line that held for less counts as a failed try. */
 const STEADY_MS = 1_000;
-/** After a call that was read from a store, the place from which to say speech again comes at once, or not at all. */
+/** For a call read from a store, the offset from which to repeat speech comes within this time or not at all. */
 const PLACE_MS = 250;
 
 const NORMAL = 1000;
-/** The client may not come in. */
+/** The server refuses the client. */
 const REFUSED = 1008;
 const ELSEWHERE = 4000;
-/** After these the call is over: a normal end, no entry, a fault of the server, gone on elsewhere. */
+/** These end the call: a normal end, a refusal, a fault of the server, resumed elsewhere. */
 const FINAL_CODES: readonly number[] = [NORMAL, REFUSED, 1011, ELSEWHERE];
 
-/** With 1011 too, by uvicorn: the server heard nothing from us for a while, as in a tunnel or with the lid closed. */
+/** uvicorn closes with 1011 and this reason when it hears nothing for a while, as in a tunnel or with the lid closed. */
 const NO_PONG = "keepalive ping timeout";
 
 export type ClientState = "connecting" | "open" | "reconnecting" | "closing" | "closed";
 
-/** What it takes to come back to a call. */
+/** The right to resume a call. */
 export interface ResumeToken {
   readonly token: string;
-  /** How long the call waits for us. */
+  /** How long the call waits for its client. */
   readonly withinMs: number;
 }
 
-/** The end of the connection, told once. */
+/** The end of the connection; emitted once. */
 export interface Closing {
-  /** False: no socket ever opened, so the server is away or refused. */
+  /** False where no socket ever opened: the server is away or refuses. */
   wasOpen: boolean;
   code: number;
   reason: string;
-  /** We asked for the end, or the server said goodbye first. */
+  /** The client asked for the end, or the server said goodbye first. */
   expected: boolean;
   /**
-   * Why a call that could have gone on is over here. gave_up: the line did not come back in time; refused: the server
-   * does not let us back in; elsewhere: another page went on with it.
+   * Why a call that could be resumed is over here. gave_up: no line opened in time; refused: the server does not resume
+   * it; elsewhere: another page resumed it.
    */
   instead: "gave_up" | "refused" | "elsewhere" | null;
 }
@@ -69,13 +68,13 @@ export interface ClientEvents {
   state: ClientState;
   event: ServerEvent;
   audio: AudioFrame;
-  /** An event that left, for the inspector. */
+  /** An event that was sent. */
   sent: ClientEvent;
-  /** A frame that is no known event; only its type is told. */
+  /** The type of a frame that is no known event. */
   unknown: string;
-  /** The number of the try to come back that begins now, from 1. */
+  /** The number of the try to reconnect that begins, from 1. */
   attempt: number;
-  /** With what the call can be come back to; null: no more. */
+  /** What the call can be resumed with; null: it cannot any more. */
   resumeToken: ResumeToken | null;
   closed: Closing;
 }
@@ -85,7 +84,7 @@ export interface SessionSettings {
   user_name?: string;
   agent_name?: string;
   voice?: string;
-  /** A name of `GET api/models`. */
+  /** One of the names that `GET api/models` lists. */
   model_provider?: string;
   /** Consent to keep the sound of the call. */
   recording?: boolean;
@@ -98,7 +97,7 @@ export interface SessionSettings {
 interface Opening {
   url: string;
   inputRateHz: number;
-  /** Makes a new call; null: comes back to one. */
+  /** Of a new call; null: resumes one. */
   settings: SessionSettings | null;
   resumeToken: ResumeToken | null;
   lastPlayed: Played | null;
@@ -107,9 +106,9 @@ interface Opening {
 }
 
 export class RealtimeClient extends Emitter<ClientEvents> {
-  /** What the next frame of speech carries, once. */
+  /** A position that the next frame of speech reports. */
   played: Played | null = null;
-  /** The item that was heard last: where the server was restarted, the answer is cut there. */
+  /** The latest position: a restarted server truncates the response there. */
   lastPlayed: Played | null;
   readonly #url: string;
   readonly #settings: SessionSettings | null;
@@ -122,14 +121,14 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   #lastSeq = 0;
   #wasOpen = false;
   #droppedFrames = 0;
-  /** The server said that it will close; whether the session is over already. */
+  /** The server said goodbye. */
   #goodbye = false;
   #sessionOver = false;
-  /** When the server that goes down may be back, by the goodbye that held a token. */
+  /** When a restarting server may be back, from its goodbye with a resume token. */
   #retryAfterMs: number | null = null;
   #nextEventId = 0;
   readonly #eventIdPrefix: string;
-  /** On a new socket of an old call: asking; then waiting for the place from which to say speech again; then done. */
+  /** On a new line of an old call: asking to resume, then waiting for the offset from which to repeat speech. */
   #comingBack: "asking" | "placing" | null = null;
   #fromStore = false;
   #attempt = 0;
@@ -142,13 +141,13 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   #placeTimer: ReturnType<typeof setTimeout> | undefined;
   #wordTimer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Opens the socket and, as soon as it is open, the session. Never throws for a server that is away: see `closed`. */
+  /** Opens a socket and then a session. Does not throw where the server is away: see `closed`. */
   static connect(url: string, settings: SessionSettings, chance: () => number = Math.random): RealtimeClient {
     const inputRateHz = settings.input_audio_format.rate;
     return new RealtimeClient({ url, inputRateHz, settings, resumeToken: null, lastPlayed: null, chance });
   }
 
-  /** Comes back to a call that another page at the same `url` had, with all its events from the beginning. */
+  /** Resumes the call of an earlier page at the same `url`, with all events from the beginning. */
   static resume(
     url: string,
     inputRateHz: number,
@@ -178,7 +177,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     return this.#state;
   }
 
-  /** Samples of the client's audio stream so far, and frames of it that were dropped because the socket was behind. */
+  /** Samples of the client's audio stream so far, frames dropped by a slow socket, and samples that the server has. */
   get audioSent(): { samples: number; droppedFrames: number; receivedOffset: number } {
     return {
       samples: this.#said.nextOffset,
@@ -187,16 +186,16 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     };
   }
 
-  /** Sends an event, on a line that is lost as soon as it is back; without effect once the call closes. */
+  /** Sends an event, on a lost line as soon as there is another; does nothing once the call closes. */
   send(event: ClientEvent): void {
     if (this.#state !== "open" && this.#state !== "reconnecting") return;
-    // Positions do no harm when they come twice, and are too many for the server to remember.
+    // A repeated position does no harm, and there are too many for the server to remember.
     const named = event.type === "client_playback_ack" ? event : { ...event, event_id: event.event_id ?? this.#newEventId() };
     this.#say(this.#said.event(named));
     if (event.type === "client_text_append") this.#expectWord();
   }
 
-  /** Sends speech: the next samples of the client's stream. Takes over `pcm`. */
+  /** Sends the next samples of the client's audio stream. Takes over `pcm`. */
   sendAudio(pcm: Int16Array<ArrayBuffer>): void {
     if (this.#state !== "open" && this.#state !== "reconnecting") return;
     const speech = this.#said.speech(pcm, this.played);
@@ -220,7 +219,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#tryTimer = setTimeout(() => this.#leaveUnheard(), CLOSE_MS);
   }
 
-  /** A line that is dead says nothing of its end for a minute: nobody waits for it with an open microphone. */
+  /** Ends the call where the close handshake does not: that of a dead line takes a minute. */
   #leaveUnheard(): void {
     if (this.#state !== "closing") return;
     this.#line?.abandon();
@@ -228,8 +227,8 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   }
 
   /**
-   * The network is said to be back: does not wait for the next try to come back. A line of the network before says
-   * nothing of its end, so that one which has said nothing of late is given up.
+   * Tries to reconnect at once; call it when the browser is online again. Gives up an open line that is silent, since a
+   * line of the network before does not report its end.
    */
   retryNow(): void {
     if (this.#state === "open" && this.#resumeToken && performance.now() - this.#heardAtMs > FRESH_MS) this.#tryAgain();
@@ -287,12 +286,12 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   }
 
   #isFinal(code: number, reason: string): boolean {
-    // A server that goes down may close like one that is done.
+    // A restarting server may close with the code of a normal end.
     if (code === NORMAL) return this.#retryAfterMs === null;
     return FINAL_CODES.includes(code) && reason !== NO_PONG;
   }
 
-  /** The line is gone, by word of the browser, of the server or of nobody. */
+  /** The line is lost: the next try comes after a delay. */
   #comeBackLater(): void {
     if (this.#state === "open") {
       if (performance.now() - this.#openedAtMs >= STEADY_MS) this.#attempt = 0;
@@ -319,7 +318,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     }, withinMs + EXTRA_MS);
   }
 
-  /** Where the server is known to tell how much it has, its silence means a line that nobody told us is dead. */
+  /** Gives up a line on which the server stopped reporting how much speech it has. */
   #mindSilence(): void {
     if (this.#state !== "open" || !this.#resumeToken || !this.#toldReceived) return;
     const { nextOffset, receivedOffset } = this.#said;
@@ -327,7 +326,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     if (isBehind && performance.now() - this.#heardAtMs > SILENCE_MS) this.#tryAgain();
   }
 
-  /** A typed line is always answered, if only by its own item: where no microphone tells, this does. */
+  /** Gives up a line on which typed text gets no answer: each text is answered by its item at least. */
   #expectWord(): void {
     const askedAtMs = performance.now();
     clearTimeout(this.#wordTimer);
@@ -345,7 +344,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#line = null;
   }
 
-  // -- what comes -----------------------------------------------------------------------------------------------------
+  // -- received -------------------------------------------------------------------------------------------------------
 
   #receive(data: string | ArrayBuffer): void {
     if (this.#state !== "open" && this.#state !== "reconnecting") return;
@@ -365,11 +364,11 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     if (this.#note(event)) this.emit("event", event);
   }
 
-  /** Takes from an event what concerns the line. Returns whether the others are to be told of it. */
+  /** Takes what concerns the line from an event. Returns whether to emit it. */
   #note(event: ServerEvent): boolean {
     switch (event.type) {
       case "server_session_created":
-        // One that is told anew after coming back is that of the log, without a token.
+        // The event of the log, repeated after resuming, has no token.
         if (event.resume_token !== null) {
           this.#setResumeToken({ token: event.resume_token, withinMs: event.resume_within_ms ?? 0 });
         }
@@ -393,7 +392,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
         this.#retryAfterMs = event.retry_after_ms ?? 0;
         return false;
       case "agent_ended":
-        // The server goes down and the call does not: nothing is over.
+        // The server restarts and the call goes on: nothing has ended.
         return this.#retryAfterMs === null;
       case "server_session_ended":
         if (this.#retryAfterMs !== null) {
@@ -417,12 +416,12 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     if (fromStore) this.#placeTimer = setTimeout(() => this.#placedByOther(), PLACE_MS);
   }
 
-  /** Something else came where the place for our speech would have been. */
+  /** Another frame came where the offset for repeated speech would have been. */
   #placedByOther(): void {
     if (this.#comingBack === "placing" && this.#fromStore) this.#sayAgain(null);
   }
 
-  /** Says what the server lacks; from then on the line is as good as the one before. */
+  /** Sends what the server lacks; the call is open from then on. */
   #sayAgain(received: number | null): void {
     clearTimeout(this.#placeTimer);
     clearTimeout(this.#tryTimer);
@@ -440,7 +439,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#end({ code: REFUSED, reason: "", expected: false, instead: "refused" });
   }
 
-  // -- what goes ------------------------------------------------------------------------------------------------------
+  // -- sent -----------------------------------------------------------------------------------------------------------
 
   #say(said: Said): void {
     if (this.#state === "open") this.#transmit(said, false);

@@ -1,4 +1,4 @@
-/** Typed events: `on()` returns the function that takes the listener off again. */
+/** Typed events; `on()` returns the function that removes the listener. */
 
 export class Emitter<Events extends object> {
   readonly #listeners = new Map<keyof Events, Set<(payload: never) => void>>();
@@ -6,7 +6,7 @@ export class Emitter<Events extends object> {
   on<Name extends keyof Events>(name: Name, listener: (payload: Events[Name]) => void): () => void {
     let listeners = this.#listeners.get(name);
     if (!listeners) this.#listeners.set(name, (listeners = new Set()));
-    // A wrapper per registration: the same function registered twice is called twice and undone one by one.
+    // A wrapper per registration: a function that is added twice is called twice and removed one by one.
     const entry = (payload: Events[Name]): void => listener(payload);
     listeners.add(entry);
     return () => listeners.delete(entry);

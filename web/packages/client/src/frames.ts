@@ -3,7 +3,7 @@
  *
  *     0 kind u8 | 1 flags u8 | 2 stream u16 | 4 item index u32 | 8 sample offset u64
  *
- * A client's frame with `FLAG_PLAYED` says between the two how much of the item was played: 16 played ms u32.
+ * In a client's frame with `FLAG_PLAYED`, the played part of the item stands between the two: 16 played ms u32.
  */
 
 export const HEADER_BYTES = 16;
@@ -20,11 +20,11 @@ export interface AudioFrame {
   flags: number;
   /** 0 for the client; the agent's number for agent audio. */
   stream: number;
-  /** Told before by `server_audio_item`: of agent audio, or the one being played. 0 for other client audio. */
+  /** From `server_audio_item`: of agent audio, or of the item that plays. 0 for other client audio. */
   itemIndex: number;
   /** Samples before this frame: since the call began (client) or since the item began (agent). */
   sampleOffset: number;
-  /** How much of the item was heard; in client audio with `FLAG_PLAYED`, and nowhere else. */
+  /** How much of the item was played; in client audio with `FLAG_PLAYED` only. */
   playedMs?: number;
   pcm: Int16Array<ArrayBuffer>;
 }
@@ -43,12 +43,12 @@ export function encodeAudioFrame(frame: AudioFrame): ArrayBuffer {
   view.setUint32(4, frame.itemIndex, true);
   view.setBigUint64(8, BigInt(frame.sampleOffset), true);
   if (pcmStart > HEADER_BYTES) view.setUint32(HEADER_BYTES, frame.playedMs ?? 0, true);
-  // Every platform with a browser is little endian, so the samples are copied as they lie in memory.
+  // Every platform with a browser is little-endian, so the samples are copied as they are in memory.
   new Int16Array(bytes, pcmStart).set(frame.pcm);
   return bytes;
 }
 
-/** The frame in `bytes`; null where it is too short, of an unknown kind or holds half a sample. Its pcm is a view. */
+/** The frame in `bytes`, its pcm a view; null for a short frame, an unknown kind or half a sample. */
 export function decodeAudioFrame(bytes: ArrayBuffer): AudioFrame | null {
   if (bytes.byteLength < HEADER_BYTES || bytes.byteLength % 2 !== 0) return null;
   const view = new DataView(bytes);

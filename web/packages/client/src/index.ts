@@ -1,4 +1,4 @@
-/** A voice call with a realtime server, from a browser: socket, microphone, speaker, and what the user heard. */
+/** A voice call with a realtime server, from a browser: socket, microphone, speaker, playback acknowledgements. */
 
 export { retryDelayMs } from "./backoff.ts";
 export {

@@ -1,14 +1,14 @@
 /**
- * One human's voice as it comes from the network: held back a little, so that frames that come late leave no hole, and
- * never held back for long. Pure; `mixInto` allocates nothing.
+ * A jitter buffer for one human's voice: holds it back a little, so that late frames leave no gap, and never for long.
+ * Pure; `mixInto` allocates nothing.
  */
 
 export interface LaneCounters {
   /** Samples that were played. */
   played: number;
-  /** Samples that were left out, because too many waited: the voice would come later and later. */
+  /** Samples dropped because too many waited: the voice would fall behind. */
   dropped: number;
-  /** Times it ran dry in the middle of speech. */
+  /** Times the buffer ran dry during speech. */
   underruns: number;
 }
 
@@ -19,10 +19,10 @@ export class JitterLane {
   #read = 0;
   #queued = 0;
   #playing = false;
-  /** Samples rendered since the first one that waits now came. */
+  /** Samples rendered since the first waiting sample came. */
   #waitedSamples = 0;
 
-  /** Speech begins `holdSamples` after its first sample came; more than `maxSamples` never wait. */
+  /** Speech begins `holdSamples` after its first sample came; at most `maxSamples` wait. */
   constructor(holdSamples: number, maxSamples: number) {
     this.#holdSamples = holdSamples;
     this.#ring = new Float32Array(maxSamples);
@@ -36,7 +36,7 @@ export class JitterLane {
     const fresh = pcm.length > this.#ring.length ? pcm.subarray(pcm.length - this.#ring.length) : pcm;
     this.counters.dropped += pcm.length - fresh.length;
     if (this.#queued + fresh.length > this.#ring.length) {
-      // Down to what it is meant to hold back, so that this does not happen again with the next frame.
+      // Down to the hold, so that the next frame does not overflow again.
       const drop = Math.min(this.#queued, this.#queued + fresh.length - this.#holdSamples);
       this.#read = (this.#read + drop) % this.#ring.length;
       this.#queued -= drop;
@@ -48,7 +48,7 @@ export class JitterLane {
     this.#queued += fresh.length;
   }
 
-  /** Adds what comes next to `output`. Returns the sum of the squares that it added, for a meter. */
+  /** Adds the next samples to `output`. Returns the sum of their squares, for a meter. */
   mixInto(output: Float32Array): number {
     const begins = !this.#playing && this.#isDue(output.length);
     if (begins) {
@@ -61,7 +61,7 @@ export class JitterLane {
     let squares = 0;
     for (let i = 0; i < count; i++) {
       let sample = this.#ring[(this.#read + i) % this.#ring.length] as number;
-      // A block of fading at each edge: a step would click.
+      // A fade of one block at each edge: a step would click.
       if (begins) sample *= (i + 1) / output.length;
       if (ends) sample *= (count - i) / (count + 1);
       output[i] = (output[i] as number) + sample;
@@ -83,7 +83,7 @@ export class JitterLane {
       return false;
     }
     this.#waitedSamples += blockSamples;
-    // What came in one piece may begin at once, the end of a sentence is not kept for ever.
+    // A whole hold that came in one piece begins at once; the end of a sentence does not wait for more.
     return this.#queued >= this.#holdSamples || this.#waitedSamples > this.#holdSamples;
   }
 }

@@ -1,4 +1,4 @@
-/** One socket of a call: says things in order without filling the browser's buffer, and tells once that it is lost. */
+/** One socket of a call: sends in order without filling the browser's buffer, and reports its loss once. */
 
 import { FLAG_PLAYED, KIND_CLIENT_AUDIO, encodeAudioFrame } from "./frames.ts";
 import { Outbox } from "./outbox.ts";
@@ -7,24 +7,24 @@ import type { Said, Speech } from "./said.ts";
 
 export const SUBPROTOCOL = "realtime.v1";
 
-/** While more than this waits in the socket, frames wait here. At 16 kHz it is 1 s of speech. */
+/** While more than this waits in the socket, frames wait here: 1 s of speech at 16 kHz. */
 const HIGH_WATER_BYTES = 32_000;
-/** Frames of speech that wait here at most; at 20 ms each, 2 s. Older speech would only come too late. */
+/** At most this many frames of speech wait: 2 s of 20 ms each. Older speech would come too late. */
 const MAX_WAITING_FRAMES = 100;
-/** How often a full socket is looked at again: it tells nobody when it drains. */
+/** How often a full socket is polled: browsers report no drain. */
 const DRAIN_INTERVAL_MS = 20;
 
 export interface LineEnds {
   opened(): void;
   received(data: string | ArrayBuffer): void;
-  /** The socket is closed, or never opened. Not told of a line that was abandoned. */
+  /** The socket closed, or never opened. Not called for an abandoned line. */
   lost(code: number, reason: string): void;
 }
 
 export class Line {
   readonly #socket: WebSocket;
   readonly #outbox = new Outbox(MAX_WAITING_FRAMES);
-  /** By item: the number under which the server introduced it on this socket. */
+  /** By item id: its number on this socket. */
   readonly #indexOfItem = new Map<string, number>();
   #drainTimer: ReturnType<typeof setTimeout> | undefined;
   #opened = false;
@@ -53,29 +53,29 @@ export class Line {
     return this.#outbox.droppedFrames;
   }
 
-  /** The server's number for an item whose speech it sends on this socket. */
+  /** Notes the server's number for an item on this socket. */
   introduce(itemId: string, itemIndex: number): void {
     this.#indexOfItem.set(itemId, itemIndex);
   }
 
-  /** Says it when its turn comes. `again`: see `Outbox.push`. */
+  /** Sends in order. `again`: see `Outbox.push`. */
   say(said: Said, again = false): void {
     this.#outbox.push(said, again);
     this.#drain();
   }
 
-  /** Says an event that is meant for this socket alone. */
+  /** Sends an event of this socket alone, at once. */
   tell(event: ClientEvent): void {
     this.#socket.send(JSON.stringify(event));
   }
 
-  /** Says everything that waits, then closes. */
+  /** Sends everything that waits, then closes. */
   close(code: number, reason: string): void {
     if (this.#opened) while (this.#outbox.length > 0) this.#transmit();
     this.#socket.close(code, reason);
   }
 
-  /** Lets go of a socket that nothing more is expected of. What it still says is not heard. */
+  /** Closes the socket and ignores what it still receives. */
   abandon(): void {
     clearTimeout(this.#drainTimer);
     this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = null;
@@ -100,7 +100,7 @@ export class Line {
     else this.#socket.send(this.#encode(said));
   }
 
-  /** Where the item has no number on this socket, what was played of it goes ahead as an event. */
+  /** A played item without a number on this socket is acknowledged by an event before the frame. */
   #encode({ offset, pcm, played }: Speech): ArrayBuffer {
     const frame = { kind: KIND_CLIENT_AUDIO, flags: 0, stream: 0, itemIndex: 0, sampleOffset: offset, pcm };
     if (!played) return encodeAudioFrame(frame);

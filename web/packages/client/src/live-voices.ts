@@ -1,6 +1,6 @@
 /**
- * The voices of the other humans: live, all at once, each with a small jitter buffer of its own. Nothing of them is
- * acknowledged, and no flush concerns them: nobody would want a human to be cut off.
+ * The live voices of other humans, all at once, each with a small jitter buffer. They are neither acknowledged nor
+ * flushed: a human is not cut off.
  */
 
 import type { RealtimeClient } from "./client.ts";
@@ -15,12 +15,12 @@ import type { FromVoices, ToVoices, VoicesOptions } from "./worklets/messages.ts
 import type { LaneCounters } from "./jitter-lane.ts";
 
 const HOLD_MS = 60;
-/** What comes in one piece after a gap in the network is cut down to the hold. */
+/** Speech that comes in one piece after a gap in the network is cut down to the hold. */
 const MAX_MS = 300;
 const REPORT_MS = 50;
 
 export interface VoicesEvents {
-  /** How loud a participant's voice is (RMS, 0..1). */
+  /** Loudness of a participant's voice (RMS, 0..1). */
   level: { who: string; rms: number };
 }
 
@@ -28,9 +28,9 @@ export interface VoicesEvents {
 export interface VoicesOutput extends Emitter<VoicesEvents> {
   /** Takes over `pcm`. */
   play(who: string, pcm: Int16Array<ArrayBuffer>, rateHz: number): void;
-  /** The participant is gone. */
+  /** Forgets a participant who left. */
   remove(who: string): void;
-  /** Lets it sound. Call it in a click or key handler. */
+  /** Lets the voices sound. Call it in a click or key handler. */
   unlock(): void;
   close(): Promise<void>;
   /** By participant. */
@@ -109,12 +109,12 @@ class VoicesSpeaker extends Emitter<VoicesEvents> implements VoicesOutput {
   }
 }
 
-/** Whether they left for good: who is away is expected back, and who is renamed is told of at once under the new name. */
+/** Whether a participant left for good: not away, and not renamed (who joins again at once). */
 export function isGone({ reason }: ServerEventOf<"server_room_left">): boolean {
   return reason !== "away" && reason !== "renamed";
 }
 
-/** Stands in where the browser has no audio worklets: live voices are read as captions only. */
+/** Plays nothing, where the browser has no audio worklets: live voices are captions only. */
 class SilentVoices extends Emitter<VoicesEvents> implements VoicesOutput {
   readonly counters = {};
 
@@ -134,7 +134,7 @@ export interface LiveVoices {
   readonly attach: typeof attachVoices;
 }
 
-/** An output for live voices, or what stands in for it. Call it in a click or key handler. */
+/** Opens an output for live voices; a silent one where the browser has none. Call it in a click or key handler. */
 export async function openVoices(workletUrl: string): Promise<LiveVoices> {
   const output = await VoicesSpeaker.create(workletUrl).catch(() => new SilentVoices());
   return { output, attach: attachVoices };
@@ -157,13 +157,13 @@ export function attachVoices(
 ): { isLive: (itemId: string) => boolean; detach: () => void } {
   const lanes = new Map<number, Lane>();
   const live = new Map<string, Lane>();
-  /** Samples of each voice so far: what is told twice after a lost line is heard once. */
+  /** Samples of each voice so far: what is repeated after a lost line plays once. */
   const received = new Map<string, number>();
 
   const onEvent = (event: ServerEvent): void => {
     switch (event.type) {
       case "server_audio_item": {
-        // Numbers of items are those of one socket: on another one they stand for something else.
+        // Item numbers belong to one socket: on another one they mean other items.
         lanes.delete(event.item_index);
         if (!isHuman(event.agent_id)) return;
         const lane: Lane = { who: event.agent_id, itemId: event.item_id, rateHz: rateOf(event.format) };

@@ -19,7 +19,7 @@ export class MicrophoneError extends Error {
 
 export interface MicrophoneEvents {
   frame: CaptureFrame;
-  /** The device went away while in use. */
+  /** The device was removed while in use. */
   lost: undefined;
 }
 
@@ -29,19 +29,19 @@ export class Microphone extends Emitter<MicrophoneEvents> {
   readonly #letRest: () => void;
   readonly #node: AudioWorkletNode;
 
-  /** Asks for the microphone. Throws MicrophoneError, and then holds nothing: no track, no context. */
+  /** Asks for the microphone. Throws MicrophoneError and releases everything then. */
   static async create(workletUrl: string, rateHz: number): Promise<Microphone> {
     if (!window.isSecureContext || !navigator.mediaDevices) throw new MicrophoneError("insecure");
     const open: { context?: AudioContext; stream?: MediaStream } = {};
     try {
-      // All that takes time comes before the microphone opens, so that no first word is lost.
+      // Everything slow comes before the microphone opens, so that no first word is lost.
       open.context = await loadContext(new AudioContext({ sampleRate: rateHz }), workletUrl);
       open.stream = await openStream();
       let source: MediaStreamAudioSourceNode;
       try {
         source = open.context.createMediaStreamSource(open.stream);
       } catch {
-        // Firefox joins no microphone to a context of another rate: the worklet resamples then.
+        // Firefox connects no microphone to a context of another rate: the worklet resamples then.
         await open.context.close();
         open.context = await loadContext(new AudioContext(), workletUrl);
         source = open.context.createMediaStreamSource(open.stream);
@@ -76,7 +76,7 @@ export class Microphone extends Emitter<MicrophoneEvents> {
     return this.#stream.getAudioTracks().every((track) => !track.enabled);
   }
 
-  /** Mutes at the source: the browser gives silence from then on, and the stream's clock goes on. */
+  /** Mutes at the source: the browser sends silence, and the clock of the stream goes on. */
   set muted(muted: boolean) {
     for (const track of this.#stream.getAudioTracks()) track.enabled = !muted;
   }
@@ -103,7 +103,7 @@ async function openStream(): Promise<MediaStream> {
   }
 }
 
-/** The context with its worklet. Closes it where that fails. */
+/** Loads the worklet into a context; closes the context on failure. */
 async function loadContext(context: AudioContext, workletUrl: string): Promise<AudioContext> {
   try {
     await context.audioWorklet.addModule(workletUrl);

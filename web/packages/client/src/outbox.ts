@@ -1,4 +1,4 @@
-/** What waits because the socket is behind. Bounded: the oldest speech is dropped, events never. Pure. */
+/** What waits for a slow socket. Bounded: the oldest speech is dropped, events never. Pure. */
 
 import type { Said } from "./said.ts";
 
@@ -25,7 +25,7 @@ export class Outbox {
     return this.#dropped;
   }
 
-  /** `again`: it was said before a socket was lost, and is not dropped for being late. */
+  /** `again`: it is repeated after a lost socket, and not dropped for being late. */
   push(said: Said, again = false): void {
     const bounded = said.kind === "speech" && !again;
     this.#waiting.push({ said, bounded });

@@ -1,4 +1,4 @@
-/** Samples: pcm16 to float and back, loudness, base64. Pure. */
+/** Conversion of samples: pcm16, floats, loudness, base64. Pure. */
 
 /** One float sample as pcm16. Beyond -1..1 it is clamped: writing 1.2 * 32768 into an Int16Array would wrap around. */
 export function toPcm16(sample: number): number {
@@ -16,7 +16,7 @@ export function rms(samples: Float32Array, count = samples.length): number {
   return count === 0 ? 0 : Math.sqrt(sum / count);
 }
 
-/** A meter's position, 0..1, for an RMS: the range that speech covers, -60..-10 dB, on a straight scale. */
+/** The position of a meter, 0..1, for an RMS: linear from -60 to -10 dB, the range of speech. */
 export function meterLevel(value: number): number {
   const decibel = 20 * Math.log10(Math.max(value, 1e-6));
   return Math.min(1, Math.max(0, (decibel + 60) / 50));

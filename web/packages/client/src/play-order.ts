@@ -1,6 +1,6 @@
 /**
- * Lets one item's audio through at a time, in the order in which items began: two that arrive interleaved (two responses
- * at once) are heard one after the other. Pure.
+ * Plays one item at a time, in the order in which items began: two that arrive interleaved (two responses at once) are
+ * played one after the other. Pure.
  */
 
 export interface PlayOrderTarget {
@@ -16,7 +16,7 @@ interface Waiting {
 
 export class PlayOrder {
   readonly #target: PlayOrderTarget;
-  /** The first one is let through, the others wait. */
+  /** The first one plays, the others wait. */
   #items: Waiting[] = [];
 
   constructor(target: PlayOrderTarget) {
@@ -34,17 +34,17 @@ export class PlayOrder {
     this.#advance();
   }
 
-  /** The first item ran dry. Where another one waits, it goes on: an end that never comes must not hold it up. */
+  /** The first item ran dry: the next one plays, so that a missing end does not block it. */
   starved(): void {
     if (this.#items.length < 2) return;
     const [first] = this.#items.splice(0, 1);
     this.#begin();
-    // Should it go on after all, it stands in line again.
+    // If more of the item comes, it queues again.
     if (first && !first.ended) this.#items.push({ slot: first.slot, chunks: [], ended: false });
     this.#advance();
   }
 
-  /** Forgets a slot, or all (null), with what waits of it. */
+  /** Forgets a slot, or all (null), and its waiting audio. */
   drop(slot: number | null): void {
     const first = this.#items[0];
     this.#items = slot === null ? [] : this.#items.filter((item) => item.slot !== slot);
@@ -66,7 +66,7 @@ export class PlayOrder {
     }
   }
 
-  /** Lets through what the item that is now first has collected. */
+  /** Plays what the new first item has collected. */
   #begin(): void {
     const item = this.#items[0];
     if (!item) return;

@@ -1,9 +1,9 @@
 /**
- * What the speaker has still to play: a ring of pcm16 samples and, in playing order, runs of samples of one item each.
+ * What the speaker still has to play: a ring of pcm16 samples and, in playing order, runs of samples of one item each.
  *
  * Pure, runs in the playback worklet. `render()` allocates nothing; `push`, `end` and `flush` are called between renders.
- * Items go by small numbers ("slots") that the speaker gives out. Of a flushed slot at most the fade is still played,
- * and later samples of it are refused.
+ * The speaker names items by small numbers ("slots"). Of a flushed slot at most the fade still plays, and later samples
+ * are refused.
  */
 
 /** A sample above this counts as audible: -60 dB, over the noise of a synthetic silence. */
@@ -21,7 +21,7 @@ interface Track {
 
 interface Run {
   track: Track | null;
-  /** First sample, counted since the ring was made; its place in the ring is the remainder. */
+  /** First sample, counted from the creation of the ring; its place in the ring is the remainder. */
   start: number;
   length: number;
   /** Samples of this run left to fade out over; 0: no fade. */
@@ -38,7 +38,7 @@ export interface QueueCounters {
   /** Samples refused because the ring was full, or because their item was flushed. */
   overflowed: number;
   refused: number;
-  /** Times an item ran dry before its end was told. */
+  /** Times an item ran dry before its end. */
   underruns: number;
 }
 
@@ -130,8 +130,8 @@ export class PlaybackQueue {
   }
 
   /**
-   * Drops what waits of `slot` (null: of all). What sounds at this moment fades out first. Returns, for each slot
-   * that was not over, the samples of it that will have been played when the fade is over.
+   * Drops what waits of `slot` (null: of all), after a fade of what plays. Returns the samples of each slot hit that will
+   * have been played when the fade is over.
    */
   flush(slot: number | null): { slot: number; playedSamples: number }[] {
     this.counters.flushes += 1;
@@ -150,10 +150,10 @@ export class PlaybackQueue {
     return hit.map((track) => ({ slot: track.slot, playedSamples: track.played + track.queued }));
   }
 
-  /** Silence from now on; everything keeps its place and waits for `resume`. */
+  /** Plays silence until `resume`; everything keeps its place. */
   pause(): void {
     this.#paused = true;
-    // Nothing sounds that a flush would have to fade out.
+    // Nothing plays that a flush would have to fade out.
     this.#sounding = null;
   }
 
@@ -161,7 +161,7 @@ export class PlaybackQueue {
     this.#paused = false;
   }
 
-  /** Fills `output` with what comes next, and with silence where nothing does. Allocates nothing. */
+  /** Fills `output` with the next samples, else with silence. Allocates nothing. */
   render(output: Float32Array): void {
     if (this.#paused) {
       output.fill(0);

@@ -22,16 +22,16 @@ export class Resampler {
   /** Rates in Hz, both above 0. */
   constructor(inputRateHz: number, outputRateHz: number) {
     this.#step = inputRateHz / outputRateHz;
-    // Going down, the sinc is stretched so that what the lower rate cannot hold is removed; 0.94 leaves room to fall off.
+    // Downwards, the sinc is stretched to remove what the lower rate cannot hold; 0.94 leaves room for its slope.
     this.#scale = Math.min(1, outputRateHz / inputRateHz) * 0.94;
     this.#half = Math.ceil(HALF_CROSSINGS / this.#scale);
     this.#table = sincTable();
-    // Half a filter of silence in front: the first output sample stands exactly on the first input sample.
+    // Half a filter of silence in front: the first output sample is at the first input sample.
     this.#kept = new Float32Array(this.#half);
     this.#position = this.#half;
   }
 
-  /** What the filter holds back, in input samples. */
+  /** The delay of the filter, in input samples. */
   get delaySamples(): number {
     return this.#half;
   }

@@ -1,8 +1,8 @@
 /**
- * The agent's voice: plays items in order, stops at once when told, and knows what was heard.
+ * The agent's voice: plays items in order, stops at once on a flush, and knows how much was played.
  *
- * The worklet counts the samples it renders of each item. What it rendered is heard one output latency later. What is
- * rendered when a flush comes will still be heard, so the answer to a flush takes nothing off.
+ * The worklet counts the samples that it renders of each item. A rendered sample sounds one output latency later. What is
+ * rendered by the time of a flush still sounds, so the position after a flush subtracts no latency.
  */
 
 import { Emitter } from "./emitter.ts";
@@ -15,7 +15,7 @@ import type { FromPlayback, PlaybackOptions, ToPlayback } from "./worklets/messa
 
 const FADE_MS = 5;
 const REPORT_MS = 100;
-/** Twice what the server lets wait unheard (4 MB of pcm16), so that this ring never overflows first. */
+/** Twice the unplayed audio that the server allows (4 MB of pcm16), so that this ring never overflows first. */
 const CAPACITY_SAMPLES = 2 ** 22;
 
 export interface SpeakerEvents {
@@ -24,9 +24,9 @@ export interface SpeakerEvents {
   /** The first samples of an item were played. */
   started: { itemId: string };
   progress: { itemId: string; playedMs: number };
-  /** All of an item was heard. */
+  /** All of an item was played. */
   finished: { itemId: string; playedMs: number };
-  /** The answer to a flush, once for each item it hit: nothing more of it will be played. */
+  /** A flush took effect, once for each item: nothing more of it plays. */
   flushed: { itemId: string; playedMs: number };
   /** Every item is over. */
   idle: undefined;
@@ -35,7 +35,7 @@ export interface SpeakerEvents {
 }
 
 export interface SpeakerCounters extends QueueCounters {
-  /** Samples that the audio thread was ahead when a flush took effect, the largest so far. */
+  /** The largest delay of a flush so far, in samples of the audio thread. */
   flushDelay: number;
 }
 
@@ -43,7 +43,7 @@ interface Item {
   readonly itemId: string;
   readonly slot: number;
   resampler: Resampler | null;
-  /** Samples before the first one that came here: heard elsewhere, or lost. */
+  /** Samples before the first one that came here: played elsewhere, or lost. */
   skippedSamples: number;
   renderedSamples: number;
   heardMs: number;
@@ -109,7 +109,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
     return this.#counters && { ...this.#counters, flushDelay: this.#flushDelay };
   }
 
-  /** Queues speech of an item behind what waits. Ignored once the item is over. Takes over `pcm`. */
+  /** Queues speech of an item. Ignored once the item is over. Takes over `pcm`. */
   play(itemId: string, pcm: Int16Array<ArrayBuffer>, rateHz: number): void {
     const item = this.#item(itemId);
     if (item.over || item.ended || pcm.length === 0) return;
@@ -122,14 +122,14 @@ export class Speaker extends Emitter<SpeakerEvents> {
     this.#order.push(item.slot, toPcm16Block(item.resampler.process(toFloats(pcm))));
   }
 
-  /** `samples` of an item will not come here: the next ones count as behind them. */
+  /** Counts `samples` of an item that do not come here, before the next ones. */
   skip(itemId: string, samples: number, rateHz: number): void {
     const item = this.#item(itemId);
     item.skippedSamples += Math.round((samples * this.rateHz) / rateHz);
     item.heardMs = this.#ms(item.skippedSamples + item.renderedSamples);
   }
 
-  /** Silence at once, until `resume`: what waits is kept, and goes on at the very next sample. */
+  /** Plays silence at once, until `resume` goes on with the very next sample. */
   pause(): void {
     this.#post({ type: "pause" });
   }
@@ -138,7 +138,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
     this.#post({ type: "resume" });
   }
 
-  /** Browsers let a page sound after a click or a key only: call it then. */
+  /** Lets the page sound. Call it in a click or key handler: browsers allow it there only. */
   unlock(): void {
     void this.#context.resume();
   }
@@ -152,7 +152,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
     this.#order.end(item.slot);
   }
 
-  /** Silence at once: drops what waits of the item (null: of all items). Later speech of them is ignored. */
+  /** Plays silence at once: drops what waits of the item (null: of all items). Ignores later speech of them. */
   flush(itemId: string | null): void {
     const named = itemId === null ? this.#bySlot : [this.#item(itemId)];
     const hit = named.filter((item) => !item.over);
@@ -168,7 +168,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
     this.#post({ type: "flush", slot, id, postedAtS: this.#context.currentTime });
   }
 
-  /** How much of an item was heard, in ms. */
+  /** How much of an item was played, in ms. */
   playedMs(itemId: string): number {
     return this.#items.get(itemId)?.heardMs ?? 0;
   }
@@ -247,7 +247,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
   }
 
   #latencyMs(): number {
-    // Safari knows no outputLatency.
+    // Safari has no outputLatency.
     const seconds = this.#context.outputLatency || this.#context.baseLatency || 0;
     return Math.round(seconds * 1000);
   }
@@ -283,7 +283,7 @@ export class Speaker extends Emitter<SpeakerEvents> {
   }
 }
 
-/** Samples in a buffer of their own: a view into a frame cannot be transferred without the frame's header. */
+/** The samples in their own buffer: a view into a frame cannot be transferred without its header. */
 function own(pcm: Int16Array<ArrayBuffer>): Int16Array<ArrayBuffer> {
   return pcm.byteLength === pcm.buffer.byteLength ? pcm : pcm.slice();
 }

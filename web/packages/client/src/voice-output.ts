@@ -1,4 +1,4 @@
-/** Joins the socket's audio to the speaker, and the speaker's truth about what was heard to the socket. */
+/** Connects the socket's audio to the speaker, and the speaker's positions to the socket. */
 
 import type { RealtimeClient } from "./client.ts";
 import { Emitter } from "./emitter.ts";
@@ -16,8 +16,8 @@ export type VoiceOutput = Pick<
 >;
 
 /**
- * Stands in for the speaker where the browser has no audio worklets: the words are read as captions, so everything
- * counts as heard when it comes. Otherwise the server would keep it as unheard, and close at its limit.
+ * Plays nothing, where the browser has no audio worklets: the words are captions, so everything counts as played when it
+ * comes. Otherwise the server would keep it as unplayed audio, and close at its limit.
  */
 export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   readonly counters: SpeakerCounters | null = null;
@@ -56,7 +56,7 @@ export class SilentOutput extends Emitter<SpeakerEvents> implements VoiceOutput 
   async close(): Promise<void> {}
 }
 
-/** A speaker, or what stands in for it. Call it in a click or key handler, else the browser keeps the voice silent. */
+/** Opens a speaker; a silent output where the browser has none. Call it in a click or key handler. */
 export async function openOutput(workletUrl: string): Promise<VoiceOutput> {
   try {
     return await Speaker.create(workletUrl, OUTPUT_RATE_HZ);
@@ -65,22 +65,22 @@ export async function openOutput(workletUrl: string): Promise<VoiceOutput> {
   }
 }
 
-/** Items whose beginning is known: those that the server can take back are the latest. */
+/** Items whose beginning is kept: the server takes back the latest ones only. */
 const KEPT_ITEMS = 64;
 
 interface Part {
   readonly itemId: string;
   readonly responseId: string;
   readonly rateHz: number;
-  /** Its name for counting what came of it, on whatever socket. */
+  /** Names the part on every socket. */
   readonly key: string;
 }
 
 /**
- * Plays what comes and acknowledges what was heard, until the returned function is called.
+ * Plays the agents' speech and acknowledges what was played, until the returned function is called.
  *
- * While the user's speech is being sent, it carries the acknowledgements; an item's end is an event of its own. Items of
- * which `isElsewhere` says so when they are announced are played by somebody else, and not acknowledged.
+ * While the user's speech is sent, it carries the acknowledgements; the end of an item is an event. Items that
+ * `isElsewhere` names when they are announced are neither played nor acknowledged here.
  */
 export function attachVoice(
   client: Pick<RealtimeClient, "on" | "send" | "audioSent" | "played" | "lastPlayed">,
@@ -88,12 +88,12 @@ export function attachVoice(
   isElsewhere: (itemId: string) => boolean = () => false,
 ): () => void {
   const parts = new Map<number, Part>();
-  /** Samples of each part so far: the numbers of `parts` are those of one socket, and the speech goes on on another. */
+  /** Samples of each part so far. The numbers in `parts` belong to one socket; the speech continues on another. */
   const received = new Map<string, number>();
   let spokenSamples = 0;
   const itemsOfResponse = new Map<string, Set<string>>();
   let lastSeq = 0;
-  /** The event of the call behind which the sound of each of the latest items began. */
+  /** The event after which the sound of each of the latest items began. */
   const begunAt = new Map<string, number>();
 
   const begins = (itemId: string): void => {
@@ -103,7 +103,7 @@ export function attachVoice(
     if (begunAt.size > KEPT_ITEMS && oldest !== undefined) begunAt.delete(oldest);
   };
 
-  /** Items whose sound began later are none of the call's, or end here. */
+  /** Flushes the items whose sound began after the event `seq`: they are not in the call any more. */
   const rewind = (seq: number): void => {
     lastSeq = seq;
     for (const [itemId, begun] of begunAt) {
@@ -138,7 +138,7 @@ export function attachVoice(
       case "agent_response_audio_done":
         return output.end(event.item_id);
       case "agent_response_done":
-        // However the response ended, nothing more comes of its items.
+        // Nothing more comes of its items, with whatever status the response ended.
         for (const itemId of itemsOfResponse.get(event.response_id) ?? []) output.end(itemId);
         itemsOfResponse.delete(event.response_id);
         for (const [index, part] of parts) if (part.responseId === event.response_id) parts.delete(index);
@@ -148,7 +148,7 @@ export function attachVoice(
       case "server_session_resumed":
         return event.rewound_to_seq === null ? undefined : rewind(event.rewound_to_seq);
       case "agent_item_truncated":
-        // Cut without a flush: in a call that was read from a store, its speech will not go on.
+        // Truncated without a flush, in a call read from a store: its speech does not go on.
         return output.flush(event.item_id);
       default:
         return;
@@ -161,7 +161,7 @@ export function attachVoice(
     const before = received.get(part.key) ?? 0;
     if (frame.sampleOffset > before) output.skip(part.itemId, frame.sampleOffset - before, part.rateHz);
     received.set(part.key, Math.max(before, frame.sampleOffset + frame.pcm.length));
-    // What was received before is not played twice.
+    // Repeated samples do not play twice.
     const fresh = frame.pcm.subarray(Math.max(0, before - frame.sampleOffset));
     if (fresh.length > 0) output.play(part.itemId, fresh, part.rateHz);
     if (frame.flags & FLAG_LAST) output.end(part.itemId);
@@ -197,7 +197,7 @@ export function attachVoice(
   };
 }
 
-/** Of a format that names none, the rate of agents' speech. */
+/** The rate of a format in Hz; that of agents' speech where it has none. */
 export function rateOf(format: AudioFormat): number {
   return format.rate ?? format.sample_rate ?? OUTPUT_RATE_HZ;
 }

@@ -1,8 +1,8 @@
 /**
- * Calls over HTTP: a user's list, and one call that is followed until it is over, by server-sent events.
+ * Calls over HTTP: a user's list, and one call followed to its end by server-sent events.
  *
- * `EventSource` would say neither why a call is refused nor whether a stream ended or broke off, so the stream is read
- * by `fetch`. What `EventSource` does is done here: the last id goes into `Last-Event-ID` of the next request.
+ * `EventSource` reports neither why a call is refused nor whether a stream ended or broke, so `fetch` reads the stream
+ * and sends the last id as `Last-Event-ID` of the next request.
  */
 
 import { retryDelayMs } from "@realtime-voice/client";
@@ -10,31 +10,31 @@ import { Transcript, foldStream } from "@realtime-voice/messages";
 import { besidePage } from "./server-info.ts";
 import { type Notice, REFUSED } from "./words.ts";
 
-/** What its owner is told of a call. Times are ISO 8601 in UTC. */
+/** A call as its owner sees it. Times are ISO 8601 in UTC. */
 export interface CallInfo {
   readonly call_id: string;
   readonly agent_name: string;
   readonly created_at: string;
-  /** null while the call lives, and where its server was killed. */
+  /** Null while the call is live, and where its server was killed. */
   readonly ended_at: string | null;
-  /** It runs now. */
+  /** Whether it is live now. */
   readonly live: boolean;
   readonly ended_reason: string | null;
-  /** Stretches of the call that were lost. */
+  /** Parts of the call that were lost. */
   readonly gaps?: readonly unknown[];
-  /** Its log, or what else is known of it, is damaged. */
+  /** Whether its log or description is damaged. */
   readonly unreadable?: boolean;
-  /** How a test case can be had of it; null: not at all. */
+  /** How to get a test case of it; null: there is none. */
   readonly case?: "download" | "save" | null;
 }
 
-/** A part of a list of calls; `next` is where the following part begins, null where there is none. */
+/** A part of a list of calls; `next` is the start of the following part, null at the end. */
 export interface CallPage {
   readonly calls: readonly CallInfo[];
   readonly next: string | null;
 }
 
-/** The server answered, but not with what was asked for. */
+/** The server answered with an error. */
 export class HttpProblem extends Error {
   constructor(
     readonly status: number,
@@ -45,16 +45,16 @@ export class HttpProblem extends Error {
     super(`HTTP ${status} ${code}`);
   }
 
-  /** Asking again may help. */
+  /** Whether asking again may help. */
   get mayPass(): boolean {
     return this.status >= 500 || this.status === 429;
   }
 }
 
-/** The server says by a line every 15 s that it is still there. */
+/** The server sends a line at least every 15 s. */
 const SILENCE_MS = 45_000;
 
-/** Words for what went wrong while a call or a list was asked for. */
+/** The notice for a failed request of a call or a list. */
 export function problemWords(error: unknown): Notice {
   if (!(error instanceof HttpProblem)) {
     return { what: "The server cannot be reached.", todo: "This page tries again by itself." };
@@ -73,7 +73,7 @@ export function problemWords(error: unknown): Notice {
   return { what: `The server did not accept this (${error.status}).`, todo: "See whether the page's address is right." };
 }
 
-/** The doors of one user's calls. `page` is the page's own address. */
+/** The HTTP endpoints of one user's calls. `page` is the page's own address. */
 export class CallShelf {
   readonly #page: string;
   readonly #user: string;
@@ -102,7 +102,7 @@ export class CallShelf {
     return (await (await this.#ask(`/${encodeURIComponent(callId)}`)).json()) as CallInfo;
   }
 
-  /** Ends the call where it still goes on, and forgets it. Throws like `list`. */
+  /** Ends the call if it is live, and deletes it. Throws like `list`. */
   async delete(callId: string): Promise<void> {
     await this.#ask(`/${encodeURIComponent(callId)}`, { method: "DELETE" });
   }
@@ -112,13 +112,13 @@ export class CallShelf {
     return (await this.#ask(`/${encodeURIComponent(callId)}/case`, {}, { name })).blob();
   }
 
-  /** Makes the test case on the server's machine; the folder that it is in. Throws like `list`. */
+  /** Makes the test case on the server's machine; returns its folder. Throws like `list`. */
   async saveCase(callId: string, name: string): Promise<string> {
     const answer = await this.#ask(`/${encodeURIComponent(callId)}/case`, { method: "POST" }, { name });
     return ((await answer.json()) as { folder: string }).folder;
   }
 
-  /** What is told of a call after the event with this id. Throws like `list`. */
+  /** The event stream of a call after the event with this id. Throws like `list`. */
   async events(callId: string, lastId: string, signal: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = lastId === "" ? {} : { "Last-Event-ID": lastId };
     return this.#ask(`/${encodeURIComponent(callId)}/events`, { headers, signal }, { vocabulary: "reply" });
@@ -139,11 +139,11 @@ export interface CallListener {
   info(info: CallInfo): void;
   /** The message with this id is new or has changed. */
   changed(messageId: string): void;
-  /** The stream is open, or it is not: here is why, as far as known. */
+  /** Whether the stream is open; if not, the reason, as far as known. */
   line(isOpen: boolean, error: unknown): void;
 }
 
-/** Follows one call and folds what it is told. */
+/** Follows one call and folds its events. */
 export class CallReader {
   readonly transcript = new Transcript();
   readonly #shelf: CallShelf;
@@ -161,7 +161,7 @@ export class CallReader {
     return this.#lastId;
   }
 
-  /** Until the call is over and everything was told. Throws an HttpProblem that no further try would solve. */
+  /** Returns when the call is over and read. Throws an HttpProblem that no further try would solve. */
   async follow(): Promise<void> {
     for (let attempt = 0; ; attempt++) {
       const before = this.#lastId;
@@ -170,7 +170,7 @@ export class CallReader {
         const info = await this.#shelf.info(this.#callId);
         this.#listener.info(info);
         await this.#read();
-        // It was over before the stream was opened, and the stream ended without breaking off: this was all.
+        // The call was over before the stream opened, and the stream ended in order: this was all.
         if (info.ended_at !== null) return;
       } catch (problem) {
         if (problem instanceof HttpProblem && !problem.mayPass) throw problem;
@@ -183,23 +183,23 @@ export class CallReader {
     }
   }
 
-  /** One stream to its end. Throws where it breaks off or falls silent. */
+  /** Reads one stream to its end. Throws when it breaks or falls silent. */
   async #read(): Promise<void> {
     const silence = new AbortController();
     const response = await this.#shelf.events(this.#callId, this.#lastId, silence.signal);
-    // Nothing more will come: the call is over, and all of it was told.
+    // Nothing more comes: the call is over and read.
     if (response.status === 204) return;
     if (!response.body) throw new TypeError("the answer has no body");
     this.#listener.line(true, null);
     for await (const { id, event } of foldStream(watched(response.body, silence), this.transcript)) {
       this.#lastId = id;
-      // A correction stands outside of every reply and names the one that it is about.
+      // A correction is in no reply; it names the one that it corrects.
       this.#listener.changed(event.type === "CUSTOM" ? String(event.value["reply_id"]) : event.reply_id);
     }
   }
 }
 
-/** Gives the stream's bytes, and gives up when none come for too long: lines may be lost without a word. */
+/** Yields the stream's bytes; gives up when none come for too long, since a connection may be lost silently. */
 async function* watched(body: ReadableStream<Uint8Array>, silence: AbortController): AsyncGenerator<Uint8Array, void> {
   const reader = body.getReader();
   let timer = 0;

@@ -14,19 +14,19 @@ const END_REASONS: Record<string, string> = {
   agent_failed: "Ended: no agent could be made",
 };
 
-/** With whom and since when. */
+/** The agent and the beginning of a call. */
 export function startedWords({ agent_name, created_at }: CallInfo): string {
   const time = new Date(created_at);
   const at = Number.isNaN(time.getTime()) ? "" : time.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
   return [agent_name || "A call", at].filter(Boolean).join(", ");
 }
 
-/** It neither runs nor has an end: its server was killed, and nobody has come back to it so far. */
+/** Whether a call is neither live nor ended: its server was killed, and it was not resumed. */
 export function isCutOff({ ended_at, live }: CallInfo): boolean {
   return ended_at === null && !live;
 }
 
-/** How a call came to its end, as far as known. */
+/** How a call ended, as far as known. */
 export function endedWords(info: CallInfo): string {
   if (info.unreadable) return "Damaged: it cannot be read";
   if (isCutOff(info)) return "Cut off with its server";

@@ -1,4 +1,4 @@
-/** What was said, as bubbles in the order of the conversation, folded from the events. Pure. */
+/** The conversation as bubbles in order, folded from the events. Pure. */
 
 import type { LocalSignal, ServerEvent } from "@realtime-voice/client";
 
@@ -9,8 +9,8 @@ export interface Bubble {
   readonly name: string;
   readonly text: string;
   /**
-   * live: still growing; done; cut: the user interrupted, `text` is what was heard; failed: could not be transcribed;
-   * deleted: kept so that nothing late brings it back; asking: a tool that waits for the user's consent.
+   * live: still growing; done; cut: interrupted, `text` is the played part; failed: not transcribed; deleted: kept so that
+   * no late event brings it back; asking: a tool that waits for the user's consent.
    */
   readonly status: "live" | "done" | "cut" | "failed" | "deleted" | "asking";
   readonly responseId: string | null;
@@ -29,7 +29,7 @@ export interface Captions {
 
 export const NO_CAPTIONS: Captions = { bubbles: [], latencies: {} };
 
-/** The bubbles to show: those of the user's speech before its first word too, but nothing that ended without words. */
+/** The bubbles to show: user speech before its first word too, but none that ended without words. */
 export function visibleBubbles(captions: Captions): readonly Bubble[] {
   return captions.bubbles.filter(
     ({ status, text, side }) =>
@@ -49,7 +49,7 @@ export function foldCaptions(captions: Captions, event: ServerEvent | LocalSigna
 function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent | LocalSignal): readonly Bubble[] {
   switch (event.type) {
     case "agent_input_started":
-      // The same item again: a hasty end of turn was undone, and the user goes on.
+      // The same item again: a hasty end of turn was reverted, and the user goes on.
       return reopen(bubbles, user(event.item_id));
     case "agent_input_transcription_delta":
       return grow(bubbles, user(event.item_id), event.delta);
@@ -126,7 +126,7 @@ export function callIdOf({ id }: Bubble): string {
   return id.slice("tool:".length);
 }
 
-/** The bubble with this id, or an empty one of the agent's, so that what comes late for it meets its end. */
+/** The bubble with this id, or an empty one of the agent, so that its late events find it ended. */
 function known(bubbles: readonly Bubble[], id: string): Bubble {
   return bubbles.find((bubble) => bubble.id === id) ?? { ...user(id), side: "agent" };
 }
@@ -143,7 +143,7 @@ function settle(bubbles: readonly Bubble[], bubble: Bubble, text: string): reado
   return change(bubbles, bubble, (old) => (isClosed(old) ? {} : { text, status: "done" }));
 }
 
-/** Changes the bubble with this id; where there is none, adds `bubble`, changed, at the end. */
+/** Changes the bubble with this id; adds the changed `bubble` at the end where there is none. */
 function change(
   bubbles: readonly Bubble[],
   bubble: Bubble,
@@ -153,12 +153,12 @@ function change(
   return bubbles.map((old) => (old.id === bubble.id ? { ...old, ...how(old) } : old));
 }
 
-/** Adds an empty bubble, or opens the one that is there again, keeping its words. */
+/** Adds an empty bubble, or reopens the existing one with its words. */
 function reopen(bubbles: readonly Bubble[], bubble: Bubble): readonly Bubble[] {
   return change(bubbles, bubble, (old) => ({ status: "live", text: old.status === "deleted" ? "" : old.text }));
 }
 
-/** Puts `bubble` behind `previousId`, else at the end. One that is there keeps its place, and its words if it has some. */
+/** Puts `bubble` after `previousId`, else at the end. An existing one keeps its place, and its words if any. */
 function place(bubbles: readonly Bubble[], bubble: Bubble, previousId: string | null): readonly Bubble[] {
   if (bubbles.some(({ id }) => id === bubble.id)) return bubble.text === "" ? bubbles : change(bubbles, bubble, () => bubble);
   const at = bubbles.findIndex(({ id }) => id === previousId) + 1;

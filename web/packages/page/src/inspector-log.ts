@@ -9,11 +9,11 @@ export interface LogEntry {
   /** ms since the call began. */
   readonly atMs: number;
   readonly audio: boolean;
-  /** What JSON is shown for it, long base64 elided. */
+  /** Its JSON, with long base64 elided. */
   readonly json: string;
 }
 
-/** Events that come many times a second because of audio. */
+/** Events that audio causes many times a second. */
 const AUDIO_TYPES = new Set([
   "agent_response_audio_delta",
   "client_audio_append",
@@ -50,14 +50,14 @@ export class InspectorLog {
   #add(direction: "in" | "out", type: string, atMs: number, audio: boolean, value: object): LogEntry {
     const entry = { number: this.#count++, direction, type, atMs, audio, json: JSON.stringify(value, elide, 2) };
     this.#entries.push(entry);
-    // Dropped in lots: shifting one by one would move the whole array for each event.
+    // Dropped in batches: shifting one by one would move the whole array for each event.
     if (this.#entries.length > this.#limit * 1.25) this.#entries = this.#entries.slice(-this.#limit);
     return entry;
   }
 }
 
 function elide(key: string, value: unknown): unknown {
-  // Whoever looks over a shoulder, or is sent a screenshot, must not be able to take over the call.
+  // A screenshot must not let another person resume the call.
   if ((key === "token" || key === "resume_token") && typeof value === "string") return "…";
   const binary = key === "audio" || key === "image" || key === "delta" || key === "data";
   if (!binary || typeof value !== "string" || value.length <= LONG_TEXT) return value;

@@ -1,6 +1,6 @@
 /**
- * What a tab keeps of its call, so that the page can go on with it after a reload. Kept per tab (`sessionStorage`), for
- * as long as the call is not over.
+ * What a tab keeps of its call, so that the page can resume it after a reload. Kept per tab (`sessionStorage`) until the
+ * call is over.
  */
 
 import type { Played, ResumeToken } from "@realtime-voice/client";
@@ -10,12 +10,12 @@ export interface KeptCall {
   /** Of the socket's path. */
   readonly sessionId: string;
   readonly resumeToken: ResumeToken;
-  /** What was shown and heard when the page was left; null where nobody could tell. */
+  /** What was shown and played when the page was left; null where unknown. */
   readonly captions: Captions | null;
   readonly lastPlayed: Played | null;
 }
 
-/** A place under one name; `page` is the page's address, since several pages may live on one host. */
+/** Storage for one call per page; `page` is the page's address, since a host may serve several. */
 export class CallStorage {
   readonly #storage: () => Pick<Storage, "getItem" | "setItem" | "removeItem">;
   readonly #name: string;
@@ -26,7 +26,7 @@ export class CallStorage {
     this.#name = `realtime.call ${new URL(page).pathname}`;
   }
 
-  /** The call to go on with; null where there is none, or nothing that can be read. */
+  /** The call to resume; null where there is none that can be read. */
   load(): KeptCall | null {
     try {
       const kept: unknown = JSON.parse(this.#storage().getItem(this.#name) ?? "null");
@@ -36,7 +36,7 @@ export class CallStorage {
     }
   }
 
-  /** Without effect where the browser keeps nothing, or has no room: the call then ends with the page. */
+  /** Keeps the call; where the browser has no storage or no room, it ends with the page. */
   save(call: KeptCall): void {
     try {
       this.#storage().setItem(this.#name, JSON.stringify(call));
@@ -49,7 +49,7 @@ export class CallStorage {
     try {
       this.#storage().removeItem(this.#name);
     } catch {
-      // A browser that forbids storage has kept nothing.
+      // A browser that forbids storage keeps nothing.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** What a bubble shows of a message: one message, one bubble, however many rounds of tools it took. Pure. */
+/** What a bubble shows of a message: one bubble per message, with all its rounds of tools. Pure. */
 
 import type { ContentBlock, DataBlock, HintBlock, MsgData, PermissionRule, TextBlock, ToolCallBlock } from "@realtime-voice/messages";
 
@@ -15,7 +15,7 @@ export interface DataPart {
   readonly title: string;
   /** Its media type without parameters. */
   readonly type: string;
-  /** More of it may still arrive. */
+  /** Whether more of it may arrive. */
   readonly isGrowing: boolean;
   readonly block: DataBlock;
 }
@@ -34,7 +34,7 @@ export interface ToolPart {
   readonly input: string;
   readonly state: string;
   readonly output: readonly (TextPart | DataPart)[];
-  /** The call that waits for the user's consent; null where none does. */
+  /** The tool call that waits for the user's consent; null where none does. */
   readonly asking: ToolCallBlock | null;
 }
 
@@ -45,7 +45,7 @@ export interface BubbleView {
   readonly who: string;
   readonly at: string;
   readonly isLive: boolean;
-  /** How it ended, where not as wanted; else empty. */
+  /** How it ended, where not completed; else empty. */
   readonly mark: string;
   readonly parts: readonly Part[];
 }
@@ -86,7 +86,7 @@ function markOf({ finished_reason, error }: MsgData): string {
   return finished_reason === "error" ? `Failed: ${error || "nobody said why"}` : "";
 }
 
-/** Blocks are only ever added at the end, so their place is a name that lasts. A result is shown with its call. */
+/** Blocks are only added at the end, so their index is a stable key. A result is shown with its call. */
 function partsOf(content: readonly ContentBlock[]): Part[] {
   const called = new Set(content.filter(({ type }) => type === "tool_call").map(({ id }) => id));
   return content.flatMap((block, place): Part[] => {
@@ -153,18 +153,18 @@ export function labelOf(source: string | null): string {
   return [label, name].find((words): words is string => typeof words === "string" && words.trim() !== "") ?? "Hint";
 }
 
-/** What a suggested rule would mean, e.g. "Always allow pay (amount < 10)". */
+/** The meaning of a suggested rule, e.g. "Always allow pay (amount < 10)". */
 export function ruleWords({ behavior, tool_name, rule_content }: PermissionRule): string {
   const verb = { allow: "Always allow", deny: "Never allow", ask: "Always ask before" }[behavior];
   return `${verb} ${tool_name}${rule_content ? ` (${rule_content})` : ""}`;
 }
 
-/** The address where it may become a link; null for one that would run or open something on this machine. */
+/** An address that may become a link; null for one that would run or open something on this machine. */
 export function linkTo(address: string): string | null {
   return URL.canParse(address) && ["http:", "https:"].includes(new URL(address).protocol) ? address : null;
 }
 
-/** The rate of raw samples by their media type, in Hz; null for sound in a format of its own. */
+/** The rate in Hz of raw samples by their media type; null for other formats. */
 export function rawRateHz(mediaType: string): number | null {
   if (!/^audio\/(?:pcm|x-pcm|raw)\s*(?:;|$)/i.test(mediaType)) return null;
   return Number(/;\s*rate=(\d+)/i.exec(mediaType)?.[1] ?? DEFAULT_RATE_HZ);

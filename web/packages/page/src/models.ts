@@ -7,29 +7,29 @@ const REMEMBERED_AS = "realtime.model";
 
 /** One entry of `GET api/models`. */
 export interface OfferedModel {
-  /** What the server calls it: `model_provider` of a new call. */
+  /** Its name: `model_provider` of a new call. */
   readonly name: string;
   readonly title: string;
-  /** The variable without which it cannot be called; null: it can. */
+  /** The environment variable that it lacks; null: it can be called. */
   readonly missing: string | null;
-  /** Who gets what the user says. */
+  /** Who receives what the user says. */
   readonly heardBy: string;
-  /** Who else gets the words; null: nobody. */
+  /** Who else receives the words; null: no one. */
   readonly readBy: string | null;
   readonly mayCost: boolean;
   readonly info: ModelInfo;
 }
 
 export interface Offer {
-  /** The one that calls get unasked. */
+  /** The default. */
   readonly unasked: string | null;
-  /** Empty where the server chooses by itself. */
+  /** Empty where the server chooses. */
   readonly models: readonly OfferedModel[];
 }
 
 export const NO_OFFER: Offer = { unasked: null, models: [] };
 
-/** Reads the server's answer; what has no name or cannot be understood is left out. */
+/** Reads the server's answer; leaves out entries without a name or of unknown form. */
 export function readOffer(value: unknown): Offer {
   const fields = asRecord(value);
   const listed = Array.isArray(fields["models"]) ? fields["models"] : [];
@@ -53,7 +53,7 @@ function readModel(value: unknown): OfferedModel | null {
   };
 }
 
-/** What the server offers; nothing where it does not say. */
+/** The server's models; none where it does not answer. */
 export async function fetchOffer(page: string): Promise<Offer> {
   try {
     const response = await fetch(besidePage(page, "api/models"), { cache: "no-store" });
@@ -76,7 +76,7 @@ export function choiceWords({ title, missing, info }: OfferedModel): string {
   return info.model === "" || info.model === info.provider ? title : `${title} ${info.model}`;
 }
 
-/** Who hears the user, and what it may cost. `here`: the page comes from the computer that it is open on. */
+/** Who hears the user, and what it may cost. `here`: the server runs on the user's computer. */
 export function hearingWords({ heardBy, readBy, mayCost }: OfferedModel, here: boolean): string {
   const cost = mayCost ? ", and it may cost money" : "";
   const stays = here ? "stays on this computer" : "goes to the computer that serves this page";
@@ -85,7 +85,7 @@ export function hearingWords({ heardBy, readBy, mayCost }: OfferedModel, here: b
   return `What you say ${stays}.`;
 }
 
-/** The choice of an earlier visit. A browser that keeps nothing remembers nothing. */
+/** The choice of an earlier visit; null where there is none. */
 export function rememberedModel(): string | null {
   try {
     return localStorage.getItem(REMEMBERED_AS);
@@ -98,7 +98,7 @@ export function rememberModel(name: string): void {
   try {
     localStorage.setItem(REMEMBERED_AS, name);
   } catch {
-    // It holds for this visit.
+    // The choice holds for this visit.
   }
 }
 

@@ -20,7 +20,7 @@ import * as words from "./words.ts";
 const MAX_LOGGED_EVENTS = 1000;
 /** The page knows no accounts. */
 const USER = browserUserId();
-/** Whoever opens the page as `?recording` agrees that the sound of their calls is kept. */
+/** A user who opens the page as `?recording` consents to keeping the sound of the calls. */
 const IS_RECORDED = new URL(document.baseURI).searchParams.has("recording");
 const WORKLETS = { capture: "./worklets/capture.js", playback: "./worklets/playback.js" };
 
@@ -51,14 +51,14 @@ const models = new ModelView(
 const storage = new CallStorage(() => window.sessionStorage, document.baseURI);
 
 let call: Call | null = null;
-/** What of the call is kept for a reload. */
+/** What is kept of the call for a reload. */
 let kept: KeptCall | null = null;
 let opening: Promise<Call> | null = null;
 let drawing = false;
-/** What was typed last, until the conversation has it. */
+/** The last typed text, until the conversation has it. */
 let unsaid = "";
 
-/** The call that goes on, or a new one. */
+/** The present call, else a new one. */
 async function ensureCall(): Promise<Call> {
   if (call && stateOf(call) !== "ended") return call;
   opening ??= openCall().finally(() => {
@@ -70,7 +70,7 @@ async function ensureCall(): Promise<Call> {
 async function openCall(): Promise<Call> {
   for (const key of ["closed", "line", "microphone", "end", "agent", "model", "voice"]) notices.remove(key);
   inspector.clear();
-  // Whoever is quick with the button gets the model that was chosen and named, not the server's default.
+  // A quick click still gets the chosen model, not the server's default.
   await shown;
   const chosen = models.chosen;
   const settings = {
@@ -84,8 +84,8 @@ async function openCall(): Promise<Call> {
   return show(await CallController.open({ url, projection: CALL, worklets: WORKLETS, settings }), sessionId);
 }
 
-/** The call that this tab had when it was reloaded. */
-async function comeBack(left: KeptCall): Promise<Call> {
+/** Resumes the call that this tab had before a reload. */
+async function resume(left: KeptCall): Promise<Call> {
   kept = left;
   notices.show("line", words.BACK_AFTER_RELOAD, "hint");
   const url = callUrl(document.baseURI, USER, left.sessionId);
@@ -99,7 +99,7 @@ function show(opened: Call, sessionId: string): Call {
   const since = (): number => performance.now() - startedAt;
   call = opened;
   opened.client.on("state", (state) => {
-    // Only where the call is there: a server that is away could not give us the voice's worklet either.
+    // Only in an open call: a server that is away cannot serve the voice's worklet either.
     if (state === "reconnecting") notices.show("line", words.LINE_LOST, "hint");
     else if (opened.needsClick) notices.show("line", words.BACK_AFTER_RELOAD, "hint");
     else notices.remove("line");
@@ -157,7 +157,7 @@ function wake(current: Call): void {
 async function showClosing(closing: Closing): Promise<void> {
   for (const side of ["user", "agent"] as const) showLevel(side, 0);
   notices.remove("line");
-  // Refused, or lost on its way: it can be sent again.
+  // The text was refused or lost: the user can send it again.
   text.value ||= unsaid;
   unsaid = "";
   if (closing.expected) return;
@@ -181,13 +181,13 @@ function showModel(info: words.ModelInfo | null, agentName: string): void {
 function showLevel(side: "user" | "agent", rms: number): void {
   const level = meterLevel(rms);
   byId(`meter-${side}`, HTMLElement).style.transform = `scaleX(${level.toFixed(3)})`;
-  // The ring around the button moves with whoever speaks.
+  // The ring around the button moves with the speaker.
   if ((stateNow() === "speaking") === (side === "agent")) {
     byId("ring", HTMLElement).style.transform = `scale(${(1 + level * 0.36).toFixed(3)})`;
   }
 }
 
-/** Draws with the next frame, once for all that changed until then. */
+/** Draws once with the next frame. */
 function draw(): void {
   if (drawing) return;
   drawing = true;
@@ -199,7 +199,7 @@ function draw(): void {
     stage.dataset["state"] = state ?? "idle";
     stage.dataset["talking"] = String(talking);
     const line = byId("state", HTMLElement);
-    // Who talks hears whose turn it is: read aloud, it would talk into the call.
+    // A user who talks hears whose turn it is: a screen reader would talk into the call.
     line.ariaLive = talking && state !== "reconnecting" ? "off" : "polite";
     setText(line, stateWords(state, talking));
     const start = call?.needsClick ? "Go on talking" : "Start talking";
@@ -273,13 +273,13 @@ async function showServer(): Promise<void> {
   for (const [index, what] of info.notices.entries()) notices.show(`server-${index}`, { what, todo: "" }, "hint");
 }
 
-/** What tests and the curious can read from the console. */
+/** What tests read from the console. */
 export interface Snapshot {
   state: string;
   bubbles: readonly Bubble[];
-  /** Of the voice that was played; null before the first call. */
+  /** Of the agent's voice; null before the first call. */
   playback: SpeakerCounters | null;
-  /** How much of each item was heard. */
+  /** How much of each item was played. */
   playedMs: Readonly<Record<string, number>>;
   /** Which samples of each item were played by this page: from the first to before the last. */
   playedRanges: Readonly<Record<string, readonly [number, number]>>;
@@ -311,4 +311,4 @@ window.realtime = {
 
 const shown = showServer();
 const left = storage.load();
-if (left) opening = comeBack(left).finally(() => (opening = null));
+if (left) opening = resume(left).finally(() => (opening = null));

@@ -1,16 +1,16 @@
-/** Where the server's doors are, seen from the page, and what it says of itself before a call. */
+/** Addresses of the server's endpoints, and what it reports before a call. */
 
 import { type ModelInfo, readModelInfo } from "./words.ts";
 
 export interface ServerInfo {
   readonly model: ModelInfo | null;
-  /** The server answers, but not to a page without its token. */
+  /** Whether the server refuses a page without its token. */
   readonly refused: boolean;
-  /** Sentences on what is missing on the server. */
+  /** Sentences about what the server lacks. */
   readonly notices: readonly string[];
 }
 
-/** A path next to the page, with the token that the page's own address carries. The page may live under any prefix. */
+/** The address of a path beside the page, under any prefix, with the token of the page's own address. */
 export function besidePage(page: string, path: string): URL {
   const url = new URL(path, page);
   const token = new URL(page).searchParams.get("token");
@@ -25,7 +25,7 @@ export function callUrl(page: string, userId: string, sessionId: string): string
   return url.href;
 }
 
-/** What the server says of itself; null where it does not answer at all. */
+/** What the server reports of itself; null where it does not answer. */
 export async function fetchServerInfo(page: string): Promise<ServerInfo | null> {
   try {
     const response = await fetch(besidePage(page, "api/info"), { cache: "no-store" });

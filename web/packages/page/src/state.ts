@@ -1,4 +1,4 @@
-/** What the call is doing, in one word, from the events and from what the speaker plays. Pure. */
+/** The activity of a call in one word, folded from its events and from what the speaker plays. Pure. */
 
 import type { LocalSignal, ServerEvent } from "@realtime-voice/client";
 
@@ -7,14 +7,14 @@ export type CallState = "connecting" | "reconnecting" | "listening" | "hearing" 
 export interface Activity {
   readonly ready: boolean;
   readonly ended: boolean;
-  /** The line is lost and may come back. */
+  /** Whether the line is lost and may be resumed. */
   readonly away: boolean;
-  /** The user is speaking. */
+  /** Whether the user is speaking. */
   readonly hearing: boolean;
-  /** A turn ended and its response has not begun. */
+  /** Whether a turn ended and its response has not begun. */
   readonly awaiting: boolean;
   readonly responses: readonly string[];
-  /** Speech came and its first sample was not played yet. */
+  /** Whether speech came and no sample of it was played yet. */
   readonly voiceWaits: boolean;
   readonly playing: boolean;
 }
@@ -30,7 +30,7 @@ export const INITIAL_ACTIVITY: Activity = {
   playing: false,
 };
 
-/** The word for an activity. Who speaks counts before what is prepared. */
+/** The word for an activity: speech counts before preparation. */
 export function callState(activity: Activity): CallState {
   if (activity.ended) return "ended";
   if (activity.away) return "reconnecting";
@@ -49,7 +49,7 @@ export function foldActivity(activity: Activity, event: ServerEvent | LocalSigna
       return { ...activity, hearing: true, awaiting: false };
     case "agent_input_done":
     case "agent_input_committed":
-      // Where a turn is committed after its response began, the response is what counts.
+      // A turn may be committed after its response began: then the response counts.
       return { ...activity, hearing: false, awaiting: activity.responses.length === 0 };
     case "text_sent":
       return { ...activity, awaiting: true };
@@ -62,7 +62,7 @@ export function foldActivity(activity: Activity, event: ServerEvent | LocalSigna
     case "agent_response_done":
       return { ...activity, responses: activity.responses.filter((id) => id !== event.response_id) };
     case "agent_response_tool_use_done":
-      // Its result is answered by a response of its own.
+      // Another response answers the result.
       return { ...activity, awaiting: true };
     case "voice_waiting":
       return { ...activity, voiceWaits: true };

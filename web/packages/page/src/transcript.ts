@@ -1,4 +1,4 @@
-/** The second screen: a user's calls, or one call as it goes on. */
+/** The calls page: a user's calls, or one call, live. */
 
 import { type CallInfo, CallReader, CallShelf, HttpProblem, problemWords } from "./call-reader.ts";
 import { endedWords, isCutOff, startedWords } from "./call-words.ts";
@@ -24,7 +24,7 @@ const notices = new NoticesView(byId("notices", HTMLElement));
 const about = byId("about", HTMLElement);
 const empty = byId("empty", HTMLElement);
 
-/** The address of a call's screen, or of the list, with everything else that this page's address says. */
+/** The address of a call or of the list, with the other parameters of this page's address. */
 function screenUrl(call: string | null): string {
   const url = new URL(address);
   url.searchParams.delete("call");
@@ -134,7 +134,7 @@ async function showCall(id: string): Promise<void> {
     await current.follow();
     state = "ended";
   } catch (error) {
-    // A server that keeps no calls has none any more when one is over.
+    // A server that stores no calls forgets a call at its end.
     const isOver = info !== null && error instanceof HttpProblem && error.status === 404;
     state = isOver ? "ended" : "failed";
     if (isOver) notices.show("line", { what: "The server does not know this call any more.", todo: "What was told is still shown." }, "hint");
@@ -152,12 +152,12 @@ function aboutWords(info: CallInfo | null): string {
   return `${startedWords(info)} · ${isCutOff(info) ? ended : words[state]}`;
 }
 
-/** What tests and the curious can read from the console. */
+/** What tests read from the console. */
 export interface TranscriptSnapshot {
   state: State;
-  /** The id of the last event that had one: what a new stream is asked to go on after. */
+  /** The id after which a new stream resumes. */
   lastId: string;
-  /** Canonical JSON of each message that is shown. */
+  /** Canonical JSON of each message shown. */
   messages: string[];
 }
 

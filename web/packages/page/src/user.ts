@@ -1,22 +1,22 @@
-/** Who this browser is to the server: calls are told only to whoever can name their user. */
+/** The user id of this browser: only who knows the id of a call's user can read the call. */
 
 const KEY = "realtime.user";
 const ID_BYTES = 12;
 
-/** A name that nobody guesses, the same on each visit; a new one where the browser keeps nothing. */
+/** An unguessable id, the same on each visit; a new one where the browser has no storage. */
 export function ownUserId(storage: () => Storage, random: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array): string {
   try {
     const kept = storage().getItem(KEY);
     if (kept) return kept;
   } catch {
-    // Storage may be forbidden altogether.
+    // The browser may forbid storage.
   }
   const bytes = random(new Uint8Array(ID_BYTES));
   const made = `guest-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
   try {
     storage().setItem(KEY, made);
   } catch {
-    // Then this visit has a name of its own.
+    // This visit has its own id.
   }
   return made;
 }

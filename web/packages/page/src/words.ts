@@ -1,4 +1,4 @@
-/** Sentences for people: what went wrong and what to do, which model speaks. Pure. */
+/** Sentences for users: what went wrong and what to do, which model speaks. Pure. */
 
 import type { Closing, MicrophoneProblem } from "@realtime-voice/client";
 import type { CallState } from "./state.ts";
@@ -58,14 +58,14 @@ export const NO_VOICE: Notice = {
   todo: "Check the system's sound output, then reload the page.",
 };
 
-/** What the page says of its state while it tries for the `attempt`th time to come back. */
+/** The state line during try number `attempt` to reconnect. */
 export function reconnectingWords(attempt: number): string {
   return attempt < 2 ? "Reconnecting…" : `Reconnecting… (try\u00a0${attempt})`;
 }
 
 const REFUSED_CODE = 1008;
 
-/** What the server's close codes mean. */
+/** The meaning of the server's close codes. */
 const CLOSE_CODES: Record<number, string> = {
   1001: "The server is shutting down.",
   1002: "The server did not understand this page.",
@@ -93,7 +93,7 @@ export const BACK_AFTER_RELOAD: Notice = {
   todo: "Press the button to hear the agent and to be heard.",
 };
 
-/** Why a call that could have gone on did not. */
+/** Why a call that could be resumed was not. */
 const INSTEAD: Record<NonNullable<Closing["instead"]>, Notice> = {
   gave_up: {
     what: "The connection did not come back in time, so the call is over.",
@@ -106,7 +106,7 @@ const INSTEAD: Record<NonNullable<Closing["instead"]>, Notice> = {
   elsewhere: { what: "The call went on elsewhere, in another tab or window.", todo: "Press the button for a new call here." },
 };
 
-/** Words for the end of a connection; null for one that was wanted. `reachable`: the server answers over http. */
+/** The notice for the end of a connection; null for a wanted end. `reachable`: the server answers over HTTP. */
 export function closeNotice(closing: Closing, reachable: boolean): Notice | null {
   const { code, reason, wasOpen, expected, instead } = closing;
   if (expected) return null;
@@ -135,7 +135,7 @@ export function closeNotice(closing: Closing, reachable: boolean): Notice | null
 
 const AGAIN = "Press the button to call again.";
 
-/** Why the server ends a call, by its words for it. */
+/** Why the server ends a call, by the reason that it gives. */
 const END_REASONS: Record<string, Notice | null> = {
   client_end: null,
   idle: { what: "The call ended because nobody spoke for a while.", todo: AGAIN },
@@ -146,7 +146,7 @@ const END_REASONS: Record<string, Notice | null> = {
   agent_failed: { what: "The server could not make an agent for this call.", todo: "Its log says why." },
 };
 
-/** Words for a `server_goodbye` or `server_session_ended`; null where the end was wanted. */
+/** The notice for a `server_goodbye` or `server_session_ended`; null for a wanted end. */
 export function endNotice(reason: string): Notice | null {
   const known = END_REASONS[reason];
   return known === undefined ? { what: `The server ended the call (${reason}).`, todo: AGAIN } : known;
@@ -157,7 +157,7 @@ export const REFUSED: Notice = {
   todo: "Open this page with ?token=… in its address. A server that made its token printed the whole address at its start.",
 };
 
-/** What `GET api/info` and `agent_ready` tell of the model, as far as the page shows it. */
+/** The model as `GET api/info` and `agent_ready` describe it. */
 export interface ModelInfo {
   readonly provider: string;
   readonly model: string;
@@ -166,7 +166,7 @@ export interface ModelInfo {
   readonly languages: readonly string[];
 }
 
-/** Reads what the server says of its model; missing and odd fields become empty. */
+/** Reads the server's description of its model; missing and odd fields become empty. */
 export function readModelInfo(value: unknown): ModelInfo | null {
   if (typeof value !== "object" || value === null) return null;
   const fields = value as Record<string, unknown>;
@@ -184,7 +184,7 @@ export function readModelInfo(value: unknown): ModelInfo | null {
 
 const PROVIDERS: Record<string, string> = { openai: "OpenAI", gemini: "Gemini", dashscope: "DashScope" };
 
-/** One line on who speaks, e.g. "Local model tiny, voice heart. It understands English only." */
+/** One line about the model, e.g. "Local model tiny, voice heart. It understands English only." */
 export function modelWords(info: ModelInfo): string {
   const embedded = info.provider === "local";
   const who = embedded ? "The embedded model" : (PROVIDERS[info.provider] ?? (info.provider || "The model"));

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { invitation, readAgents, seatUrl } from "../src/room/room-server.ts";
+import { invitation, readAgents, roomUrl } from "../src/room/room-server.ts";
 
 test("a seat is beside the page, under any prefix, with the page's token and our name", () => {
   const page = "https://host/voice/room.html?room=a&name=b&token=t";
-  expect(seatUrl(page, "the attic", "Ann & Bob")).toBe(
+  expect(roomUrl(page, "the attic", "Ann & Bob")).toBe(
     "wss://host/voice/rooms/the%20attic/ws?token=t&name=Ann+%26+Bob",
   );
-  expect(seatUrl("http://host/room.html", "demo", "Ann")).toBe("ws://host/rooms/demo/ws?name=Ann");
+  expect(roomUrl("http://host/room.html", "demo", "Ann")).toBe("ws://host/rooms/demo/ws?name=Ann");
 });
 
 test("an invitation names the room, keeps the token, and leaves our name out", () => {

@@ -1,4 +1,4 @@
-/** Turns what the microphone gives into short frames of pcm16 at the call's rate. Runs on the audio thread. */
+/** Turns the microphone's sound into short frames of pcm16 at the call's rate. Runs on the audio thread. */
 
 import { rms, toPcm16 } from "../pcm.ts";
 import { Resampler } from "../resampler.ts";

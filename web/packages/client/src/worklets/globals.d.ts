@@ -1,4 +1,4 @@
-/** What exists inside an AudioWorklet and nowhere else; TypeScript ships no types for it. */
+/** The globals of an AudioWorklet, for which TypeScript ships no types. */
 
 declare abstract class AudioWorkletProcessor {
   readonly port: MessagePort;

@@ -1,10 +1,10 @@
-/** What the page and its worklets say to each other. Types only: nothing of this is left in the built files. */
+/** The messages between a page and its worklets. Types only. */
 
 import type { QueueCounters } from "../playback-queue.ts";
 import type { LaneCounters } from "../jitter-lane.ts";
 
 export interface CaptureOptions {
-  /** Rate of the frames that come out, in Hz. */
+  /** Rate of the frames, in Hz. */
   rateHz: number;
   frameMs: number;
 }
@@ -26,26 +26,26 @@ export type ToPlayback =
   | { type: "end"; slot: number }
   /** `postedAtS` is the context's time when the page posted this. */
   | { type: "flush"; slot: number | null; id: number; postedAtS: number }
-  /** Silence, with all that waits kept; answered by a position. */
+  /** Plays silence and keeps what waits; answered by a position. */
   | { type: "pause" }
   | { type: "resume" }
   | { type: "close" };
 
 export type FromPlayback =
-  /** Where the voice stands; `slot` -1: nothing waits. Sent every `reportMs` while there is something to say. */
+  /** The position of the voice; `slot` -1: nothing waits. Sent every `reportMs` while something plays. */
   | { type: "position"; slot: number; playedSamples: number; queuedSamples: number; rms: number; counters: QueueCounters }
   | { type: "finished"; slot: number; playedSamples: number }
   | {
       type: "flushed";
       id: number;
       slots: { slot: number; playedSamples: number }[];
-      /** Samples between the posting of the flush and its taking effect. */
+      /** Samples between the posting and the effect of the flush. */
       delaySamples: number;
       counters: QueueCounters;
     };
 
 export interface VoicesOptions {
-  /** How long a voice is held back, and how much of it waits at most. */
+  /** How long a voice is held back, and how much of it may wait. */
   holdMs: number;
   maxMs: number;
   reportMs: number;
@@ -56,7 +56,7 @@ export type ToVoices =
   | { type: "remove"; lane: string }
   | { type: "close" };
 
-/** How loud each voice was since the last report (RMS, 0..1), and what was played of it in all. */
+/** Loudness of each voice since the last report (RMS, 0..1), and its counters since the beginning. */
 export interface FromVoices {
   voices: { lane: string; rms: number; counters: LaneCounters }[];
 }

@@ -1,4 +1,4 @@
-/** Plays what the speaker sends. Runs on the audio thread. */
+/** Plays the speaker's samples. Runs on the audio thread. */
 
 import { PlaybackQueue } from "../playback-queue.ts";
 import type { FromPlayback, PlaybackOptions, ToPlayback } from "./messages.ts";
@@ -36,7 +36,7 @@ class PlaybackProcessor extends AudioWorkletProcessor {
       for (let i = 0; i < output.length; i++) this.#squares += (output[i] as number) ** 2;
     }
     this.#sinceReport += output.length;
-    // One more report after the voice stops: the meter falls to zero, the last position is known.
+    // One more report after the voice stops, with the last position and a meter at zero.
     if (this.#sinceReport >= this.#reportSamples && !this.#quiet) this.#report();
     return this.#open;
   }

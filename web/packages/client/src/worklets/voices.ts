@@ -6,7 +6,7 @@ import type { FromVoices, ToVoices, VoicesOptions } from "./messages.ts";
 interface Voice {
   readonly lane: JitterLane;
   squares: number;
-  /** Whether the last report said that it is silent. */
+  /** Whether the last report was silent. */
   quiet: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** One lane per participant: who it is, how loud, what they say, and a clear mark on whoever has the floor. */
+/** One lane per participant: name, loudness, latest words, and a mark on the one who has the floor. */
 
 import { KeyedList, type Row } from "../view/keyed-list.ts";
 import { make, setText } from "../view/elements.ts";
@@ -12,12 +12,12 @@ export interface Lane {
   readonly name: string;
   readonly isMe: boolean;
   readonly isAgent: boolean;
-  /** Beside the kind: the name of an agent's voice, if it has one. */
+  /** The name of an agent's voice, if it has one. */
   readonly voice: string | null;
   readonly hasFloor: boolean;
   readonly isAway: boolean;
   readonly isMuted: boolean;
-  /** What they are doing, in a word or two; may be empty. */
+  /** The activity in a word or two; may be empty. */
   readonly doing: string;
   /** Their latest words. */
   readonly words: string;
@@ -55,7 +55,7 @@ export class LanesView {
     if (!this.#moving) this.#draw();
   }
 
-  /** Somebody's loudness (RMS, 0..1). */
+  /** Notes a participant's loudness (RMS, 0..1). */
   tell(id: string, rms: number): void {
     const drawn = this.#drawn.get(id);
     if (!drawn) return;
@@ -66,10 +66,10 @@ export class LanesView {
     requestAnimationFrame(() => this.#move());
   }
 
-  /** Runs for as long as anything is to be seen. */
+  /** Runs while any bar is visible. */
   #move(): void {
     const nowMs = performance.now();
-    // A page in the background is given no frames: what was missed is not shown in slow motion.
+    // A page in the background gets no frames: missed steps are skipped, not shown in slow motion.
     if (nowMs - this.#steppedAtMs > STEPS * STEP_MS) this.#steppedAtMs = nowMs - STEP_MS;
     while (nowMs - this.#steppedAtMs >= STEP_MS) {
       this.#steppedAtMs += STEP_MS;
@@ -99,7 +99,7 @@ export class LanesView {
     canvas.setAttribute("aria-hidden", "true");
     const floor = make("p", "floor", "Has the floor");
     const doing = make("p", "doing");
-    // The conversation says it to screen readers already.
+    // Screen readers read the conversation instead.
     const words = make("p", "latest");
     words.setAttribute("aria-hidden", "true");
     root.append(badge, who, floor, canvas, doing, words);

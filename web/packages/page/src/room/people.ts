@@ -1,4 +1,4 @@
-/** Who is in the room, who has the floor, who is speaking: folded from the events. Pure. */
+/** The participants of a room, with floor and activity, folded from the events. Pure. */
 
 import { type LocalSignal, type ServerEvent, type ServerEventOf, isGone } from "@realtime-voice/client";
 import { readModelInfo } from "../words.ts";
@@ -7,26 +7,26 @@ export interface Person {
   readonly id: string;
   readonly name: string;
   readonly kind: "human" | "agent";
-  /** An agent whose model is lost, or a human whose line is, and who may come back. */
+  /** Whether an agent's model or a human's line is lost and may come back. */
   readonly away: boolean;
-  /** Nobody hears this human, or this agent gets no floor: the room wants it so. */
+  /** Whether the room plays this human to no one, or gives this agent no floor. */
   readonly muted: boolean;
-  /** A human whose voice is heard, or an agent that prepares or tells its answer. */
+  /** Whether a human speaks, or an agent prepares or gives a response. */
   readonly active: boolean;
-  /** Of an agent: the name of its voice, where it has one. */
+  /** The name of an agent's voice, if it has one. */
   readonly voice: string | null;
 }
 
 export interface People {
-  /** In the order in which they came, we before those who came later. */
+  /** In the order of joining. */
   readonly all: readonly Person[];
-  /** Our own id; null before we are in. */
+  /** The user's own id; null before joining. */
   readonly me: string | null;
-  /** Every id that was ours: a server that was started again knows us by a new one. */
+  /** Every id that the user had: a restarted server gives a new one. */
   readonly mine: readonly string[];
-  /** The id of whoever may speak; null: nobody in particular. */
+  /** The id of the participant who has the floor; null: anyone may speak. */
   readonly floor: string | null;
-  /** Voices of agents that introduced themselves before they are told of, by id. */
+  /** By id, the voices of agents that were ready before they joined. */
   readonly voices: Readonly<Record<string, string>>;
 }
 
@@ -36,7 +36,7 @@ export function personOf(people: People, id: string | null): Person | null {
   return people.all.find((person) => person.id === id) ?? null;
 }
 
-/** Whose thing it is that is called so: what agents make is named after them. */
+/** The maker of a thing by its id: ids of what agents make begin with theirs. */
 export function makerOf(people: People, id: string): Person | null {
   return people.all.find((person) => id.startsWith(`${person.id}.`)) ?? null;
 }
@@ -82,7 +82,7 @@ export function foldPeople(people: People, event: ServerEvent | LocalSignal): Pe
   }
 }
 
-/** The first whom we are told of is ourselves. */
+/** The first participant who joins is the user. */
 function joined(people: People, event: ServerEventOf<"server_room_joined">): People {
   const { participant_id: id, name, muted, away } = event;
   const me = people.me ?? id;

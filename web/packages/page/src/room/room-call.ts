@@ -1,4 +1,4 @@
-/** What the page shows of its room: people, talk and who is heard. Pure. */
+/** What the page shows of its room: people, talk, and whose speech plays. Pure. */
 
 import type { CallController, LocalSignal, Projection, ServerEvent } from "@realtime-voice/client";
 import { NOBODY, type People, foldPeople, makerOf, personOf } from "./people.ts";
@@ -7,7 +7,7 @@ import { NO_TALK, type Talk, foldTalk } from "./talk.ts";
 export interface RoomShown {
   readonly people: People;
   readonly talk: Talk;
-  /** Whose speech the speaker plays; null: no agent's. */
+  /** The agent whose speech plays; null: none. */
   readonly sounding: string | null;
 }
 

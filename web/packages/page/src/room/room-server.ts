@@ -1,29 +1,29 @@
-/** Where a room's doors are, seen from the page, and what can be asked of it by http. */
+/** Addresses of a room's endpoints, and its requests over HTTP. */
 
 import { besidePage } from "../server-info.ts";
 
-/** The address of our socket in a room. */
-export function seatUrl(page: string, room: string, name: string): string {
+/** The address of the user's socket in a room. */
+export function roomUrl(page: string, room: string, name: string): string {
   const url = besidePage(page, `rooms/${encodeURIComponent(room)}/ws`);
   url.searchParams.set("name", name);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   return url.href;
 }
 
-/** The address of the room for others: without our name, with the token that this page needed. */
+/** The address of the room for others: without the user's name, with the token that this page needed. */
 export function invitation(page: string, room: string): string {
   const url = besidePage(page, new URL(page).pathname);
   url.searchParams.set("room", room);
   return url.href;
 }
 
-/** Why a room cannot be had, in the server's words; null where it has some, or does not say. */
+/** Why the server refuses a room, in its words; null where it does not. */
 export async function fetchRefusal(page: string, room: string): Promise<string | null> {
   const { error } = asRecord(await ask(besidePage(page, `api/rooms/${encodeURIComponent(room)}`)));
   return typeof error === "string" ? error : null;
 }
 
-/** The agents that can be asked in, by name; none where the server does not say. */
+/** The names of the agents that can be added; none where the server does not answer. */
 export async function fetchAgents(page: string): Promise<readonly string[]> {
   return readAgents(await ask(besidePage(page, "api/rooms")));
 }
@@ -33,7 +33,7 @@ export function readAgents(value: unknown): readonly string[] {
   return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
 }
 
-/** Asks an agent in. Returns null, or why it could not come. */
+/** Adds an agent. Returns null, or the reason of a failure. */
 export async function addAgent(page: string, room: string, template: string): Promise<string | null> {
   try {
     const response = await fetch(besidePage(page, `api/rooms/${encodeURIComponent(room)}/agents`), {
@@ -49,7 +49,7 @@ export async function addAgent(page: string, room: string, template: string): Pr
   }
 }
 
-/** The answer, or what went wrong, as the server tells both; null where it is away. */
+/** The server's answer, an error included; null where it is away. */
 async function ask(url: URL): Promise<unknown> {
   try {
     return await (await fetch(url, { cache: "no-store" })).json();

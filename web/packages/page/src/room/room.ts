@@ -1,4 +1,4 @@
-/** The room page: lanes, captions, words and buttons around one seat at a time. */
+/** The room page: lanes, captions, words and buttons around one call at a time. */
 
 import "./room.css";
 import { callIdOf } from "../captions.ts";
@@ -12,14 +12,14 @@ import { Hues } from "./hues.ts";
 import { type Lane, LanesView } from "./lanes-view.ts";
 import { NOBODY, type Person, makerOf, personOf } from "./people.ts";
 import { ROOM, type RoomCall } from "./room-call.ts";
-import { addAgent, fetchAgents, fetchRefusal, invitation, seatUrl } from "./room-server.ts";
+import { addAgent, fetchAgents, fetchRefusal, invitation, roomUrl } from "./room-server.ts";
 import { soundMayBegin } from "./sound.ts";
 import { NO_TALK, type Turn, turnsOf } from "./talk.ts";
 import { type SaidTurn, TalkView } from "./talk-view.ts";
 import * as words from "./words.ts";
 
 const REMEMBERED_NAME = "realtime.name";
-/** Of this tab: whether the microphone was heard when the page was left. */
+/** Of this tab: whether the microphone was on when the page was left. */
 const MICROPHONE = "realtime.microphone";
 const COPIED_MS = 2_000;
 const WORKLETS = { capture: "./worklets/capture.js", playback: "./worklets/playback.js" };
@@ -50,7 +50,7 @@ const notices = new NoticesView(byId("notices", HTMLElement));
 const storage = new CallStorage(() => window.sessionStorage, document.baseURI);
 
 let call: RoomCall | null = null;
-/** The room that is shown; its conversation stays when we are out of it. */
+/** The room that is shown; its conversation stays after the user left it. */
 let room = "";
 let opening = false;
 /** The agents that can be added, by name. */
@@ -68,7 +68,7 @@ async function enter(wanted: string, name: string, left: KeptCall | null): Promi
     keep(() => localStorage, REMEMBERED_NAME, name);
     showAddress(wanted, name);
     for (const key of ["closed", "line", "microphone", "end", "trouble", "voice", "link"]) notices.remove(key);
-    const url = seatUrl(document.baseURI, wanted, name);
+    const url = roomUrl(document.baseURI, wanted, name);
     const options = { url, projection: ROOM, worklets: WORKLETS, openVoices: () => openVoices(VOICES_WORKLET), resume: left };
     show(await CallController.open(options), name, left !== null);
   } finally {
@@ -79,7 +79,7 @@ async function enter(wanted: string, name: string, left: KeptCall | null): Promi
 }
 
 function show(opened: RoomCall, name: string, returns: boolean): void {
-  const sessionId = seatOf(room, name);
+  const sessionId = sessionOf(room, name);
   call = opened;
   opened.client.on("state", (state) => {
     if (state === "reconnecting") notices.show("line", words.LINE_LOST, "hint");
@@ -87,7 +87,7 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
     if (state !== "open" || opened.hasVoice) return;
     notices.show("voice", window.isSecureContext ? words.NO_VOICE : microphoneNotice("insecure"));
   });
-  // A refusal is told in words of its own, and nothing needs to be said of the socket's end then.
+  // A refusal comes with its own words: the socket's end needs no notice then.
   let isRefused = false;
   let isIn = false;
   opened.client.on("event", (event) => {
@@ -96,7 +96,7 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
       isRefused = !isIn;
       notices.show("trouble", { what: event.message, todo: "" });
     }
-    // A room that removes us ends our call for that reason.
+    // A room that removes the user ends the call for that reason.
     const isOurEnd = event.type === "agent_ended" && event.agent_id === opened.state.people.me;
     if (!isOurEnd && event.type !== "server_goodbye" && event.type !== "server_session_ended") return;
     const notice = words.roomEndNotice(event.reason);
@@ -120,18 +120,18 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
   });
   opened.on("microphoneLost", () => notices.show("microphone", MICROPHONE_LOST));
   opened.on("closed", (closing) => {
-    // A seat that was kept too long is taken anew.
+    // A call that was kept too long begins anew.
     if (returns && !closing.wasOpen && closing.instead !== null) void enter(room, name, null);
     else void showClosing(closing, isRefused);
   });
   draw();
 }
 
-async function showClosing(closing: Closing, isTold: boolean): Promise<void> {
+async function showClosing(closing: Closing, isExplained: boolean): Promise<void> {
   for (const key of ["line", "microphone", "voice"]) notices.remove(key);
   draw();
   roomField.value = room;
-  if (closing.expected || isTold) return;
+  if (closing.expected || isExplained) return;
   const reachable = (await fetchServerInfo(document.baseURI)) !== null;
   const refusal = closing.wasOpen || !reachable ? null : await fetchRefusal(document.baseURI, room);
   const notice = refusal === null ? words.roomCloseNotice(closing, reachable) : { what: refusal, todo: "" };
@@ -152,7 +152,7 @@ async function askAgents(): Promise<void> {
   draw();
 }
 
-/** Of the agents that can be added those that are not here; nothing to choose from where there are none. */
+/** Offers the agents that are not in the room; hides the choice where there are none. */
 function offerAgents(people: readonly Person[]): void {
   const here = new Set(people.map(({ name }) => name));
   const absent = agents.filter((name) => !here.has(name));
@@ -162,7 +162,7 @@ function offerAgents(people: readonly Person[]): void {
   template.replaceChildren(...absent.map((name) => new Option(name, name, false, name === chosen)));
 }
 
-function seatOf(inRoom: string, name: string): string {
+function sessionOf(inRoom: string, name: string): string {
   return `${inRoom}\n${name}`;
 }
 
@@ -193,7 +193,7 @@ function read(storage: () => Storage, key: string): string | null {
 
 // -- what is shown ------------------------------------------------------------------------------------------------------
 
-/** Draws with the next frame, once for all that changed until then. */
+/** Draws once with the next frame. */
 function draw(): void {
   if (drawing) return;
   drawing = true;
@@ -219,7 +219,7 @@ function draw(): void {
     setText(mute, call?.hasMicrophone ? (muted ? "Unmute" : "Mute") : "Turn microphone on");
     interrupt.disabled = (call?.state.sounding ?? null) === null;
     offerAgents(people.all);
-    // Colours are given in the order of the lanes, our own first.
+    // Lanes come first, so that colours follow their order.
     lanes.render(people.all.map((person) => toLane(person, turns)));
     talk.render(turns.map(toSaid));
   });
@@ -250,7 +250,7 @@ function toSaid(turn: Turn): SaidTurn {
   return { ...turn, who, isMine: people.mine.includes(id) };
 }
 
-/** Who said it. What was said before we came names no ids, but agents' items are named after them. */
+/** The id of a turn's author. Turns before the user joined have none, but items of agents begin with theirs. */
 function makerIdOf({ id, author }: Turn): string {
   return author.id || (makerOf(call?.state.people ?? NOBODY, id)?.id ?? "");
 }
@@ -280,7 +280,7 @@ document.addEventListener("keydown", (event) => {
 byId("typed", HTMLFormElement).addEventListener("submit", (event) => {
   event.preventDefault();
   const typed = text.value.trim();
-  // Before and after the call nothing can be said: the words stay where they are.
+  // Outside a call the words stay in the field.
   if (typed === "" || (call?.client.state !== "open" && call?.client.state !== "reconnecting")) return;
   text.value = "";
   call.sendText(typed);
@@ -316,7 +316,7 @@ async function addChosen(): Promise<void> {
 
 function keptFor(inRoom: string, name: string): KeptCall | null {
   const left = storage.load();
-  return left?.sessionId === seatOf(inRoom, name) ? left : null;
+  return left?.sessionId === sessionOf(inRoom, name) ? left : null;
 }
 
 async function begin(): Promise<void> {
@@ -325,16 +325,16 @@ async function begin(): Promise<void> {
   room = given.get("room")?.trim() || "";
   roomField.value = room;
   nameField.value = name || (read(() => localStorage, REMEMBERED_NAME) ?? "");
-  // Who was muted when the page was left is not heard because it was loaded again.
+  // A reload does not unmute the user.
   if (keptFor(room, name)) withMicrophone.checked = read(() => sessionStorage, MICROPHONE) !== "off";
-  // Where the browser wants a click before a page may sound, the button Join is that click.
+  // Where the browser wants a click before sound, the button Join is that click.
   if (room !== "" && name !== "" && (await soundMayBegin())) return enter(room, name, keptFor(room, name));
   draw();
   lobby.hidden = false;
   (nameField.value === "" ? nameField : room === "" ? roomField : byId("join", HTMLFormElement).querySelector("button"))?.focus();
 }
 
-/** What tests and the curious can read from the console. */
+/** What tests read from the console. */
 function snapshot(): object {
   const people = call?.state.people ?? NOBODY;
   return {

@@ -1,4 +1,4 @@
-/** The conversation of a room as bubbles: who said it, and struck what an interruption kept everybody from hearing. */
+/** The conversation of a room as bubbles: the author, and unplayed words struck through. */
 
 import { type ConfirmCard, makeConfirmCard } from "../view/confirm-card.ts";
 import { keepAtEnd, make, setText } from "../view/elements.ts";
@@ -9,12 +9,12 @@ import type { Turn } from "./talk.ts";
 const WAITING = "…";
 
 export interface SaidTurn extends Turn {
-  /** Who said it, by the name to be shown. */
+  /** The name of the author. */
   readonly who: string;
   readonly isMine: boolean;
 }
 
-/** Gets the answer to a tool that asks. */
+/** Receives the answer to a tool that asks. */
 export type AnswerHandler = (asking: Turn, confirmed: boolean) => void;
 
 export class TalkView {
@@ -64,7 +64,7 @@ function makeRow({ side }: SaidTurn, hues: Hues, onAnswer: AnswerHandler): Row<S
       setText(heard, text);
       setText(unheard, turn.unheard);
       unheard.hidden = turn.unheard === "";
-      // A space between what was heard and what was not, where there are both.
+      // A space between played and unplayed words, where there are both.
       words.classList.toggle("both", text !== "" && turn.unheard !== "");
       setText(mark, markOf(turn));
       mark.hidden = mark.textContent === "";

@@ -1,10 +1,10 @@
-/** What was said in the room: each turn with the name of whoever said it, and of agents what nobody heard of it. Pure. */
+/** The conversation of a room: each turn with its author, and the unplayed words of agents. Pure. */
 
 import { type Bubble, type Captions, NO_CAPTIONS, foldCaptions, visibleBubbles } from "../captions.ts";
 import { type LocalSignal, type ServerEvent, isGone } from "@realtime-voice/client";
 
 interface Author {
-  /** Empty where nobody knows any more. */
+  /** Empty where unknown. */
   readonly id: string;
   readonly name: string;
 }
@@ -13,7 +13,7 @@ export interface Talk {
   readonly captions: Captions;
   /** By bubble. */
   readonly authors: Readonly<Record<string, Author>>;
-  /** By bubble: the words behind those that were heard. */
+  /** By bubble: the words after the played ones. */
   readonly unheard: Readonly<Record<string, string>>;
 }
 
@@ -24,7 +24,7 @@ export interface Turn extends Bubble {
 
 export const NO_TALK: Talk = { captions: NO_CAPTIONS, authors: {}, unheard: {} };
 
-/** The turns to show, in order. One that was interrupted before its first word was heard shows what was not heard. */
+/** The turns to show, in order. One that was interrupted before its first word shows the unplayed words. */
 export function turnsOf(talk: Talk): readonly Turn[] {
   const shown = new Set(visibleBubbles(talk.captions));
   return talk.captions.bubbles
@@ -50,9 +50,9 @@ export function foldTalk(talk: Talk, event: ServerEvent | LocalSignal): Talk {
   return { captions, authors, unheard };
 }
 
-/** Nobody waits for the words of a turn that was none, nor of a human who left: of these they are shown if they come. */
+/** Ends the wait for the words of a turn that was discarded, and of humans who left. */
 function withoutWaiting(captions: Captions, authors: Talk["authors"], event: ServerEvent | LocalSignal): Captions {
-  // We are out of the room: no words come any more.
+  // After leaving, no words come any more.
   if (event.type === "closed") return changed(captions, ({ status }) => status === "live", settled);
   if (event.type === "agent_input_cleared") {
     return changed(captions, ({ id }) => id === event.item_id, (bubble) => ({ ...bubble, status: "deleted" }));
@@ -71,7 +71,7 @@ function settled(bubble: Bubble): Bubble {
   return bubble.status === "live" ? { ...bubble, status: "done" } : bubble;
 }
 
-/** What agents said before we came is told as whole items. */
+/** Adds what agents said before the user joined, which comes as whole items. */
 function withHistory(captions: Captions, event: ServerEvent | LocalSignal): Captions {
   if (event.type !== "agent_item_added" || event.item.role !== "assistant") return captions;
   const { item } = event;
@@ -110,7 +110,7 @@ function bubbleOf(event: ServerEvent | LocalSignal): string | null {
   }
 }
 
-/** What is left of `text` behind `heard`; nothing where the one does not begin with the other. */
+/** The rest of `text` after `heard`; empty where `text` does not begin with it. */
 function restOf(text: string, heard: string): string {
   return text.startsWith(heard.trim()) ? text.slice(heard.trim().length).trim() : "";
 }

@@ -1,4 +1,4 @@
-/** How loud somebody was in the last seconds, as bars on a canvas: the newest on the right. */
+/** The loudness of a voice in the last seconds, as bars on a canvas: the newest on the right. */
 
 /** One bar. */
 export const STEP_MS = 60;
@@ -9,7 +9,7 @@ const MIN_PX = 2;
 const LOUD = 0.2;
 /** Below this (-60 dB) there is no bar. */
 const SILENT = 0.001;
-/** A voice that nobody tells of any more is silent. */
+/** A voice without a report for this long is silent. */
 const STALE_MS = 200;
 
 /** The loudness of the latest steps. Pure. */
@@ -27,14 +27,14 @@ export class LevelHistory {
     return this.#levels;
   }
 
-  /** Whether nothing is to be seen, and nothing will be at the next step. */
+  /** Whether no bar is visible, now and at the next step. */
   isFlat(nowMs: number): boolean {
     return this.#present(nowMs) === 0 && this.#levels.every((level) => level === 0);
   }
 
-  /** `rms` (0..1) holds until the next word, and not for long. */
+  /** Notes `rms` (0..1), which holds until the next report, and not for long. */
   tell(rms: number, nowMs: number): void {
-    // Between loudness as it is, which shows the loudest only, and decibels, which show all as loud.
+    // Between a linear scale, which shows the loudest only, and decibels, which show everything as loud.
     this.#latest = rms < SILENT ? 0 : Math.min(1, (rms / LOUD) ** 0.6);
     this.#toldAtMs = nowMs;
   }
@@ -49,7 +49,7 @@ export class LevelHistory {
   }
 }
 
-/** Draws a history. `still`: one bar of the present loudness, for people who want nothing to move. */
+/** Draws a history. `still`: one bar of the present loudness, for users who prefer reduced motion. */
 export function drawWaveform(canvas: HTMLCanvasElement, levels: readonly number[], still: boolean): void {
   const scale = window.devicePixelRatio || 1;
   const { clientWidth: width, clientHeight: height } = canvas;

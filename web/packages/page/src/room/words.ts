@@ -18,22 +18,22 @@ export const NO_VOICE: Notice = {
 
 export const LINK_IN_HAND: Notice = { what: "The browser keeps pages from the clipboard. The link is:", todo: "" };
 
-/** Why we are in the room no more; null where we left. */
+/** Why the user is out of the room; null for a wanted end. */
 export function roomCloseNotice(closing: Closing, reachable: boolean): Notice | null {
   const notice = closeNotice(closing, reachable);
   return notice && (reachable && closing.wasOpen ? { ...notice, todo: BACK_IN } : notice);
 }
 
-/** Why the server lets us go, by its word for it; null where we left. */
+/** The notice for the reason of the server's end; null for a wanted end. */
 export function roomEndNotice(reason: string): Notice | null {
   if (reason === "kicked") return { what: "You were asked to leave the room.", todo: "" };
-  // Told before, in other words.
+  // Another notice explains it.
   if (reason === "agent_failed" || reason === "agent_ended") return null;
   const notice = endNotice(reason);
   return notice && { ...notice, todo: BACK_IN };
 }
 
-/** One line on what goes on: the line to the server first, then who has the floor. */
+/** The status line: the line to the server first, then who has the floor. */
 export function statusWords(state: ClientState | null, attempt: number, people: People): string {
   if (state === null || state === "closed" || state === "closing") return "";
   if (state === "reconnecting") return reconnectingWords(attempt);
@@ -43,7 +43,7 @@ export function statusWords(state: ClientState | null, attempt: number, people: 
   return people.all.length === 1 ? "Nobody else is here yet" : "Anybody may speak";
 }
 
-/** What somebody does. `sounds`: the agent's speech is played. */
+/** The activity of a participant. `sounds`: the agent's speech plays. */
 export function doingWords(person: Person, sounds: boolean, muted: boolean): string {
   if (person.away) return "Away, expected back";
   if (muted) return "Muted";

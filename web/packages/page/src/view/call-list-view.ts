@@ -1,4 +1,4 @@
-/** A user's calls: each opens its screen, and can be deleted after one question. */
+/** A user's calls: each opens its page, and can be deleted after one question. */
 
 import type { CallInfo } from "../call-reader.ts";
 import { endedWords, startedWords } from "../call-words.ts";
@@ -9,7 +9,7 @@ export class CallListView {
   readonly #box: HTMLElement;
   readonly #rows: KeyedList<CallInfo>;
 
-  /** `onDelete` is called when the user has said yes. */
+  /** `onDelete` is called when the user has agreed. */
   constructor(box: HTMLElement, urlOf: (callId: string) => string, onDelete: (call: CallInfo) => void) {
     this.#box = box;
     this.#rows = new KeyedList<CallInfo>(box, ({ call_id }) => call_id, (call) => makeRow(urlOf(call.call_id), onDelete));
@@ -19,7 +19,7 @@ export class CallListView {
     const hadFocus = this.#box.contains(document.activeElement);
     this.#rows.update(calls);
     this.#box.hidden = calls.length === 0;
-    // The row with the focus may have been deleted: a keyboard goes on from the first one, not from the top of the page.
+    // The focused row may be deleted: the keyboard continues at the first row, not at the top of the page.
     if (hadFocus && !this.#box.contains(document.activeElement)) this.#box.querySelector("a")?.focus();
   }
 }

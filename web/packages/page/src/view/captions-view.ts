@@ -1,4 +1,4 @@
-/** Draws the captions as bubbles; an element is kept for each bubble and only its differences are written. */
+/** Draws the captions as bubbles; keeps an element for each bubble and writes only what changed. */
 
 import { type Bubble, type Captions, type Latency, visibleBubbles } from "../captions.ts";
 import { type ConfirmCard, makeConfirmCard } from "./confirm-card.ts";
@@ -18,7 +18,7 @@ interface Row {
   card: ConfirmCard | null;
 }
 
-/** Gets the user's answer to a tool that asks. */
+/** Receives the user's answer to a tool that asks. */
 export type AnswerHandler = (asking: Bubble, confirmed: boolean) => void;
 
 export class CaptionsView {
@@ -64,7 +64,7 @@ export class CaptionsView {
     return row;
   }
 
-  /** The question stands while it is open; it is answered once. */
+  /** Shows the question while it is open; it is answered once. */
   #ask(row: Row, bubble: Bubble): void {
     if (bubble.status !== "asking") {
       row.card?.root.remove();
@@ -97,7 +97,7 @@ function markOf({ status }: Bubble): string {
   return status === "failed" ? "These words could not be written down." : "";
 }
 
-/** The stages between the end of the turn and the first sound, side by side, as wide as they took. */
+/** The stages between the end of the turn and the first sound, side by side, as wide as they are long. */
 function latencyBar({ totalMs, stages }: Latency): HTMLElement {
   const root = make("div", "latency");
   root.ariaLive = "off";

@@ -1,4 +1,4 @@
-/** Makes a test case of a call: as a file to download, or in a folder of the server's machine. */
+/** Makes a test case of a call: a file to download, or a folder on the server's machine. */
 
 import { type CallInfo, type CallShelf, HttpProblem, problemWords } from "../call-reader.ts";
 import { byId } from "./elements.ts";
@@ -29,7 +29,7 @@ export class CaseView {
     });
   }
 
-  /** `info` is that of a call which can be a case by now; null hides the form. */
+  /** `info` is of a call that can become a case; null hides the form. */
   update(info: CallInfo | null): void {
     this.#how = info?.case ?? null;
     this.#form.hidden = this.#how === null;
@@ -42,6 +42,6 @@ function download(blob: Blob, name: string): void {
   link.href = url;
   link.download = name;
   link.click();
-  // The browser reads it after this click is over.
+  // The browser reads it after this click.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -12,7 +12,7 @@ export interface ConfirmCard {
   readonly root: HTMLElement;
   /** The row of buttons, last in `root`. */
   readonly buttons: HTMLElement;
-  /** Writes what is asked, and lets it be answered or not. */
+  /** Writes the question, and enables or disables its buttons. */
   update(asked: Asked, isEnabled: boolean): void;
 }
 

@@ -121,7 +121,7 @@ function raw(context: AudioContext, bytes: Uint8Array, rateHz: number): AudioBuf
   return buffer;
 }
 
-/** Bytes with a buffer of their own: what decodes them takes it away. */
+/** The bytes in their own buffer: decoding them transfers it. */
 function copied(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes);
 }

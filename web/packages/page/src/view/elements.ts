@@ -1,6 +1,6 @@
 /** Finding and making elements. Text goes in as text, never as markup. */
 
-/** The element with this id. Throws where the page has none of that kind. */
+/** The element with this id. Throws where it is missing or of another kind. */
 export function byId<Kind extends Element>(id: string, kind: new () => Kind): Kind {
   const element = document.getElementById(id);
   if (!(element instanceof kind)) throw new Error(`the page has no ${kind.name} #${id}`);

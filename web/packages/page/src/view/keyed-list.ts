@@ -1,4 +1,4 @@
-/** A list of elements that live as long as what they show. */
+/** A list of elements that live as long as their items. */
 
 export interface Row<Item> {
   readonly root: HTMLElement;
@@ -13,7 +13,7 @@ export class KeyedList<Item> {
   readonly #make: (item: Item) => Row<Item>;
   #rows = new Map<string, Row<Item>>();
 
-  /** `make` is called once per key, and `update` of what it gives right after that. */
+  /** `make` is called once per key, and then `update` of its result. */
   constructor(box: Element, keyOf: (item: Item, place: number) => string, make: (item: Item) => Row<Item>) {
     this.#box = box;
     this.#keyOf = keyOf;

@@ -1,4 +1,4 @@
-/** Draws a message as one bubble; its element is kept, and only its differences are written. */
+/** Draws a message as one bubble; keeps its element and writes only what changed. */
 
 import type { ConfirmResult, MsgData, PermissionRule, ToolCallBlock } from "@realtime-voice/messages";
 import { type HintPart, type Part, type TextPart, type ToolPart, bubbleOf, ruleWords } from "../message-bubbles.ts";
@@ -7,12 +7,12 @@ import { makeDataPart } from "./data-part.ts";
 import { make, setText } from "./elements.ts";
 import { KeyedList, type Row } from "./keyed-list.ts";
 
-/** Gets the answer of a user who was asked whether a tool may run. */
+/** Receives the user's answer whether a tool may run. */
 export type ConfirmHandler = (result: ConfirmResult) => void;
 
 const WAITING = "…";
 
-/** A bubble for `msg`. `update` shows a later state of the same message. Without a handler nobody can answer a call. */
+/** A bubble for `msg`; `update` shows a later state of it. Without a handler, tool calls cannot be answered. */
 export function renderMessage(msg: MsgData, onConfirm: ConfirmHandler | null = null): Row<MsgData> {
   const root = make("article", "bubble");
   const head = make("div", "head");
@@ -49,7 +49,7 @@ function clockWords(at: string): string {
 
 function makePart(part: Part, onConfirm: ConfirmHandler | null): Row<Part> {
   const row = { text: makeText, thinking: makeThinking, data: makeDataPart, hint: makeHint, tool: () => makeTool(onConfirm) };
-  // A key names the kind, so a row is only ever given parts of the kind that it was made for.
+  // A key names the kind, so a row gets parts of its kind only.
   return row[part.kind]() as Row<Part>;
 }
 

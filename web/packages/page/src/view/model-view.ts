@@ -1,4 +1,4 @@
-/** The list of models and the sentence on who hears the user. */
+/** The list of models, and the sentence about who hears the user. */
 
 import { type Offer, type OfferedModel, choiceWords, hearingWords, modelToBeginWith } from "../models.ts";
 import { setText } from "./elements.ts";

@@ -1,4 +1,4 @@
-/** Says what went wrong and what to do; each notice can be closed. */
+/** Shows what went wrong and what to do; each notice can be closed. */
 
 import type { Notice } from "../words.ts";
 import { make } from "./elements.ts";
@@ -10,7 +10,7 @@ export class NoticesView {
     this.#box = box;
   }
 
-  /** Shows a notice, once, under `key`; a newer one with that key takes its place. */
+  /** Shows a notice under `key`; a newer one with that key replaces it. */
   show(key: string, { what, todo }: Notice, tone: "problem" | "hint" = "problem"): void {
     this.remove(key);
     const root = make("div", `notice ${tone}`);
