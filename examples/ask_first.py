@@ -25,7 +25,7 @@ def cancel_order(number: int) -> str:
 
 
 class Shop:
-    """What the scripted model does: in place of `open_model("openai:gpt-realtime-2.1")`."""
+    """The scripted model's behaviour; use `open_model("openai:gpt-realtime-2.1")` instead."""
 
     def __init__(self) -> None:
         self.told = ""
@@ -39,12 +39,12 @@ class Shop:
 
 
 def ask_in_the_terminal(question: str) -> bool:
-    """Whether the user agrees. Without an answer for 60 s the call counts as refused."""
+    """Return whether the user agrees. 60 s without an answer count as a refusal."""
     return input(f"{question} [y/n] ").strip().lower() == "y"
 
 
 async def main(agrees: Callable[[str], bool] = ask_in_the_terminal) -> Msg:
-    """Ask the agent, put its question to the user, and give back the whole reply."""
+    """Ask the agent, put its question to the user, and return the whole reply."""
     agent = RealtimeAgent(
         "Friday", "You work in a shop.", ScriptedModel(Shop()), toolkit=Toolkit(confirm=[cancel_order])
     )

@@ -1,4 +1,4 @@
-"""Voice inside a FastAPI application that was there before: its lifespan and its login hold for calls too.
+"""Voice inside an existing FastAPI application: its lifespan and its login apply to calls too.
 
 uvicorn existing_app:app --app-dir examples
 
@@ -22,14 +22,14 @@ shop: dict[str, list[str]] = {}
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """What the application has always done when it starts and stops."""
+    """The application's own start and stop."""
     shop["books"] = ["Middlemarch", "Emma"]
     yield
     shop.clear()
 
 
 async def logged_in(connection: HTTPConnection) -> None:
-    """The application's own check. It runs before a socket is accepted and before the calls are told over HTTP."""
+    """The application's own check, before a socket is accepted and before calls are listed over HTTP."""
     user = connection.path_params.get("user_id") or connection.query_params.get("user")
     if user in KEYS and connection.headers.get("x-key") == KEYS[user]:
         return
@@ -51,5 +51,5 @@ app.include_router(voice_router(make_agent, prefix="/voice", dependencies=[Depen
 
 @app.get("/books")
 async def books() -> list[str]:
-    """A route that was there before."""
+    """A route of the existing application."""
     return shop["books"]

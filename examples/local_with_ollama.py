@@ -1,4 +1,4 @@
-"""Two agents of one server, each with a language model of its own; ears and voice stay in this process.
+"""Two agents of one server, each with its own language model; recognition and synthesis stay in this process.
 
 ollama pull qwen3:4b && ollama pull llama3.2
 realtime serve examples/local_with_ollama.py:make_agent

@@ -14,7 +14,7 @@ from realtime.model.script import Speak, Step
 
 
 def answer(message: ModelInput) -> list[Step]:
-    """What the scripted model says to everything: in place of `open_model("openai:gpt-realtime-2.1")`."""
+    """The scripted model's only answer; use `open_model("openai:gpt-realtime-2.1")` instead."""
     return [Speak("Hello! Nice to meet you.", 1.0)] if isinstance(message, ResponseCreate) else []
 
 

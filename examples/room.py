@@ -1,4 +1,4 @@
-"""A room: two agents and one human, and whoever is named answers. It runs without a key:
+"""A room: two agents and one human; the agent that is named answers. It runs without a key:
 
 python examples/room.py
 

@@ -61,7 +61,7 @@ NOT_IN_CHECK = (
     *("tests/server/test_chatbot_page.py", "tests/server/test_multi_page.py", "tests/server/test_rooms*.py"),
     *("tests/testing/test_replay.py", "tests/testing/test_call_recordings.py"),
     # Other processes, installations and builds
-    *("tests/commands", "tests/tools", "tests/test_cli*.py", "tests/test_*examples.py", "tests/test_testing_guide.py"),
+    *("tests/commands", "tests/tools", "tests/test_cli*.py", "tests/test_*examples.py", "tests/test_*_guide.py"),
     *("tests/server/test_bare_install.py", "tests/server/test_killed.py", "tests/server/test_library_versions.py"),
     *("tests/state/test_crash.py", "tests/testing/test_plugin.py", "tests/message/test_npm_package.py"),
     # Long calls
