@@ -50,7 +50,7 @@ def test_the_tests_of_the_guide_pass(project: Path) -> None:
 def test_the_agent_of_the_guide_is_one_that_can_be_served(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(project)
     agent = load_make_agent(f"{project / 'agent.py'}:make_agent")()
-    assert (agent.name, agent.model.profile.provider) == ("Polly", "parrot")
+    assert (agent.name, agent.model.profile.provider) == ("Polly", "toy")
     assert sorted(agent.model.support_input_modalities) == ["audio", "text"]
 
 
@@ -58,4 +58,4 @@ def test_every_printed_file_is_named_and_every_command_runs_one() -> None:
     commands = re.findall(r"^```sh\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
     run_by = {name for command in commands for name in re.findall(r"\w+\.py", command)}
     assert run_by == {"service.py", "agent.py", "test_codec.py", "test_call.py"}
-    assert set(BLOCKS) == run_by | {"parrot.py"}
+    assert set(BLOCKS) == run_by | {"toy.py"}
