@@ -38,8 +38,9 @@ from realtime.testing import (
 )
 from realtime.testing.cases.case import read_case
 from realtime.testing.cases.expected import ToolUse
-from realtime.testing.cases.export import INPUT_FILE, OUTPUT_FILE, export_call, export_case
+from realtime.testing.cases.export import INPUT_FILE, export_call, export_case
 from realtime.testing.cases.stand_in import Call, Hear, Say, WriteText
+from realtime.testing.cases.tape import OUTPUT_FILE
 from realtime.testing.client.steps import Step
 from realtime.tool import Toolkit
 
