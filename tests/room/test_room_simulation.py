@@ -105,7 +105,7 @@ async def test_speech_goes_from_a_browser_through_the_room_to_a_model_and_back(
         ("Anna", "Bob, what time is it?"),
         ("Bob", "It is seven in the morning."),
     ]
-    assert {one.who for one in run.record.played if run.reading.speech(one.item_id)} == {"Anna", "Ben"}
+    assert {one.who for one in run.record.played if run.reading.log.speech(one.item_id)} == {"Anna", "Ben"}
     assert [len(pieces) for pieces in (run.heard["Alice"], run.heard["Bob"])] == [1, 0], "Alice has written it down"
 
 

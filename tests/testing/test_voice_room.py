@@ -172,8 +172,8 @@ def changed(run: RoomRun, **changes: Any) -> RoomRun:
 
 async def test_two_agents_at_once_are_found(voice_room: VoiceRoom) -> None:
     run = await a_talk(voice_room)
-    bobs = next(one for one in run.record.played if run.reading.speech(one.item_id).who == "Bob")  # type: ignore[union-attr]
-    alices = next(one for one in run.record.played if run.reading.speech(one.item_id).who == "Alice")  # type: ignore[union-attr]
+    bobs = next(one for one in run.record.played if run.reading.log.speech(one.item_id).who == "Bob")  # type: ignore[union-attr]
+    alices = next(one for one in run.record.played if run.reading.log.speech(one.item_id).who == "Alice")  # type: ignore[union-attr]
     over = replace(bobs, from_ms=alices.from_ms + alices.ms - 100, ms=1_000.0)
     with pytest.raises(CheckFailed, match="Bob and Alice were to be heard at once for 100 ms"):
         changed(run, played=(alices, over)).no_two_agents_at_once()
@@ -181,7 +181,7 @@ async def test_two_agents_at_once_are_found(voice_room: VoiceRoom) -> None:
 
 async def test_an_agent_that_goes_on_over_a_human_is_found(voice_room: VoiceRoom) -> None:
     run = await a_talk(voice_room)
-    played = [one for one in run.record.played if run.reading.speech(one.item_id).who == "Bob"]  # type: ignore[union-attr]
+    played = [one for one in run.record.played if run.reading.log.speech(one.item_id).who == "Bob"]  # type: ignore[union-attr]
     on = replace(played[0], ms=played[0].ms + 700)
     with pytest.raises(CheckFailed, match=r"Ben spoke at .* and Bob was still to be heard by"):
         changed(run, played=(on,)).every_human_interruption_stops_the_agent(within_ms=300)

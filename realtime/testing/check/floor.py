@@ -126,7 +126,7 @@ class RoomRun(Run):
         for turn in self.reading.turns:
             limit_ms, end_ms = turn.from_ms + within_ms, max(turn.to_ms, turn.from_ms + within_ms + SAMPLE_MS)
             for played, who in self._audible():
-                speech = self.reading.speech(played.item_id)
+                speech = self.reading.log.speech(played.item_id)
                 if turn.typed and speech is not None and speech.first_seq > turn.first_seq:
                     continue  # This is the response.
                 until_ms = min(played.from_ms + played.ms, end_ms)
@@ -173,7 +173,7 @@ class RoomRun(Run):
 
     def _every_answer_once(self) -> None:
         """The conversation holds exactly each agent item once, under the right name."""
-        speeches = {one.item_id: one for one in self.reading.speeches if not self.reading.is_out_of_band(one)}
+        speeches = {one.item_id: one for one in self.reading.speeches if not self.reading.log.is_out_of_band(one)}
         times = Counter(item.id for item in self.record.items)
         for item in self.record.items:
             if item.role != "assistant" or item.status == "in_progress":
@@ -238,7 +238,7 @@ class RoomRun(Run):
         return self
 
     def _began_ms(self, item_id: str) -> float:
-        speech = self.reading.speech(item_id)
+        speech = self.reading.log.speech(item_id)
         return speech.first_audio_ms or 0.0 if speech is not None else 0.0
 
     def _audible(self) -> list[tuple[Played, str]]:

@@ -100,7 +100,7 @@ class Run(Subject):
         """The agent's audible and written words do not contain this; see `agent_said`."""
         for one in self._said(within_turn):
             if says(one.text, phrase):
-                response = self.reading.response_of(one)
+                response = self.reading.log.response_of(one)
                 place = one.first_audio_ms
                 if place is None and response is not None:
                     place = response.created_ms
@@ -255,7 +255,7 @@ class Run(Subject):
             self.fail(finding, *places)
         for flush in self.reading.flushes:
             for speech in self.reading.speeches:
-                if not self.reading.asked_before(speech, flush.seq) or self.reading.is_out_of_band(speech):
+                if not self.reading.log.asked_before(speech, flush.seq) or self.reading.log.is_out_of_band(speech):
                     continue
                 for one in speech.played:
                     limit_ms = self._silent_from(flush, one.who) + grace_ms
@@ -283,14 +283,14 @@ class Run(Subject):
         last_ms = max((one.from_ms + one.ms for one in self.record.played), default=0.0)
         undone = {cut.speech.item_id for one in self.reading.flushes if not one.number for cut in one.items}
         for speech in self.speeches:
-            if speech.written or self.reading.is_out_of_band(speech) or not speech.words.audio_ms:
+            if speech.written or self.reading.log.is_out_of_band(speech) or not speech.words.audio_ms:
                 continue
             ends_ms = [one.from_ms + one.ms for one in speech.played]
             same_in_log(self, speech, *ends_ms[-1:])
             if speech.withdrawn and speech.item_id in undone:
                 continue
             over = speech.gone_seq == 0 and (not ends_ms or max(ends_ms) >= last_ms)
-            over = over and not self.reading.begun_after_flush(speech)
+            over = over and not self.reading.log.begun_after_flush(speech)
             if over and speech.heard_ms < speech.words.audio_ms and self.record.duration_ms - last_ms < within_ms:
                 continue
             fewest, most = heard_words(speech, speech.words.text, speech.heard_ms, within_ms)
@@ -325,7 +325,7 @@ class Run(Subject):
     def tokens_below(self, limit: int) -> Run:
         """All responses together cost fewer tokens, input and output; for all speakers, transcriptions too."""
         answers = sum(one.input_tokens + one.output_tokens for one in self.responses)
-        transcriptions = self.reading.transcription_tokens if self._speaker is None else 0
+        transcriptions = self.reading.log.transcription_tokens if self._speaker is None else 0
         if answers + transcriptions >= limit:
             dearest = max(self.responses, key=lambda one: one.input_tokens + one.output_tokens, default=None)
             place = [dearest.created_ms] if dearest is not None else []

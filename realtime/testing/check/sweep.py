@@ -233,7 +233,7 @@ def _is_stopped(run: Run) -> None:
     ends_ms = [
         one.from_ms + one.ms
         for speech in run.speeches
-        if run.reading.asked_before(speech, noticed_seq)
+        if run.reading.log.asked_before(speech, noticed_seq)
         for one in speech.played
     ]
     until_ms = max(ends_ms, default=noticed_ms)

@@ -147,7 +147,7 @@ def _turn_lines(turn: UserTurn) -> Iterator[Line]:
 def _speech_lines(reading: Reading) -> Iterator[Line]:
     for speech in reading.speeches:
         words = f'"{shortened(speech.words.text)}"'
-        response = reading.response_of(speech)
+        response = reading.log.response_of(speech)
         if speech.written:
             ms = response.done_ms if response is not None else None
             if ms is not None:

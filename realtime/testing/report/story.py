@@ -148,7 +148,7 @@ def _add_answers(story: Story, turns: dict[int, Turn]) -> None:
     reading = story.reading
     numbers = {response.id: _answers_to(reading, response) for response in reading.responses}
     for speech in reading.speeches:
-        if not (speech.words.text or speech.words.audio_ms) or reading.is_out_of_band(speech):
+        if not (speech.words.text or speech.words.audio_ms) or reading.log.is_out_of_band(speech):
             continue
         story.captions.append(_answer(reading, speech))
         if speech.response_id in numbers:
@@ -166,7 +166,7 @@ def _answers_to(reading: Reading, response: Response) -> int:
     One that began during the next turn answers the turn before; but a withdrawn one was a response to the beginning of
     that turn.
     """
-    speeches = [one for item_id in response.item_ids if (one := reading.speech(item_id)) is not None]
+    speeches = [one for item_id in response.item_ids if (one := reading.log.speech(item_id)) is not None]
     if response.turn and not (speeches and all(one.withdrawn for one in speeches)):
         turn = reading.turns[response.turn - 1]
         if turn.ended_ms is None or turn.ended_seq > response.created_seq:
@@ -177,7 +177,7 @@ def _answers_to(reading: Reading, response: Response) -> int:
 def _answer(reading: Reading, speech: Speech) -> Caption:
     said, heard = speech.words.text, speech.text
     unheard = said[len(heard) :] if said.startswith(heard) else ""
-    response = reading.response_of(speech)
+    response = reading.log.response_of(speech)
     if speech.played:
         from_ms = min(one.from_ms for one in speech.played)
         to_ms = max(one.from_ms + one.ms for one in speech.played)
