@@ -386,12 +386,12 @@ class Controller:
 
     def _lose_link(self) -> None:
         """Replay what the model has not understood; what it owes is requested again when it is back."""
-        messages = self._replay.say_again()
+        messages = self._replay.replay()
         self.user_turns.commits = self._replay.commits
         by_itself = self.turn.authority == "provider" and self.auto_response and self.turn.creates
         self._lose_responses(
             owed=by_itself and self.turn.state is State.THINKING,
-            n_coming=self._replay.n_whole_again if by_itself else 0,
+            n_coming=self._replay.n_whole if by_itself else 0,
         )
         for message in messages:
             self._send(message)

@@ -1,4 +1,4 @@
-"""The server's own voice detector, as agents and rooms make one for each call."""
+"""The server's voice detector: agents and rooms make one for each call."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from realtime.errors import UsageError
 from realtime.event.config import TurnDetection
 
 VAD_UNAVAILABLE = "vad_unavailable"
-"""The error of a server whose voice detector is not installed."""
+"""Error code where the voice detector is not installed."""
 DetectorFactory = Callable[[TurnDetection], Detector]
 
 
 def silence_ms_of(wanted: TurnDetection) -> int:
-    """After how much silence the server's own detector ends a turn."""
+    """Return after how much silence the server's detector ends a turn."""
     return SILENCE_MS if wanted.silence_duration_ms is None else wanted.silence_duration_ms
 
 
 def load_silero() -> None:
-    """Load what all detectors of a process share, once; where it is not installed, whoever makes one is told."""
+    """Load what all detectors of a process share; does nothing where it is not installed."""
     from realtime.audio.vad import VadUnavailable, shared_silero
 
     with suppress(VadUnavailable):
@@ -29,7 +29,7 @@ def load_silero() -> None:
 
 
 def silero_detector(wanted: TurnDetection) -> Detector:
-    """The server's own detector. Raises UsageError where its parts are not installed."""
+    """Make the server's detector. Raises UsageError where its parts are not installed."""
     from realtime.audio.endpoint import Endpoint, EndpointConfig
     from realtime.audio.vad import VadUnavailable, shared_silero
 

@@ -1,4 +1,4 @@
-"""The user's audio on its way to the model: whole samples, one timeline, the model's rate, and our own detector."""
+"""The user's audio on its way to the model: whole samples, one timeline, the model's rate, and our detector."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from realtime.event import client as c
 
 DETECTOR_RATE_HZ = 16_000
 MAX_GAP_MS = 10_000
-"""A longer hole in the client's audio is closed up: nobody re-sends more, and silence by the hour is an attack."""
+"""A longer gap in the client's audio is not filled: no client re-sends more, and hours of silence are an attack."""
 PIECE_MS = 100
-"""A detector gets long audio in pieces: what it finds in one holds from there on, and not from the end of the whole."""
+"""A detector gets long audio in pieces of this length: what it finds in one applies from there on, not from the end."""
 LONG_APPEND_BYTES = 6_400
-"""0.2 s at 16 kHz: so much is heard, resampled and passed on within a millisecond or two."""
+"""0.2 s at 16 kHz: detecting, resampling and passing on this much takes a millisecond or two."""
 PRE_ROLL_MS = 600
-"""Kept before speech is noticed, so that its soft beginning reaches the model: 300 ms, and the detector's own delay."""
+"""Audio kept before speech is noticed, so that its soft start reaches the model: 300 ms and the detector's delay."""
 
 
 class LongAppendPiece(c.ClientAudioAppendEvent, frozen=True, kw_only=True, tag="client_audio_append"):
-    """Part of a long append. A model gets it as it would get the whole, however little its link takes just now."""
+    """Part of a long append; the model gets it as it would get the whole, even over a link that is full."""
 
 
 def pieces_of(event: c.ClientEvent) -> Iterator[c.ClientEvent]:
-    """The event, but a long append of audio in pieces, so that others are served between them."""
+    """Yield the event, a long append of audio in pieces, so that other calls are served between them."""
     if not isinstance(event, c.ClientAudioAppendEvent) or len(event.audio) <= LONG_APPEND_BYTES:
         yield event
         return
@@ -45,27 +45,27 @@ def pieces_of(event: c.ClientEvent) -> Iterator[c.ClientEvent]:
 
 
 class Detector(Protocol):
-    """Finds speech in pcm16 at 16 kHz; `realtime.audio.endpoint.Endpoint` is one."""
+    """Finds speech in pcm16 at 16 kHz, as `realtime.audio.endpoint.Endpoint` does."""
 
     def push(self, pcm: bytes) -> list[EndpointEvent]:
-        """What the audio so far shows, in order."""
+        """Take audio; return what it shows, in order."""
         ...
 
     def reset(self) -> None:
-        """Forget the turn that has begun; positions go on."""
+        """Forget the open turn; positions go on."""
         ...
 
     def finish(self) -> list[EndpointEvent]:
-        """No more audio comes for now: end the turn that has begun."""
+        """End the open turn: no more audio comes for now."""
         ...
 
     def wait_for(self, silence_ms: int) -> None:
-        """From now on a turn is over after so much silence, at least 1."""
+        """End turns after this much silence from now on, at least 1 ms."""
         ...
 
 
 class AudioInput:
-    """One client's audio stream. Positions are ms since its first sample."""
+    """Audio stream of one client. Positions are in ms since its first sample."""
 
     __slots__ = (
         "_carry",
@@ -96,26 +96,27 @@ class AudioInput:
         self._open = detector is None
         self._discards = False
         self.uncommitted_ms = 0.0
-        """Audio handed to the model since the last commit."""
+        """Audio sent to the model since the last commit."""
         self.skipped_ms = 0
-        """Time in which no audio came, and which neither the model nor the detector has seen."""
+        """Time without audio, which neither the model nor the detector has seen."""
 
     @property
     def position_ms(self) -> int:
-        """How much audio has arrived since the call began."""
+        """How much audio has arrived since the call began, in ms."""
         return int(self._position_ms)
 
     @property
     def received_samples(self) -> int:
-        """How many samples, at the client's rate, have arrived since the call began."""
+        """Number of samples that have arrived since the call began, at the client's rate."""
         return self._received
 
     def take(self, audio: bytes, rate_hz: int, offset: int | None) -> Iterator[tuple[bytes, list[EndpointEvent]]]:
-        """The next audio of the client. Gives, piece by piece, what the model gets now (its rate, maybe empty) and what
-        the detector found; the gate is to be opened and closed before the next piece is asked for.
+        """Take audio of the client; yield what the model gets of each piece, and what the detector found.
 
-        `offset` is where the audio begins, in samples since the call began: what is known already is dropped, a hole
-        of up to 10 s is filled with silence. With a detector, the model gets only speech and the moment before it.
+        What the model gets is at its rate and may be empty. Open and close the gate before asking for the next piece.
+
+        `offset` is where the audio begins, in samples since the call began: audio that has arrived before is dropped, a
+        gap of up to 10 s is filled with silence. With a detector, the model gets only speech and the moment before it.
         Raises ClientError for a negative offset.
         """
         if rate_hz != self._rate_hz:
@@ -156,11 +157,11 @@ class AudioInput:
         return b"", found
 
     def finish(self) -> list[EndpointEvent]:
-        """The client has stopped sending: what the detector makes of a voice that has not ended."""
+        """Return what the detector makes of an open turn: the client has stopped sending."""
         return self._counted(self._detector.finish()) if self._detector is not None else []
 
     def _counted(self, found: list[EndpointEvent]) -> list[EndpointEvent]:
-        """Those of turns that count, on the timeline of the call."""
+        """Return what belongs to turns that count, on the timeline of the call."""
         if self._discards:
             end = next((at for at, one in enumerate(found) if isinstance(one, TurnEnded)), None)
             self._discards = end is None
@@ -168,7 +169,7 @@ class AudioInput:
         return [self._shifted(one) for one in found] if self.skipped_ms else found
 
     def _shifted(self, found: EndpointEvent) -> EndpointEvent:
-        """The same on the timeline of the call: the detector counts the audio that it got."""
+        """Return the same on the timeline of the call: the detector counts the audio that it got."""
         match found:
             case SpeechStarted(start_ms=start_ms):
                 return SpeechStarted(start_ms + self.skipped_ms)
@@ -180,35 +181,35 @@ class AudioInput:
                 return found
 
     def wait_for(self, silence_ms: int) -> None:
-        """From now on a turn is over after so much silence."""
+        """End turns after this much silence from now on."""
         if self._detector is not None:
             self._detector.wait_for(silence_ms)
 
     def end_turn(self) -> None:
-        """Somebody else has said that the turn is over: a voice that goes on is a new one."""
+        """End the turn without the detector: a voice that goes on begins a new one."""
         if self._detector is not None:
             self._detector.reset()
         self._discards = False
         self.close_gate()
 
     def open_gate(self) -> bytes:
-        """Speech began: the moment before it, for the model. From now on audio passes."""
+        """Let audio pass from now on; return the moment before the speech, for the model."""
         kept, self._kept = bytes(self._kept), bytearray()
         self._open = True
         self.uncommitted_ms += len(kept) / 2 * 1000 / self._model_hz
         return kept
 
     def close_gate(self) -> None:
-        """The turn is over: with a detector, audio is held back until speech begins again."""
+        """The turn is over: with a detector, hold audio back until speech begins again."""
         self._open = self._detector is None
         self.uncommitted_ms = 0.0
 
     def flush(self) -> bytes:
-        """What a change of rate still holds back, for the model: the turn ends here."""
+        """Return what the change of rate still holds back: the turn ends here."""
         return self._resampler.flush() if self._resampler is not None else b""
 
     def clear(self) -> None:
-        """The client wants everything not committed forgotten: in mid-speech, the rest of that speech as well."""
+        """Forget everything uncommitted; in the middle of speech, the rest of it as well."""
         self._discards = self._discards or (self._open and self._detector is not None)
         self.close_gate()
         self._kept.clear()
@@ -232,7 +233,7 @@ class AudioInput:
             return audio[-ahead * 2 :]
         if self._received and ahead * 1000 <= MAX_GAP_MS * self._rate_hz:
             return bytes(ahead * 2) + audio
-        # A hole this long is not filled, nor what came before a call went on here; but it was time.
+        # A gap this long is not filled, nor the time before a call was resumed here; but the time has passed.
         self._position_ms += ahead * 1000 / self._rate_hz
         self.skipped_ms += ahead * 1000 // self._rate_hz
         self._received = offset

@@ -1,4 +1,4 @@
-"""Items that bring their own sound: as long as a turn, and at the rate of the model that hears them."""
+"""Audio in items: as long as a turn at most, and at the rate of the model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from realtime.errors import ClientError
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, ContentPart, Item
 
 MAX_MS = 15_000
-"""Longer speech goes through the input audio, in pieces. To change the rate of so much takes some 10 ms, in which
-nobody else is served."""
+"""Longer speech goes through the input audio, in pieces. Resampling this much takes some 10 ms, in which no other call
+is served."""
 
 
 def at_rate(item: Item, rate_hz: int) -> Item:
-    """The item with its sound at this rate. Raises ClientError for sound that cannot be taken."""
+    """Return the item with its audio at this rate. Raises ClientError for audio that cannot be taken."""
     if not any(part.audio for part in item.content):
         return item
     if item.role != "user":

@@ -1,4 +1,4 @@
-"""What other agents say, gathered from their events: each of their turns as a line for this agent."""
+"""Words of other agents, gathered from their events: each of their turns becomes a line for this agent."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from realtime.event import server as s
 from realtime.message.formatter import spoken_by
 
 KEPT_RESPONSES = 32
-"""Responses of others that may be spoken at once; words of one that never ends are forgotten."""
+"""Most responses of others followed at once; the words of a response that never ends are forgotten."""
 
 
 class OthersWords:
-    """Follows the events of other agents. Their words count, as they were heard; their sound does not."""
+    """Follows the events of other agents: their words as they were played, not their audio."""
 
     def __init__(self) -> None:
         self._words: dict[tuple[str, str], dict[tuple[str, int], str]] = {}
 
     def take(self, event: s.ServerEvent, *, me: str | None) -> c.ClientTextAppendEvent | None:
-        """The line that a response of another agent than `me` ends as, `[Name]: words`; None until then, and for one
-        without words or beside the conversation."""
+        """Return the line `[Name]: words` when a response of another agent than `me` ends.
+
+        None until then, and for a response without words or outside the conversation.
+        """
         if getattr(event, "agent_id", me) == me:
             return None
         match event:

@@ -1,6 +1,6 @@
-"""The user's audio that no model has understood yet, kept so that it can be said again after a lost link.
+"""The user's audio that no model has understood yet, kept so that it can be replayed after a lost link.
 
-Positions are bytes of pcm16 at the model's rate since the call began: what is said again does not count again.
+Positions are bytes of pcm16 at the model's rate since the call began; replayed audio does not count again.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from realtime.agent.user_turn import UserTurn
 from realtime.model.base import AudioAppend, AudioCommit
 
 KEPT_MS = 10_000
-"""More than this is never said again."""
+"""More than this is never replayed."""
 KEPT_WHILE_QUIET_MS = 1_000
-"""Kept while the model's detector hears nobody: it reports a voice within half of this. 48 kB a call at 24 kHz."""
+"""Kept while the model's detector hears no voice: it reports one within half of this. 48 kB a call at 24 kHz."""
 MIN_COMMIT_MS = 100
-"""A commit of less is refused as empty (OpenAI)."""
+"""OpenAI refuses a commit of less as empty."""
 
 
 @dataclass(slots=True, eq=False)
 class Stretch:
-    """Audio that is one piece of a user's turn. `end` null: it goes on. Nulls are what nobody has told yet."""
+    """Audio that is one piece of a user's turn; None for what is unknown yet. Without an `end` it goes on."""
 
     start: int
     end: int | None = None
@@ -28,25 +28,27 @@ class Stretch:
     piece_id: str | None = None
     """The model's name for it."""
     committed: bool = False
-    """We told the model that it ends here; else the model finds that out by itself, again if it is said again."""
+    """The server told the model that it ends here; otherwise the model finds its end, again if it is replayed."""
     label: str | None = None
     """The `event_id` of the client's commit that ended it."""
     end_ms: int | None = None
-    """In push-to-talk: where in the client's audio that commit stands."""
+    """In push-to-talk: the position of that commit in the client's audio."""
 
 
 class ReplayBuffer:
-    """What was sent and not understood: audio, and which stretches of it are turns. A stretch is settled when its words
-    are known (or known to be lost), and everything before it with it."""
+    """Audio that was sent and not understood, and which stretches of it are turns.
+
+    A stretch is settled when its words are known (or known to be lost), and everything before it with it.
+    """
 
     __slots__ = (
-        "_again",
         "_bytes_per_ms",
         "_chunks",
         "_end",
         "_lost_at",
         "_most_bytes",
         "_quiet_bytes",
+        "_replayed",
         "_start",
         "_stretches",
     )
@@ -58,11 +60,11 @@ class ReplayBuffer:
         self._chunks: list[bytes] = []
         self._start = self._end = 0
         self._stretches: list[Stretch] = []
-        self._again: list[Stretch] = []
+        self._replayed: list[Stretch] = []
         self._lost_at = 0
 
     def add(self, pcm: bytes, *, waits_for_speech: bool) -> None:
-        """This was sent. `waits_for_speech`: the model reports when a voice begins; little need be kept before that."""
+        """Keep audio that was sent; little of it before a voice that the model reports (`waits_for_speech`)."""
         self._chunks.append(pcm)
         self._end += len(pcm)
         quiet = waits_for_speech and not self._stretches
@@ -75,11 +77,11 @@ class ReplayBuffer:
     # -- turns -----------------------------------------------------------------------------------------------------
 
     def started(self, turn: UserTurn, piece_id: str, start_ms: int) -> None:
-        """The model's detector hears a voice."""
+        """The model's detector hears a voice begin."""
         self._stretches.append(Stretch(self._at(start_ms), turn=turn, piece_id=piece_id))
 
     def stopped(self, piece_id: str, end_ms: int) -> bool:
-        """The model's detector hears it end. False: that was known already, and it was only said again."""
+        """The model's detector hears a voice end. False: that was known, and the voice was only replayed."""
         for stretch in self._stretches:
             if stretch.piece_id == piece_id:
                 if stretch.end is not None:
@@ -88,19 +90,19 @@ class ReplayBuffer:
         return True
 
     def committed(self, turn: UserTurn | None) -> Stretch:
-        """We end a turn here; null: its name comes with the model's answer."""
+        """End a turn here; None: the model names it later."""
         stretch = Stretch(self._start, self._end, turn=turn, committed=True)
         self._stretches.append(stretch)
         return stretch
 
     def noticed(self) -> Stretch:
-        """The model speaks of a piece of which it reported neither start nor end: it ends here."""
+        """End a piece here of which the model reported neither start nor end."""
         stretch = Stretch(self._start, self._end)
         self._stretches.append(stretch)
         return stretch
 
     def settle(self, piece_id: str) -> None:
-        """The words of the piece are known."""
+        """Drop a piece whose words are known, and everything before it."""
         for place, stretch in enumerate(self._stretches):
             if stretch.piece_id == piece_id:
                 del self._stretches[: place + 1]
@@ -108,14 +110,14 @@ class ReplayBuffer:
                 return
 
     def clear(self) -> None:
-        """The model was told to forget what is not committed."""
+        """Drop what is not committed: the model was told to forget it."""
         self._stretches = self.commits
         until = (self._stretches[-1].end or 0) if self._stretches else self._start
         kept: list[bytes] = []
         position = self._start
         for chunk in self._chunks:
             position += len(chunk)
-            # Commits stand between chunks, so that whole ones go.
+            # Commits stand between chunks, so whole chunks go.
             if position <= until:
                 kept.append(chunk)
         self._chunks = kept
@@ -126,11 +128,11 @@ class ReplayBuffer:
 
     # -- after a lost link -----------------------------------------------------------------------------------------
 
-    def say_again(self) -> list[AudioAppend | AudioCommit]:
-        """Everything that the next link has to hear first.
+    def replay(self) -> list[AudioAppend | AudioCommit]:
+        """Return everything that the next link has to hear first.
 
-        The model will name the pieces anew. Those that we end again stand in `commits`; the others are taken up by
-        `taken_up` as the model reports them.
+        The model will name the pieces anew. Those that the server ends again stand in `commits`; `taken_up` finds the
+        others as the model reports them.
         """
         self._lost_at = self._end
         while self._stretches and self._is_torn(self._stretches[0]):
@@ -139,7 +141,7 @@ class ReplayBuffer:
             stretch.piece_id = None
             if stretch.turn is not None:
                 stretch.turn.starts_over()
-        self._again = [one for one in self._stretches if not one.committed and one.turn is not None]
+        self._replayed = [one for one in self._stretches if not one.committed and one.turn is not None]
         messages: list[AudioAppend | AudioCommit] = []
         ends = self.commits
         position = since = self._start
@@ -157,19 +159,21 @@ class ReplayBuffer:
 
     @property
     def commits(self) -> list[Stretch]:
-        """The stretches that we ended and whose words are not known, in order."""
+        """The stretches that the server ended and whose words are unknown, in order."""
         return [one for one in self._stretches if one.committed]
 
     @property
-    def n_whole_again(self) -> int:
-        """How many whole turns of the model's own finding are being said again: if it answers turns by itself, it will
-        answer each."""
-        return sum(stretch.end is not None for stretch in self._again)
+    def n_whole(self) -> int:
+        """Number of whole turns that are replayed and that the model ends itself.
+
+        A model that answers turns by itself will answer each.
+        """
+        return sum(stretch.end is not None for stretch in self._replayed)
 
     def taken_up(self, piece_id: str, start_ms: int | None = None) -> Stretch | None:
-        """The stretch that was said again and that the model now hears as this piece, or null: it is a new one."""
-        while self._again:
-            stretch = self._again.pop(0)
+        """Return the replayed stretch that the model hears as this piece; None if the piece is new."""
+        while self._replayed:
+            stretch = self._replayed.pop(0)
             end = self._lost_at if stretch.end is None else stretch.end
             if start_ms is None or self._at(start_ms) <= end:
                 stretch.piece_id = piece_id
@@ -177,7 +181,7 @@ class ReplayBuffer:
         return None
 
     def _is_torn(self, stretch: Stretch) -> bool:
-        """The model ended it by itself, and its beginning is not kept: it would be heard as something else."""
+        """Whether the model ended it and its beginning is not kept: it would hear something else."""
         return not stretch.committed and stretch.end is not None and stretch.start < self._start
 
     def _at(self, ms: int) -> int:

@@ -1,4 +1,4 @@
-"""Text turns on an agent that is used alone: a message in, the events of its reply out."""
+"""Text turns of an agent without a server: a message in, the events of its reply out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from realtime.state.replies import ReplyProjection
 
 
 class OwnCall(Protocol):
-    """The private call around an agent that is used alone (a `realtime.call.session.Session`)."""
+    """The private call of an agent without a server (a `realtime.call.session.Session`)."""
 
     log: Log
     runtime: Runtime
@@ -36,9 +36,9 @@ class OwnCall(Protocol):
 
 
 def item_of(message: Msg, item_id: str, profile: Profile) -> Item:
-    """The message as one turn of the user. What another agent said is told as `[Name]: text`.
+    """Return the message as one turn of the user; the words of another agent become `[Name]: text`.
 
-    Raises ClientError for what the model cannot take: pictures where it sees none, other data, data that is elsewhere.
+    Raises ClientError for what the model cannot take: pictures where it takes none, other data, data behind a URL.
     """
     parts = []
     for block in message.content:
@@ -69,7 +69,7 @@ def _picture(block: DataBlock) -> ContentPart:
 
 
 class ReplyQueue:
-    """The text turns of one agent, one after the other, in the order in which they were asked for."""
+    """Text turns of one agent, one after the other, in the order of the requests."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
@@ -86,15 +86,15 @@ class ReplyQueue:
         client_tools: Iterable[str],
         keeps_audio: bool,
     ) -> AsyncGenerator[r.AgentEvent]:
-        """Ask, once nothing is being said, and yield the events of the reply up to its end. `act` raises ClientError.
+        """Ask once nothing is being said; yield the events of the reply up to its end. `act` raises ClientError.
 
-        A reader that is slow keeps the events of this one reply waiting. Closing or cancelling it cancels the response.
+        A slow reader keeps the events of this one reply waiting. Closing or cancelling it cancels the response.
         """
         async with self._lock:
             await _silence(call)
             item = item_of(message, call.runtime.new_id("item"), profile)
             if is_busy():
-                # As with every typed turn: an answer that is on its way is not the answer to this message.
+                # As with every typed turn: a response that is on its way does not answer this message.
                 act(c.ClientResponseCancelEvent())
             turn = _Turn(call, ready, client_tools=client_tools, keeps_audio=keeps_audio)
             with turn.following():
@@ -120,7 +120,7 @@ class ReplyQueue:
 
 
 async def _silence(call: OwnCall) -> None:
-    """Until all that was said has been heard."""
+    """Wait until all that was said has been played."""
     while True:
         unheard_ms = call.unheard_ms()
         if unheard_ms <= 0:
@@ -138,7 +138,7 @@ class _Turn:
         self.over = False
         self.events: deque[r.AgentEvent] = deque()
         self.doubtful: list[r.AgentEvent] = []
-        """A whole reply that says nothing: the one asked for, or one of before that was cancelled when it began. While
+        """A whole reply that says nothing: the requested one, or an earlier one that was cancelled when it began. While
         the agent is still at work, it is the latter."""
         self._call = call
         self._runtime = call.runtime
@@ -157,7 +157,7 @@ class _Turn:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Follow the log meanwhile."""
+        """Follow the log within this context."""
         unsubscribe = self._call.log.subscribe(self._follow)
         try:
             yield
@@ -165,7 +165,7 @@ class _Turn:
             unsubscribe()
 
     async def wait(self) -> None:
-        """Until there is something new. Raises ProviderError where no reply will come."""
+        """Wait until there is something new. Raises ProviderError where no reply will come."""
         if self._error is not None:
             self.over = True
             raise self._error
@@ -207,12 +207,12 @@ class _Turn:
             self._held = []
 
     def take_the_doubtful(self) -> None:
-        """It was the one asked for."""
+        """Take the reply that says nothing for the requested one."""
         self.events += self.doubtful
         self.doubtful, self.over = [], True
 
     def _look_for_the_end(self, event: s.ServerEvent) -> None:
-        """While no reply has begun: why none will."""
+        """Find out why no reply will begin, while none has."""
         if isinstance(event, s.AgentErrorEvent) and event.error_type == "provider_error":
             self._error = ProviderError(event.message, code=event.code, retryable=event.retryable)
         elif isinstance(event, s.AgentEndedEvent):
@@ -221,7 +221,7 @@ class _Turn:
             self._end_unbegun(event)
 
     def _end_unbegun(self, event: s.ServerAudioFlushEvent) -> None:
-        """Interrupted before the model said anything: a reply all the same, with nothing in it."""
+        """End a reply that was interrupted before the model said anything: it has no content."""
         reply_id, session_id = self._runtime.new_id("reply"), self._call.session_id
         at = self._created_at(event.ts_ms)
         self.events += (

@@ -1,4 +1,4 @@
-"""What an agent says in the call: its events with its name on them, and the items it adds to the conversation."""
+"""Events of an agent with its name on them, and the items that it adds to the conversation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from realtime.event.base import Item
 
 
 class Reporter:
-    """Emits with the agent's identity and keeps the conversation in step with what it tells."""
+    """Emits with the agent's identity, and keeps the conversation in step with that."""
 
     __slots__ = ("agent_id", "agent_name", "conversation", "emit", "who")
 
@@ -23,20 +23,22 @@ class Reporter:
         self.who: dict[str, Any] = {"agent_id": agent_id, "agent_name": agent_name}
 
     def forward(self, event: m.ModelEvent, **known: str) -> None:
-        """The agent's event with the same meaning. `known` are ids that are equal: the log then keeps one object of an
-        id, not one for each of the thousand events that name it."""
+        """Emit the agent's event with the same meaning.
+
+        `known` are equal ids: the log then keeps one object of an id, not one for each of a thousand events.
+        """
         self.emit(s.from_model_event(event, **self.who, **known))
 
     def add_item(self, item: Item, previous_item_id: str | None = None, *, told: Item | None = None) -> None:
-        """A new item of the conversation; `told` is what is said of it, where that is less."""
+        """Add an item to the conversation; `told` is the part of it that is emitted, if not all."""
         before = self.conversation.add(item, previous_item_id)
         self.emit(s.AgentItemAddedEvent(item=told or item, previous_item_id=before, **self.who))
 
     def item_done(self, item: Item) -> None:
-        """The item will not grow any more."""
+        """Report that the item is complete."""
         self.emit(s.AgentItemDoneEvent(item=item, **self.who))
 
     def delete_item(self, item_id: str) -> None:
-        """The item leaves the conversation; an unknown one is none."""
+        """Delete the item from the conversation; does nothing for an unknown id."""
         if self.conversation.delete(item_id):
             self.emit(s.AgentItemDeletedEvent(item_id=item_id, **self.who))

@@ -1,6 +1,6 @@
-"""Running the tools that a model asks for: ours in a task each, the client's by waiting for its answer.
+"""Runs the tools that a model calls: the agent's in a task each, the client's by waiting for its result.
 
-One of ours that needs the user's consent waits for that first, as long as a client's tool waits for its result.
+A tool of the agent that needs the user's consent waits for that first, as long as a client's tool for its result.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ DEFAULT_CLIENT_TOOL_TIMEOUT_S = 60.0
 class ToolRunner:
     """Runs tool calls inside the agent's task group; `on_result` gets one result per call, in any order.
 
-    `on_error` gets what the client should know of beside a result: that a tool cannot run at all.
-    `client_timeout_s`: how long the client has for the result of its tool, and the user for an answer. Silence is a
-    refusal.
+    `on_error` gets the error of a tool that cannot run at all, in addition to its result. `client_timeout_s` is how
+    long the client has for the result of its tool, and the user to consent: no answer is a refusal.
     """
 
     def __init__(
@@ -44,30 +43,30 @@ class ToolRunner:
         self._timeout_s = timeout_s
         self._client_timeout_s = client_timeout_s
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        """Of the calls that have no result yet."""
+        """Tasks of the calls that have no result yet."""
         self._asked: dict[str, asyncio.Future[ToolResultBlock]] = {}
         self._questions: dict[str, tuple[ToolCallBlock, asyncio.Future[ToolCallBlock | str]]] = {}
-        """Calls that wait for the user's answer: what shall run, or the words of a refusal."""
+        """Calls that wait for consent; the answer is what shall run, or the words of a refusal."""
         self._client_tools: frozenset[str] = frozenset()
         self._offered: set[str] = set()
 
     def set_client_tools(self, tools: tuple[ToolDeclaration, ...]) -> None:
-        """Which tools run in the client, also where one of ours has the same name (see `RealtimeAgent`)."""
+        """Set which tools run in the client, even if one of the agent has the same name (see `RealtimeAgent`)."""
         self._client_tools = frozenset(tool.name for tool in tools)
 
     def offer(self, tools: Iterable[Mapping[str, object]]) -> None:
-        """Tools that a client declares with one request run there as well, where none of ours has the name."""
+        """Run tools that the client declares with one request there as well, unless the agent has one of that name."""
         self._offered.update(name for tool in tools if isinstance(name := tool.get("name"), str))
 
     def _is_clients(self, name: str) -> bool:
         return name in self._client_tools or (name in self._offered and name not in self._toolkit)
 
     def asks(self, call: ToolCallBlock) -> bool:
-        """Whether the user has to agree before the call runs."""
+        """Whether the user has to consent before the call runs."""
         return not self._is_clients(call.name) and self._toolkit.asks(call)
 
     def start_tool(self, call: ToolCallBlock) -> None:
-        """Run the call beside everything else, once the user has agreed where it is `asking`."""
+        """Run the call in a task of its own, after the user's consent if it is `asking`."""
         # The answer may come before the task has begun.
         if call.state == "asking":
             self._questions[call.id] = call, asyncio.get_running_loop().create_future()
@@ -75,11 +74,11 @@ class ToolRunner:
             self._asked[call.id] = asyncio.get_running_loop().create_future()
         task = self._group.create_task(self._run(call), name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task
-        # One that is cancelled before its first step cannot tell that itself.
+        # A task that is cancelled before its first step cannot report that itself.
         task.add_done_callback(lambda done: self._interrupted(call, done))
 
     def answer_tool(self, result: ToolResultBlock) -> bool:
-        """The client's answer; False where no such call is open."""
+        """Take the result of a client's tool; False if no such call is open."""
         asked = self._asked.get(result.id)
         if asked is None or asked.done():
             return False
@@ -87,7 +86,7 @@ class ToolRunner:
         return True
 
     def confirm_tool(self, call_id: str, answer: ToolCallBlock | str) -> bool:
-        """The user's answer: the call as it shall run, or the words of a refusal. False where none of this id asks."""
+        """Take the user's answer: the call as it shall run, or a refusal. False if no call of this id asks."""
         _, question = self._questions.get(call_id, (None, None))
         if question is None or question.done():
             return False
@@ -95,7 +94,7 @@ class ToolRunner:
         return True
 
     def withdraw_questions(self) -> None:
-        """Nobody waits for the user's consent any more: those calls end at once, with state `interrupted`."""
+        """End the calls that wait for consent at once, with state `interrupted`."""
         for call_id, (call, question) in [*self._questions.items()]:
             if not question.done():
                 task = self._tasks[call_id]
@@ -103,7 +102,7 @@ class ToolRunner:
                 task.cancel()
 
     def cancel_tools(self) -> None:
-        """Stop every running call; each still yields a result, with state `interrupted`."""
+        """Stop every running call; each still gets a result, with state `interrupted`."""
         for _, question in self._questions.values():
             question.cancel()
         for task in [*self._tasks.values()]:
@@ -117,13 +116,13 @@ class ToolRunner:
             elif call.id in self._questions:
                 result = await self._ask_user(call, self._questions[call.id][1])
             else:
-                result = await self._run_ours(call)
+                result = await self._run_own(call)
         except asyncio.CancelledError:
             self._interrupted(call, task)
             raise
         self._tell(result, task)
 
-    async def _run_ours(self, call: ToolCallBlock) -> ToolResultBlock:
+    async def _run_own(self, call: ToolCallBlock) -> ToolResultBlock:
         try:
             return await self._toolkit.run(call, timeout_s=self._timeout_s)
         except ToolError as error:
@@ -138,7 +137,7 @@ class ToolRunner:
             answer = f"the user did not answer within {self._client_timeout_s:g} s, which counts as a refusal"
         if isinstance(answer, str):
             return ToolResultBlock(id=call.id, name=call.name, output=answer, state=ToolResultState.DENIED)
-        result = await self._run_ours(answer)
+        result = await self._run_own(answer)
         # The model knows the call by the name that it gave.
         return msgspec.structs.replace(result, id=call.id, name=call.name)
 
@@ -155,7 +154,7 @@ class ToolRunner:
         self._tell(ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState.INTERRUPTED), task)
 
     def _tell(self, result: ToolResultBlock, task: asyncio.Task[None] | None) -> None:
-        """The result of the call that `task` runs, once."""
+        """Pass on the result of the call that `task` runs, once."""
         if self._tasks.get(result.id) is not task:
             return
         del self._tasks[result.id]

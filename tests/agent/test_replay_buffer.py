@@ -30,7 +30,7 @@ def say(kept: ReplayBuffer, pcm: bytes, chunk_ms: int = 20) -> None:
 def again(kept: ReplayBuffer) -> tuple[bytes, list[int]]:
     """The audio that is said again, and after how many ms of it the commits stand."""
     pcm, commits = b"", []
-    for message in kept.say_again():
+    for message in kept.replay():
         if isinstance(message, AudioAppend):
             assert message.again
             pcm += message.pcm
@@ -90,7 +90,7 @@ def test_a_turn_of_the_models_finding_whose_beginning_is_gone_is_left_out() -> N
     say(kept, speech(KEPT_MS - 500))
     said, _ = again(kept)
     assert said == speech(1_000)[800 * BYTES_PER_MS :] + speech(KEPT_MS - 500)
-    assert kept.n_whole_again == 0
+    assert kept.n_whole == 0
 
 
 def test_a_new_voice_later_than_the_turn_that_was_said_again_is_another_turn() -> None:
@@ -99,7 +99,7 @@ def test_a_new_voice_later_than_the_turn_that_was_said_again_is_another_turn() -
     kept.started(turn, "u1", 200)
     kept.stopped("u1", 800)
     again(kept)
-    assert kept.n_whole_again == 1
+    assert kept.n_whole == 1
     assert kept.taken_up("u2", 2_000) is None
     again(kept)
     found = kept.taken_up("u2", 210)
