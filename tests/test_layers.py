@@ -30,7 +30,7 @@ LAYERS: list[set[str]] = [
     {"server"},
     {"commands"},
     {"cli"},
-    {"__main__", "pipeline"},
+    {"__main__", "pipeline", "session"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 
