@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from realtime.model.base import Address, Frame
 from realtime.turn.responses import SILENCE_S
@@ -89,3 +89,6 @@ class Link(Protocol):
 
 
 Dial = Callable[[Address, Receiver, WireLimits], Awaitable[Link]]
+Direction = Literal["sent", "received"]
+Tap = Callable[[Direction, Frame, int], None]
+"""Sees every frame as it passes, with the ms since the session was opened. Frames hold no keys."""

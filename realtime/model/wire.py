@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
 from realtime.errors import ProviderError, RealtimeError
-from realtime.event.base import Item
 from realtime.event.model import (
     ModelErrorEvent,
     ModelEvent,
@@ -30,36 +29,28 @@ from realtime.event.model import (
     ModelSessionEndedEvent,
 )
 from realtime.model._backlog import Backlog
-from realtime.model._silence import SilenceWatch
+from realtime.model._leg import Leg
 from realtime.model.base import (
     AudioAppend,
     CloseVerdict,
     Codec,
-    Frame,
     History,
     ItemTruncate,
     ModelInput,
     OnEvent,
     Profile,
-    ResponseCreate,
     SessionUpdate,
     Settings,
 )
 from realtime.model.link import dial_websocket
-from realtime.model.link_protocol import Dial, Link, Receiver, WireLimits
+from realtime.model.link_protocol import Dial, Link, Receiver, Tap, WireLimits
 from realtime.runtime import Runtime
-from realtime.turn.responses import ServiceLedger
 
 __all__ = ["Dial", "Link", "Receiver", "Tap", "Wire", "WireLimits", "dial_websocket", "open_wire"]
 
 logger = logging.getLogger(__name__)
 
-Direction = Literal["sent", "received"]
-Tap = Callable[[Direction, Frame, int], None]
-"""Sees every frame as it passes, with the ms since the session was opened. Frames hold no keys."""
-
 _NORMAL_CLOSURE = 1000
-_TOO_BIG = 1009
 INVALID_KEY = "invalid_api_key"
 """The code of the error that the provider does not take the key."""
 
@@ -118,8 +109,8 @@ class Wire:
         self._limits = limits
         self._began_s = runtime.now()
         self._profile = make_codec().profile
-        self._leg: _Leg | None = None
-        self._closing: _Leg | None = None
+        self.leg: Leg | None = None
+        self._closing: Leg | None = None
         self._redial: asyncio.Task[None] | None = None
         self._attempt = 0
         self._lost_s: float | None = None
@@ -155,7 +146,7 @@ class Wire:
                 self._accepted_bytes += len(message.pcm)
         elif type(message) is SessionUpdate:
             self._settings = message.settings
-        leg = self._leg
+        leg = self.leg
         if leg is not None and leg.is_open and not self._waiting.messages and (leg.can_write or leg.takes_all(message)):
             leg.send(message)
         else:
@@ -164,20 +155,20 @@ class Wire:
     def pause_reading(self) -> None:
         """Stop reading from the provider: the last resort against a listener that takes nothing."""
         self._reading = False
-        if self._leg is not None and self._leg.is_open:
-            self._leg.set_reading(False)
+        if self.leg is not None and self.leg.is_open:
+            self.leg.set_reading(False)
 
     def resume_reading(self) -> None:
         """Read again."""
         self._reading = True
-        if self._leg is not None:
-            self._leg.set_reading(True)
+        if self.leg is not None:
+            self.leg.set_reading(True)
 
     async def close(self) -> None:
         """See `Connection.close`."""
         self._done = True
-        if self._leg is not None:
-            self._closing, self._leg = self._leg, None
+        if self.leg is not None:
+            self._closing, self.leg = self.leg, None
         try:
             if self._redial is not None and not self._redial.done():
                 self._redial.cancel()
@@ -192,8 +183,9 @@ class Wire:
 
     # What a leg reports.
 
-    def _deliver(self, leg: _Leg, event: ModelEvent) -> None:
-        if leg is not self._leg:
+    def deliver(self, leg: Leg, event: ModelEvent) -> None:
+        """See `LegOwner`."""
+        if leg is not self.leg:
             return
         kind = type(event)
         if kind is ModelResponseAudioDeltaEvent:
@@ -224,7 +216,7 @@ class Wire:
                 pass
         self._emit(event)
 
-    def _opened(self, leg: _Leg, event: ModelSessionCreatedEvent) -> None:
+    def _opened(self, leg: Leg, event: ModelSessionCreatedEvent) -> None:
         leg.opened(self._runtime.now())
         self._session_id = event.session_id
         self._waiting.forget_restored(leg.restored, link_was_lost=self._lost_s is not None)
@@ -237,16 +229,18 @@ class Wire:
             self._lost_s = None
             logger.info("provider link back: session=%s gap_ms=%d", self._session_id, gap_ms)
             self._emit(ModelReconnectedEvent(gap_ms=gap_ms))
-        self._drain(leg)
+        self.drain(leg)
 
-    def _drain(self, leg: _Leg) -> None:
-        while self._waiting.messages and leg is self._leg and leg.is_open and leg.can_write:
+    def drain(self, leg: Leg) -> None:
+        """See `LegOwner`."""
+        while self._waiting.messages and leg is self.leg and leg.is_open and leg.can_write:
             leg.send(self._waiting.pop())
 
-    def _leg_lost(self, leg: _Leg, verdict: CloseVerdict, code: int) -> None:
-        if leg is not self._leg:
+    def leg_lost(self, leg: Leg, verdict: CloseVerdict, code: int) -> None:
+        """See `LegOwner`."""
+        if leg is not self.leg:
             return
-        self._leg = None
+        self.leg = None
         leg.watch.stop()
         now_s = self._runtime.now()
         self._close_responses(leg, "failed", "link_lost")
@@ -273,7 +267,14 @@ class Wire:
     async def _open_leg(self) -> None:
         """Dial and wait until the session stands. Raises ProviderError."""
         codec = self._make_codec()
-        leg = self._leg = _Leg(self, codec)
+        leg = self.leg = Leg(
+            self,
+            codec,
+            self._runtime,
+            began_s=self._began_s,
+            silence_s=self._limits.silence_s,
+            tap=self._tap,
+        )
         try:
             leg.link = await self._dial(codec.address(self._settings), leg, self._limits)
             items = self._history()
@@ -287,7 +288,7 @@ class Wire:
             async with asyncio.timeout(self._limits.session_timeout_s):
                 await leg.created
         except BaseException as error:
-            self._leg = None
+            self.leg = None
             leg.abort()
             if isinstance(error, TimeoutError):
                 raise ProviderError(
@@ -328,7 +329,7 @@ class Wire:
                 if not error.retryable:
                     break
             except Exception as error:
-                self._fault("reopening", error)
+                self.fault("reopening", error)
                 reason, why = "internal_error", type(error).__name__
                 break
             delay_s = self._announce_try(reason)
@@ -359,7 +360,7 @@ class Wire:
         # Parts from who listens, which may hold this object: what has ended is freed at once.
         self._on_event = _nobody_listens
 
-    def _close_responses(self, leg: _Leg, status: Literal["failed", "cancelled"], reason: str) -> None:
+    def _close_responses(self, leg: Leg, status: Literal["failed", "cancelled"], reason: str) -> None:
         for response_id in sorted(leg.ledger):
             details = {"type": status, "reason": reason}
             self._emit(ModelResponseDoneEvent(response_id=response_id, status=status, status_details=details))
@@ -376,8 +377,8 @@ class Wire:
 
     def _overflow(self) -> None:
         self._done = True
-        if self._leg is not None:
-            self._closing, self._leg = self._leg, None
+        if self.leg is not None:
+            self._closing, self.leg = self.leg, None
             self._closing.abort()
         if self._redial is not None:
             self._redial.cancel()
@@ -394,156 +395,16 @@ class Wire:
         try:
             self._on_event(event)
         except Exception as error:
-            self._fault("on_event", error)
+            self.fault("on_event", error)
 
-    def _fault(self, where: str, error: Exception) -> None:
-        """Count and log by type and place only: an exception's text may quote what was said."""
+    def fault(self, where: str, error: Exception) -> None:
+        """See `LegOwner`. Count and log by type and place only: an exception's text may quote what was said."""
         self.faults += 1
         place = error.__traceback__
         while place is not None and place.tb_next is not None:
             place = place.tb_next
         at = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place is not None else "?"
         logger.error("%s raised %s at %s: session=%s", where, type(error).__name__, at, self._session_id)
-
-    def _now_ms(self) -> int:
-        return int((self._runtime.now() - self._began_s) * 1000)
-
-
-class _Leg:
-    """One link and its codec: the `Receiver` of that link. Events of a leg that is no longer current are ignored."""
-
-    def __init__(self, wire: Wire, codec: Codec) -> None:
-        self._wire = wire
-        self._codec = codec
-        self.link: Link | None = None
-        self.created: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.is_open = False
-        self.opened_s = 0.0
-        self.restored: Sequence[Item] = ()
-        self.ledger = ServiceLedger()
-        self.error: ModelErrorEvent | None = None
-        self._early: list[bytes] = []
-        self.watch = SilenceWatch(wire._limits.silence_s, self.ledger, self._silent)
-
-    @property
-    def can_write(self) -> bool:
-        return self.link is not None and self.link.can_write
-
-    def takes_all(self, message: ModelInput) -> bool:
-        """Whether it is taken although the link is full: as one message it would have been."""
-        return type(message) is AudioAppend and message.follows and self.link is not None and self.link.is_open
-
-    def opened(self, now_s: float) -> None:
-        self.is_open = True
-        self.opened_s = now_s
-        if not self.created.done():
-            self.created.set_result(None)
-
-    def send(self, message: ModelInput) -> None:
-        try:
-            frames = self._codec.encode(message)
-        except Exception as error:
-            self._wire._fault("encode", error)
-            return
-        for frame in frames:
-            self.write(frame)
-        if frames and type(message) is ResponseCreate:
-            self.ledger.request(self._wire._runtime.now())
-            self.watch.start()
-        if type(message) is not AudioAppend:
-            # Not now: whoever sends is not to be told of it before this returns.
-            asyncio.get_running_loop().call_soon(self._tell_overdue)
-
-    def _tell_overdue(self) -> None:
-        for event in self._codec.overdue():
-            self._wire._deliver(self, event)
-
-    def write(self, frame: Frame) -> None:
-        if self._wire._tap is not None:
-            self._show("sent", frame)
-        if self.link is not None:
-            self.link.write(frame)
-
-    def set_reading(self, reading: bool) -> None:
-        if self.link is not None:
-            if reading:
-                self.link.resume_reading()
-            else:
-                self.link.pause_reading()
-
-    async def close(self) -> None:
-        self.watch.stop()
-        if self.link is not None:
-            await self.link.close()
-
-    def abort(self) -> None:
-        self.watch.stop()
-        self.created.cancel()
-        if self.link is not None:
-            self.link.abort()
-
-    def received(self, data: bytes, is_text: bool) -> None:
-        wire = self._wire
-        if wire._leg is not self:
-            return
-        self.watch.heard = True
-        if wire._tap is not None:
-            self._show("received", data.decode(errors="replace") if is_text else bytes(data))
-        if self.link is None:
-            self._early.append(bytes(data))
-            return
-        for event in self._decode(data):
-            wire._deliver(self, event)
-
-    def catch_up(self) -> None:
-        """Deliver what came with the handshake, before there was a link to answer on."""
-        early, self._early = self._early, []
-        for data in early:
-            for event in self._decode(data):
-                self._wire._deliver(self, event)
-
-    def _decode(self, data: bytes) -> list[ModelEvent]:
-        try:
-            return self._codec.decode(data)
-        except Exception as error:
-            self._wire._fault("decode", error)
-            return []
-
-    def writable(self) -> None:
-        self._wire._drain(self)
-
-    def lost(self, code: int, reason: str) -> None:
-        self.link = None
-        for data in self._early:
-            self.error = next((event for event in self._decode(data) if isinstance(event, ModelErrorEvent)), self.error)
-        self._early.clear()
-        verdict = self._codec.closed(code, reason)
-        if code == _TOO_BIG:
-            verdict = CloseVerdict("message_too_big", "a message was bigger than is taken", reconnect=True)
-        if self.is_open:
-            self._wire._leg_lost(self, verdict, code)
-        elif not self.created.done():
-            known = self.error
-            failure = ProviderError(
-                known.message if known else verdict.message,
-                code=known.code if known else verdict.code,
-                retryable=verdict.reconnect,
-            )
-            self.created.set_exception(failure)
-            self.created.exception()  # seen: the dial itself may have failed first, and nobody waits then
-
-    def _silent(self) -> None:
-        """It answers pings, maybe, but not us: another connection may do better."""
-        verdict = CloseVerdict("provider_silent", "the provider owed an answer and said nothing", reconnect=True)
-        self._wire._leg_lost(self, verdict, 0)
-        self.abort()
-
-    def _show(self, direction: Direction, frame: Frame) -> None:
-        assert self._wire._tap is not None
-        try:
-            self._wire._tap(direction, frame, self._wire._now_ms())
-        except Exception as error:
-            self._wire._fault("tap", error)
 
 
 def _nobody_listens(event: ModelEvent) -> None:
