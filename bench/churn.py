@@ -24,7 +24,7 @@ from bench.process import Child, running
 from bench.report import Check, Section
 from bench.wire import CLIENT_KEY, frame, frame_header
 from realtime.agent import RealtimeAgent
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.server.app import create_app
 from realtime.server.serve import open_socket, uvicorn_config

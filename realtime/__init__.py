@@ -12,7 +12,7 @@ from realtime.version import __version__
 
 if TYPE_CHECKING:
     from realtime.agent import RealtimeAgent as RealtimeAgent
-    from realtime.call.session import Limits as Limits
+    from realtime.call.limits import Limits as Limits
     from realtime.event import ClientEvents as ClientEvents
     from realtime.event import ModelEvents as ModelEvents
     from realtime.event import ServerEvents as ServerEvents
@@ -41,7 +41,7 @@ _WHERE = {
     "ClientEvents": "realtime.event",
     "DashScopeRealtimeModel": "realtime.model.openai_family.dashscope",
     "GeminiRealtimeModel": "realtime.model.gemini.gemini",
-    "Limits": "realtime.call.session",
+    "Limits": "realtime.call.limits",
     "LocalRealtimeModel": "realtime.model.local.model",
     "ModelEvents": "realtime.event",
     "Msg": "realtime.message",

@@ -15,7 +15,7 @@ import typer
 from fastapi import FastAPI
 
 import realtime
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.commands import calls, certify, kit
 from realtime.commands.common import own_store
 from realtime.errors import StoreError, UsageError

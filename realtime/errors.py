@@ -111,3 +111,11 @@ class StoreError(RealtimeError):
         super().__init__(message, code=code, retryable=retryable)
         self.call_ids = call_ids
         self.lost = lost
+
+
+def public_error(error: Exception) -> RealtimeError:
+    """The error that a client may see of a failed start. Details of our own faults are in the server's log."""
+    if isinstance(error, RealtimeError) and not isinstance(error, UsageError):
+        return error
+    code = error.code if isinstance(error, UsageError) else "agent_failed"
+    return RealtimeError("the server could not make or start the agent: its log says why", code=code)

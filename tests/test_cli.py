@@ -20,7 +20,7 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 import realtime
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.cli import announce, cli, origins_of, routes_of, spread_tls, store_url, writable_folder
 from realtime.errors import UsageError
 from realtime.server import doctor

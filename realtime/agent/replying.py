@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from realtime.call.participant import Ears
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event import client as c
 from realtime.event import reply as r
@@ -30,7 +31,8 @@ class OwnCall(Protocol):
 
     def receive(self, event: c.ClientEvent) -> bool: ...
 
-    def unheard_ms(self) -> int: ...
+    @property
+    def audience(self) -> Ears: ...
 
     async def end(self, reason: str) -> None: ...
 
@@ -122,7 +124,7 @@ class ReplyQueue:
 async def _silence(call: OwnCall) -> None:
     """Wait until all that was said has been played."""
     while True:
-        unheard_ms = call.unheard_ms()
+        unheard_ms = call.audience.unheard_ms()
         if unheard_ms <= 0:
             return
         await asyncio.sleep(unheard_ms / 1000)

@@ -160,7 +160,7 @@ class Archive:
             self._spill.update(session.call_id, event_ids=tuple(event_ids))
 
         def note_end(_: Session) -> None:
-            session.on_taken = None
+            session.intake.on_taken = None
             self._live.pop(session.call_id, None)
             now = runtime.wall_now()
             changes: dict[str, Any] = {"ended_at": iso(now), "ended_reason": session.end_reason}
@@ -173,7 +173,7 @@ class Archive:
         session.resume_token.on_change = note_token
         if session.resume_token.kept:
             note_token(session.resume_token.kept)
-        session.on_taken = note_taken
+        session.intake.on_taken = note_taken
         session.on_ended.append(note_end)
 
     async def find(self, token: str, call_id: str, *, user: str, session_id: str, wall_now: float) -> CallInfo:

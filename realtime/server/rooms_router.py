@@ -13,9 +13,8 @@ import msgspec
 from fastapi import APIRouter, FastAPI, Request, Response, WebSocket, params
 from fastapi.responses import JSONResponse
 
-from realtime.call.session import public_error
 from realtime.dialects import choose
-from realtime.errors import ClientError, RealtimeError
+from realtime.errors import ClientError, RealtimeError, public_error
 from realtime.event.decode import explain
 from realtime.event.server import error_event
 from realtime.room.human_participant import HumanParticipant

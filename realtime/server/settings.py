@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.server.load import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS
 
 LONGEST_MESSAGE_BYTES = 4_194_304

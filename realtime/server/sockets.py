@@ -20,11 +20,11 @@ from realtime.agent.input import pieces_of
 from realtime.call.listener import Listener
 from realtime.call.participant import Participant
 from realtime.call.resume_token import call_of
-from realtime.call.session import Session, public_error
+from realtime.call.session import Session
 from realtime.dialects import ClientDialect
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.weight import weighed
-from realtime.errors import ClientError, Overloaded, RealtimeError
+from realtime.errors import ClientError, Overloaded, RealtimeError, public_error
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig

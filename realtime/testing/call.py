@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from fastapi import FastAPI
 
 from realtime.agent import RealtimeAgent
-from realtime.call.session import Limits, Session
+from realtime.call.limits import Limits
+from realtime.call.session import Session
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
 from realtime.runtime import Runtime

@@ -26,7 +26,7 @@ import msgspec
 from realtime.agent import RealtimeAgent
 from realtime.agent.input import Detector
 from realtime.audio.pcm import SAMPLE_BYTES
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.event import server as s
 from realtime.event.config import TurnDetection
 from realtime.room import ChatRoom

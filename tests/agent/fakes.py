@@ -14,8 +14,9 @@ from realtime.agent import RealtimeAgent
 from realtime.agent.run import AgentRun
 from realtime.audio.endpoint import EndpointEvent
 from realtime.audio.playback import PlaybackClock, WallClockPlayback
+from realtime.call.limits import Limits
 from realtime.call.listener import EventDialect, Listener
-from realtime.call.session import Limits, Session
+from realtime.call.session import Session
 from realtime.errors import ProviderError
 from realtime.event import client as c
 from realtime.event import model as m

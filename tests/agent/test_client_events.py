@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from realtime.audio.playback import WallClockPlayback
-from realtime.call.session import MAX_COMPLAINT_BYTES, MAX_EVENT_ID_CHARS, MAX_GIVEN_BYTES, MAX_SENTENCE_CHARS
+from realtime.call.intake import MAX_COMPLAINT_BYTES, MAX_EVENT_ID_CHARS, MAX_GIVEN_BYTES, MAX_SENTENCE_CHARS
 from realtime.errors import ClientError
 from realtime.event import ClientEvents
 from realtime.event import client as c

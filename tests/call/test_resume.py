@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
+from realtime.call.limits import Limits
 from realtime.call.resume_token import ResumeToken
-from realtime.call.session import Limits
 from realtime.dialects import frames
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.calls import Calls

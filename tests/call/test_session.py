@@ -7,9 +7,10 @@ import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.audio.playback import AcknowledgedPlayback
+from realtime.call.limits import Limits
 from realtime.call.listener import Listener
 from realtime.call.played import FLUSH_ANSWER_S
-from realtime.call.session import Limits, Session
+from realtime.call.session import Session
 from realtime.errors import ClientError, ProviderError
 from realtime.event import client as c
 from realtime.event import model as m
@@ -325,7 +326,7 @@ async def test_what_speech_says_was_played_counts_before_the_speech_is_heard() -
         take = made.agent.receive
 
         def listen(event: c.ClientEvent) -> None:
-            heard_ms.append(made.session.heard_ms(item_id))
+            heard_ms.append(made.session.audience.heard_ms(item_id))
             take(event)
 
         made.agent.receive = listen  # type: ignore[method-assign]
@@ -371,8 +372,8 @@ async def test_a_client_that_says_where_it_stopped_is_believed() -> None:
         made.receive(c.ClientItemTruncateEvent(item_id=item_id, audio_end_ms=1_500))
 
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_500
-        assert made.session.heard_ms(item_id) == 1_500
-        assert made.session.unheard_ms() == 0
+        assert made.session.audience.heard_ms(item_id) == 1_500
+        assert made.session.audience.unheard_ms() == 0
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from websockets.exceptions import ConnectionClosedOK
 
 from realtime.agent import RealtimeAgent
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import PROFILE, Expect, ScriptedModel, Speak, Step

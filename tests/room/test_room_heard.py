@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.event import server as s
 from realtime.room.floor import addressed
 from realtime.room.human_participant import HumanParticipant

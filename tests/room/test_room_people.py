@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from realtime.audio.playback import AcknowledgedPlayback
+from realtime.call.limits import Limits
 from realtime.call.listener import Listener
-from realtime.call.session import Limits, Session
+from realtime.call.session import Session
 from realtime.dialects.native import NativeDialect
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event import client as c

@@ -21,7 +21,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from realtime.agent import RealtimeAgent
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.dialects import choose
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.app import create_app

@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from realtime.agent import RealtimeAgent
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.model.base import AudioCommit, ModelInput, ResponseCreate
 from realtime.model.script import Speak, Step, Transcribe
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel

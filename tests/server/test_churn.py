@@ -11,8 +11,9 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.agent.controller import Controller
 from realtime.agent.run import AgentRun
+from realtime.call.limits import Limits
 from realtime.call.listener import Listener
-from realtime.call.session import Limits, Session
+from realtime.call.session import Session
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Wire
 from realtime.server.protocol import VoiceSocketProtocol

@@ -10,7 +10,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from realtime.agent import RealtimeAgent
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.errors import ProviderError
 from realtime.event.model import ModelErrorEvent
 from realtime.model import base

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.event.client import ClientEvent
 from realtime.event.decode import classes_by_type
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel, echo_bot

@@ -9,7 +9,8 @@ from fastapi import FastAPI
 from google.genai import errors, types
 
 from realtime.agent import RealtimeAgent
-from realtime.call.session import Limits, Session
+from realtime.call.limits import Limits
+from realtime.call.session import Session
 from realtime.event import server as s
 from realtime.model import base
 from realtime.model.scripted import Expect, ScriptedModel, Speak, Step, echo_bot

@@ -11,7 +11,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from realtime.agent import RealtimeAgent
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.errors import ClientError, StoreError
 from realtime.event import model as m
 from realtime.event.reply import ReplyStartEvent, read_reply_event

@@ -10,7 +10,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from realtime.agent import RealtimeAgent
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.errors import ProviderError
 from realtime.model import base
 from realtime.model.scripted import PROFILE, ScriptedModel, Speak

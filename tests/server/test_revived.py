@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.errors import ClientError, ProviderError, StoreError
 from realtime.event import model as m
 from realtime.message import ToolCallBlock

@@ -10,7 +10,7 @@ import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from realtime.agent import RealtimeAgent
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.errors import ProviderError
 from realtime.event.config import SessionConfig
 from realtime.model.scripted import PROFILE, Hangup, ScriptedModel, Speak, Wait, echo_bot

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.call.session import Limits
+from realtime.call.limits import Limits
 from realtime.server.settings import ServerSettings
 from realtime.testing.client.devices import OUTPUT_LATENCY_S, Microphone, Speaker
 from realtime.testing.client.page import Client, Page

@@ -1,0 +1,79 @@
+"""Whether something still happens in a call: its idle time, and clients that stop sending audio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from realtime.call.audience import Audience
+from realtime.call.participant import Participant
+from realtime.call.timers import Timers
+from realtime.event import server as s
+
+AUDIO_LOOK_S = 0.5
+"""How often it is checked that a client still sends audio while its user speaks."""
+AUDIO_LOOKS = 4
+"""After so many checks without any, 2 s, its turn is over: a network that stalls is mostly back before."""
+IDLE_SLACK_S = 1e-3
+"""Times are sums of fractions: no timer is set for less than this."""
+
+
+class Activity:
+    """Watches one call, with its `timers`. A call is idle after `idle_s` seconds without speech or text."""
+
+    def __init__(
+        self,
+        participant: Participant,
+        audience: Audience,
+        timers: Timers,
+        now: Callable[[], float],
+        idle_s: float,
+    ) -> None:
+        self._participant = participant
+        self._audience = audience
+        self._timers = timers
+        self._now = now
+        self._idle_s = idle_s
+        self._active_at = now()
+
+    def begin(self, on_idle: Callable[[], None]) -> None:
+        """Watch the idle time from now on; `on_idle` is called when the call is idle."""
+
+        def check() -> None:
+            left_s = self._active_at + self._idle_s - self._now()
+            if left_s > IDLE_SLACK_S:
+                self._timers.after("idle", left_s, check)
+            else:
+                on_idle()
+
+        self._timers.after("idle", self._idle_s, check)
+
+    def note(self) -> None:
+        """A client has done something."""
+        self._active_at = self._now()
+
+    def follow(self, event: s.ServerEvent) -> None:
+        """The next event of the call, except speech."""
+        if isinstance(event, s.AgentInputStartedEvent | s.AgentInputDoneEvent | s.AgentResponseCreatedEvent):
+            self._active_at = self._now()
+            if isinstance(event, s.AgentInputStartedEvent):
+                self._watch_audio(self._participant.received_samples, AUDIO_LOOKS)
+            elif isinstance(event, s.AgentInputDoneEvent):
+                self._timers.cancel("audio")
+        elif isinstance(event, s.AgentResponseDoneEvent):
+            # It is heard for a while yet, as far as is known now: a client that never acknowledges keeps no call alive.
+            self._active_at = self._now() + self._audience.unheard_ms() / 1000
+
+    def _watch_audio(self, received_samples: int, looks: int) -> None:
+        """Watch, while the user speaks, for a client that stops sending: it sends no silence either.
+
+        A client whose socket is lost sends the rest later.
+        """
+        if not self._participant.wants_audio_stopped:
+            return
+        received_now = self._participant.received_samples
+        if received_now != received_samples or self._audience.is_away:
+            looks = AUDIO_LOOKS
+        elif looks == 0:
+            self._participant.audio_stopped()
+            return
+        self._timers.after("audio", AUDIO_LOOK_S, lambda: self._watch_audio(received_now, looks - 1))

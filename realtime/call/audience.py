@@ -1,0 +1,113 @@
+"""The listeners of one call, and what they have heard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.audio.voice import Voice
+from realtime.call.listener import Listener
+from realtime.call.played import Played
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ
+from realtime.state.log import Log
+
+RECEIVED_EVERY_MS = 1_000
+"""How often a client that counts its audio is told how much of it has arrived."""
+
+
+class Audience:
+    """All clients of one call. It is the `Ears` that the participant is given.
+
+    `received_samples` gives how much audio of the clients has come; where it `tells`, the log is told of playback.
+    """
+
+    def __init__(self, log: Log, now: Callable[[], float], received_samples: Callable[[], int], *, tells: bool) -> None:
+        self._log = log
+        self._now = now
+        self._received_samples = received_samples
+        self.listeners: list[Listener] = []
+        self.ear: Listener | None = None
+        """The client that sent something last: on an interruption, what it has played counts."""
+        listeners = self.listeners  # Without `self`, which would refer to itself.
+        self.played = Played(log, now, lambda: listeners, received_samples, tells=tells)
+
+    def __iter__(self) -> Iterator[Listener]:
+        return iter([*self.listeners])
+
+    @property
+    def is_away(self) -> bool:
+        """Whether all listeners have lost their sockets and may come back."""
+        return bool(self.listeners) and all(one.away for one in self.listeners)
+
+    def remove(self, listener: Listener) -> None:
+        """A client is gone for good."""
+        listener.release()
+        self.listeners.remove(listener)
+        if self.ear is listener:
+            self.ear = None
+
+    def replace(self, before: Listener | None, listener: Listener) -> None:
+        """Put a listener in the place of the one `before`; None: add it."""
+        if before is None:
+            self.listeners.append(listener)
+            return
+        self.listeners[self.listeners.index(before)] = listener
+        if self.ear is before:
+            self.ear = listener
+
+    # -- what is heard (`realtime.call.participant.Ears`) ----------------------------------------------------------
+
+    def heard_ms(self, item_id: str) -> int:
+        """See `Ears`."""
+        now = self._now()
+        if self.ear is not None:
+            return self.ear.clock.heard_ms(item_id, now)
+        return max((one.clock.heard_ms(item_id, now) for one in self.listeners), default=0)
+
+    def unheard_ms(self) -> int:
+        """See `Ears`."""
+        now = self._now()
+        return max((one.unheard_ms(now) for one in self.listeners), default=0)
+
+    def after_flush(self, settle: Callable[[], None]) -> None:
+        """See `Ears`."""
+        self.played.after_flush(settle)
+
+    def let_hear(self, voice: Voice) -> None:
+        """See `realtime.call.participant.Host.voice`."""
+        for listener in self.listeners:
+            listener.deliver_voice(voice.chunk(listener.rate_hz, self._log.now_ms()))
+
+    def unheard_items(self) -> set[str]:
+        """The ids of the items that were not heard to their end."""
+        now = self._now()
+        return {item_id for one in self.listeners for item_id in (*one.clock.unheard_items(now), *one.unsent)}
+
+    # -- what is received ------------------------------------------------------------------------------------------
+
+    def tell_received(self, listener: Listener, event: c.ClientAudioAppendEvent) -> None:
+        """Tell a client that counts its audio how much of it has arrived, where that is due."""
+        listener.bytes_until_told -= len(event.audio)
+        if listener.bytes_until_told > 0:
+            return  # Not due: nearly every frame ends here.
+        rate_hz = rate_of(event)
+        if rate_hz is None:
+            return
+        received = self._received_samples()
+        every = RECEIVED_EVERY_MS * rate_hz // 1000
+        if received - listener.told_received >= every:
+            listener.told_received = received
+            # Sent to this listener alone, so it takes no place of its own in the log.
+            listener.deliver(s.ServerAudioReceivedEvent(offset=received, ts_ms=self._log.now_ms()))
+        # Less was taken than came where audio was sent twice or refused.
+        listener.bytes_until_told = (listener.told_received + every - received) * SAMPLE_BYTES
+
+
+def rate_of(event: c.ClientAudioAppendEvent) -> int | None:
+    """The rate of its audio in Hz; None for one that is not served, of which the participant has taken nothing."""
+    try:
+        return event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
+    except ValueError:
+        return None

@@ -1,0 +1,103 @@
+"""What clients may say in a call: an event counts once, and all of them together are bounded."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from realtime.errors import ClientError
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.state.conversation import Conversation
+
+RECENT_EVENTS = 256
+"""How many events with an `event_id` are known when a client that came back sends them again."""
+KEPT_EVENT_IDS = 64
+"""How many of the latest of them a store keeps: a client sends as many again (docs/protocol.md, "Coming back")."""
+MAX_EVENT_ID_CHARS = 512
+"""As in OpenAI's protocol."""
+MAX_GIVEN_BYTES = 64_000_000
+"""Texts, items and settings that clients may send in a call, and be sent again: the log keeps them."""
+MAX_COMPLAINT_BYTES = 4_000_000
+"""Error events about a client's own mistakes in a call: some thousands of them."""
+MAX_SENTENCE_CHARS = 1_000
+"""Length of an error message: what it repeats of a client's event has no bound of its own."""
+EVENT_BYTES = 500
+"""What an event counts besides its content: the events that it causes are kept too."""
+
+UNCOUNTED = c.ClientAudioAppendEvent | c.ClientImageAppendEvent | c.ClientPlaybackAckEvent | c.ClientSessionEndEvent
+"""Events that come all the time and are not kept as they came; and a call can always be ended."""
+_ENDS_SPEECH = c.ClientAudioCommitEvent | c.ClientAudioClearEvent
+"""A server that goes on from the store may be sent the speech before these again, and then these as well.
+
+Where no speech came before them, they mean nothing.
+"""
+
+
+class Intake:
+    """Checks the events of a call's clients. `recent_ids` are those that an earlier part of the call has taken."""
+
+    def __init__(self, recent_ids: Sequence[str] = ()) -> None:
+        self.on_taken: Callable[[Sequence[str]], None] | None = None
+        """Called with the latest event ids when a client that may come back has sent an event with one."""
+        self._recent_ids: deque[str] = deque(recent_ids, maxlen=RECENT_EVENTS)
+        self._kept_ids: deque[str] = deque(recent_ids, maxlen=KEPT_EVENT_IDS)
+        """Of those, the ones that count once even if the server is killed."""
+        self._repeated: set[str] = set()
+        self._given_bytes = 0
+        self._complaint_bytes = 0
+
+    def expect_repeats(self, *, from_start: bool) -> None:
+        """A client has come back and may send its latest events again; `from_start`: it counts its events anew."""
+        self._repeated = set() if from_start else set(self._recent_ids)
+
+    def is_new(self, event: c.ClientEvent, event_id: str, *, may_return: bool) -> bool:
+        """Whether an event did not arrive before; `may_return` says that its client may send it again.
+
+        Raises ClientError for an event id that is too long.
+        """
+        if len(event_id) > MAX_EVENT_ID_CHARS:
+            refusal = f"an event_id has at most {MAX_EVENT_ID_CHARS} characters: {event.type} was ignored"
+            raise ClientError(refusal, code="invalid_event_id")
+        if event_id in self._repeated:
+            self._repeated.remove(event_id)
+            return False
+        self._recent_ids.append(event_id)
+        if not isinstance(event, _ENDS_SPEECH):
+            self._kept_ids.append(event_id)
+        if self.on_taken is not None and may_return and not isinstance(event, UNCOUNTED):
+            self.on_taken([*self._kept_ids])
+        return True
+
+    def count(self, event: c.ClientEvent, n_bytes: int | None, conversation: Conversation) -> None:
+        """Count an event; `n_bytes` is its length as JSON, where that is known.
+
+        Raises ClientError where the call's log would grow without end, and for what no log can hold.
+        """
+        told = conversation.get(event.item_id) if isinstance(event, c.ClientItemRetrieveEvent) else None
+        try:
+            given_bytes = EVENT_BYTES + (len(msgspec.json.encode(event)) if n_bytes is None else n_bytes)
+            if told is not None:
+                given_bytes += len(msgspec.json.encode(told))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ClientError(f"{event.type} cannot be written as JSON: {error}", code="invalid_event") from error
+        if self._given_bytes + given_bytes > MAX_GIVEN_BYTES:
+            raise ClientError(
+                f"a call takes {MAX_GIVEN_BYTES // 1_000_000} MB of texts, items and settings: {event.type} is refused",
+                code="too_much_given",
+            )
+        self._given_bytes += given_bytes
+
+    def bounded(self, complaint: s.AgentErrorEvent) -> s.AgentErrorEvent | None:
+        """The error event about a client's mistake, shortened; None once there were too many."""
+        event_id, message = complaint.client_event_id, complaint.message
+        if event_id is not None and len(event_id) > MAX_EVENT_ID_CHARS:
+            event_id = None
+        if len(message) > MAX_SENTENCE_CHARS:
+            message = f"{message[:MAX_SENTENCE_CHARS]}..."
+        self._complaint_bytes += EVENT_BYTES + len(message)
+        if self._complaint_bytes > MAX_COMPLAINT_BYTES:
+            return None
+        return msgspec.structs.replace(complaint, message=message, client_event_id=event_id)
