@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from realtime.call.audience import Audience
 from realtime.call.participant import Participant
@@ -37,15 +38,7 @@ class Activity:
 
     def begin(self, on_idle: Callable[[], None]) -> None:
         """Watch the idle time from now on; `on_idle` is called when the call is idle."""
-
-        def check() -> None:
-            left_s = self._active_at + self._idle_s - self._now()
-            if left_s > IDLE_SLACK_S:
-                self._timers.after("idle", left_s, check)
-            else:
-                on_idle()
-
-        self._timers.after("idle", self._idle_s, check)
+        self._timers.after("idle", self._idle_s, partial(self._check_idle, on_idle))
 
     def note(self) -> None:
         """A client has done something."""
@@ -77,3 +70,10 @@ class Activity:
             self._participant.audio_stopped()
             return
         self._timers.after("audio", AUDIO_LOOK_S, lambda: self._watch_audio(received_now, looks - 1))
+
+    def _check_idle(self, on_idle: Callable[[], None]) -> None:
+        left_s = self._active_at + self._idle_s - self._now()
+        if left_s > IDLE_SLACK_S:
+            self._timers.after("idle", left_s, partial(self._check_idle, on_idle))
+        else:
+            on_idle()

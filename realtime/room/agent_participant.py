@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -16,7 +15,7 @@ import msgspec
 
 from realtime.agent.controller import EMPTY_COMMIT, EMPTY_COMMIT_MS
 from realtime.agent.realtime import RealtimeAgent
-from realtime.audio.pcm import bytes_of, ms_of
+from realtime.audio.pcm import bytes_of
 from realtime.call.participant import Host
 from realtime.errors import ClientError
 from realtime.event import client as c
@@ -25,7 +24,10 @@ from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat, ContentPart
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import ToolResultBlock, ToolResultState
 from realtime.message.formatter import SPEAKS, spoken_by
+from realtime.room.dictation import Dictation
 from realtime.room.floor import Said
+from realtime.room.naming import named
+from realtime.room.utterance import Utterance
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 from realtime.state.truncation import portion_played
@@ -33,33 +35,11 @@ from realtime.state.truncation import portion_played
 Listens = Literal["audio", "text"]
 MAX_TOOL_ROUNDS = 8
 """An agent that calls tools more often in one turn loses the floor."""
-KEPT_WAITING = 50
-"""The words of so many turns of one human are waited for, with their sound."""
 KEPT_ITEMS = 500
 """Of the talk an agent and its model remember no more: the oldest go."""
 FORGOTTEN_AT_ONCE = 50
 NOT_THERE_TO_FORGET = "item_delete_invalid_item_id"
 """What OpenAI says of an item that it does not have any more."""
-UTTERANCE_HZ = 16_000
-
-
-@dataclass(slots=True, eq=False)
-class Utterance:
-    """A turn that was spoken: its sound at `rate_hz`, and its words once they are known."""
-
-    id: str
-    who: str
-    name: str
-    pcm: bytearray = field(default_factory=bytearray)
-    rate_hz: int = UTTERANCE_HZ
-    text: str = ""
-    heard_by: set[str] = field(default_factory=set)
-    """Agents (by id) that heard it as sound."""
-
-    @property
-    def duration_ms(self) -> float:
-        """How long its sound is."""
-        return ms_of(len(self.pcm), self.rate_hz)
 
 
 class OpenCall(NamedTuple):
@@ -134,10 +114,7 @@ class AgentParticipant:
         self._hub = hub
         self._runtime = runtime
         self._prefix = f"{self.id}."
-        self._waiting: dict[str, Utterance] = {}
-        """What it has heard and nobody has written down yet, by id, in order."""
-        self._guessed: dict[str, str] = {}
-        """Where its provider ends turns by itself: whose words an item of its own is taken to be."""
+        self.dictation = Dictation()
         self._open: set[str] = set()
         """Responses of this turn that go on, and those that are dropped as well."""
         self._dropped: set[str] = set()
@@ -235,19 +212,11 @@ class AgentParticipant:
             self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, SPEAKS)))
         utterance.heard_by.add(self.id)
         if self._guesses or not utterance.text:
-            self._waiting[utterance.id] = utterance
-            of_the_same = [one for one in self._waiting.values() if one.who == utterance.who]
-            if len(of_the_same) > KEPT_WAITING:
-                self.forget(of_the_same[0])
+            self.dictation.add(utterance)
         pcm_format = AudioFormat.pcm16(utterance.rate_hz)
         self._act(c.ClientAudioAppendEvent(audio=bytes(utterance.pcm), format=pcm_format))
         self._act(c.ClientAudioCommitEvent(event_id=utterance.id))
         return True
-
-    def forget(self, utterance: Utterance) -> None:
-        """Its words are not waited for any more."""
-        self._waiting.pop(utterance.id, None)
-        self._guessed = {item_id: one for item_id, one in self._guessed.items() if one != utterance.id}
 
     def speak(self, asked_by: str | None = None) -> None:
         """Take the floor and answer; `asked_by` is the human (by id) whose turn led to that."""
@@ -396,11 +365,11 @@ class AgentParticipant:
                     self._hub.lost(self, reason)
             case s.AgentInputCommittedEvent(item_id=item_id):
                 if self._guesses:
-                    self._guess(item_id)
+                    self.dictation.guess(item_id)
             case s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=text):
-                self._understood(self._guessed.pop(item_id, None) or self.run.label_of(item_id), text)
+                self._understood(self.dictation.guessed(item_id) or self.run.label_of(item_id), text)
             case s.AgentInputTranscriptionFailedEvent(item_id=item_id):
-                self._understood(self._guessed.pop(item_id, None) or self.run.label_of(item_id), "")
+                self._understood(self.dictation.guessed(item_id) or self.run.label_of(item_id), "")
             case s.AgentErrorEvent(code=code, client_event_id=utterance_id) if code == EMPTY_COMMIT:
                 self._understood(utterance_id, "")
             case (
@@ -426,7 +395,7 @@ class AgentParticipant:
         self._open.add(response_id)
         if self.has_floor and not self.run.is_dropped(response_id):
             self.is_asked = False
-            self._hub.tell(self._named(event))
+            self._hub.tell(named(event, self._prefix, self.name))
             return
         # Its provider answers by itself, or too late: perhaps what was asked in a turn before this one.
         self._untold.add(response_id)
@@ -440,7 +409,7 @@ class AgentParticipant:
             responses.discard(event.response_id)
         if is_untold:
             return
-        self._hub.tell(self._named(event))
+        self._hub.tell(named(event, self._prefix, self.name))
         if is_dropped:
             return
         self.has_failed = event.status == "failed"
@@ -461,7 +430,7 @@ class AgentParticipant:
         if isinstance(event, s.AgentResponseToolResultEvent):
             # Also of an answer that was dropped: its call was told, and goes on until its result is.
             if self._calls.pop(event.tool_result.id, None) is not None:
-                self._hub.tell(self._named(event))
+                self._hub.tell(named(event, self._prefix, self.name))
             return
         if response_id in self._dropped and not event.type.endswith("_done"):
             # Of an answer that does not count only what closes it is told.
@@ -476,21 +445,14 @@ class AgentParticipant:
             self._calls[call.id] = OpenCall(call.name, self._asked_by, call.state == "asking")
         elif isinstance(event, s.AgentItemAddedEvent) and event.item.type == "message":
             self._spoken.append(event.item.id)
-        self._hub.tell(self._named(event))
+        self._hub.tell(named(event, self._prefix, self.name))
 
     @property
     def _guesses(self) -> bool:
         return not self.agent.model.profile.supports_manual_turns
 
-    def _guess(self, item_id: str) -> None:
-        """Its provider names the turns that it hears in their order, though it may hear two as one."""
-        known = self._guessed.values()
-        utterance_id = next((one for one in self._waiting if one not in known), None)
-        if utterance_id is not None:
-            self._guessed[item_id] = utterance_id
-
     def _understood(self, utterance_id: str | None, text: str) -> None:
-        utterance = self._waiting.pop(utterance_id or "", None)
+        utterance = self.dictation.take(utterance_id)
         if utterance is not None:
             self._hub.transcribed(utterance, text, by=self)
 
@@ -512,39 +474,5 @@ class AgentParticipant:
                     agent_name=self.name,
                 )
             )
-        waiting = [*self._waiting.values()]
-        self._waiting.clear()
-        self._guessed.clear()
-        for utterance in waiting:
+        for utterance in self.dictation.take_all():
             self._hub.transcribed(utterance, "", by=self)
-
-    def _named(self, event: s.ServerEvent) -> s.ServerEvent:
-        """The event with the names that its things have in the room."""
-        changes: dict[str, Any] = {"agent_name": self.name} if hasattr(event, "agent_name") else {}
-        for name in ("item_id", "response_id", "previous_item_id"):
-            value = getattr(event, name, None)
-            if value:
-                changes[name] = self._prefix + value
-        for name, rename in _PARTS.items():
-            part = getattr(event, name, None)
-            if part is not None:
-                changes[name] = rename(part, self._prefix)
-        if "item" in changes and changes["item"].role == "assistant":
-            changes["item"] = msgspec.structs.replace(changes["item"], name=self.name)
-        return msgspec.structs.replace(event, **changes)
-
-
-def _item(item: Any, prefix: str) -> Any:
-    changes: dict[str, Any] = {"id": prefix + item.id}
-    if item.tool_call is not None:
-        changes["tool_call"] = _block(item.tool_call, prefix)
-    if item.tool_result is not None:
-        changes["tool_result"] = _block(item.tool_result, prefix)
-    return msgspec.structs.replace(item, **changes)
-
-
-def _block(block: Any, prefix: str) -> Any:
-    return msgspec.structs.replace(block, id=prefix + block.id)
-
-
-_PARTS: dict[str, Callable[[Any, str], Any]] = {"item": _item, "tool_use": _block, "tool_result": _block}

@@ -12,10 +12,11 @@ from realtime.agent.realtime import RealtimeAgent
 from realtime.errors import ClientError, RealtimeError
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
-from realtime.room.agent_participant import AgentParticipant, Hub, Listens, Utterance
+from realtime.room.agent_participant import AgentParticipant, Hub, Listens
 from realtime.room.context import Context
 from realtime.room.floor import Participant, Said
 from realtime.room.people import People, joined
+from realtime.room.utterance import Utterance
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ
 from realtime.event.config import SessionConfig
-from realtime.room.agent_participant import UTTERANCE_HZ, Utterance
+from realtime.room.utterance import UTTERANCE_HZ, Utterance
 from realtime.state.restore import ConversationReader
 
 MAX_TURN_BYTES = 62 * UTTERANCE_HZ * SAMPLE_BYTES

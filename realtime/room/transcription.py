@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from realtime.event import server as s
-from realtime.room.agent_participant import AgentParticipant, Utterance
+from realtime.room.agent_participant import AgentParticipant
 from realtime.room.context import Context
 from realtime.room.people import People
+from realtime.room.utterance import Utterance
 
 ENOUGH_EMPTY = 2
 """A turn in which so many agents have heard no words has none."""
@@ -278,7 +279,7 @@ class Words:
         """Wait no more for what is still being written."""
         sheet = self._sheets.pop(utterance.id, None)
         for writer in sheet.writers.values() if sheet is not None else ():
-            writer.forget(utterance)
+            writer.dictation.forget(utterance)
 
 
 def can_hear(agent: AgentParticipant) -> bool:

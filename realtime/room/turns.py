@@ -10,7 +10,7 @@ from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import ContentPart, Item
-from realtime.room.agent_participant import AgentParticipant, Listens, Utterance
+from realtime.room.agent_participant import AgentParticipant, Listens
 from realtime.room.agents import Agents
 from realtime.room.consent import Consent, ConsentBy
 from realtime.room.context import Context
@@ -20,6 +20,7 @@ from realtime.room.human_participant import HumanParticipant
 from realtime.room.people import People
 from realtime.room.speaker import SETTLE_S, STALLED_S, Speaker
 from realtime.room.transcription import Transcription
+from realtime.room.utterance import Utterance
 from realtime.turn.responses import FAILED_S
 
 CLIENT_MISTAKE = "client_error"

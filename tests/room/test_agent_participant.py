@@ -33,15 +33,10 @@ from realtime.model.base import (
     ToolResult,
 )
 from realtime.model.script import CallTools, Emit, Step, Transcribe, Wait
-from realtime.room.agent_participant import (
-    FORGOTTEN_AT_ONCE,
-    KEPT_ITEMS,
-    KEPT_WAITING,
-    NOT_THERE_TO_FORGET,
-    AgentParticipant,
-    Utterance,
-)
+from realtime.room.agent_participant import FORGOTTEN_AT_ONCE, KEPT_ITEMS, NOT_THERE_TO_FORGET, AgentParticipant
+from realtime.room.dictation import KEPT_WAITING
 from realtime.room.floor import Said, addressed, broadcast
+from realtime.room.utterance import Utterance
 from realtime.runtime import Runtime
 from realtime.tool import Toolkit
 from tests.agent.fakes import PROFILE, FakeModel
