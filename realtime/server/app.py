@@ -18,10 +18,10 @@ from realtime.server.connections import Connections, highest_descriptor
 from realtime.server.endpoints import endpoint_routers
 from realtime.server.gate import COOKIE, Gate
 from realtime.server.history import Cases
+from realtime.server.make_agent import MakeAgent
 from realtime.server.rooms import Rooms
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
-from realtime.server.sockets import MakeAgent
 from realtime.version import __version__
 
 SECURITY_HEADERS = {

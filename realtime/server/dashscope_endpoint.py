@@ -11,8 +11,9 @@ from starlette.responses import PlainTextResponse
 from realtime.dialects.openai_family.dashscope import DashScopeDialect
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
+from realtime.server.make_agent import MakeAgent
 from realtime.server.settings import ServerSettings
-from realtime.server.sockets import ClientSocket, MakeAgent
+from realtime.server.sockets import ClientSocket
 from realtime.server.turn_away import turn_away
 
 logger = logging.getLogger(__name__)

@@ -11,9 +11,9 @@ from realtime.server.calls import Calls
 from realtime.server.dashscope_endpoint import dashscope_endpoint
 from realtime.server.gate import Gate
 from realtime.server.gemini_endpoint import gemini_endpoint
+from realtime.server.make_agent import MakeAgent
 from realtime.server.openai_endpoint import openai_endpoint
 from realtime.server.settings import ServerSettings
-from realtime.server.sockets import MakeAgent
 
 ENDPOINTS: dict[str, Callable[..., APIRouter]] = {
     "openai": openai_endpoint,

@@ -11,8 +11,9 @@ from fastapi import APIRouter, WebSocket
 from realtime.dialects.gemini.gemini import BAD_KEY, GeminiDialect
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
+from realtime.server.make_agent import MakeAgent
 from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
-from realtime.server.sockets import ClientSocket, MakeAgent
+from realtime.server.sockets import ClientSocket
 from realtime.server.turn_away import turn_away
 
 logger = logging.getLogger(__name__)

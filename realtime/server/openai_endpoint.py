@@ -16,8 +16,9 @@ from realtime.server.calls import Calls
 from realtime.server.client_secrets import PREFIX as SECRET_PREFIX
 from realtime.server.client_secrets import ClientSecrets
 from realtime.server.gate import KEY_SUBPROTOCOL, Gate
+from realtime.server.make_agent import MakeAgent
 from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
-from realtime.server.sockets import ClientSocket, MakeAgent
+from realtime.server.sockets import ClientSocket
 from realtime.server.turn_away import turn_away
 
 logger = logging.getLogger(__name__)

@@ -32,10 +32,10 @@ from realtime.room import ChatRoom
 from realtime.server.app import create_app
 from realtime.server.builtin import House
 from realtime.server.history import Cases
+from realtime.server.make_agent import AGENT_PARAMETERS, MakeAgent
 from realtime.server.models import Models, page_providers
 from realtime.server.rooms import Rooms
 from realtime.server.settings import ServerSettings
-from realtime.server.sockets import AGENT_PARAMETERS, MakeAgent
 
 MAKE_ROOM = "make_room"
 """The function that `--room FILE` looks for; the room is then called `room`."""

@@ -18,13 +18,14 @@ from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.history import Cases, history_router
+from realtime.server.make_agent import MakeAgent
 from realtime.server.models import page_providers as providers_with_key
 from realtime.server.recordings import Recordings
 from realtime.server.retention import Retention, Rules
 from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router
 from realtime.server.settings import ServerSettings
-from realtime.server.sockets import ClientSocket, MakeAgent
+from realtime.server.sockets import ClientSocket
 from realtime.server.turn_away import turn_away
 from realtime.state.open import open_store
 from realtime.state.quota import Quota

@@ -27,8 +27,8 @@ from realtime.model.base import RealtimeModel
 from realtime.runtime import Runtime
 from realtime.server.app import create_app
 from realtime.server.calls import Calls
+from realtime.server.make_agent import MakeAgent, make_agent_of
 from realtime.server.settings import ServerSettings
-from realtime.server.sockets import MakeAgent, make_agent_of
 from realtime.testing.cases.case import CASE_FILE, Case, Person, check_case, load_case
 from realtime.testing.cases.stand_in import StandInModel
 from realtime.testing.cases.tools import TestToolkit, Tools

@@ -265,7 +265,7 @@ def _recording(source: Any, options: dict[str, Any]) -> dict[str, Any]:
     """
     from realtime.agent import RealtimeAgent
     from realtime.errors import UsageError
-    from realtime.server.sockets import make_agent_of
+    from realtime.server.make_agent import make_agent_of
     from realtime.testing.cassettes.record import RecordingModel
 
     model = options.get("model", "case")

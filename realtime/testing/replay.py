@@ -13,7 +13,7 @@ from realtime.model.choose import open_model
 from realtime.model.local.keyless.skills import make_skills
 from realtime.runtime import Runtime
 from realtime.server.builtin import HouseAgent
-from realtime.server.sockets import MakeAgent
+from realtime.server.make_agent import MakeAgent
 from realtime.testing.call import Model, play
 from realtime.testing.cassettes.replay import RecordedModel, recorded_model
 from realtime.testing.clock import VirtualLoop

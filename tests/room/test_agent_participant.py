@@ -231,7 +231,7 @@ async def test_words_of_a_turn_that_was_given_up_are_nobodys() -> None:
     async with alone(Mind(react=is_slow)) as (alice, hub):
         given_up = turn_of("Ben", "What Ben said.")
         alice.listen(given_up, named=False)
-        alice.forget(given_up)
+        alice.dictation.forget(given_up)
         await asyncio.sleep(2)
         assert hub.words == []
 

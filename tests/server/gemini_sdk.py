@@ -18,9 +18,9 @@ from realtime.agent import RealtimeAgent
 from realtime.model.scripted import PROFILE, CallTools, ScriptedModel, Step
 from realtime.server.calls import Calls
 from realtime.server.gemini_endpoint import gemini_endpoint
+from realtime.server.make_agent import MakeAgent
 from realtime.server.serve import TlsFiles
 from realtime.server.settings import ServerSettings
-from realtime.server.sockets import MakeAgent
 from realtime.tool import Toolkit
 from tests.server.harness import PATIENCE_S, Json, Place, serving_app
 

@@ -1,0 +1,32 @@
+"""Making the agent of a call, or the human participant of a room, by a function of the application."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from realtime.agent import RealtimeAgent
+from realtime.room.human_participant import HumanParticipant
+
+AGENT_PARAMETERS = ("user", "config", "call_id")
+MakeAgent = Callable[..., RealtimeAgent | HumanParticipant | Awaitable[RealtimeAgent | HumanParticipant]]
+"""A function, plain or async, that makes the agent of one call, or a human participant of a room for it.
+
+It is given those of `user` (str), `config` (SessionConfig) and `call_id` (str) that it has parameters for, by name.
+"""
+
+
+async def make_agent_of(make_agent: MakeAgent, **known: Any) -> RealtimeAgent | HumanParticipant:
+    """Return what `make_agent` makes, given by name those of `known` that it has parameters for.
+
+    Raises what it raises, and TypeError where it returns something else.
+    """
+    parameters = inspect.signature(make_agent).parameters.values()
+    takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    names = {one.name for one in parameters}
+    made = make_agent(**{name: value for name, value in known.items() if takes_all or name in names})
+    agent = await made if inspect.isawaitable(made) else made
+    if not isinstance(agent, RealtimeAgent | HumanParticipant):
+        raise TypeError(f"make_agent returned {type(agent).__name__}, not a RealtimeAgent or a participant of a room")
+    return agent

@@ -1,0 +1,319 @@
+"""The calls of one socket, one after the other: made, resumed, revived from the store."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from realtime.agent import RealtimeAgent
+from realtime.call.listener import Listener
+from realtime.call.participant import Participant
+from realtime.call.resume_token import call_of
+from realtime.call.session import Session
+from realtime.dialects import ClientDialect
+from realtime.dialects.agentscope1 import AgentScope1Dialect
+from realtime.errors import ClientError, public_error
+from realtime.event import client as c
+from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.event.server import error_event
+from realtime.room.human_participant import HumanParticipant
+from realtime.runtime import Runtime
+from realtime.server.archive import no_such_token
+from realtime.server.calls import Calls, Place
+from realtime.server.make_agent import MakeAgent, make_agent_of
+from realtime.server.pair import pair_of
+from realtime.server.read_ahead import ReadAhead
+from realtime.server.settings import ServerSettings
+from realtime.server.sink import SocketSink
+from realtime.state.restore import Heard
+from realtime.state.store import CallInfo
+
+logger = logging.getLogger(__name__)
+
+NORMAL_CLOSURE = 1000
+"""The close code of a client that is done (RFC 6455). A page that is left sends 1001, a lost socket none."""
+
+
+class SocketCalls:
+    """Makes and resumes the calls of one socket, at most one at a time.
+
+    `tell` writes an event to the socket alone. `on_begun` is called when there is a call, `on_ended` when it is over.
+    """
+
+    def __init__(
+        self,
+        *,
+        dialect: ClientDialect,
+        sink: SocketSink,
+        ahead: ReadAhead,
+        runtime: Runtime,
+        user: str,
+        session_id: str,
+        address: str,
+        make_agent: MakeAgent,
+        calls: Calls,
+        settings: ServerSettings,
+        tell: Callable[[s.ServerEvent], Awaitable[None]],
+        on_begun: Callable[[], None],
+        on_ended: Callable[[], None],
+    ) -> None:
+        self._dialect = dialect
+        self._sink = sink
+        self._ahead = ahead
+        self._runtime = runtime
+        self._user = user
+        self._session_id = session_id
+        self._address = address
+        self._make_agent = make_agent
+        self._calls = calls
+        self._settings = settings
+        self._record = calls.recordings.begin if calls.recordings is not None else None
+        self._tell = tell
+        self._on_begun = on_begun
+        self._on_ended = on_ended
+        self.session: Session | None = None
+        """The call that goes on; None where there is none."""
+        self.latest: Session | None = None
+        """The call that was made last, which may be over."""
+        self.listener: Listener | None = None
+        """The socket's view of the latest call."""
+        self.left = False
+        """Whether the client closed the socket itself, as one that is done does."""
+        self.resumed = False
+        """Whether the client has come back and sent nothing yet: its first event proves that it got its token."""
+
+    async def create(self, event: c.ClientSessionCreateEvent) -> None:
+        """Make a call, reading on meanwhile. Returns when it is made, has failed, or the client is gone."""
+        if event.session_id is not None and event.session_id != self._session_id:
+            raise ClientError(
+                f"this socket's session is {self._session_id!r}, the event names {event.session_id!r}",
+                code="session_mismatch",
+            )
+        try:
+            config = SessionConfig.from_dict(event.config)
+        except ValueError as error:
+            raise ClientError(str(error), code="invalid_config") from error
+        listener = self._dialect.listener(self._sink, self._runtime, config)
+        call_id = self._runtime.new_id("call")
+
+        def make(participant: Participant) -> Session:
+            return Session(
+                participant=participant,
+                runtime=self._runtime,
+                session_id=self._session_id,
+                call_id=call_id,
+                limits=self._settings.limits,
+                owner=self._user,
+                record=self._record,
+            )
+
+        await self._make_call(call_id, config, listener, make)
+
+    async def _make_call(
+        self,
+        call_id: str,
+        config: SessionConfig,
+        listener: Listener,
+        make: Callable[[Participant], Session],
+        resume: Callable[[Session], None] | None = None,
+        info: CallInfo | None = None,
+    ) -> None:
+        """Open the call that `make` makes, reading on meanwhile; `resume` brings the listener in, else it is attached.
+        Returns when it is made, has failed, or the client is gone."""
+        self.forget()
+        place = self._calls.take_place(self._address)
+        if not await self._is_let_in(place, returns=resume is not None):
+            return
+
+        async def open_it() -> None:
+            participant = await self._participant_for(call_id, config, place)
+            if participant is None:
+                return
+            session = make(participant)
+            session.config = config
+            place.fill(session)
+            if self._calls.archive is not None:
+                self._calls.archive.keep(session, info)
+            self._take_on(session, listener)
+            if resume is None:
+                session.attach(listener)
+            else:
+                resume(session)
+            try:
+                await session.start(config)
+            except Exception as error:
+                _note(f"could not start the agent of {call_id}", error)
+
+        opening = asyncio.create_task(open_it(), name="making a call")
+        try:
+            await self._ahead.read_while(opening)
+        finally:
+            outlived = not opening.done() and self._is_outlived(listener)
+            if outlived:
+                self._calls.finish(opening)
+            elif not opening.done():
+                opening.cancel()
+                await asyncio.wait([opening])
+            if self.session is None:
+                place.leave()
+        if not outlived and not opening.cancelled():
+            opening.result()
+
+    async def _is_let_in(self, place: Place, *, returns: bool) -> bool:
+        """Whether the call may begin, once that is decided; False where its client has left meanwhile. Raises
+        Overloaded where the server has no room for it."""
+        try:
+            waiting = self._calls.admission.enter(place, returns=returns)
+            if waiting is None:
+                return True
+            await self._ahead.read_while(waiting)
+            if waiting.done():
+                waiting.result()
+                return True
+        except BaseException:
+            place.leave()
+            raise
+        waiting.cancel()
+        place.leave()
+        return False
+
+    def _is_outlived(self, listener: Listener) -> bool:
+        """Whether the call that is being made goes on without this socket."""
+        last = self._ahead.latest or {}
+        left = last.get("type") == "websocket.disconnect" and last.get("code") == NORMAL_CLOSURE
+        return self.session is not None and not left and self.session.outlives(listener)
+
+    async def _participant_for(self, call_id: str, config: SessionConfig, place: Place) -> Participant | None:
+        """The participant of a call; None where it cannot be made: told to the client, its details stay in the log."""
+
+        async def make(settings: SessionConfig) -> RealtimeAgent | HumanParticipant:
+            return await make_agent_of(self._make_agent, user=self._user, config=settings, call_id=call_id)
+
+        pair = self._dialect.pair if isinstance(self._dialect, AgentScope1Dialect) else None
+        try:
+            made = await (make(config) if pair is None else pair_of(pair, config, make, self._runtime))
+            return made.run() if isinstance(made, RealtimeAgent) else made
+        except Exception as error:
+            place.leave()
+            _note(f"could not make the agent of {call_id}", error)
+            await self._tell(error_event(public_error(error)))
+            await self._tell(s.ServerSessionEndedEvent(session_id=self._session_id, reason="agent_failed"))
+            return None
+
+    # -- coming back -----------------------------------------------------------------------------------------------
+
+    async def resume(self, event: c.ClientSessionResumeEvent) -> None:
+        """Go on with a call whose socket was lost. Raises ClientError, which leaves the call and its token as they
+        are."""
+        call_id = call_of(event.token)
+        session = self._calls.sessions.get(call_id)
+        if session is not None:
+            # Until its agent is in, what the client says would meet nobody.
+            await session.arrived()
+            if session.is_ending:
+                await session.settled()
+                session = None
+        if session is None:
+            await self._revive(event, call_id)
+            return
+        self._check_right(session, event.token)
+        listener = self._returning_listener(session.config)
+        earlier: list[s.ServerEvent] = []
+        known_seq = session.known_seq(event.token, event.last_seq)
+        gap = not session.log.holds(known_seq)
+        if gap and self._calls.archive is not None:
+            earlier, gap = await self._calls.archive.missed(call_id, known_seq)
+            if session.is_ending:
+                raise ClientError("the call ended just now", code="resume_under_way", retryable=True)
+            self._check_right(session, event.token)
+        self.forget()
+        self._take_on(session, listener)
+        self.resumed = True
+        session.resume(listener, event.token, event.last_seq, earlier=earlier, gap=gap)
+
+    async def _revive(self, event: c.ClientSessionResumeEvent, call_id: str) -> None:
+        """Go on with a call that is over here, or was another process's."""
+        archive = self._calls.archive
+        if archive is None:
+            raise no_such_token()
+        heard = Heard(event.played_item_id, event.played_ms or 0) if event.played_item_id is not None else None
+        with self._calls.reviving(call_id):
+            info = await archive.find(
+                event.token, call_id, user=self._user, session_id=self._session_id, wall_now=self._runtime.wall_now()
+            )
+            found = await archive.read_back(info, heard)
+            known_seq = min(event.last_seq, found.restored.last_seq)
+            config = found.config
+            listener = self._returning_listener(config)
+            received_samples = found.received_samples(config)
+
+            def make(participant: Participant) -> Session:
+                return found.session(
+                    participant=participant, runtime=self._runtime, limits=self._settings.limits, record=self._record
+                )
+
+            def resume(session: Session) -> None:
+                self.resumed = True
+                session.resume(
+                    listener,
+                    event.token,
+                    event.last_seq,
+                    earlier=found.missed(known_seq),
+                    gap=info.has_gap_after(known_seq),
+                    received_samples=received_samples,
+                )
+
+            await self._make_call(call_id, config, listener, make, resume, info)
+
+    def _check_right(self, session: Session, token: str) -> None:
+        """Raises ClientError where it is not this client's call. A token of another path is as good as a wrong one."""
+        own = session.owner == self._user and session.session_id == self._session_id
+        if not own or not session.resume_token.is_good(token):
+            raise no_such_token()
+
+    def _returning_listener(self, config: SessionConfig) -> Listener:
+        listener = self._dialect.listener(self._sink, self._runtime, config)
+        if not listener.resumable:
+            raise ClientError("only a client of subprotocol realtime.v1 can come back", code="unexpected_event")
+        return listener
+
+    def _take_on(self, session: Session, listener: Listener) -> None:
+        session.on_ended.append(self._call_ended)
+        self.session = self.latest = session
+        self.listener = listener
+        self._on_begun()
+
+    def _call_ended(self, _: Session) -> None:
+        self.session = None
+        self._on_ended()
+
+    def forget(self) -> None:
+        """The latest call is over, or its socket is lost: nothing more is said here."""
+        if self.latest is not None and self.listener is not None:
+            if self._call_ended in self.latest.on_ended:
+                self.latest.on_ended.remove(self._call_ended)
+            self.latest.detach(self.listener, for_good=self.left)
+        self.listener = None
+
+    def close(self) -> None:
+        """Drop what refers back to the socket, so that both are freed at once."""
+        self._on_begun = self._on_ended = _nothing
+        self._tell = _tell_nobody
+
+
+def _nothing() -> None:
+    """Stand in for a callback of a closed socket."""
+
+
+async def _tell_nobody(event: s.ServerEvent) -> None:
+    """Stand in for writing to a closed socket."""
+
+
+def _note(what: str, error: Exception) -> None:
+    """Into the log: in a line what the client is told of as well, such as a missing key; a fault of ours whole."""
+    if public_error(error) is error:
+        logger.warning("%s: %s", what, error)
+    else:
+        logger.error("%s", what, exc_info=error)
