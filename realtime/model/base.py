@@ -95,7 +95,7 @@ class AudioClear(msgspec.Struct, frozen=True):
 
 
 class ItemCreate(msgspec.Struct, frozen=True):
-    """Put a message, a tool call or a tool result (history) into the conversation. Makes no response by itself."""
+    """Put a message, tool call or tool result into the conversation. Makes no response by itself."""
 
     item: Item
     previous_item_id: str | None = None
@@ -303,7 +303,7 @@ class Codec(Protocol):
 
 
 def refusal(profile: Profile, message: ModelInput) -> ClientError | None:
-    """Why a model with this profile cannot take the message, or None where it can."""
+    """Why the profile does not allow the message; None if it does."""
     match message:
         case AudioAppend():
             missing = "audio" if "audio" not in profile.input_modalities else None

@@ -45,18 +45,19 @@ logger = logging.getLogger(__name__)
 
 
 def failover(models: Sequence[RealtimeModel]) -> RealtimeModel:
-    """A model that is the first of `models`, and the next one when that cannot be had or is lost after its last try.
+    """The first of `models` that works, with the others as its replacements.
 
-    The next one takes the call over with the conversation as it was heard, and says on what was broken off; whoever
-    listens sees `agent_reconnecting` and `agent_reconnected`. A model that was left is not gone back to in the same
-    call. When the last one is lost, the call ends with its reason.
+    When a model cannot be connected, or is lost after its last try, the next one takes over the call with the
+    conversation as it was heard and continues the interrupted answer; listeners get `agent_reconnecting` and
+    `agent_reconnected`. A call never returns to a model that it has left. When the last one is lost, the call ends with
+    its reason.
 
-    What the call may count on is what every model can do: input kinds, tools, speech events (else this server finds the
-    turns, unless told otherwise) and so on. Rates are those of the first: what the client says is converted to its rate
+    The profile holds what every model can do: input kinds, tools, speech events (without them this server finds the
+    turns, unless told otherwise) and so on. Rates are those of the first: the client's audio is converted to its rate
     at the edge, and once more for a model that takes another one. A voice that a model does not have becomes that
     model's own; `extra` and the kind of detector go to models of the first one's provider only.
 
-    Raises UsageError for no models at all.
+    Raises UsageError without models.
     """
     if not models:
         raise UsageError("failover needs at least one model", code="no_models")

@@ -91,7 +91,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class CallTools:
-    """A response that calls tools, each a name and its arguments, `after_ms` after the response has begun."""
+    """A response that calls tools, by name and arguments, `after_ms` after its beginning."""
 
     calls: tuple[tuple[str, dict[str, Any]], ...]
     after_ms: float = 0
@@ -109,7 +109,7 @@ React = Callable[[ModelInput], Iterable[Step]]
 
 
 def echo_bot(sentence: str = "I heard you.", *, seconds: float = 1.0, pace: float | None = None) -> React:
-    """Answers each request for a response with the same spoken sentence and a tone. For demonstrations and benches."""
+    """Answer each request with the same spoken sentence and a tone. For demonstrations and benches."""
 
     def react(message: ModelInput) -> list[Step]:
         return [Speak(sentence, seconds, pace=pace)] if isinstance(message, ResponseCreate) else []

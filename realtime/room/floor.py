@@ -93,8 +93,9 @@ def named_by(choice: object) -> str | None:
 
 
 def broadcast(state: FloorState) -> str | None:
-    """Everybody answers everybody, one after the other in the order of the room: a human is answered by all agents,
-    each of whom has heard those before; then they go on among themselves until the room's limit.
+    """All agents answer, one after the other in the order of the room.
+
+    Each has heard those before it; then they continue among themselves until the room's limit.
 
     A room with more agents than `ChatRoom(max_agent_turns=...)` (4) needs a higher limit, else the last of them never
     answer.
@@ -111,7 +112,7 @@ def round_robin(state: FloorState) -> str | None:
 
 
 def addressed(state: FloorState) -> str | None:
-    """The agent that is named answers, and goes on answering until another is named; at first, the first of the room.
+    """The agent that was named last answers; at first, the first of the room.
 
     An agent that names another gives it the floor; one that names nobody gives it back.
     """

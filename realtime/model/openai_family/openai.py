@@ -35,7 +35,7 @@ def profile_of(model_name: str) -> Profile:
 
 
 class OpenAIRealtimeModel(FamilyModel):
-    """A realtime model of OpenAI, or of a service that speaks its protocol.
+    """A realtime model of OpenAI or of a compatible service.
 
     Without `api_key` it takes OPENAI_API_KEY when connecting, without `base_url` OPENAI_BASE_URL, else OpenAI itself;
     http(s) and ws(s) both do. `enable_input_audio_transcription` with `transcription_model` gives the user's words.
