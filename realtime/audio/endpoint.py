@@ -1,7 +1,7 @@
-"""Where speech begins and ends, and when a turn is over: hysteresis over voice activity, plus a silence timer.
+"""Endpointing: find the start and end of speech and of turns, by hysteresis over voice activity and a silence timer.
 
 Positions are ms of audio pushed since the endpoint was made: start of voice without padding, end of voice without the
-silence behind it. Time is counted in audio, not by a clock: a client that stops sending stops the timer too.
+silence behind it. Time is counted in audio, not by a clock: a client that stops sending stops the timer, too.
 """
 
 from collections import deque
@@ -21,30 +21,30 @@ _HOP_MS = 10
 
 @dataclass(frozen=True, slots=True)
 class EndpointConfig:
-    """Settings of an :class:`Endpoint`. Probabilities are 0.0 to 1.0. Raises ValueError where they contradict."""
+    """Settings of an :class:`Endpoint`. Probabilities are 0.0 to 1.0. Raises ValueError for a contradiction."""
 
     threshold: float = 0.5
-    """A frame from this probability on may be voice."""
+    """The lowest probability at which a frame may be voice."""
     stop_threshold: float = 0.35
-    """Voice lasts until the probability falls below this."""
+    """Voice ends when the probability falls below this."""
     sure_threshold: float = 0.9
-    """Voice begins only with a frame this sure: the abrupt start of music stays at 0.5 to 0.85 for up to 10 frames."""
+    """Voice begins with a frame of this probability: abrupt music stays at 0.5 to 0.85 for up to 10 frames."""
     unsure_ms: int = 384
-    """Or when frames over `threshold` have gone on for this long: some soft voices take 0.3 s to be sure of."""
+    """Or after frames over `threshold` for this long: some soft voices take 0.3 s to reach it."""
     min_speech_ms: int = 64
-    """Frames over `threshold` in a row before voice begins: a click is over after one."""
+    """Consecutive frames over `threshold` before voice begins: a click lasts for one."""
     silence_ms: int = SILENCE_MS
     """Silence after which the turn is over."""
     speculative_ms: int = 200
-    """Silence after which recognition may start, in the hope that the turn is over."""
+    """Silence after which speculative recognition may start."""
     pre_roll_ms: int = 300
-    """Audio kept from before the start of voice: weak first consonants are heard late."""
+    """Audio kept from before the start of voice: weak first consonants are detected late."""
     max_utterance_ms: int = 60_000
-    """A turn this long is ended while the voice goes on, so that memory is bounded (2 MB)."""
+    """The longest turn: it ends during the voice, to bound memory (2 MB)."""
     onset_lag_ms: int = 12
-    """By how much the first frame over `threshold` begins after the voice (median, Silero 6 on labelled speech)."""
+    """The delay of the first frame over `threshold` after the voice (median, Silero 6 on labelled speech)."""
     keep_audio: bool = True
-    """Whether events carry the audio of the utterance; without it an endpoint keeps about a second."""
+    """Whether events carry the audio of the utterance; if not, an endpoint keeps about a second."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.stop_threshold <= self.threshold <= self.sure_threshold <= 1:
@@ -55,7 +55,7 @@ class EndpointConfig:
 
 @dataclass(frozen=True, slots=True)
 class SpeechStarted:
-    """Someone speaks; the moment to interrupt."""
+    """Speech has begun: the moment to interrupt."""
 
     start_ms: int
 
@@ -70,14 +70,14 @@ class SpeechPaused:
 
 @dataclass(frozen=True, slots=True)
 class SpeechResumed:
-    """The turn was not over: what :class:`SpeechPaused` began is to be thrown away."""
+    """The turn continues: discard what :class:`SpeechPaused` began."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
     """Silence for `silence_ms`, or voice for `max_utterance_ms`.
 
-    *pcm* is that of the turn's last :class:`SpeechPaused`, so that what was recognised then holds; the rest is silence.
+    *pcm* is that of the turn's last :class:`SpeechPaused`, whose recognition is valid; the rest is silence.
     """
 
     start_ms: int
@@ -89,7 +89,10 @@ EndpointEvent: TypeAlias = SpeechStarted | SpeechPaused | SpeechResumed | TurnEn
 
 
 class Endpoint:
-    """Turns of one stream of 16 kHz pcm. Per turn: SpeechStarted, any SpeechPaused and SpeechResumed, TurnEnded."""
+    """Finds the turns of one stream of 16 kHz pcm.
+
+    Events per turn: SpeechStarted, any SpeechPaused and SpeechResumed, TurnEnded.
+    """
 
     __slots__ = (
         "_config",
@@ -120,14 +123,14 @@ class Endpoint:
         self._pre_roll_frames = -(-config.pre_roll_ms // FRAME_MS)
         self._rest = bytearray()
         self._position_ms = 0
-        # The newest frames: enough to find the end of voice in, and for the pre-roll of a start slow to be sure.
+        # The newest frames: enough to find the end of voice, and for the pre-roll of a slow start.
         self._recent: deque[bytes] = deque(maxlen=max(_RECENT_FRAMES, self._pre_roll_frames + self._unsure_run))
         self._utterance: list[bytes] = []
         self._in_turn = False
         self._voiced = False
         self._paused = False
         self._paused_pcm = b""
-        # Frames over the threshold in a row, not yet taken for voice, and whether one of them was sure.
+        # Consecutive frames over the threshold before voice begins, and whether one of them was sure.
         self._run = 0
         self._run_sure = False
         self._start_ms = 0
@@ -140,11 +143,14 @@ class Endpoint:
 
     @property
     def position_ms(self) -> int:
-        """Audio judged so far; up to one frame less than was pushed."""
+        """The length of the processed audio: up to one frame less than was pushed."""
         return self._position_ms
 
     def push(self, pcm: bytes) -> list[EndpointEvent]:
-        """What the audio, of any length, brought about, in order. Costs 0.1 ms per 32 ms of audio with Silero."""
+        """Add audio of any length; returns the events in order.
+
+        Costs 0.1 ms per 32 ms of audio with Silero.
+        """
         events: list[EndpointEvent] = []
         rest = self._rest
         rest += pcm
@@ -157,12 +163,12 @@ class Endpoint:
         return events
 
     def reset(self) -> None:
-        """Forget the turn, the audio kept and the detector's state; positions go on."""
+        """Drop the turn, the kept audio and the detector's state; positions continue."""
         self._vad.reset()
         self._forget_turn()
 
     def finish(self) -> list[EndpointEvent]:
-        """No more audio comes for now: a turn that has begun ends here."""
+        """End an open turn, since the audio has stopped; returns the events."""
         events: list[EndpointEvent] = []
         if self._in_turn:
             if self._voiced:
@@ -172,7 +178,7 @@ class Endpoint:
         return events
 
     def wait_for(self, silence_ms: int) -> None:
-        """From now on a turn is over after so much silence. Raises ValueError for none."""
+        """Set the silence that ends a turn. Raises ValueError unless it is positive."""
         self._config = replace(self._config, silence_ms=silence_ms)
 
     def _judge(self, frame: bytes, probability: float, events: list[EndpointEvent]) -> None:
@@ -200,7 +206,7 @@ class Endpoint:
                 self._end_ms = now_ms
                 self._turn_ended(events)
         elif not self._run:
-            # Voice that began in the last few ms does not show yet.
+            # A voice of the last few ms is not detected yet.
             silence_ms = now_ms - config.onset_lag_ms - self._end_ms
             if silence_ms >= config.silence_ms:
                 self._turn_ended(events)
@@ -215,7 +221,7 @@ class Endpoint:
                 events.append(SpeechResumed())
         else:
             self._in_turn = True
-            # Never before the end of the turn before, nor before the beginning.
+            # Never before the end of the previous turn, nor before the beginning.
             self._start_ms = max(self._end_ms, now_ms - self._run * FRAME_MS - self._config.onset_lag_ms)
             if self._config.keep_audio:
                 self._utterance = list(self._recent)[-(self._run + self._pre_roll_frames) :]
@@ -238,17 +244,17 @@ class Endpoint:
         self._run_sure = False
         self._utterance = []
         self._paused_pcm = b""
-        # The next turn's pre-roll does not reach into this one.
+        # The pre-roll of the next turn must not reach into this one.
         self._recent.clear()
 
 
 def _silence_ms(frames: Iterable[bytes]) -> int:
-    """How long before the end of *frames*, the last of them the first judged to be silence, the voice ended.
+    """Return how long before the end of *frames* the voice ended; the last frame is the first silent one.
 
-    The detector lets go 20 to 320 ms after the voice, more in an echoing room, so the end is looked for in the energy
-    of 10 ms steps: the step behind the last one over 35 % of the way, in dB, from the quietest of the last half second
-    to the loudest of the last second. A median over 50 ms takes out the pops of lips and breath. The result stays near
-    what the detector says, which alone knows voice from noise.
+    The detector reports silence 20 to 320 ms after the voice, later in an echoing room, so the end is estimated from
+    the energy of 10 ms steps: the step behind the last one over 35 % of the way, in dB, from the quietest of the last
+    half second to the loudest of the last second. A median over 50 ms removes the pops of lips and breath. The result
+    stays near the detector's, which alone distinguishes voice from noise.
     """
     samples = np.frombuffer(b"".join(frames), "<i2").astype(np.float32)
     hop = _HOP_MS * RATE_HZ // 1000

@@ -1,4 +1,4 @@
-"""WAV and FLAC files to and from pcm."""
+"""Read and write pcm as WAV and FLAC files."""
 
 import os
 
@@ -10,10 +10,10 @@ from realtime.audio.pcm import from_float32
 
 
 def read_pcm16(path: str | os.PathLike[str], rate_hz: int) -> bytes:
-    """Whole file as pcm at *rate_hz*: channels averaged, resampled at the highest quality where rates differ.
+    """Read a whole file as pcm at *rate_hz*: channels averaged, resampled at the highest quality.
 
-    Reads what libsndfile reads: WAV, FLAC, OGG, MP3. A 16-bit mono file of that rate comes back bit for bit. Raises
-    OSError where the file cannot be opened and ValueError where it is not audio.
+    Reads the formats of libsndfile: WAV, FLAC, OGG, MP3. A 16-bit mono file of that rate is returned bit for bit.
+    Raises OSError if the file cannot be opened and ValueError if it is not audio.
     """
     with open(path, "rb") as file:
         try:
@@ -27,9 +27,9 @@ def read_pcm16(path: str | os.PathLike[str], rate_hz: int) -> bytes:
 
 
 def write_wav(path: str | os.PathLike[str], pcm: bytes, rate_hz: int) -> None:
-    """Write *pcm* as 16-bit mono WAV, replacing the file. Raises OSError where it cannot be written.
+    """Write *pcm* as 16-bit mono WAV, replacing the file. Raises OSError.
 
-    A new file is its owner's alone: it holds somebody's voice.
+    Only its owner can read a new file: it contains a person's voice.
     """
     _write(path, pcm, rate_hz, "WAV")
 

@@ -1,4 +1,4 @@
-"""Several voices in one: a saturating sum, and the one stream of a client that takes no more than one."""
+"""Mix several voices: a saturating sum, and one live stream for a client that accepts only one."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from realtime.audio.pcm import SAMPLE_BYTES
 FRAME_MS = 20
 FADE_MS = 5
 JITTERY_MS = 60
-"""How much of a voice is waited for once it had a hole: rides out the jitter of a usual line. Before, a frame."""
+"""The buffer of a voice after its first gap, which absorbs the jitter of a usual line. Before that, one frame."""
 MOST_MS = 120
-"""What this becomes at most: more after each hole, less after calm talk."""
+"""The largest buffer: it grows after each gap and shrinks after steady speech."""
 LATE_MS = 200
-"""A voice that waits for longer is cut down, oldest first: talk is no talk with more delay."""
+"""The longest backlog of a voice; its oldest audio is dropped, since more delay prevents conversation."""
 QUIET_PEAK = 328
-"""40 dB below full scale: what is left out of a voice to bring it nearer is this quiet."""
+"""40 dB below full scale: only frames this quiet are dropped to reduce the delay of a voice."""
 MAX_VOICES = 64
-"""Voices that are remembered; more than a room holds."""
+"""Voices with a state; more than a room has."""
 
 MEETS_MS = 8
-"""The frames of a stream are due so long after sound came: what then comes later by less is still in time."""
+"""Frames are due this long after their audio came, so that audio late by less is still in time."""
 _MORE_MS = 20
 _CALM_MS = 2_000
-"""Talk of this length, all of which came earlier than needed by frames and `_SPARE_MS`, needs those frames no more."""
+"""After speech of this length that came earlier than needed by whole frames and `_SPARE_MS`, those frames are
+dropped."""
 _SPARE_MS = 5
 _SHORT_MS = 3
-"""A first chunk may lack this much of whole frames: a filter between two rates holds it back."""
+"""A first chunk may lack this much of whole frames, which a resampling filter holds back."""
 _HOLE_MS = 150
-"""A voice that goes on within this time was held up; else it had paused."""
+"""A voice that continues within this time was delayed; after it, the voice had paused."""
 _SLACK_MS = 1e-3
-"""Times are sums of fractions."""
+"""The tolerance for comparing times, which are sums of fractions."""
 _LOWEST, _HIGHEST = -32_768, 32_767
 _KNEE = 26_214
-"""Where limiting begins, 2 dB below full scale."""
+"""Limiting begins here, 2 dB below full scale."""
 _ROOM = _HIGHEST - _KNEE
 _INT16 = np.dtype("<i2")
 
@@ -46,9 +47,9 @@ Samples = NDArray[np.int32]
 
 
 def mix(frames: list[bytes]) -> bytes:
-    """Sum of pcm frames that begin together, as long as the longest, clamped to 16 bits instead of wrapping round.
+    """Sum pcm frames that begin together, clamped to 16 bits; as long as the longest frame.
 
-    No frame gives no bytes. Raises ValueError for half a sample.
+    Without frames the result is empty. Raises ValueError for half a sample.
     """
     if not frames:
         return b""
@@ -60,7 +61,7 @@ def mix(frames: list[bytes]) -> bytes:
 
 
 class Mixed(NamedTuple):
-    """A frame, empty where nothing sounds, and whether there is more in it than what was ready by itself."""
+    """A frame, empty in silence, and whether it contains voices."""
 
     pcm: bytes
     has_voices: bool
@@ -86,37 +87,36 @@ class _Voice:
         self.sounds = False
         self.fades_in = False
         self.target_ms = FRAME_MS
-        """How much is waited for before it begins to sound."""
+        """The buffer that fills before the voice begins to sound."""
         self.is_even = True
-        """Whether it comes in whole frames."""
+        """Whether its chunks are whole frames."""
         self.since = 0.0
-        """When the first came of what waits."""
+        """When the first waiting audio came."""
         self.dry_at: float | None = None
-        """When it was out of sound."""
+        """When its audio ran out."""
         self.last = 0
-        """The sample that sounded last."""
+        """The last sample that sounded."""
         self.nears = 0
-        """So many of the next quiet frames are left out."""
+        """The number of quiet frames to drop next."""
         self.judged_bytes = 0
-        """What sounded since its line was judged last."""
+        """The audio that sounded since its line was last judged."""
         self.early_ms = math.inf
-        """How much earlier than needed everything came since."""
+        """How much earlier than needed all audio has come since."""
 
     def judge_anew(self) -> None:
-        """What its line was like tells nothing any more."""
+        """Forget what is known of its line."""
         self.nears = 0
         self.judged_bytes = 0
         self.early_ms = math.inf
 
 
 class Mixer:
-    """Live voices and other sound as one stream of frames of 20 ms at `rate_hz`. Time comes in as `now`, in seconds.
+    """Mixes live voices and other audio into one stream of 20 ms frames at `rate_hz`. `now` is in seconds.
 
-    Each voice has a buffer of its own against the jitter of its line: none but what fills a frame until it had a hole,
-    then as much as its line needs, and less again, by leaving out quiet frames, where that was too much. Where a voice
-    begins, breaks off or is cut, 5 ms of fading avoid a click. A sum within 16 bits is the plain sum; a frame that goes
-    beyond is bent from 2 dB below full scale on, and never wraps or is cut off flat. While nothing sounds it does
-    nothing.
+    Each voice has its own buffer against the jitter of its line: one frame until its first gap, then as much as its
+    line needs, and less again, by dropping quiet frames, if that was too much. Fading for 5 ms avoids a click where a
+    voice begins, breaks off or is cut. A sum within 16 bits stays unchanged; a frame beyond is compressed from 2 dB
+    below full scale on, and never wraps or clips. In silence the mixer does nothing.
 
     Raises ValueError for a rate below 200 Hz.
     """
@@ -134,19 +134,19 @@ class Mixer:
         self._down = np.arange(self._fade - 1, -1, -1) / self._fade
         self._voices: dict[str, _Voice] = {}
         self._shift_ms = 0.0
-        """By so much later frames, the only voice that sounds comes so early that a frame of it can be left out."""
+        """A delay of the frames at which the only voice comes so early that one of its frames can be dropped."""
         self._tails: list[tuple[int, Samples]] = []
-        """Ends that fade: where in the next frame they begin, and what is to be added."""
+        """Fading ends: their start in the next frame, and the audio to add."""
         self.dropped_bytes = 0
-        """Of voices that were too late."""
+        """The audio dropped from voices that were too late."""
 
     @property
     def active(self) -> bool:
-        """Whether a voice sounds, or waits to."""
+        """Whether a voice sounds or waits to sound."""
         return bool(self._tails) or any(voice.sounds or voice.waiting for voice in self._voices.values())
 
     def push(self, name: str, pcm: bytes, now: float) -> None:
-        """More of a voice. Raises ValueError for half a sample."""
+        """Add audio of a voice. Raises ValueError for half a sample."""
         if len(pcm) % SAMPLE_BYTES:
             raise ValueError("The size of pcm16 has to be an even number of bytes.")
         if not pcm:
@@ -172,17 +172,16 @@ class Mixer:
             self.dropped_bytes += surplus
 
     def fade_out(self, pcm: bytes) -> None:
-        """What would come next of a sound that is cut off: its first 5 ms fade into the next frame."""
+        """Fade the first 5 ms of a cut voice's remaining audio into the next frame."""
         samples = np.frombuffer(pcm, _INT16)[: self._fade]
         if len(samples):
             self._tails.append((0, self._faded(np.pad(samples, (0, self._fade - len(samples)), mode="edge"))))
 
     def shift_ms(self) -> float:
-        """How much later than planned the next frames had better be made, nearly always 0; asked before a frame of
-        voices alone.
+        """Return how much to delay the next frames, nearly always 0; for frames of voices alone.
 
-        A voice whose sound comes right after a frame was made waits for the next. Where it is the only one, the frames
-        are moved to where its sound comes, in a quiet moment, and what has waited is left out.
+        Audio that comes right after a frame was made waits for the next one. If there is only one voice, the frames
+        move to the arrival of its audio, in a quiet moment, and the waiting audio is dropped.
         """
         if not self._shift_ms:
             return 0.0
@@ -199,9 +198,9 @@ class Mixer:
         return shift_ms
 
     def pull(self, now: float, ready: Sequence[bytes] = ()) -> Mixed:
-        """The next frame: the voices, and what is ready by itself (of each a frame at most, shorter where it ends).
+        """Return the next frame: the voices and *ready* audio (each at most a frame, shorter at its end).
 
-        Raises ValueError where one is longer.
+        Raises ValueError for a longer one.
         """
         size = self.frame_bytes
         if any(len(pcm) > size for pcm in ready):
@@ -220,7 +219,7 @@ class Mixer:
         return Mixed(self._sum(frames), has_voices)
 
     def _take(self, voice: _Voice, now: float) -> bytes:
-        """The next frame of a voice; nothing while it waits or has come to its end."""
+        """Return the next frame of a voice; empty while it waits or after its end."""
         size, waiting, silence = self.frame_bytes, voice.waiting, b""
         if not voice.sounds:
             missing = -len(waiting) % size
@@ -250,9 +249,9 @@ class Mixer:
         return pcm.ljust(size, b"\0") if pcm else b""
 
     def _may_begin(self, voice: _Voice, n_bytes: int, now: float) -> bool:
-        """Whether so much of a voice will do, or it was waited for long enough.
+        """Whether the buffer of a voice is full, or has waited long enough.
 
-        Of what comes in other pieces than frames, at any time more came than time has passed: a frame later none lacks.
+        Irregular chunks need one more frame of buffering.
         """
         waited_ms = (now - voice.since) * 1000 + _SLACK_MS
         if waited_ms >= voice.target_ms:
@@ -260,7 +259,7 @@ class Mixer:
         return n_bytes >= self._bytes_of(voice.target_ms) and (voice.is_even or waited_ms >= FRAME_MS)
 
     def _judge(self, voice: _Voice, n_bytes: int) -> None:
-        """So much more of it has sounded: if it was held back for longer than needed, bring it nearer."""
+        """Count audio that sounded; after more delay than needed, schedule frames to drop."""
         voice.judged_bytes += n_bytes
         if voice.judged_bytes < self._bytes_of(_CALM_MS):
             return
@@ -273,7 +272,7 @@ class Mixer:
             self._shift_ms = FRAME_MS + MEETS_MS - early_ms
 
     def _leave_out(self, voice: _Voice, n_bytes: int) -> None:
-        """Cut a voice that sounds: what comes next fades out, under what comes then."""
+        """Cut a sounding voice: its next audio fades out under the later one."""
         self.fade_out(bytes(voice.waiting[: self._fade * SAMPLE_BYTES]))
         voice.fades_in = True
         del voice.waiting[:n_bytes]
@@ -319,7 +318,7 @@ def _is_quiet(pcm: bytearray) -> bool:
 
 
 def _limited(total: Samples) -> bytes:
-    """As 16 bits. Only a sum that goes beyond them is bent, by a curve that every machine computes alike."""
+    """Convert a sum to 16 bits; one beyond them is compressed, alike on every machine."""
     if total.max() > _HIGHEST or total.min() < _LOWEST:
         size = np.abs(total)
         beyond = np.maximum(size - _KNEE, 0)

@@ -1,4 +1,4 @@
-"""pcm16 mono as bytes: durations, whole samples out of ragged chunks, floats."""
+"""pcm16 mono as bytes: durations, whole samples from ragged chunks, floats."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ _FULL_SCALE = 32768.0
 
 
 def ms_of(n_bytes: int, rate_hz: int) -> int:
-    """Duration in whole ms (rounded down) of *n_bytes* of pcm at *rate_hz*.
+    """Return the duration of *n_bytes* of pcm at *rate_hz* in whole ms, rounded down.
 
     Round once, on the total: adding up rounded chunk durations drifts (1024 samples at 24 kHz are 42.67 ms).
     """
@@ -19,24 +19,24 @@ def ms_of(n_bytes: int, rate_hz: int) -> int:
 
 
 def bytes_of(ms: float, rate_hz: int) -> int:
-    """Bytes of pcm (always whole samples, rounded down) that last *ms* at *rate_hz*."""
+    """Return the bytes of pcm (whole samples, rounded down) that last *ms* at *rate_hz*."""
     return int(ms * rate_hz / 1000) * SAMPLE_BYTES
 
 
 def to_float32(pcm: bytes) -> NDArray[np.float32]:
-    """Samples as float32 in -1.0 to just under 1.0. Raises ValueError for an odd number of bytes."""
+    """Convert samples to float32 from -1.0 to just under 1.0. Raises ValueError for half a sample."""
     return np.frombuffer(pcm, _INT16).astype(np.float32) / np.float32(_FULL_SCALE)
 
 
 def from_float32(samples: NDArray[np.float32]) -> bytes:
-    """Inverse of :func:`to_float32` for finite samples: full scale is 1.0, what lies beyond is clamped."""
+    """Invert :func:`to_float32` for finite samples; full scale is 1.0, larger values are clamped."""
     scaled = np.rint(samples * np.float32(_FULL_SCALE))
     pcm: bytes = np.clip(scaled, -32768, 32767).astype(_INT16).tobytes()
     return pcm
 
 
 class PcmCarry:
-    """Makes whole samples out of chunks cut at any byte: an odd last byte waits for the next chunk."""
+    """Makes whole samples from chunks cut at any byte: an odd last byte waits for the next chunk."""
 
     __slots__ = ("_odd",)
 
@@ -44,7 +44,7 @@ class PcmCarry:
         self._odd = b""
 
     def push(self, data: bytes) -> bytes:
-        """*data* behind the carried byte, less its own odd one; the same object where nothing is carried."""
+        """Join *data* to the carried byte and carry its own odd byte; without either returns *data* itself."""
         if self._odd:
             data = self._odd + data
             self._odd = b""
@@ -54,7 +54,7 @@ class PcmCarry:
         return data
 
     def clear(self) -> None:
-        """Forget the carried byte: the next chunk begins a new stream."""
+        """Drop the carried byte: the next chunk begins a new stream."""
         self._odd = b""
 
 
@@ -73,7 +73,7 @@ class Framer:
         self._rest = b""
 
     def push(self, data: bytes) -> list[bytes]:
-        """Every frame that is now complete, oldest first."""
+        """Add data; returns every frame that is now complete, oldest first."""
         size = self._frame_bytes
         if self._rest:
             data = self._rest + data
@@ -82,6 +82,6 @@ class Framer:
         return [data[start : start + size] for start in range(0, whole, size)]
 
     def flush(self) -> bytes:
-        """The remainder (shorter than a frame, perhaps empty), which is then forgotten."""
+        """Return and drop the remainder, which is shorter than a frame."""
         rest, self._rest = self._rest, b""
         return rest

@@ -1,13 +1,13 @@
-"""What of the sent audio the user has heard, and the audio that waits to be sent.
+"""How much of the sent audio a listener has played, and the audio that waits to be sent.
 
-A :class:`PlaybackClock` belongs to one listener. It counts samples per item and answers how much of each was heard:
+A :class:`PlaybackClock` belongs to one listener. It counts samples per item and returns how much of each was played:
 
-- :class:`AcknowledgedPlayback`: what the client said it played;
+- :class:`AcknowledgedPlayback`: what the client has acknowledged;
 - :class:`EstimatedPlayback`: what a client plays in real time that starts a moment after its first byte;
 - :class:`WallClockPlayback`: the same without the moment.
 
-A client plays what it gets in order and in real time, and what has been sent is the most it can have heard. Time comes
-in as ``now``: seconds on any clock that does not go back.
+A client plays audio in order and in real time, and cannot have played more than was sent. ``now`` is in seconds on any
+clock that does not go back.
 """
 
 import math
@@ -17,13 +17,13 @@ from typing import ClassVar
 from realtime.audio.pcm import SAMPLE_BYTES, ms_of
 
 KEPT_ITEMS = 32
-"""Items a clock remembers; asking about an older one gives 0."""
+"""Items that a clock remembers; for older ones it returns 0."""
 
 PLAYOUT_LIMIT_BYTES = 4_000_000
-"""Most that waits for one listener: 83 s at 24 kHz."""
+"""The most audio that waits for one listener: 83 s at 24 kHz."""
 
 AHEAD_MS = 350
-"""How far ahead of real time a paced listener is fed: rides out a slow network, yet little to take back."""
+"""How far ahead of real time a paced listener is fed: enough for a slow network, and little to flush."""
 
 MIN_CHUNK_MS = 40
 MAX_CHUNK_MS = 100
@@ -40,33 +40,33 @@ class _Item:
 
 
 class PlaybackClock:
-    """Samples sent and heard per item of one listener. Every call takes constant time, amortised over the items.
+    """Counts the samples sent and played per item of one listener, in amortised constant time.
 
-    For each item the heard part never exceeds the sent part and never shrinks, except by :meth:`truncate`. Make one of
-    the subclasses. Raises ValueError for a rate that is not positive.
+    The played part of an item never exceeds the sent part and never shrinks, except by :meth:`truncate`. Instantiate a
+    subclass. Raises ValueError unless the rate is positive.
     """
 
     __slots__ = ("_epoch", "_items", "_queue", "_rate_hz", "_unheard")
     estimates: ClassVar[bool] = True
-    """Whether what it takes for heard is an estimate, and not the client's word."""
+    """Whether the played position is an estimate instead of the client's acknowledgement."""
     _runs: ClassVar[bool] = True
-    """Whether time alone moves it: else the methods that are called with each chunk save themselves `_advance`."""
+    """Whether time alone moves it; if not, the methods called for each chunk skip `_advance`."""
 
     def __init__(self, rate_hz: int) -> None:
         if rate_hz <= 0:
             raise ValueError(f"The sample rate has to be positive, not {rate_hz} Hz.")
         self._rate_hz = rate_hz
         self._items: dict[str, _Item] = {}
-        # Items with unheard audio, in the order of playing. Two that grow at once are taken to be played one by one.
+        # Items with unplayed audio, in playing order. Two that grow at once are assumed to play one after the other.
         self._queue: list[_Item] = []
         self._unheard = 0
-        # Items of an earlier epoch were flushed: late audio for them is not played.
+        # Items of an earlier epoch were flushed: their late audio is not played.
         self._epoch = 0
 
     def sent(self, item_id: str, n_bytes: int, now: float) -> int | None:
-        """*n_bytes* of pcm of an item went to the client. Of an item that was flushed nothing is counted.
+        """Count *n_bytes* of pcm sent of an item, unless it was flushed.
 
-        Returns where in the item they begin, in samples; None where nothing was counted.
+        Returns where they begin in the item, in samples; None if nothing was counted.
         """
         if self._runs:
             self._advance(now)
@@ -90,26 +90,26 @@ class PlaybackClock:
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether the client was told to be silent and has not said yet how far it had played."""
+        """Whether a flushed client has not acknowledged yet how far it had played."""
         return False
 
     def ack(self, item_id: str, heard_ms: int, now: float, *, flushed: bool = False) -> None:
-        """The client says that it has played *heard_ms* of the item from its beginning, and so all items before it.
+        """Take the client's acknowledgement: it played *heard_ms* of the item, and all items before it.
 
-        Counts only for :class:`AcknowledgedPlayback`. Unknown items, and less than was known, change nothing. Of one
-        that was flushed it counts up to the answer to that, which is `flushed`.
+        Only :class:`AcknowledgedPlayback` uses it. Unknown items and smaller positions change nothing. A flushed item
+        is acknowledged up to the reply to the flush, which has `flushed`.
         """
 
     def flush(self, now: float) -> None:
-        """The client was told to be silent: of the items so far nothing more will be heard, whatever is still sent."""
+        """Flush: no more of the present items will be played, even if more is sent."""
         self._advance(now)
         self._drop_unheard()
 
     def truncate(self, item_id: str, heard_ms: int, now: float) -> None:
-        """The client heard *heard_ms* of this item (never more than sent). What is still to be heard is flushed with
-        all that would be heard after it; of an older or unknown one nothing that plays now is.
+        """Set the played part of this item to *heard_ms*, at most what was sent, and flush it.
 
-        Where the clock had estimated more, the client's word replaces the estimate.
+        If it is still unplayed, all later items are flushed, too; for an older or unknown one nothing else is. The
+        client's position replaces a larger estimate.
         """
         self._advance(now)
         item = self._items.get(item_id)
@@ -119,44 +119,44 @@ class PlaybackClock:
         if item in self._queue or (not self._queue and item_id == newest):
             self._drop_unheard()
         else:
-            # Others play on, one that has run dry as well; of this one nothing will be heard any more.
+            # Other items play on, even one that ran dry; no more of this one will be played.
             item.epoch = self._epoch - 1
         item.heard = min(item.sent, max(0, heard_ms) * self._rate_hz // 1000)
 
     def heard_ms(self, item_id: str, now: float) -> int:
-        """Heard part of an item in ms, rounded down; 0 for an item that had no audio or is forgotten."""
+        """Return the played part of an item in ms, rounded down; 0 for an unknown item."""
         self._advance(now)
         item = self._items.get(item_id)
         return 0 if item is None else item.heard * 1000 // self._rate_hz
 
     def heard_samples(self, item_id: str, now: float) -> int | None:
-        """Heard part of an item in samples; None for one that is not known, or of which no more will be heard."""
+        """Return the played part of an item in samples; None for an unknown or flushed item."""
         if self._runs:
             self._advance(now)
         item = self._items.get(item_id)
         return item.heard if item is not None and item.epoch == self._epoch else None
 
     def begun(self) -> set[str]:
-        """The items of which some audio was sent."""
+        """Return the items of which audio was sent."""
         return {item.item_id for item in self._items.values() if item.sent}
 
     def unheard_items(self, now: float) -> list[str]:
-        """The items that will still be heard, in the order of playing."""
+        """Return the items with unplayed audio, in playing order."""
         self._advance(now)
         return [item.item_id for item in self._queue]
 
     def sent_ms(self, item_id: str) -> int:
-        """Sent part of an item in ms, rounded down; 0 for an item that had no audio or is forgotten."""
+        """Return the sent part of an item in ms, rounded down; 0 for an unknown item."""
         item = self._items.get(item_id)
         return 0 if item is None else item.sent * 1000 // self._rate_hz
 
     def unheard_ms(self, now: float) -> int:
-        """What was sent and will still be heard, in ms, rounded up: 0 means silence at the client."""
+        """Return the unplayed audio in ms, rounded up: 0 means silence at the client."""
         self._advance(now)
         return -(-self._unheard * 1000 // self._rate_hz)
 
     def finished_at(self, now: float) -> float | None:
-        """When the client will have played all it has, in seconds of the caller's clock; None when nothing is left."""
+        """Return when the client will have played everything, in seconds of `now`; None if it has."""
         self._advance(now)
         return self._end(now) if self._unheard else None
 
@@ -170,7 +170,7 @@ class PlaybackClock:
         raise NotImplementedError
 
     def _hear(self, samples: int) -> None:
-        """Count *samples* (at most the unheard ones) as heard, oldest item first."""
+        """Count *samples* (at most the unplayed ones) as played, oldest item first."""
         self._unheard -= samples
         queue = self._queue
         while samples:
@@ -196,7 +196,7 @@ class PlaybackClock:
 
 
 class AcknowledgedPlayback(PlaybackClock):
-    """Heard is what the client acknowledged. A client that never acknowledges has heard nothing."""
+    """The played part is what the client acknowledged; nothing without acknowledgements."""
 
     __slots__ = ("_flushed", "_moved_at")
     estimates = False
@@ -206,7 +206,7 @@ class AcknowledgedPlayback(PlaybackClock):
         super().__init__(rate_hz)
         self._moved_at = 0.0
         self._flushed: set[str] = set()
-        """The items that the last flush met, and of which the client has not said how far it had played them."""
+        """The items of the last flush whose played part the client has not acknowledged yet."""
 
     @property
     def awaits_answer(self) -> bool:
@@ -221,7 +221,7 @@ class AcknowledgedPlayback(PlaybackClock):
         if item is None or heard_ms < 0 or (item.epoch != self._epoch and item_id not in self._flushed):
             return
         samples = heard_ms * self._rate_hz // 1000
-        # A client counts whole ms: its last acknowledgement stands for the fraction behind it too.
+        # A client counts whole ms: its last acknowledgement includes the fraction behind it.
         if samples >= item.sent or heard_ms >= item.sent * 1000 // self._rate_hz:
             samples = item.sent
         if item_id in self._flushed:
@@ -249,11 +249,11 @@ class AcknowledgedPlayback(PlaybackClock):
 
 
 class EstimatedPlayback(PlaybackClock):
-    """Heard is what a client plays in real time that begins *start_delay_ms* after its first byte.
+    """The played part is estimated: real time that begins *start_delay_ms* after the first byte.
 
-    A client that has run dry begins anew, with the same delay. With audio sent at most :data:`AHEAD_MS` ahead of real
-    time this is "sent minus the client's buffer". The default is what a page holds in its queue and sound device;
-    taking it somewhat long errs towards "not heard".
+    A client that ran dry begins again, with the same delay. With audio sent at most :data:`AHEAD_MS` ahead of real time
+    this is "sent minus the client's buffer". The default is the queue and sound device of a page; a somewhat long value
+    errs towards "not played".
     """
 
     __slots__ = ("_play_end", "_start_delay_s")
@@ -267,7 +267,7 @@ class EstimatedPlayback(PlaybackClock):
         unheard = self._unheard
         if not unheard:
             return
-        # Rounded up to a whole sample; the small term keeps float error from holding back a sample that was played.
+        # Rounded up to a whole sample; the small term compensates the float error.
         left = max(0, math.ceil((self._play_end - now) * self._rate_hz - 1e-3))
         if left < unheard:
             self._hear(unheard - left)
@@ -282,7 +282,7 @@ class EstimatedPlayback(PlaybackClock):
 
 
 class WallClockPlayback(EstimatedPlayback):
-    """Heard is the time since the first byte, never more than was sent."""
+    """The played part is the time since the first byte, at most what was sent."""
 
     __slots__ = ()
 
@@ -291,9 +291,9 @@ class WallClockPlayback(EstimatedPlayback):
 
 
 class PlayoutBuffer:
-    """Audio that waits for one listener: first in, first out, at most *limit_bytes*.
+    """The audio queue of one listener: first in, first out, at most *limit_bytes*.
 
-    :meth:`pop` serves a listener that takes all it can, :meth:`pop_due` one that is fed in real time.
+    :meth:`pop` serves a listener without pacing, :meth:`pop_due` one that is fed in real time.
     """
 
     __slots__ = ("_byte_s", "_chunks", "_head_offset", "_limit_bytes", "_rate_hz", "ahead_until", "size_bytes")
@@ -305,12 +305,12 @@ class PlayoutBuffer:
         self._chunks: deque[tuple[str, bytes]] = deque()
         self._head_offset = 0
         self.ahead_until = 0.0
-        """Until when the client can play what it was given; whoever sends it other sound as well moves this on."""
+        """Until when the client can play the audio it has; sending other audio moves this on."""
         self.size_bytes = 0
-        """Bytes that wait."""
+        """The bytes in the queue."""
 
     def push(self, item_id: str, pcm: bytes) -> bool:
-        """Append audio of an item. False, with nothing kept, where it would pass the limit."""
+        """Append audio of an item; returns False, and drops it, beyond the limit."""
         if self.size_bytes + len(pcm) > self._limit_bytes:
             return False
         if pcm:
@@ -319,7 +319,7 @@ class PlayoutBuffer:
         return True
 
     def pop(self) -> tuple[str, bytes] | None:
-        """The oldest chunk as it was pushed (or what is left of it), None when empty."""
+        """Return the oldest chunk as it was pushed, or its rest; None if empty."""
         if not self._chunks:
             return None
         item_id, pcm = self._chunks.popleft()
@@ -329,10 +329,9 @@ class PlayoutBuffer:
         return item_id, pcm
 
     def pop_due(self, now: float, ahead_ms: int = AHEAD_MS) -> list[tuple[str, bytes]]:
-        """What may go out at *now*: chunks of one item each, all within *ahead_ms* (at least :data:`MIN_CHUNK_MS`).
+        """Return the chunks due at *now*, one item each, within *ahead_ms* (at least :data:`MIN_CHUNK_MS`).
 
-        Chunks last :data:`MIN_CHUNK_MS` to :data:`MAX_CHUNK_MS`; only the end of an item, or of what is there, is
-        shorter.
+        Chunks last :data:`MIN_CHUNK_MS` to :data:`MAX_CHUNK_MS`; only the end of an item, or of the queue, is shorter.
         """
         due: list[tuple[str, bytes]] = []
         start = max(self.ahead_until, now)
@@ -350,7 +349,7 @@ class PlayoutBuffer:
         return due
 
     def take(self, n_bytes: int) -> list[tuple[str, bytes]]:
-        """The oldest *n_bytes* whenever they are due, or all where fewer wait: one chunk of each item, in order."""
+        """Return the oldest *n_bytes*, due or not, or all if fewer: one chunk per item, in order."""
         taken: list[tuple[str, bytes]] = []
         while n_bytes and self._chunks:
             taken.append(self._take(n_bytes))
@@ -358,7 +357,7 @@ class PlayoutBuffer:
         return taken
 
     def next_due(self, ahead_ms: int = AHEAD_MS) -> float | None:
-        """The earliest time at which :meth:`pop_due` has something, None when nothing waits. May lie in the past."""
+        """Return when :meth:`pop_due` next has audio, perhaps in the past; None if empty."""
         if not self._chunks:
             return None
         shortest_s = min(self._bytes_of(MIN_CHUNK_MS), self._run_bytes()) * self._byte_s
@@ -377,14 +376,14 @@ class PlayoutBuffer:
         return len(self._chunks)
 
     def waiting_ms(self) -> int:
-        """Duration of what waits, in ms."""
+        """Return the duration of the queue in ms."""
         return ms_of(self.size_bytes, self._rate_hz)
 
     def _bytes_of(self, ms: int) -> int:
         return ms * self._rate_hz // 1000 * SAMPLE_BYTES
 
     def _run_bytes(self) -> int:
-        """Bytes of the head's item that lie together, counted no further than the shortest chunk needs."""
+        """Return the contiguous bytes of the first item, counted up to the shortest chunk."""
         head_id = self._chunks[0][0]
         enough_bytes = self._bytes_of(MIN_CHUNK_MS)
         run_bytes = -self._head_offset
@@ -397,7 +396,7 @@ class PlayoutBuffer:
         return run_bytes
 
     def _take(self, want_bytes: int) -> tuple[str, bytes]:
-        """Up to *want_bytes* from the head's item, small chunks joined, a large one cut."""
+        """Take up to *want_bytes* of the first item: joins small chunks, cuts a large one."""
         chunks = self._chunks
         head_id, pcm = chunks[0]
         offset = self._head_offset

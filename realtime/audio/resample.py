@@ -12,41 +12,41 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 LARGEST_TERM = 640
-"""Of the ratio of two rates in lowest terms: 441:640 (11.025 to 16 kHz) is the largest of any two common rates."""
+"""The largest term of the reduced ratio of two rates: 441:640 (11.025 to 16 kHz) is the largest of common rates."""
 
 _INT16 = np.dtype("<i2")
 _ROUND = np.array(1.5 * 2.0**52)
-"""Added to a number, it leaves no bits for a fraction: the lowest bits are then the rounded number (IEEE 754)."""
+"""Adding it leaves no bits for a fraction: the lowest bits are then the rounded number (IEEE 754)."""
 _LOWEST, _HIGHEST = np.array(-32_768.0), np.array(32_767.0)
-"""As arrays, which numpy compares faster than numbers."""
+"""Arrays, which numpy compares faster than numbers."""
 _REACH = 16
-"""Samples of the lower rate, to each side, that an output sample is made of: 1 ms at 16 kHz is held back."""
+"""Samples of the lower rate on each side of an output sample: 1 ms at 16 kHz is held back."""
 _BETA = 7.86
-"""Of the Kaiser window: what lies beyond the transition is damped by 80 dB."""
+"""Of the Kaiser window: 80 dB of attenuation beyond the transition."""
 _CUTOFF = 0.9
-"""Of the lower rate's highest frequency; there the filter is half way down."""
+"""The cutoff as a share of the lower rate's highest frequency, at half the gain."""
 _STEPS = 2.0**24
 _MIN_BLOCK = 24
-"""Input samples that are multiplied at once, at least; fewer cost more than they hold back."""
+"""The fewest input samples per multiplication; fewer would cost more than they save in delay."""
 _MAX_KEPT_BYTES = 16_384
-"""Chunks of up to 170 ms at 48 kHz find their workspace ready."""
+"""Chunks of up to 170 ms at 48 kHz have a prepared workspace."""
 _MAX_WORKSPACES = 16
-"""That a filter keeps for a thread: clients send chunks of few sizes."""
+"""Workspaces that a filter keeps per thread: clients send chunks of few sizes."""
 
 Matrix = NDArray[np.float64]
 
 
 class Resampler:
-    """pcm16 at *in_hz* to pcm16 at *out_hz*, filtered across chunks, so that chunk edges are not heard.
+    """Converts pcm16 from *in_hz* to *out_hz*, filtered across chunks, so that their edges are inaudible.
 
-    Any cutting of the input gives the same bytes, and every machine the same. Output sample n belongs to the moment of
-    input sample n * in_hz / out_hz; of the input, `_REACH` samples of the lower rate are held back, and less than one
-    block: 2 ms from 16 to 24 kHz in chunks of whole 10 ms, 3 ms the other way, 10 ms from 44.1 to 16 kHz, 40 ms from
-    11.025. Equal rates pass through untouched. A stream keeps less than a block and twice the reach: about 0.1 kB.
+    The bytes are the same for any division of the input and on every machine. Output sample n is at the time of input
+    sample n * in_hz / out_hz. `_REACH` samples of the lower rate and less than one block are held back: 2 ms from 16 to
+    24 kHz in chunks of whole 10 ms, 3 ms the other way, 10 ms from 44.1 to 16 kHz, 40 ms from 11.025. Equal rates pass
+    through unchanged. A stream keeps less than a block and twice the reach: about 0.1 kB.
 
-    Own code where `soxr` would do, which holds back 20 ms and takes twice the time in small chunks (docs/decisions.md).
+    It replaces `soxr`, which holds back 20 ms and takes twice the time in small chunks (docs/decisions.md).
 
-    Raises ValueError for a rate that is not positive, and for two whose ratio has a term beyond `LARGEST_TERM`.
+    Raises ValueError unless both rates are positive, and for a ratio with a term beyond `LARGEST_TERM`.
     """
 
     __slots__ = ("_filter", "_in_hz", "_kept", "_n_in", "_out_hz")
@@ -62,7 +62,7 @@ class Resampler:
         self.clear()
 
     def push(self, pcm: bytes) -> bytes:
-        """What is ready of the converted stream, perhaps nothing. Raises ValueError for half a sample."""
+        """Add audio; returns the converted audio so far. Raises ValueError for half a sample."""
         if len(pcm) & 1:
             raise ValueError("The size of pcm16 has to be an even number of bytes.")
         if self._filter is None:
@@ -81,7 +81,7 @@ class Resampler:
         return space.lowest_bits.tobytes()
 
     def flush(self) -> bytes:
-        """What the filter still holds back; afterwards the next push begins a new stream."""
+        """Return the audio held back; the next push begins a new stream."""
         if self._filter is None or not self._n_in:
             return b""
         n_taken = self._n_in + self._filter.reach - len(self._kept) // 2
@@ -92,14 +92,14 @@ class Resampler:
         return tail
 
     def clear(self) -> None:
-        """Drop what is held back, as after an interruption; the next push begins a new stream."""
+        """Drop the audio held back, as after an interruption; the next push begins a new stream."""
         self._kept = bytes(2 * self._filter.reach) if self._filter is not None else b""
-        """The end of the chunks before that later output needs: less than `block` and twice `reach` samples."""
+        """The end of earlier chunks that later output needs: less than `block` and twice `reach` samples."""
         self._n_in = 0
 
 
 class _Workspace:
-    """Memory to convert one size of chunk on, shared by all streams of a thread: it stays in the processor's cache."""
+    """Memory for one size of chunk, shared by all streams of a thread to stay in the processor's cache."""
 
     __slots__ = ("lowest_bits", "out", "pcm", "taken_bytes", "windows", "windows_of_pcm")
 
@@ -114,11 +114,11 @@ class _Workspace:
         self.windows: Matrix = np.empty((n_blocks, n_weights))
         self.out: Matrix = np.empty((n_blocks, n_out))
         self.lowest_bits = self.out.view(_INT16)[:, :: self.out.itemsize // step]
-        """The output as pcm16, once it was rounded. Of a little-endian machine, as all are that this runs on."""
+        """The rounded output as pcm16, on a little-endian machine."""
 
 
 class _Workspaces(threading.local):
-    """Of one filter and the thread that asks."""
+    """The workspaces of one filter in this thread."""
 
     def __init__(self) -> None:
         self.by_size: dict[int, _Workspace] = {}
@@ -126,7 +126,7 @@ class _Workspaces(threading.local):
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """From `block` input samples, `reach` before them and `reach` behind them, the output samples of their time."""
+    """Makes the output of `block` input samples, from them and `reach` samples on each side."""
 
     reach: int
     block: int
@@ -134,7 +134,7 @@ class _Filter:
     workspaces: _Workspaces = field(default_factory=_Workspaces)
 
     def workspace(self, n_bytes: int) -> _Workspace:
-        """A new one for chunks of this size, kept if such chunks are likely to come again."""
+        """Make a workspace for this size of chunk; kept if such chunks are likely to recur."""
         made = _Workspace(self, n_bytes // 2)
         if n_bytes <= _MAX_KEPT_BYTES:
             if len(self.workspaces.by_size) >= _MAX_WORKSPACES:
@@ -145,10 +145,10 @@ class _Filter:
 
 @functools.lru_cache(maxsize=32)
 def _filter(in_hz: int, out_hz: int) -> _Filter:
-    """A Kaiser-windowed sinc, one column for each output sample of a block.
+    """Make a Kaiser-windowed sinc with one column per output sample of a block.
 
-    The weights are whole numbers of 2^-24, so that no sum of their products with pcm16 is ever rounded, in whatever
-    order a machine adds them up.
+    The weights are multiples of 2^-24, so that no sum of their products with pcm16 is rounded, in any order of
+    addition.
     """
     common = math.gcd(in_hz, out_hz)
     n_in, n_out = in_hz // common, out_hz // common
@@ -165,7 +165,7 @@ def _filter(in_hz: int, out_hz: int) -> _Filter:
 
 
 def _block(step: int, in_hz: int) -> int:
-    """How many input samples to take at once: whole steps, and where possible so that 10 ms hold whole blocks."""
+    """Return the input samples per block: whole steps, and if possible whole blocks in 10 ms."""
     ten_ms = in_hz // 100
     fitting = [n for n in range(step, ten_ms + 1, step) if ten_ms % n == 0 and n >= _MIN_BLOCK]
     return fitting[0] if fitting else step * math.ceil(_MIN_BLOCK / step)

@@ -1,4 +1,4 @@
-"""The speech that a client was sent and has not played: kept, so that it can be sent again after a lost socket."""
+"""Keep the audio that a client has not played, to send it again after a lost socket."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from realtime.audio.playback import PlaybackClock
 from realtime.event.server import AgentResponseAudioDeltaEvent
 
 LIMIT_BYTES = 4_000_000
-"""A client that never says what it played has the newest of this kept: 83 s at 24 kHz."""
+"""The limit for clients that never acknowledge: the newest 83 s at 24 kHz."""
 _LOOK_EVERY = 4
-"""Chunks between two looks at what was heard: each look costs, and what is kept needlessly is memory."""
+"""Chunks between two checks of the played position: fewer cost time, more cost memory."""
 
 
 class Chunk(NamedTuple):
-    """Speech with its place: it begins at sample `start` of its item."""
+    """Audio that begins at sample `start` of its item."""
 
     event: AgentResponseAudioDeltaEvent
     start: int
 
 
 class UnplayedAudio:
-    """The speech of one client, oldest first, at most `limit_bytes` of it. `clock` knows what was heard; `now` is its
-    time."""
+    """The unplayed audio of one client, oldest first, at most `limit_bytes`.
+
+    `clock` has the played positions; `now` is its time.
+    """
 
     __slots__ = ("_chunks", "_clock", "_limit_bytes", "_look_at", "_now", "size_bytes")
 
@@ -39,18 +41,18 @@ class UnplayedAudio:
         self.size_bytes = 0
 
     def add(self, event: AgentResponseAudioDeltaEvent, start: int) -> None:
-        """This went to the client, or would have. `start` is where it begins in its item, in samples."""
+        """Add audio that is sent to the client; it begins at sample `start` of its item."""
         self._chunks.append((event, start))
         self.size_bytes += len(event.delta)
         if len(self._chunks) >= self._look_at:
-            self._drop_heard()
+            self._drop_played()
             while self.size_bytes > self._limit_bytes:
                 self._drop_oldest()
             self._look_at = len(self._chunks) + _LOOK_EVERY
 
     def rest(self) -> list[Chunk]:
-        """What was not heard yet, in order; a chunk that was heard in part is cut."""
-        self._drop_heard()
+        """Return the unplayed audio in order, without the played part of a chunk."""
+        self._drop_played()
         rest: list[Chunk] = []
         for event, start in self._chunks:
             heard = self._clock.heard_samples(event.item_id, self._now())
@@ -65,12 +67,12 @@ class UnplayedAudio:
         return rest
 
     def clear(self) -> None:
-        """The client was told to be silent."""
+        """Drop everything, as at a flush."""
         self._chunks.clear()
         self.size_bytes = 0
         self._look_at = _LOOK_EVERY
 
-    def _drop_heard(self) -> None:
+    def _drop_played(self) -> None:
         chunks = self._chunks
         while chunks:
             item_id = chunks[0][0].item_id

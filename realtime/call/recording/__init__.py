@@ -1,4 +1,4 @@
-"""The recording of a call as FLAC files, for calls whose client and server both want it."""
+"""The recording of a call as FLAC files, if its client and the server both enable it."""
 
 from realtime.call.recording.recorder import Recorded, Recorder, RecordingError
 

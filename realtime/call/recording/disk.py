@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class Disk:
-    """The recording's folder. Every method runs in the executor, never two at once. All raise OSError."""
+    """Writes the recording's folder. Methods run in the executor, one at a time, and raise OSError."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         self.folder: Path | None = None
@@ -27,12 +27,12 @@ class Disk:
         self._files: dict[str, _FlacFile] = {}
 
     def seconds(self, name: str) -> float:
-        """Duration of a file so far."""
+        """Return the duration of a file so far."""
         file = self._files.get(name)
         return file.n_samples / file.rate_hz if file is not None else 0.0
 
     def begin(self) -> None:
-        """Make the folder, for the server's user alone, and say whose recording it is."""
+        """Make the folder, for the server's user alone, with a description of the call."""
         self._wanted.mkdir(0o700, parents=True, exist_ok=True)
         folder, part = self._wanted, 1
         while (folder / "recording.json").exists():
@@ -52,17 +52,17 @@ class Disk:
             file.settle()
 
     def end(self, batches: list[Batch], about: dict[str, Any]) -> None:
-        """Write the last of both files and what has come of them."""
+        """Complete both files and write their summary."""
         self.write(batches)
         for batch in batches:
             file = self._file(batch)
-            file.fill(max(batch.end, 1))  # libsndfile opens no FLAC file without a sample
+            file.fill(max(batch.end, 1))  # libsndfile refuses a FLAC file without samples
             file.close()
             about |= {f"{batch.name}_hz": file.rate_hz, f"{batch.name}_samples": file.n_samples}
         self._describe(about)
 
     def abandon(self) -> None:
-        """Let go of the files as they are."""
+        """Close the files as they are."""
         for file in self._files.values():
             file.abandon()
 
@@ -84,8 +84,8 @@ class Disk:
 class _FlacFile:
     """A FLAC file that grows and can be read at any time.
 
-    libsndfile tells the length in the header only at the end, and its reader refuses a file without one. So the length
-    of the whole frames is written there after each append: bytes 22 to 25 are the lower 32 bits of it (RFC 9639,
+    libsndfile writes the length into the header only at the end, and its reader refuses a file without it. So the
+    length of the whole frames is written there after each append: bytes 22 to 25 are its lower 32 bits (RFC 9639,
     section 8.2).
     """
 
@@ -98,22 +98,22 @@ class _FlacFile:
         self._encoder = soundfile.SoundFile(self, "w", rate_hz, 1, "PCM_16", format="FLAC")
 
     def append(self, pcm: bytes) -> None:
-        """More samples."""
+        """Append samples."""
         try:
             self._encoder.write(np.frombuffer(pcm, "<i2"))
-        except (soundfile.LibsndfileError, AssertionError) as error:  # it asserts that everything was taken
+        except (soundfile.LibsndfileError, AssertionError) as error:  # it asserts that everything was written
             raise self._error or OSError(str(error)) from None
         if self._error is not None:
             raise self._error
         self.n_samples += len(pcm) // SAMPLE_BYTES
 
     def fill(self, end: int) -> None:
-        """Silence up to sample *end*."""
+        """Append silence up to sample *end*."""
         while self.n_samples < end:
             self.append(bytes(min(end - self.n_samples, self.rate_hz) * SAMPLE_BYTES))
 
     def settle(self) -> None:
-        """Make what was appended readable, up to the last whole frame."""
+        """Make the file readable up to the last whole frame."""
         place = self._file.tell()
         self._file.seek(8)
         # Every frame but the last has this many samples.
@@ -133,7 +133,7 @@ class _FlacFile:
             raise self._error
 
     def abandon(self) -> None:
-        """Close without another byte."""
+        """Close without writing."""
         self._error = self._error or OSError("abandoned")
         try:
             self._encoder.close()
@@ -141,10 +141,10 @@ class _FlacFile:
             logger.debug("the encoder of an abandoned recording could not end its file")
         self._file.close()
 
-    # What the encoder wants of a file. An exception must not go through the library: it is raised behind it.
+    # The file methods that the encoder calls. An exception must not cross the library: it is raised afterwards.
 
     def write(self, data: bytes) -> int:
-        """All of *data*, or 0 from the first error on."""
+        """Write all of *data*; returns 0 from the first error on."""
         if self._error is not None:
             return 0
         try:
@@ -172,7 +172,7 @@ class _FlacFile:
 
 
 _FRAME_SYNC = b"\xff\xf8"
-"""How every frame of a fixed number of samples begins (RFC 9639, section 9.1). The encoder writes a frame at once."""
+"""The start of every fixed-size frame (RFC 9639, section 9.1). The encoder writes whole frames."""
 
 
 def _private(path: str, flags: int) -> int:

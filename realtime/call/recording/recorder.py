@@ -1,8 +1,8 @@
-"""The recording of a call: what the client sent and what it heard, as two FLAC files on the call's own clock.
+"""Record a call: the audio that the client sent and played, as two FLAC files on the call's clock.
 
-Sample n of `input.flac` and of `output.flac` belongs to ts_ms n * 1000 / hz of the call. Between the event loop and the
-disk stands a bounded queue; the loop only appends, one job at a time in the executor encodes and writes. A process that
-is killed leaves files that read up to about the last second.
+Sample n of `input.flac` and of `output.flac` is at ts_ms n * 1000 / hz of the call. A bounded queue separates the event
+loop from the disk: the loop only appends, one job at a time in the executor encodes and writes. After a kill of the
+process the files are readable up to about the last second.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ
 logger = logging.getLogger(__name__)
 
 VERSION = 1
-"""Of `recording.json`."""
+"""The version of `recording.json`."""
 TICK_S = 0.1
-"""How often the play-out is looked at: an item that is shorter than this is placed that exactly."""
+"""The interval of checking the played positions: the precision at which a shorter item is placed."""
 WRITE_EVERY_MS = 500
 
 
 class RecordingError(RealtimeError):
-    """A call is not recorded any further. The call goes on."""
+    """The recording has stopped; the call continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a recording has come to: its folder (None where there is none) and the duration of its two files in s."""
+    """A finished recording: its folder (None without one) and the durations of its two files in s."""
 
     folder: Path | None
     input_s: float
@@ -46,13 +46,13 @@ class Recorded:
 class Recorder:
     """Records one call into *folder*: `input.flac`, `output.flac` (16 bits, mono) and `recording.json`.
 
-    Each file has the rate of its first audio; audio of another rate is converted. If *folder* holds a recording already
-    (the call was rebuilt after a restart), the first free of the folders `2`, `3`, ... in it is taken.
+    Each file has the rate of its first audio; audio of another rate is converted. If *folder* already has a recording
+    (the call was rebuilt after a restart), the first free of its folders `2`, `3`, ... is used.
 
-    - *started_at* is ISO 8601 and belongs to ts_ms 0; *now_ms* gives the ts_ms of the present (`Log.now_ms`).
-    - *heard_ms(item_id)* is what of an item was heard by now (`Session.heard_ms`): the output holds just that, where it
-      was heard.
-    - *on_trouble* gets one RecordingError when the disk fails; the recording then stops, and nothing here ever raises.
+    - *started_at* is the time of ts_ms 0 in ISO 8601; *now_ms* returns the present ts_ms (`Log.now_ms`).
+    - *heard_ms(item_id)* returns the played part of an item (`Session.heard_ms`): the output has exactly that, at the
+      time when it was played.
+    - *on_trouble* gets one RecordingError if the disk fails; the recording then stops. No method raises.
 
     Needs a running event loop. Its timer runs until :meth:`close`.
     """
@@ -87,45 +87,42 @@ class Recorder:
         self._submit(self._disk.begin)
 
     def hear(self, pcm: bytes, position: int | None, rate_hz: int) -> None:
-        """The client's audio. *position* is where it begins in samples of the client's own count, None where the
-        client does not count. What is known is dropped, a hole becomes silence.
+        """Record audio of the client. *position* is its start in the client's count of samples, if it counts.
 
-        The first audio stands where it arrived. Later audio follows by its position; after a pause of more than
-        `INPUT_PAUSE_MS` that the client did not count, it stands where it arrived again.
+        Repeated audio is dropped, a gap becomes silence. The first audio is placed at its arrival, later audio by its
+        position; after a pause of more than `INPUT_PAUSE_MS` that the client did not count, at its arrival again.
         """
         if self._taking:
             self._input.hear(pcm, position, rate_hz, self._now_ms())
-            # What was heard comes with the client's audio, so this is when it is known best.
+            # Acknowledgements come with the client's audio: the played positions are most exact now.
             self._output.follow(self._now_ms())
             if self._input.waiting_ms > MAX_INPUT_WAITING_MS // 2:
                 self._write()
 
     def say(self, item_id: str, pcm: bytes, rate_hz: int) -> None:
-        """Speech of an item was handed to the listeners. It is kept until it is heard or flushed."""
+        """Keep audio of an item that was sent to the listeners, until it is played or flushed."""
         if self._taking:
             self._output.say(item_id, pcm, rate_hz, self._now_ms())
 
     def flush(self) -> None:
-        """The listeners were told to be silent: nothing more is heard of what was said so far."""
+        """Drop the unplayed audio: the listeners were flushed."""
         if self._taking:
             self._output.flush(self._now_ms())
 
     def truncated(self, item_id: str, heard_ms: int) -> None:
-        """The client says how much of an item it has played. What the file has beyond is taken back if it was heard
-        less than `REVISION_MS` ago."""
+        """Take the client's played position of an item, which corrects the last `REVISION_MS` of the file."""
         if self._taking:
             self._output.truncate(item_id, heard_ms, self._now_ms())
 
     def follow(self, event: s.ServerEvent) -> None:
-        """A reader for the call's log: :meth:`say` and :meth:`flush` by its events. The listeners have to read
-        before."""
+        """Read the call's log, after its listeners: calls :meth:`say` and :meth:`flush`."""
         if type(event) is s.AgentResponseAudioDeltaEvent:
             self.say(event.item_id, event.delta, event.format.rate or DEFAULT_OUTPUT_RATE_HZ)
         elif type(event) is s.ServerAudioFlushEvent:
             self.flush()
 
     async def close(self) -> Recorded:
-        """Write what waits and the end of the files. Idempotent. Cancelling it does not keep that from happening."""
+        """Write the rest and complete the files, even if cancelled. Idempotent."""
         if self._closed is None:
             self._closed = self._loop.create_future()
             self._timer.cancel()

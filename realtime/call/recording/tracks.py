@@ -1,4 +1,4 @@
-"""Where the audio of a call belongs in its two files. Pure: time comes in as `now_ms`, the ts_ms of the call."""
+"""Place the audio of a call in its two files. Pure: `now_ms` is the ts_ms of the call."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from realtime.audio.pcm import SAMPLE_BYTES, PcmCarry
 from realtime.audio.resample import Resampler
 
 MAX_INPUT_WAITING_MS = 10_000
-"""The client's audio that may wait for the disk; what comes on top is silence in the file, and counted."""
+"""The most client audio that waits for the disk; the excess is counted and becomes silence in the file."""
 MAX_OUTPUT_BYTES = 8_000_000
-"""Speech that was sent and is not written, most of it since it was not heard yet: 166 s at 24 kHz."""
+"""The most sent speech that waits for its playback or the disk: 166 s at 24 kHz."""
 MAX_HOLE_MS = 10_000
-"""How far a hole in the client's count may lead beyond the present; a longer one ends at the present."""
+"""How far a gap in the client's count may reach beyond the present; a longer one ends at the present."""
 MAX_AHEAD_MS = 600_000
-"""How far a client that sends faster than it speaks may get ahead of the call; what comes on top is not kept."""
+"""How far a client that sends faster than real time may get ahead of the call; the excess is dropped."""
 INPUT_PAUSE_MS = 1_000
-"""A client whose audio is late, and stays so for this long, has paused. One that catches up had a stall."""
+"""A client whose audio stays late for this long has paused; one that catches up was stalled."""
 ALIGNED_MS = 20
-"""Audio that is late by no more than this stays where the client's count has it: that is the jitter of networks."""
+"""Audio at most this late keeps its place by the client's count: network jitter."""
 OUTPUT_PAUSE_MS = 500
-"""A client that is this far behind in an item has paused; less is the jitter of what it reports."""
+"""A client this far behind in an item has paused; less is jitter of its reports."""
 DRY_JITTER_MS = 20
-"""Where speech came just too late, the parts before and behind are joined if no more than this is between them."""
+"""Parts of speech with at most this gap between them, from a late chunk, are joined."""
 REVISION_MS = 500
-"""How long the end of what was heard may be corrected by the client before it is written."""
+"""How long the client may correct the end of the played audio before it is written."""
 MAX_ITEMS = 10_000
-"""Items that are listed; of more, the last."""
+"""The most items listed; the latest stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Pcm for one file: `pieces` are (first sample, pcm) in order; between them and up to `end` is silence."""
+    """Pcm for one file: `pieces` are (first sample, pcm) in order, with silence between them and up to `end`."""
 
     name: str
     rate_hz: int
@@ -43,7 +43,7 @@ class Batch:
 
 
 class _Track:
-    """What waits to be written to one file. Positions are samples of the file."""
+    """The audio that waits for one file. Positions are samples of the file."""
 
     def __init__(self, name: str, default_hz: int) -> None:
         self.name = name
@@ -58,15 +58,15 @@ class _Track:
 
     @property
     def waiting_ms(self) -> int:
-        """Audio that waits."""
+        """The waiting audio."""
         return self._waiting_bytes * 1000 // (SAMPLE_BYTES * (self._rate_hz or self._default_hz))
 
     def take_settled(self, now_ms: int) -> Batch:
-        """Hand over what stands fast at this time."""
+        """Return and drop the audio whose place is final by now."""
         raise NotImplementedError
 
     def take(self, until: int | None = None) -> Batch:
-        """Hand over what ends at *until* or before; all where it is None."""
+        """Return and drop the audio that ends at *until* or before; None means all."""
         taken: list[tuple[int, bytes]] = []
         while self._pieces:
             start, pcm = self._pieces[0]
@@ -77,7 +77,7 @@ class _Track:
         return Batch(self.name, self._rate_hz or self._default_hz, taken, self.end)
 
     def clear(self) -> None:
-        """Forget what waits."""
+        """Drop the waiting audio."""
         self._pieces.clear()
         self._waiting_bytes = 0
 
@@ -85,7 +85,7 @@ class _Track:
         return ms * self._rate_hz // 1000
 
     def _come_from(self, rate_hz: int) -> None:
-        """Audio comes at this rate from now on."""
+        """Set the rate of the next audio."""
         if rate_hz != self._source_hz:
             self._source_hz = rate_hz
             self._rate_hz = self._rate_hz or rate_hz
@@ -100,34 +100,34 @@ class _Track:
 
 
 class _Piece(NamedTuple):
-    """Audio that may still move: `start` and what comes behind it are by the client's count alone."""
+    """Audio that may still move: its `start` and all later audio are placed by the client's count alone."""
 
     start: int
     pcm: bytes
     late: int
-    """How far behind the present it ended when it came, in samples."""
+    """How late its end was when it came, in samples."""
     came_ms: int
 
 
 class InputTrack(_Track):
-    """The client's audio, by the client's count of its samples.
+    """The client's audio, placed by the client's count of its samples.
 
-    What comes late was held up on the way, where the client catches up, or was said late, where it does not: a piece is
-    moved by as much as everything was late that came within `INPUT_PAUSE_MS`.
+    Late audio was delayed on its way if the client catches up, or spoken late if it does not: a piece moves by the
+    least lateness of all audio within `INPUT_PAUSE_MS`.
     """
 
     def __init__(self, name: str, default_hz: int) -> None:
         super().__init__(name, default_hz)
         self.from_ms: int | None = None
-        """Where the first audio stands; None before it."""
+        """The place of the first audio; None before it."""
         self._next: int | None = None
         self._carry = PcmCarry()
         self._open: deque[_Piece] = deque()
         self._least_late: deque[int] = deque()
-        """Of the open pieces, how late each was that no later one was less late than, in order."""
+        """The lateness of each open piece that no later piece undercuts, in order."""
         self._count_end = 0
         self._shift = 0
-        """How much later than by the client's count the audio stands."""
+        """The shift of the audio against the client's count."""
 
     def hear(self, pcm: bytes, position: int | None, rate_hz: int, now_ms: int) -> None:
         """See `Recorder.hear`."""
@@ -137,7 +137,7 @@ class InputTrack(_Track):
             self._come_from(rate_hz)
         if self._next is None:
             self._next = position or 0
-            # It has come when its last sample was said.
+            # It arrives when its last sample was spoken.
             self.from_ms = max(0, now_ms - len(pcm) * 1000 // (SAMPLE_BYTES * rate_hz))
             self._count_end = self.end = self._at(self.from_ms)
         ahead = 0 if position is None else position - self._next
@@ -156,7 +156,7 @@ class InputTrack(_Track):
             self.settle(now_ms)
 
     def settle(self, now_ms: int | None = None) -> None:
-        """Give a place to what cannot move any more; None: to everything."""
+        """Fix the place of audio that can no longer move; None means all."""
         while self._open:
             piece, least_late, stands = self._open[0], self._least_late[0], self._shift + self._at(ALIGNED_MS)
             if piece.late > stands and now_ms is not None and now_ms - piece.came_ms < INPUT_PAUSE_MS:
@@ -173,7 +173,7 @@ class InputTrack(_Track):
             self.end = max(self.end, self._count_end + self._shift)
 
     def take_settled(self, now_ms: int) -> Batch:
-        """All but what may still move."""
+        """Return the audio whose place is fixed."""
         return self.take()
 
     def clear(self) -> None:
@@ -208,10 +208,10 @@ class InputTrack(_Track):
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """One item's speech: `said` and `heard` count its samples, `chunks` are what is not heard yet, by offset.
+    """The speech of one item: `said` and `heard` count sent and played samples, `chunks` are unplayed, by offset.
 
-    `start` and `end` are where its heard part stands in the file. `queued`: more of it may be heard. `plays` is false
-    before its beginning and after it ran dry; `since` is when it began or went on.
+    `start` and `end` delimit its played part in the file. `queued`: more of it may be played. `plays` is false before
+    its beginning and after it ran dry; `since` is when it began or continued.
     """
 
     item_id: str
@@ -227,7 +227,7 @@ class _Item:
 
 
 class OutputTrack(_Track):
-    """What was heard of each item, where it was heard. One item after the other, as a client plays them."""
+    """The played part of each item, at the time of its playback, one item after the other."""
 
     def __init__(self, name: str, default_hz: int, heard_ms: Callable[[str], int]) -> None:
         super().__init__(name, default_hz)
@@ -238,7 +238,7 @@ class OutputTrack(_Track):
         self._unheard_bytes = 0
 
     def items(self) -> list[dict[str, Any]]:
-        """The items that were heard, for `recording.json`."""
+        """The played items, for `recording.json`."""
         return [
             {
                 "item_id": item.item_id,
@@ -273,7 +273,7 @@ class OutputTrack(_Track):
         item.said += n_samples
 
     def follow(self, now_ms: int) -> None:
-        """Place what was heard since the last time: it has ended now."""
+        """Place the audio that was played since the last call and ends now."""
         if not self._queue:
             return
         begun: list[tuple[_Item, int]] = []
@@ -282,7 +282,7 @@ class OutputTrack(_Track):
             if heard <= item.heard and begun:
                 break
             begun.append((item, heard))
-        # Behind one another, the last ends now. All but the last are over: heard, or passed over.
+        # One after the other, the last ends now. All others are over: played or skipped.
         start = self._at(now_ms) - sum(max(0, heard - item.heard) for item, heard in begun)
         for item, heard in begun:
             if heard > item.heard:
@@ -308,7 +308,7 @@ class OutputTrack(_Track):
         if item.queued or (not self._queue and item_id == newest):
             self.flush(now_ms)
         else:
-            # A newer one that has run dry plays on.
+            # A newer item that ran dry plays on.
             item.epoch = self._epoch - 1
         too_much = item.heard - self._at(max(0, heard_ms))
         if too_much > 0:
@@ -317,11 +317,11 @@ class OutputTrack(_Track):
             item.end -= too_much
 
     def take_settled(self, now_ms: int) -> Batch:
-        """All but what the client may still correct."""
+        """Return the audio that the client can no longer correct."""
         return self.take(self._at(now_ms - REVISION_MS))
 
     def clear(self) -> None:
-        """Forget what waits, heard or not."""
+        """Drop all waiting audio, played or not."""
         super().clear()
         while self._queue:
             self._leave(self._queue[0])
@@ -330,11 +330,11 @@ class OutputTrack(_Track):
         heard_ms = self._heard_ms(item.item_id)
         if not heard_ms:
             return 0
-        # Whole ms: the last one stands for the fraction behind it.
+        # Whole ms: the last one includes the fraction behind it.
         return item.said if heard_ms >= item.said * 1000 // self._rate_hz else self._at(heard_ms)
 
     def _advance(self, item: _Item, fresh: int, start: int) -> None:
-        """Place what was heard of the item since the last time; by the clock it begins at *start*."""
+        """Place the audio of the item that was played since the last call and begins at *start* by the clock."""
         heard = item.heard + fresh
         start = max(start, item.since)
         slack_ms = OUTPUT_PAUSE_MS if item.plays else DRY_JITTER_MS if item.heard else 0
@@ -357,14 +357,14 @@ class OutputTrack(_Track):
         item.end = self.end = start + fresh
 
     def _leave(self, item: _Item) -> None:
-        """Of what was said of this item nothing more will be heard."""
+        """End the item: no more of it will be played."""
         self._unheard_bytes -= sum(len(pcm) for _, pcm in item.chunks)
         item.chunks.clear()
         item.queued = False
         self._queue.remove(item)
 
     def _cut(self, start: int, end: int) -> None:
-        """Silence instead of what waits between the two."""
+        """Replace the waiting audio between the two places by silence."""
         pieces, self._pieces = self._pieces, deque()
         self._waiting_bytes = 0
         for at, pcm in pieces:
