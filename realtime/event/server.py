@@ -121,7 +121,7 @@ class ServerGoodbyeEvent(Event, frozen=True, kw_only=True, tag="server_goodbye")
 
 
 class ServerLatencyEvent(Event, frozen=True, kw_only=True, tag="server_latency"):
-    """Delay from turn end to the response's first sound, in ms by stage."""
+    """Delay from turn end to first sound, in ms by stage."""
 
     response_id: str
     turn_end_to_audio_ms: int

@@ -91,7 +91,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class CallTools:
-    """A response that calls tools, by name and arguments, `after_ms` after its beginning."""
+    """A response that calls tools, `after_ms` after its beginning."""
 
     calls: tuple[tuple[str, dict[str, Any]], ...]
     after_ms: float = 0

@@ -93,7 +93,7 @@ def named_by(choice: object) -> str | None:
 
 
 def broadcast(state: FloorState) -> str | None:
-    """All agents answer, one after the other in the order of the room.
+    """All agents answer in turn, in the order of the room.
 
     Each has heard those before it; then they continue among themselves until the room's limit.
 

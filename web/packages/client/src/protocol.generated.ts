@@ -586,7 +586,7 @@ export interface ServerGoodbyeEvent {
   ts_ms: number;
 }
 
-/** Delay from turn end to the response's first sound, in ms by stage. */
+/** Delay from turn end to first sound, in ms by stage. */
 export interface ServerLatencyEvent {
   type: "server_latency";
   response_id: string;
