@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from realtime.testing.client.steps import WaitUntilHeard as WaitUntilHeard
     from realtime.testing.clock import DeadlockError as DeadlockError
     from realtime.testing.clock import VirtualLoop as VirtualLoop
-    from realtime.testing.clock import in_real_work as in_real_work
     from realtime.testing.clock import real_work as real_work
+    from realtime.testing.declared_work import in_real_work as in_real_work
     from realtime.testing.errors import CaseError as CaseError
     from realtime.testing.errors import ScriptFailure as ScriptFailure
     from realtime.testing.guard import Guard as Guard
@@ -52,7 +52,8 @@ _NAMES = {
     "cassettes.record": ("RecordingModel",),
     "cassettes.replay": ("recorded_model",),
     "check.run": ("Run",),
-    "clock": ("DeadlockError", "VirtualLoop", "in_real_work", "real_work"),
+    "clock": ("DeadlockError", "VirtualLoop", "real_work"),
+    "declared_work": ("in_real_work",),
     "errors": ("CaseError", "ScriptFailure"),
     "check.floor": ("RoomRun",),
     "guard": ("Guard", "UndeclaredRealityError"),

@@ -25,15 +25,15 @@ import math
 import os
 import selectors
 import threading
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from contextvars import Context, ContextVar
+from contextvars import Context
 from functools import partial
-from types import TracebackType
 from typing import Any, TypeVar, TypeVarTuple
+
+from realtime.testing.declared_work import REAL_LIMIT_S, RealWork, Works, enter, in_real_work, real_now_s, resolve
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -50,10 +50,6 @@ LIMIT_S = 86_400.0
 TURNS_LIMIT = 1_000_000
 """Maximum turns of a loop at one instant: otherwise polling without waiting would never end."""
 
-REAL_LIMIT_S = 30.0
-"""Real seconds after which real work counts as stuck."""
-
-_real_now_s = time.monotonic  # bound here, so that no guard comes between the loop and the real clock
 _ASYNCIO_FOLDER = os.path.dirname(asyncio.__file__)
 
 
@@ -78,13 +74,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._now_ns = 0
         self._epoch_s = epoch_s
         self._limit_s = self._patience_s = limit_s
-        self._timers_made = 0
         self._settling: list[asyncio.Future[None]] = []
         self._costs: dict[Any, Cost] = {}
         self._workers: dict[Executor | None, _Worker] = {}
         self._pools: dict[Executor | None, float] = {}
-        self._in_flight: dict[RealWork, None] = {}
-        self._ended: list[RealWork] = []
+        self._works = Works()
         self._has_default_executor = False
         self._inline_on: int | None = None
         """The thread of the job that runs in place of the loop's turns, while one does."""
@@ -115,7 +109,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Run `callback` at virtual time `when`. At infinity it never runs and nothing waits for it."""
         if when == math.inf:
             return asyncio.TimerHandle(when, callback, args, self, context)
-        return super().call_at(_When(round(when * 1e9) / 1e9, self._next_order()), callback, *args, context=context)
+        return super().call_at(
+            _When(round(when * 1e9) / 1e9, self._works.next_order()), callback, *args, context=context
+        )
 
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
@@ -180,7 +176,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
         See `RealWork`. Raises `ValueError` for a negative cost.
         """
-        return RealWork(self, cost_s, name, limit_s)
+        return RealWork(self._works, cost_s, name, limit_s)
 
     async def real(
         self,
@@ -194,14 +190,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         async with self.real_work(cost_s, name=name, limit_s=limit_s):
             return await awaitable
 
-    def _next_order(self) -> int:
-        self._timers_made += 1
-        return self._timers_made
-
     def _deliver_ended(self) -> bool:
-        """Charge ended real work in the order in which it began."""
-        ended = sorted(self._ended, key=lambda work: work.order)
-        self._ended.clear()
+        """Charge the real work that has ended."""
+        ended = self._works.take_ended()
         for work in ended:
             when = _When(round((self.time() + work.cost_s) * 1e9) / 1e9, work.order)
             super().call_at(when, work.deliver)
@@ -209,16 +200,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _real_time_left_s(self) -> float:
         """Return the real seconds left for work in flight. Raises `StuckWorkError` once they have passed."""
-        now_s = _real_now_s()
-        for work in self._in_flight:
-            if now_s >= work.deadline_s:
-                work.deadline_s = now_s + work.limit_s  # so that cleaning up after this error can still wait
-                raise StuckWorkError(
-                    f"{work.name} has not ended after {work.limit_s:g} s of real time. The clock stands still while it "
-                    f"runs, so nothing in it may wait for a timer; work that needs longer is given a larger limit_s. "
-                    f"Now {self._pending()}"
-                )
-        return min(work.deadline_s for work in self._in_flight) - now_s
+        work = self._works.overdue()
+        if work is not None:
+            raise StuckWorkError(
+                f"{work.name} has not ended after {work.limit_s:g} s of real time. The clock stands still while it "
+                f"runs, so nothing in it may wait for a timer; work that needs longer is given a larger limit_s. "
+                f"Now {self._pending()}"
+            )
+        return self._works.time_left_s()
 
     def _cost_of(self, job: partial[Any]) -> float:
         for called in _calls_of(job):
@@ -232,7 +221,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         woken = [waiter for waiter in self._settling if not waiter.done()]
         self._settling.clear()
         for waiter in woken:
-            _resolve(waiter)
+            resolve(waiter)
         return bool(woken)
 
     def _advance(self, seconds: float) -> None:
@@ -247,80 +236,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def _pending(self) -> str:
         lines = sorted(_describe(task) for task in asyncio.all_tasks(self))
         return "pending tasks are\n" + "\n".join(f"  {line}" for line in lines) if lines else "no task is pending"
-
-
-class RealWork:
-    """Work of the real world, entered by `async with` around its awaits.
-
-    While it is in flight the clock stands still: other tasks of the same instant run, timers do not. When it has ended
-    and nothing else can run at this instant, the time `cost_s` passes, and only then the block is left. An exception
-    leaves the block after its cost as well; cancelling leaves it at once. Work inside other real work belongs to that
-    and costs nothing more. Sockets opened inside are waited for inside real work only.
-    """
-
-    def __init__(self, loop: VirtualLoop, cost_s: float, name: str, limit_s: float) -> None:
-        if cost_s < 0:
-            raise ValueError(f"{name} cannot cost {cost_s} s")
-        self.cost_s = cost_s
-        """Virtual seconds. May be set while the work is in flight, to a duration known only then."""
-        self.name = name
-        self.limit_s = limit_s
-        self.deadline_s = math.inf
-        self.order = 0
-        self.deliver: Callable[[], object] = int
-        self._loop = loop
-        self._outer: RealWork | None = None
-
-    @property
-    def in_flight(self) -> bool:
-        """Whether it, or the work that contains it, has begun and not ended."""
-        return self in self._loop._in_flight or (self._outer is not None and self._outer.in_flight)
-
-    def begin(self) -> None:
-        """Stop the clock."""
-        self.order = self._loop._next_order()
-        self.deadline_s = _real_now_s() + self.limit_s
-        self._loop._in_flight[self] = None
-
-    def end(self, deliver: Callable[[], object]) -> None:
-        """Let the clock advance; call `deliver` when the cost has passed."""
-        self.deliver = deliver
-        del self._loop._in_flight[self]
-        self._loop._ended.append(self)
-
-    async def __aenter__(self) -> RealWork:
-        self._outer = _work.get()
-        if not self.in_flight:
-            self.begin()
-        _work.set(self)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _work.set(self._outer)
-        if self not in self._loop._in_flight:
-            return
-        if kind is not None and not issubclass(kind, Exception):
-            del self._loop._in_flight[self]
-            return
-        charged: asyncio.Future[None] = self._loop.create_future()
-        self.end(partial(_resolve, charged))
-        await charged
-
-
-def _resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
-_work: ContextVar[RealWork | None] = ContextVar("_work", default=None)
-
-
-def in_real_work() -> bool:
-    """Return whether the running code belongs to real work in flight."""
-    work = _work.get()
-    return work is not None and work.in_flight
 
 
 def real_work(
@@ -369,14 +284,14 @@ class _Selector(selectors.DefaultSelector):
                 self._give_up()
             return events
         self._turns = 0
-        if self._loop._in_flight:
+        if self._loop._works.in_flight:
             return super().select(self._loop._real_time_left_s())
         if self._loop._deliver_ended():
             return events
         if self._undeclared:
-            began_s = _real_now_s()
+            began_s = real_now_s()
             events = super().select(timeout)
-            waited_s = _real_now_s() - began_s
+            waited_s = real_now_s() - began_s
             self._loop._advance(waited_s if timeout is None else min(waited_s, timeout) if events else timeout)
             return events
         if timeout is None:
@@ -387,9 +302,9 @@ class _Selector(selectors.DefaultSelector):
     def _give_up(self) -> None:
         """Raise DeadlockError, unless real work may still end the polling in time."""
         self._turns = 0
-        if self._loop._in_flight:
+        if self._loop._works.in_flight:
             self._loop._real_time_left_s()
-        if not (self._loop._in_flight or self._undeclared):
+        if not (self._loop._works.in_flight or self._undeclared):
             raise DeadlockError(
                 f"the loop has turned {TURNS_LIMIT:,} times at {self._loop.time():g} s: something goes on and on and "
                 f"waits for nothing; {self._loop._pending()}"
@@ -480,7 +395,7 @@ class _Worker:
 
     def _submit(self, pool: Executor, job: partial[Any], cost_s: float, future: asyncio.Future[Any]) -> None:
         name = next((str(name) for name in _names_of(job.func) if isinstance(name, str)), repr(job.func))
-        work = RealWork(self._loop, cost_s, f"the job {name} of a pool", self._loop._pools[pool])
+        work = RealWork(self._loop._works, cost_s, f"the job {name} of a pool", self._loop._pools[pool])
 
         def ended(done: Future[Any]) -> None:
             error = done.exception()
@@ -492,12 +407,11 @@ class _Worker:
                 self._loop.call_soon_threadsafe(work.end, partial(self._finish, future, deliver))
 
         work.begin()
-        outer = _work.get()
-        _work.set(work)
+        outer = enter(work)
         try:
             pool.submit(job).add_done_callback(ended)
         finally:
-            _work.set(outer)
+            enter(outer)
 
     def _finish(self, future: asyncio.Future[Any], deliver: Callable[[], None]) -> None:
         if not future.done():

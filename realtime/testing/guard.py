@@ -32,7 +32,8 @@ from types import BuiltinFunctionType, FrameType, ModuleType
 from typing import Any
 from weakref import WeakSet
 
-from realtime.testing.clock import VirtualLoop, _Selector, in_real_work
+from realtime.testing.clock import VirtualLoop, _Selector
+from realtime.testing.declared_work import in_real_work
 
 _KNOWN_CLOCKS = (
     *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time"),
