@@ -15,6 +15,7 @@ import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from packaging.requirements import Requirement
 
@@ -23,12 +24,21 @@ FOLDER = ROOT / ".venv" / "versions"
 LOCKS = ROOT / "requirements" / f"{platform.system().lower()}-{platform.machine()}"
 PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-qq")
 ASK_VERSION = "import sys, ensurepip, venv; print('%d.%d' % sys.version_info[:2])"
-Run = tuple[str, str, dict[str, str]]
-"""A name, the Python to run, and its environment."""
+# The committed schemas are in the order of the locked msgspec, and what is old warns of what is new.
+WITH_OTHERS = ("-k", "not checked_in", "-W", "ignore::DeprecationWarning", "-W", "ignore::PendingDeprecationWarning")
+
+
+class Run(NamedTuple):
+    """A Python, its environment, and its own words for pytest."""
+
+    name: str
+    python: str
+    env: dict[str, str]
+    words: tuple[str, ...] = ()
 
 
 def bounds(*, lowest: bool) -> list[str]:
-    """What the package depends on, as pip takes it: at the lower bounds alone, or within all bounds."""
+    """The package's dependencies for pip: pinned to their lower bounds, or as declared."""
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     if not lowest:
         return [str(one) for one in listed]
@@ -40,17 +50,17 @@ def bounds(*, lowest: bool) -> list[str]:
 
 
 def with_dependencies(name: str, wanted: list[str]) -> Run:
-    """Install these and what they need beside `.venv`, before which they are found. Raises CalledProcessError."""
+    """Install dependencies into a folder that Python searches before `.venv`. Raises CalledProcessError."""
     folder = FOLDER / name
     shutil.rmtree(folder, ignore_errors=True)
     install = [sys.executable, *PIP, "--no-warn-conflicts", "--only-binary", ":all:", "--target", str(folder)]
     subprocess.run([*install, *wanted], check=True)
     path = os.pathsep.join([str(folder), str(ROOT)])
-    return name, sys.executable, {**os.environ, "PYTHONPATH": path}
+    return Run(name, sys.executable, {**os.environ, "PYTHONPATH": path}, WITH_OTHERS)
 
 
 def other_pythons() -> Iterator[tuple[str, str]]:
-    """Version and path of each newer or older Python that can run the package, on PATH or kept by pyenv."""
+    """Version and path of each other Python from 3.11 on, found on PATH or in pyenv."""
     names = [shutil.which(f"python3.{minor}") for minor in range(11, 20)]
     kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/3.*/bin/python3")
     seen = {platform.python_version().rpartition(".")[0]}
@@ -70,10 +80,12 @@ def with_python(version: str, path: str) -> Run:
     locks = [word for part in ("core", "test") for word in ("--requirement", str(LOCKS / f"{part}.txt"))]
     subprocess.run([python, *PIP, "--require-hashes", "--no-deps", *locks], check=True)
     subprocess.run([python, *PIP, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)], check=True)
-    return f"Python {version}", python, {**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
+    return Run(f"Python {version}", python, {**os.environ, "PATH": path})
 
 
 def runs() -> Iterator[Run]:
+    """Each run, its versions installed."""
     yield with_dependencies("lowest dependencies", bounds(lowest=True))
     yield with_dependencies("highest dependencies", bounds(lowest=False))
     for version, path in other_pythons():
@@ -81,11 +93,13 @@ def runs() -> Iterator[Run]:
 
 
 def main(words: list[str]) -> int:
+    """Run them one after the other; exit code 1 where one fails."""
     results = []
-    for name, python, env in runs():
+    for name, python, env, more in runs():
         print(f"-- {name}", flush=True)
         started = time.monotonic()
-        code = subprocess.run([python, "-m", "pytest", "-q", *words], cwd=ROOT, env=env, check=False).returncode
+        command = [python, "-m", "pytest", "-q", *words, *more]
+        code = subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
         results.append((name, code, time.monotonic() - started))
     for name, code, took_s in results:
         print(f"{name}: {'failed' if code else 'ok'} ({took_s:.0f} s)")
