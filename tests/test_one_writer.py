@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from realtime.turn.machine import Turn
-from realtime.turn.responses import Ledger, Request, Response, ServiceLedger
+from realtime.turn.responses import Ledger, Request, Response, RoomLedger, ServiceLedger
 
 PACKAGE = Path(__file__).resolve().parent.parent / "realtime"
 MODEL_LINKS = {"model/_leg.py", "model/_patient.py", "model/wire.py"}
@@ -75,11 +75,12 @@ def test_turn_state_has_one_writer() -> None:
 
 def test_responses_have_one_writer() -> None:
     names = {field.name for kind in (Request, Response) for field in fields(kind)}
-    names |= {*Ledger.__slots__, *ServiceLedger.__slots__}
-    elsewhere = [one for one in writes_of({"response", "request", "ledger"}, names) if one[0] != "turn/responses.py"]
+    names |= {*vars(Ledger()), *ServiceLedger.__slots__, *RoomLedger.__slots__}
+    elsewhere = [one for one in writes_of({"response", "request", "ledger", "responses"}, names) if one[0] != "turn/responses.py"]
     assert elsewhere == []
-    for kind in ("Ledger", "ServiceLedger", "Request"):
-        assert files_that_call(kind) <= {"turn/responses.py", "agent/controller.py", *MODEL_LINKS}
+    holders = {"turn/responses.py", "agent/controller.py", "room/agent_participant.py", *MODEL_LINKS}
+    for kind in ("Ledger", "ServiceLedger", "RoomLedger", "Request"):
+        assert files_that_call(kind) <= holders
 
 
 def test_deadlines_of_responses_stand_in_the_ledger() -> None:

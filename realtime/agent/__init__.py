@@ -1,4 +1,4 @@
-"""Agents: the bridge between a realtime model and whoever talks with it."""
+"""Agents: each bridges a realtime model to a call."""
 
 from realtime.agent.realtime import RealtimeAgent
 

@@ -1,7 +1,7 @@
 """The ledger of responses: requested, running, owed, cancelled or doubted, with every deadline that applies to them.
 
-Pure: time is an argument, in monotonic seconds. `Ledger` is what one call wants of its model; `ServiceLedger` is what
-one provider connection is at work on.
+Pure: time is an argument, in monotonic seconds. `Ledger` is what one call wants of its model, `ServiceLedger` what one
+provider connection is at work on, and `RoomLedger` what a room has passed on of one agent's responses.
 
 A model answers requests in their order and names none of them, so a response that begins belongs to the request that
 waits longest, also where nothing wants that one any more. A request that the model never answers would shift all later
@@ -90,20 +90,6 @@ class After(StrEnum):
 
 class Ledger:
     """All responses of one call."""
-
-    __slots__ = (
-        "_continues",
-        "_doubted_at",
-        "_is_owed",
-        "_last_id",
-        "_n_coming",
-        "_reply_id",
-        "_responses",
-        "_waiting",
-        "active",
-        "overrides",
-        "tool_auto_response",
-    )
 
     def __init__(self) -> None:
         self.active: Response | None = None
@@ -308,7 +294,7 @@ class Ledger:
     def continue_after_tools(self, overrides: ResponseOverrides | None) -> Response | None:
         """Have the next response follow the one whose tools the client answers, and return that one.
 
-        None where the model goes on by itself, or no such response is unsettled.
+        None where the model goes on by itself, or no such response waits.
         """
         if self.tool_auto_response:
             return None
@@ -421,3 +407,87 @@ class ServiceLedger:
         """The link is lost, and everything with it."""
         self.refuse()
         self._running.clear()
+
+
+class Passed(StrEnum):
+    """What a room has passed on of a response that ends."""
+
+    NOTHING = "nothing"
+    """The room had not asked for it, or its model was lost."""
+    UP_TO_DROP = "up_to_drop"
+    """The agent lost the floor before its end."""
+    ALL = "all"
+
+
+class RoomLedger:
+    """What a room has passed on of one agent's responses.
+
+    A response stays open here until the room has passed on its end, which for a cut one is after the model's end.
+    """
+
+    __slots__ = ("_dropped", "_open", "_unsolicited", "has_failed", "is_requested")
+
+    def __init__(self) -> None:
+        self.is_requested = False
+        """Whether the agent was asked for a response that has not begun."""
+        self.has_failed = False
+        """Whether the last response of this turn failed at its provider."""
+        self._open: set[str] = set()
+        self._dropped: set[str] = set()
+        self._unsolicited: set[str] = set()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a response is open that was not dropped."""
+        return bool(self._open - self._dropped)
+
+    @property
+    def is_saying(self) -> bool:
+        """Whether a response of this turn is open."""
+        return bool(self._open - self._dropped - self._unsolicited)
+
+    def is_unsolicited(self, response_id: str | None) -> bool:
+        """Whether the room had not asked for this response."""
+        return response_id in self._unsolicited
+
+    def is_dropped(self, response_id: str | None) -> bool:
+        """Whether the agent lost the floor within this response."""
+        return response_id in self._dropped
+
+    def new_turn(self) -> None:
+        """The agent takes the floor."""
+        self.has_failed = False
+
+    def request(self) -> None:
+        """The agent is asked for a response."""
+        self.is_requested = True
+
+    def begin(self, response_id: str, *, solicited: bool) -> None:
+        """A response begins."""
+        self._open.add(response_id)
+        if solicited:
+            self.is_requested = False
+        else:
+            self._unsolicited.add(response_id)
+
+    def drop_open(self) -> None:
+        """The agent loses the floor."""
+        self._dropped |= self._open
+
+    def end(self, response_id: str) -> Passed:
+        """A response ends; returns what the room has passed on of it."""
+        if response_id not in self._open:
+            return Passed.NOTHING
+        unsolicited, dropped = response_id in self._unsolicited, response_id in self._dropped
+        for responses in (self._open, self._unsolicited, self._dropped):
+            responses.discard(response_id)
+        return Passed.NOTHING if unsolicited else Passed.UP_TO_DROP if dropped else Passed.ALL
+
+    def fail(self, *, failed: bool = True) -> None:
+        """Note whether the last response failed at its provider."""
+        self.has_failed = failed
+
+    def clear(self) -> None:
+        """The model was lost, and its responses with it."""
+        for responses in (self._open, self._unsolicited, self._dropped):
+            responses.clear()

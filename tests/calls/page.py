@@ -13,6 +13,7 @@ from typing import Any, Literal
 import pybase64
 
 from realtime.agent import RealtimeAgent
+from realtime.agent.run import AgentRun
 from realtime.call.session import Session
 from realtime.dialects import frames
 from realtime.model.base import RealtimeModel
@@ -104,7 +105,7 @@ class Call:
     """A running call with one page."""
 
     session: Session
-    agent: RealtimeAgent
+    agent: AgentRun
     page: Page
 
     def said(self) -> list[tuple[str, str]]:
@@ -137,7 +138,9 @@ async def call(
     async with app.router.lifespan_context(app):
         try:
             await page.join()
-            yield Call(sessions[0], agent, page)
+            run = sessions[0].participant
+            assert isinstance(run, AgentRun)
+            yield Call(sessions[0], run, page)
             await page.leave()
         finally:
             await page.close()

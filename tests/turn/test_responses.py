@@ -11,6 +11,8 @@ from realtime.turn.responses import (
     UNANSWERED_S,
     After,
     Ledger,
+    Passed,
+    RoomLedger,
     ServiceLedger,
 )
 
@@ -289,3 +291,51 @@ def test_an_error_or_a_lost_link_ends_the_waiting() -> None:
     service.begin("resp_1")
     service.clear()
     assert not service.is_owed
+
+
+# -- a room ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_room_passes_on_the_response_it_asked_for() -> None:
+    room = RoomLedger()
+    room.request()
+    assert room.is_requested
+    room.begin("resp_1", solicited=True)
+    assert (room.is_requested, room.is_saying) == (False, True)
+    assert room.end("resp_1") is Passed.ALL
+    assert not room.is_saying
+
+
+def test_a_room_passes_on_nothing_of_an_unsolicited_response() -> None:
+    room = RoomLedger()
+    room.request()
+    room.begin("resp_1", solicited=False)
+    assert room.is_unsolicited("resp_1")
+    assert (room.is_requested, room.is_running, room.is_saying) == (True, True, False)
+    assert room.end("resp_1") is Passed.NOTHING
+    assert not room.is_unsolicited("resp_1")
+
+
+def test_a_response_within_which_the_floor_was_lost_is_no_part_of_the_next_turn() -> None:
+    room = RoomLedger()
+    room.begin("resp_1", solicited=True)
+    room.drop_open()
+    room.begin("resp_2", solicited=True)
+    assert (room.is_dropped("resp_1"), room.is_dropped("resp_2")) == (True, False)
+    assert room.end("resp_1") is Passed.UP_TO_DROP
+    assert room.is_saying
+
+
+def test_responses_of_a_lost_model_have_no_end_in_the_room() -> None:
+    room = RoomLedger()
+    room.begin("resp_1", solicited=True)
+    room.clear()
+    assert room.end("resp_1") is Passed.NOTHING
+
+
+def test_a_failure_counts_until_the_agent_takes_the_floor_again() -> None:
+    room = RoomLedger()
+    room.fail()
+    assert room.has_failed
+    room.new_turn()
+    assert not room.has_failed
