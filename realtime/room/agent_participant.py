@@ -31,6 +31,7 @@ from realtime.room.utterance import Utterance
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 from realtime.state.truncation import portion_played
+from realtime.turn.responses import Passed, RoomLedger
 
 Listens = Literal["audio", "text"]
 MAX_TOOL_ROUNDS = 8
@@ -105,8 +106,7 @@ class AgentParticipant:
         self.has_floor = False
         self.is_away = False
         self.is_muted = False
-        self.is_asked = False
-        """Whether it was asked for a response that has not begun."""
+        self.responses = RoomLedger()
         self.ready: s.AgentReadyEvent | None = None
         """How it introduced itself."""
         self.conversation = Conversation()
@@ -115,11 +115,6 @@ class AgentParticipant:
         self._runtime = runtime
         self._prefix = f"{self.id}."
         self.dictation = Dictation()
-        self._open: set[str] = set()
-        """Responses of this turn that go on, and those that are dropped as well."""
-        self._dropped: set[str] = set()
-        self._untold: set[str] = set()
-        """Responses that nobody asked for: nothing is told of them."""
         self._is_tidying = False
         """Whether what it tells is about what it forgets."""
         self._calls_tools = False
@@ -140,8 +135,6 @@ class AgentParticipant:
         """Whether its model speaks on after the results of tools that run in a client."""
         self._sound_hz = DEFAULT_OUTPUT_RATE_HZ
         self._leaving = False
-        self.has_failed = False
-        """Whether its last response of this turn failed at its provider."""
         self.came_back_at_s = -inf
         """When its model was last had again, at that many tries (`tries`)."""
         self.tries = 0
@@ -151,8 +144,7 @@ class AgentParticipant:
     async def join(self, config: SessionConfig) -> None:
         """Connect its model. Raises what `AgentRun.join` raises."""
         self._leaving = True  # An end before it has joined is told by what is raised.
-        for of_the_last_model in (self._open, self._dropped, self._untold):
-            of_the_last_model.clear()
+        self.responses.clear()
         self._goes_on_by_itself = config.tool_auto_response is not False
         self.run = self.agent.run()
         self.run.agent_id = self.agent.agent_id = self.id
@@ -222,24 +214,20 @@ class AgentParticipant:
         """Take the floor and answer; `asked_by` is the human (by id) whose turn led to that."""
         self.has_floor = True
         self._asked_by = asked_by
-        self.has_failed = False
+        self.responses.new_turn()
         self._calls_tools, self._tool_rounds = False, 0
         self._spoken.clear()
         self._sound.clear()
         self._talk = self.conversation
-        self.is_asked = True
+        self.responses.request()
         self._act(c.ClientResponseCreateEvent())
 
     def ask_again(self) -> None:
         """A client wants it to go on: counts where its model waits for that after the client's tools."""
-        if self.has_floor and not (self._goes_on_by_itself or self.is_asked or self._open - self._dropped):
-            self.is_asked = True
+        responses = self.responses
+        if self.has_floor and not (self._goes_on_by_itself or responses.is_requested or responses.is_running):
+            responses.request()
             self._act(c.ClientResponseCreateEvent())
-
-    @property
-    def is_saying(self) -> bool:
-        """Whether a response of this turn goes on."""
-        return bool(self._open - self._dropped - self._untold)
 
     @property
     def item_ids(self) -> list[str]:
@@ -253,7 +241,7 @@ class AgentParticipant:
 
     def interrupt(self) -> None:
         """Stop at the word that was heard, and lose the floor. What is still heard of a lost model is cut as well."""
-        self._dropped |= self._open  # Before the model is told: one may say at once that it is done.
+        self.responses.drop_open()  # Before the model is told: one may say at once that it is done.
         if self.is_away or self._talk is not self.conversation:
             self._cut()
         else:
@@ -392,27 +380,22 @@ class AgentParticipant:
                 self._forward(event)
 
     def _begin(self, event: s.AgentResponseCreatedEvent, response_id: str) -> None:
-        self._open.add(response_id)
-        if self.has_floor and not self.run.is_dropped(response_id):
-            self.is_asked = False
+        solicited = self.has_floor and not self.run.is_dropped(response_id)
+        self.responses.begin(response_id, solicited=solicited)
+        if solicited:
             self._hub.tell(named(event, self._prefix, self.name))
-            return
-        # Its provider answers by itself, or too late: perhaps what was asked in a turn before this one.
-        self._untold.add(response_id)
-        self.run.drop(response_id)
+        else:
+            # Its provider answers by itself, or too late: perhaps what was asked in a turn before this one.
+            self.run.drop(response_id)
 
     def _done(self, event: s.AgentResponseDoneEvent) -> None:
-        if event.response_id not in self._open:
-            return  # It went with its model, and was ended here.
-        is_untold, is_dropped = event.response_id in self._untold, event.response_id in self._dropped
-        for responses in (self._open, self._untold, self._dropped):
-            responses.discard(event.response_id)
-        if is_untold:
+        passed = self.responses.end(event.response_id)
+        if passed is Passed.NOTHING:
             return
         self._hub.tell(named(event, self._prefix, self.name))
-        if is_dropped:
+        if passed is Passed.UP_TO_DROP:
             return
-        self.has_failed = event.status == "failed"
+        self.responses.fail(failed=event.status == "failed")
         if self._calls_tools and event.status == "completed":
             self._calls_tools = False
             self._tool_rounds += 1
@@ -425,14 +408,14 @@ class AgentParticipant:
 
     def _forward(self, event: s.ServerEvent) -> None:
         response_id = getattr(event, "response_id", None)
-        if self._is_tidying or response_id in self._untold:
+        if self._is_tidying or self.responses.is_unsolicited(response_id):
             return
         if isinstance(event, s.AgentResponseToolResultEvent):
             # Also of an answer that was dropped: its call was told, and goes on until its result is.
             if self._calls.pop(event.tool_result.id, None) is not None:
                 self._hub.tell(named(event, self._prefix, self.name))
             return
-        if response_id in self._dropped and not event.type.endswith("_done"):
+        if self.responses.is_dropped(response_id) and not event.type.endswith("_done"):
             # Of an answer that does not count only what closes it is told.
             return
         if isinstance(event, s.AgentResponseAudioDeltaEvent):

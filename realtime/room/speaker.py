@@ -67,14 +67,14 @@ class Speaker:
         if type(event) is s.AgentResponseAudioDeltaEvent:
             sound_s = len(event.delta) / SAMPLE_BYTES / (event.format.rate or DEFAULT_OUTPUT_RATE_HZ)
             self._played_at_s = max(self._played_at_s, self._active_at_s) + sound_s
-        elif type(event) is s.AgentErrorEvent and agent.is_asked:
+        elif type(event) is s.AgentErrorEvent and agent.responses.is_requested:
             self._context.timers.after("refused", REFUSED_S, partial(self._is_refused, agent))
 
     def over(self, agent: AgentParticipant) -> None:
         """The agent has said all: end its turn when that was heard to the end."""
         if self.agent is not agent or self._is_stopping:
             return
-        if agent.is_saying:
+        if agent.responses.is_saying:
             # Another response has begun since: it ends the turn.
             if self._is_ending:
                 self._is_ending = False
@@ -188,6 +188,6 @@ class Speaker:
 
     def _is_refused(self, agent: AgentParticipant) -> None:
         """Its model has reported an error when it was to answer, and no response has begun since."""
-        if agent.is_asked:
-            agent.has_failed = True
+        if agent.responses.is_requested:
+            agent.responses.fail()
             self._stop(agent)

@@ -285,14 +285,14 @@ class Turns:
         no turn: the question is still open.
         """
         said = agent.utterance(self._context.new_id("said"))
-        if said.text or not (interrupted or failed or agent.is_away or agent.has_failed):
+        if said.text or not (interrupted or failed or agent.is_away or agent.responses.has_failed):
             self._said(said, "agent")
         elif not interrupted:
             self.floor.failed(agent, for_good=failed)
         late, self._late = self._late, []
         for utterance in late:
             self._said(utterance, "human")
-        if agent.has_failed and not said.text:
+        if agent.responses.has_failed and not said.text:
             self._context.timers.after("again", FAILED_S, self.consider)
         elif not interrupted:
             # Otherwise what interrupts it decides what comes next.
