@@ -18,7 +18,7 @@ PENDING = (
     "realtime/audio/",
     "realtime/call/",
     "realtime/dialects/",
-    "realtime/model/",
+    "realtime/model/local/",
     "realtime/room/",
     "realtime/server/pair.py",
     "realtime/server/rooms.py",

@@ -1,4 +1,4 @@
-"""Messages to a model that wait for a link: bounded, in order, and rid of what a new link makes void."""
+"""Messages to a model that wait for a link: bounded, in order, without those that a new link voids."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Backlog:
 
     @property
     def overflowed(self) -> bool:
-        """More than audio waits than is allowed."""
+        """Whether more messages wait than are allowed, audio aside."""
         return self._n_controls > self._max_controls
 
     def keep(self, message: ModelInput) -> None:
-        """One more waits."""
+        """Add a message."""
         self.messages.append(message)
         if type(message) is AudioAppend:
             self.audio_bytes += len(message.pcm)
@@ -48,7 +48,7 @@ class Backlog:
             self._n_controls += 1
 
     def pop(self) -> ModelInput:
-        """The one that has waited longest. Raises IndexError where none does."""
+        """Take out the oldest message. Raises IndexError if there is none."""
         message = self.messages.pop(0)
         if type(message) is AudioAppend:
             self.audio_bytes -= len(message.pcm)
@@ -57,12 +57,12 @@ class Backlog:
         return message
 
     def clear(self) -> None:
-        """Nothing waits any more."""
+        """Drop all messages."""
         self.messages.clear()
         self.audio_bytes = self._n_controls = 0
 
     def forget_asked(self) -> None:
-        """The link is lost: whoever asked will ask again where it still matters (see `Connection`)."""
+        """The link is lost: the sender asks again where it still matters (see `Connection`)."""
 
         def still_needed(message: ModelInput) -> bool:
             match message:
@@ -77,11 +77,11 @@ class Backlog:
         self.audio_bytes = 0
 
     def forget(self, kind: type[ModelInput]) -> None:
-        """What a session that is being opened is told anyway, as it is now; what comes later still waits."""
+        """Drop this kind of message: a session being opened is told its latest value. Later ones still wait."""
         self._filter(lambda message: type(message) is not kind)
 
     def forget_restored(self, items: Sequence[Item], *, link_was_lost: bool) -> None:
-        """A new session was opened with these items: take out what they hold already or make void."""
+        """A new session was opened with these items: drop messages that they already hold or make void."""
         item_ids = {item.id for item in items}
         results = {item.tool_result.id for item in items if item.tool_result is not None}
 

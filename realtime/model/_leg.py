@@ -141,7 +141,7 @@ class Leg:
             self._owner.deliver(self, event)
 
     def catch_up(self) -> None:
-        """Deliver what came with the handshake, before there was a link to answer on."""
+        """Deliver the frames that came with the handshake, before there was a link to write to."""
         early, self._early = self._early, []
         for data in early:
             for event in self._decode(data):

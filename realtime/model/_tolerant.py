@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Look:
-    """One look at one value: what was left out of it, by key."""
+    """One reading of one value, with the keys that were left out."""
 
     __slots__ = ("unknown", "wrong")
 
@@ -23,7 +23,7 @@ class Look:
         self.wrong: list[str] = []
         """Fields of a wrong type, and entries of lists."""
         self.unknown: list[str] = []
-        """Keys that a class has no word for that forbids such keys."""
+        """Keys that their class forbids."""
 
     def read(self, value: Any, kind: type[T]) -> T:
         """The value as this class of struct. Raises msgspec.ValidationError where a field it needs cannot be read."""

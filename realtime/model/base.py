@@ -1,7 +1,7 @@
 """The model seam: what a realtime model is to the rest of the server.
 
 A model is a `Profile` (data: what it can do) and something that opens a `Connection`. Inputs are the closed union
-`ModelInput`, outputs the closed union `ModelEvent`. Nobody above this package asks which provider it is; they ask the
+`ModelInput`, outputs the closed union `ModelEvent`. Code above this package never asks which provider it is, only the
 profile. What a profile lacks is refused before sending, by name (`refusal`).
 
 A provider over a socket is a pure `Codec` (frames to and from the two unions) driven by `realtime.model.wire`; the
@@ -58,8 +58,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The effective settings of a model's session.
 
-    `turn_detection="none"` switches the provider's detector off; null leaves its default. `extra` is passed through.
-    `agent_name` is whose session it is; providers are not told: what they are to know stands in the instructions.
+    `turn_detection="none"` switches the provider's detector off; `None` keeps its default. `extra` is passed through.
+    `agent_name` names the agent of the session; providers do not get it: they read the instructions only.
     """
 
     agent_name: str = ""
@@ -78,7 +78,7 @@ class AudioAppend(msgspec.Struct, frozen=True, gc=False):
     """Speech of the user: pcm16 mono at the profile's input rate, an even number of bytes.
 
     `again`: it was sent before, over a link that is lost. It is not new on the session's timeline. `follows`: it is
-    part of something longer that was said at once; a link that has taken the beginning takes it all.
+    part of a longer message; a link that has taken the beginning takes it all.
     """
 
     pcm: bytes
@@ -133,13 +133,13 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class ResponseCreate(msgspec.Struct, frozen=True):
-    """Answer now; `overrides` hold for this response only."""
+    """Ask for a response; `overrides` hold for this one only."""
 
     overrides: ResponseOverrides | None = None
 
 
 class ResponseCancel(msgspec.Struct, frozen=True):
-    """Stop the response (null: the one that runs)."""
+    """Stop the response (`None`: the one that runs)."""
 
     response_id: str | None = None
 
@@ -172,12 +172,12 @@ class Connection(Protocol):
     """A live session with a model.
 
     Events arrive by the `on_event` given at connect, in order, on the event loop's thread. The last one is
-    `ModelSessionEndedEvent`, exactly once, whoever ends the session.
+    `ModelSessionEndedEvent`, exactly once, at whichever end the session is closed.
 
-    A lost link is told at once: its responses as done (`failed`, reason `link_lost`), then `ModelReconnectingEvent`.
-    What had been asked of it is gone with it, except items: the sender says again what still matters, from inside that
-    event: audio that no answer or transcript covers, commits, requests for a response. Positions in the user's audio
-    count from the first audio of the session, over all links.
+    A lost link is reported at once: its responses as done (`failed`, reason `link_lost`), then
+    `ModelReconnectingEvent`. Requests on the lost link are gone, except items: the sender repeats what still matters,
+    from inside that event: audio that no response or transcript covers, commits, requests for a response. Positions in
+    the user's audio count from the first audio of the session, over all links.
     """
 
     @property
@@ -200,7 +200,7 @@ class RealtimeModel(ABC):
 
     voice: str | None = None
     websocket_url: str | None = None
-    """Where a provider over a socket is dialled; may be changed, for a proxy or an emulator. Null: no socket."""
+    """Where a provider over a socket is dialled; may be changed, for a proxy or an emulator. `None`: no socket."""
 
     @property
     @abstractmethod
@@ -216,7 +216,7 @@ class RealtimeModel(ABC):
         """
 
     def voice_for(self, wanted: str | None) -> str | None:
-        """The voice that speaks where this one is asked for; null: the model's own. A provider may refuse it later."""
+        """The voice to speak with if this one is asked for; `None`: the model's own. A provider may refuse it later."""
         return wanted or self.voice
 
     @property
@@ -274,7 +274,7 @@ class Codec(Protocol):
 
     @property
     def profile(self) -> Profile:
-        """What the model behind this connection can do."""
+        """The abilities of the model behind this connection."""
         ...
 
     def address(self, settings: Settings) -> Address:
@@ -286,7 +286,7 @@ class Codec(Protocol):
         ...
 
     def encode(self, message: ModelInput) -> list[Frame]:
-        """The frames that say it; empty where the protocol needs none."""
+        """The frames that say the message; empty where the protocol needs none."""
         ...
 
     def decode(self, frame: Frame) -> list[ModelEvent]:
@@ -294,11 +294,11 @@ class Codec(Protocol):
         ...
 
     def overdue(self) -> list[ModelEvent]:
-        """What encoding brought about by itself, such as a refusal, and no decoded frame has brought along yet."""
+        """Events that encoding caused, such as a refusal, and that no decoded frame has returned yet."""
         return []
 
     def closed(self, code: int | None, reason: str) -> CloseVerdict:
-        """What this close means."""
+        """The meaning of a closed link."""
         ...
 
 

@@ -48,7 +48,7 @@ def failover(models: Sequence[RealtimeModel]) -> RealtimeModel:
     """The first of `models` that works, with the others as its replacements.
 
     When a model cannot be connected, or is lost after its last try, the next one takes over the call with the
-    conversation as it was heard and continues the interrupted answer; listeners get `agent_reconnecting` and
+    conversation as it was heard and continues the interrupted response; listeners get `agent_reconnecting` and
     `agent_reconnected`. A call never returns to a model that it has left. When the last one is lost, the call ends with
     its reason.
 
@@ -213,7 +213,9 @@ class _Connection:
                 self._back()
                 self._on_event(event)
             case ModelErrorEvent() if self._lost_s is not None and self._may_be_followed():
-                self._held_error = event  # its reason to give up, which is none for the call if another takes over
+                self._held_error = (
+                    event  # its reason to give up, which does not concern the call if another model takes over
+                )
             case ModelInputStartedEvent() if self._offset_ms:
                 start_ms = event.audio_start_ms + self._offset_ms
                 self._on_event(msgspec.structs.replace(event, audio_start_ms=start_ms))
@@ -362,5 +364,5 @@ def adapted(settings: Settings, profile: Profile, first: Profile) -> Settings:
 
 
 def known_voice(voice: str | None, profile: Profile) -> str | None:
-    """The voice where the model may have it; null, which is its own, where it has others."""
+    """The voice where the model may have it; `None`, its own voice, where it has others."""
     return voice if not profile.voices or voice in profile.voices else None

@@ -47,7 +47,7 @@ _LOGGER = logging.getLogger("realtime.model.link.websockets")
 _LOGGER.setLevel(logging.INFO)
 
 NEEDED = ("connection_lost", "data_received", "pause_writing", "process_event", "resume_writing")
-"""What `_Socket` uses of its base that nobody promises."""
+"""What `_Socket` uses of its base beyond the public API."""
 _OPEN = State.OPEN
 _HEAD_END = b"\r\n\r\n"
 
@@ -84,7 +84,7 @@ async def dial_websocket(address: Address, receiver: Receiver, limits: WireLimit
         raise ProviderError("the provider's address is not a ws:// or wss:// URL", code="provider_address") from None
     except (OSError, WebSocketException) as error:
         raise _explain(error, urlsplit(address.url).hostname or "?") from error
-    # The headers of the handshake hold the key, and 7 kB. That there was an answer the library asks at each event.
+    # The headers of the handshake hold the key, and 7 kB. The library asks at each event whether there was a response.
     connection.request, connection.response = None, Response(101, "", Headers())
     if not short_way:
         link = StandardLink(connection, receiver, limits)
@@ -134,7 +134,7 @@ class _Socket(ClientConnection):
         self._fragments = bytearray()
         self._fragments_are_text = False
         self._reader: FrameReader | None = None
-        """Null during the handshake and after the close frame: the library then reads everything."""
+        """`None` during the handshake and after the close frame: the library then reads everything."""
         self._head_end = b""
 
     @property

@@ -16,9 +16,9 @@ class WireLimits:
 
     A lost link is dialled again up to `attempts` times, waiting `first_delay_s` doubled each time up to `max_delay_s`,
     less up to half by chance. A link that held for `settled_s` starts the count anew. A link on which nothing comes for
-    `silence_s` (or up to half as much longer) while an answer is owed counts as lost. While there is no link, and while
-    the provider does not read, the last `kept_audio_s` of input audio are kept and up to `max_waiting_messages` of
-    everything else; beyond that the session ends with an error, since control messages are never dropped.
+    `silence_s` (or up to half as much longer) while a response is owed counts as lost. While there is no link, and
+    while the provider does not read, the last `kept_audio_s` of input audio are kept and up to `max_waiting_messages`
+    of everything else; beyond that the session ends with an error, since control messages are never dropped.
     """
 
     open_timeout_s: float = 10.0
@@ -38,10 +38,10 @@ class WireLimits:
 
 
 class Receiver(Protocol):
-    """Who is told what happens on a link, inside the socket's callbacks. None of these may raise."""
+    """Takes what happens on a link, inside the socket's callbacks. None of these may raise."""
 
     def received(self, data: bytes, is_text: bool) -> None:
-        """A complete message; text as UTF-8 bytes that nobody has validated."""
+        """A complete message; text as UTF-8 bytes that are not validated yet."""
         ...
 
     def writable(self) -> None:

@@ -66,10 +66,10 @@ class Transcribe:
 
 @dataclass(frozen=True, slots=True)
 class Speak:
-    """A spoken answer. `audio` is pcm16 at the profile's output rate, or seconds of a tone.
+    """A spoken response. `audio` is pcm16 at the profile's output rate, or seconds of a tone.
 
-    `pace` is times real time, null all at once. `wait=False` lets the script go on while it speaks. The first sound
-    comes `after_ms` after the response has begun. The words are laid along the sound but for its last `wordless_ms`.
+    `pace` is times real time, `None` all at once. `wait=False` lets the script continue while it speaks. The first
+    sound comes `after_ms` after the response has begun. The words run along the sound but for its last `wordless_ms`.
     """
 
     text: str
@@ -83,7 +83,7 @@ class Speak:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A text-only answer, word by word, `after_ms` after the response has begun."""
+    """A text-only response, word by word, `after_ms` after the response has begun."""
 
     text: str
     after_ms: float = 0

@@ -149,7 +149,7 @@ class ScriptedModel(RealtimeModel):
 
     def assert_finished(self) -> None:
         """Raises AssertionError unless each connection's script came to its end and met nothing unexpected."""
-        assert self.connections, "nobody connected"
+        assert self.connections, "no connection was made"
         for sentence in self.unfinished():
             raise AssertionError(sentence)
 

@@ -30,7 +30,7 @@ class Service:
         return next((name for name in self.key_variables if environment.get(name)), self.key_variables[0])
 
     def refused_key(self, environment: Mapping[str, str]) -> ProviderError:
-        """What to tell whoever uses a key that the service does not take."""
+        """The error for a key that the service does not take."""
         variable = self.key_variable(environment)
         return ProviderError(f"{self.title} refused the key: set {variable} to a valid one", code="invalid_api_key")
 
@@ -47,6 +47,6 @@ SERVICES = {
 
 
 def default_model(environment: Mapping[str, str]) -> str:
-    """The model where nobody names one: the only service that has a key, else the embedded one."""
+    """The model when none is named: the only service that has a key, else the embedded one."""
     with_key = [service.name for service in SERVICES.values() if service.has_key(environment)]
     return with_key[0] if len(with_key) == 1 else "local"

@@ -22,11 +22,10 @@ _OF_SERVICES = frozenset((*OPENAI, *GEMINI, *QWEN))
 
 
 def voice_here(wanted: str | None, profile: Profile) -> str | None:
-    """The voice to ask this model for; null, which is its own, where only another service has one of that name.
+    """The voice to ask this model for; `None`, its own voice, where only another service has one of that name.
 
-    Programs that were written for one service name its voices, some always, whatever model stands behind; a service
-    refuses a voice that it does not have, and all that is said beside it. A name that nobody is known to have passes:
-    it may be new, or somebody's own.
+    Programs written for one service name its voices, some always, at any model; a service refuses a voice that it does
+    not have, with all settings beside it. A name that no service is known to have passes: it may be new, or custom.
     """
     if not profile.voices or wanted in profile.voices or wanted not in _OF_SERVICES:
         return wanted

@@ -304,7 +304,7 @@ class Wire:
         return self._refused_key if code == INVALID_KEY else message
 
     def _announce_try(self, reason: str) -> float | None:
-        """Report the next try to dial. Returns in how many seconds it is due; null: the policy allows no more."""
+        """Report the next try to dial. Returns in how many seconds it is due; `None`: the policy allows no more."""
         limits = self._limits
         if self._attempt >= limits.attempts:
             return None
@@ -357,8 +357,8 @@ class Wire:
             self.faults,
         )
         self._emit(ModelSessionEndedEvent(session_id=self._session_id, reason=reason))
-        # Parts from who listens, which may hold this object: what has ended is freed at once.
-        self._on_event = _nobody_listens
+        # The listener may hold this object: without the reference back, both are freed at once.
+        self._on_event = _ignore
 
     def _close_responses(self, leg: Leg, status: Literal["failed", "cancelled"], reason: str) -> None:
         for response_id in sorted(leg.ledger):
@@ -407,5 +407,5 @@ class Wire:
         logger.error("%s raised %s at %s: session=%s", where, type(error).__name__, at, self._session_id)
 
 
-def _nobody_listens(event: ModelEvent) -> None:
+def _ignore(event: ModelEvent) -> None:
     """The session is over."""

@@ -239,8 +239,8 @@ async def test_a_script_that_stops_early_is_named_at_the_end() -> None:
             call.model.assert_finished()
 
 
-async def test_nobody_connected_is_not_finished() -> None:
-    with pytest.raises(AssertionError, match="nobody connected"):
+async def test_a_model_without_a_connection_is_not_finished() -> None:
+    with pytest.raises(AssertionError, match="no connection was made"):
         ScriptedModel([]).assert_finished()
 
 

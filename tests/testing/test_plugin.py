@@ -312,7 +312,7 @@ def test_a_script_that_is_not_followed_to_its_end_fails_the_test(suite: pytest.P
     )
     result = suite.runpytest()
     result.assert_outcomes(passed=2, failed=2)
-    result.stdout.fnmatch_lines(["*the script stopped before*", "*nobody connected*"])
+    result.stdout.fnmatch_lines(["*the script stopped before*", "*no connection was made*"])
 
 
 def test_a_call_that_fails_names_the_script_that_was_used_up(suite: pytest.Pytester) -> None:

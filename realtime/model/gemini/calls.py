@@ -1,4 +1,4 @@
-"""The function calls of a Gemini connection: those that arrive in pieces, those that run, those that were withdrawn."""
+"""The function calls of a Gemini connection: growing, running and withdrawn ones."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class _Growing:
         self.arguments |= piece.args or {}
         for one in piece.partial_args or ():
             if one.json_path:
-                _put(self.arguments, one.json_path, one.value, goes_on=one.json_path == self._open)
+                _put(self.arguments, one.json_path, one.value, continues=one.json_path == self._open)
                 self._open = one.json_path if one.will_continue else None
 
 
 class Calls:
-    """By id. Vertex may tell the arguments of a call in pieces: nothing runs before it is complete."""
+    """The calls by id. Vertex may send the arguments in pieces: nothing runs before a call is complete."""
 
     def __init__(self, new_id: Callable[[str], str]) -> None:
         self._new_id = new_id
@@ -59,7 +59,7 @@ class Calls:
         return self._growing is not None
 
     def take(self, piece: wire.FunctionCall) -> Call | None:
-        """The call that is complete with this piece, which may be all of it; None while more is to come."""
+        """The call that this piece completes; `None` while more is to come."""
         growing = self._growing
         if growing is None or (piece.id is not None and piece.id != growing.id):
             growing = _Growing(piece.id or self._new_id("call"))
@@ -71,11 +71,11 @@ class Calls:
         return Call(growing.id, growing.name, msgspec.json.encode(growing.arguments).decode())
 
     def break_off(self) -> None:
-        """What has not come of a call will not come."""
+        """Drop the call that is still growing."""
         self._growing = None
 
     def withdraw(self, call_ids: Iterable[str]) -> None:
-        """The service does not wait for these results any more."""
+        """The service no longer waits for these results."""
         for call_id in call_ids:
             if self._growing is not None and self._growing.id == call_id:
                 self._growing = None
@@ -84,23 +84,22 @@ class Calls:
                 self._withdrawn.add(call_id)
 
     def answered(self, call_id: str) -> bool:
-        """The call has its result; False where it is none of this connection."""
+        """Note the result of a call; `False` for a call that this connection does not know."""
         if call_id not in self._open:
             return False
         self._open.discard(call_id)
         return True
 
     def was_withdrawn(self, call_id: str) -> bool:
-        """Whether this result comes too late. Said once."""
+        """Whether this result comes too late; `True` once."""
         if call_id not in self._withdrawn:
             return False
         self._withdrawn.discard(call_id)
         return True
 
 
-def _put(arguments: dict[str, Any], path: str, value: Any, *, goes_on: bool) -> None:
-    """Set what stands at the path; text `goes_on` where the piece before was of the same. A path that is none of this
-    kind sets nothing."""
+def _put(arguments: dict[str, Any], path: str, value: Any, *, continues: bool) -> None:
+    """Set the value at the path; with `continues`, append text to it. Other kinds of path set nothing."""
     steps = [int(index) if index else name or one or two for name, index, one, two in _STEP.findall(path)]
     if not steps or "$" + "".join(match.group(0) for match in _STEP.finditer(path)) != path:
         return
@@ -112,7 +111,7 @@ def _put(arguments: dict[str, Any], path: str, value: Any, *, goes_on: bool) -> 
             place.append(None)
         known = place[step] if isinstance(step, int) else place.get(step)
         if below is None:
-            joined = goes_on and isinstance(known, str) and isinstance(value, str)
+            joined = continues and isinstance(known, str) and isinstance(value, str)
             place[step] = known + value if joined else value
         elif not isinstance(known, list | dict):
             place[step] = [] if isinstance(below, int) else {}

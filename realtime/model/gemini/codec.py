@@ -1,8 +1,8 @@
 """Gemini Live as a pure codec: frames to and from the model seam's two unions.
 
-The service names no responses, items or speech markers. What stands for them here: a response begins with the first
-output after a turn and ends with `turnComplete`, or with the tool calls it makes (the spoken answer after them is a
-response of its own, as with other providers). A user item is the audio between two answers.
+The service names no responses, items or speech markers. The codec makes them up: a response begins with the first
+output after a turn and ends with `turnComplete`, or with the tool calls it makes (the speech after them is a response
+of its own, as with other providers). A user item is the audio between two responses.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from realtime.model.gemini import shapes
 from realtime.model.gemini.calls import Calls
 from realtime.model.gemini.reader import Reader, read_base64
 from realtime.model.gemini.settings import SessionSettings
-from realtime.model.gemini.turns import Answer, Resumption, status_of, unanswered
+from realtime.model.gemini.turns import Response, Resumption, status_of, unanswered
 from realtime.model.gemini.untold import Untold
 from realtime.model.gemini.user import User, UserTurn
 
@@ -57,8 +57,8 @@ _MAX_REFUSED_RESUMES = 2
 class GeminiCodec(Codec):
     """The protocol of one connection, as functions over its state.
 
-    `resumption` is shared by all connections of a session. `leave` is called when this connection should be given up
-    for a new one, at a moment when nothing is being said: after a notice of the service, or for new settings.
+    `resumption` is shared by all connections of a session. `leave` is called when a new connection should
+    replace this one, at a moment when nobody speaks: after a notice of the service, or for new settings.
     """
 
     def __init__(
@@ -92,11 +92,11 @@ class GeminiCodec(Codec):
         self._talking = False
         self._committed = False
         self._user = User(new_id, profile.input_rate_hz, self._settings)
-        self._answer: Answer | None = None
+        self._response: Response | None = None
         self._last_item_id: str | None = None
         self._asked = False
         self._interrupting = False
-        # The next `turnComplete` is of an interrupted answer that was ended here already.
+        # The next `turnComplete` belongs to an interrupted response that has ended here already.
         self._completes_cut = False
         self._tools_answered = False
         self._calls = Calls(new_id)
@@ -123,13 +123,13 @@ class GeminiCodec(Codec):
         return Address(self._url, headers=(("x-goog-api-key", self._api_key),))
 
     def opening(self, settings: Settings, history: Sequence[Item]) -> list[Frame]:
-        """See `Codec.opening`. Nothing may follow the setup before it is confirmed: the context comes with whatever is
-        said first."""
+        """See `Codec.opening`. Nothing may follow the setup before it is confirmed: the context comes with what is said
+        first."""
         setup = self._settings.begin(settings)
         known = self._resumption
         at = next((at for at, item in enumerate(history) if item.id == known.item_id), None)
         if known.handle is not None and at is None:
-            known.forget()  # what it ends with is gone from our conversation, or there was nothing yet
+            known.forget()  # its last item is gone from our conversation, or there was none yet
         if known.handle is not None and at is not None and "sessionResumption" in setup:
             self._resumes = True
             setup = setup | {"sessionResumption": {"handle": known.handle}}
@@ -181,7 +181,7 @@ class GeminiCodec(Codec):
                 return []
             case ToolResult(result=result):
                 if self._calls.was_withdrawn(result.id):
-                    self._tools_answered = True  # what withdrew it is answered without being asked for
+                    self._tools_answered = True  # the service answers what withdrew it without a request
                     return []
                 if not self._calls.answered(result.id):
                     self._untold.add(shapes.write_late_result(result))
@@ -191,10 +191,10 @@ class GeminiCodec(Codec):
             case ResponseCreate():
                 return self._ask(message)
             case ResponseCancel(response_id=response_id):
-                answer = self._answer
-                if answer is not None and answer.overtaken and self._talking:
-                    return []  # the activity has interrupted it, and is not to be disturbed
-                runs = answer is not None and answer.runs and response_id in (None, answer.response_id)
+                response = self._response
+                if response is not None and response.overtaken and self._talking:
+                    return []  # the activity has interrupted it already
+                runs = response is not None and response.runs and response_id in (None, response.response_id)
                 if not runs and not (self._asked and response_id is None):
                     return []
                 self._interrupting = True
@@ -207,7 +207,7 @@ class GeminiCodec(Codec):
                 assert_never(message)
 
     def _context(self) -> list[Frame]:
-        """The restored conversation, once."""
+        """Say the restored conversation, once."""
         seed, last_item_id = self._untold.take_seed()
         if not seed:
             return []
@@ -217,7 +217,7 @@ class GeminiCodec(Codec):
     def _before_audio(self) -> list[Frame]:
         frames = self._context()
         if not self._settings.is_manual:
-            if self._answer is None and not self._asked:  # it would be interrupted
+            if self._response is None and not self._asked:  # it would be interrupted
                 frames += self._tell()
             return frames
         images = self._untold.take_images()
@@ -225,16 +225,16 @@ class GeminiCodec(Codec):
             frames += [*self._tell(), '{"realtimeInput":{"activityStart":{}}}']
             self._talking = True
             self._user.begin(self._due)
-            if self._answer is not None:
-                self._answer.overtaken = True
+            if self._response is not None:
+                self._response.overtaken = True
         elif self._committed:
             self._committed = False
             self._user.begin(self._due)
-        # Inside the activity an image counts, whatever the model's turn coverage.
+        # Inside the activity an image counts, at any turn coverage.
         return [*frames, *(shapes.json_frame({"realtimeInput": {"video": image}}) for image in images)]
 
     def _tell(self) -> list[Frame]:
-        """What was put into the conversation, without asking for an answer."""
+        """Say the turns that wait, without asking for a response."""
         turns = self._untold.take_turns(self._n_told)
         return [shapes.client_content(turns, complete=False)] if turns else []
 
@@ -246,7 +246,7 @@ class GeminiCodec(Codec):
         if overrides is not None and overrides.instructions:
             self._untold.add(shapes.write_text(overrides.instructions))
         if self._asked:
-            # Only the last request is answered; each one is told how it ended.
+            # The service answers the last request only; each request gets an end.
             self._due += unanswered(self._new_id)
         self._asked = True
         if self._talking and (self._committed or not self._untold.has_turns):
@@ -257,8 +257,8 @@ class GeminiCodec(Codec):
             self._talking = self._committed = False
             return frames
         if self._tools_answered and not self._untold.has_turns:
-            return []  # it goes on by itself
-        self._interrupting = self._answer is not None
+            return []  # the service continues by itself
+        self._interrupting = self._response is not None
         turns = self._untold.take_turns(self._n_told) or [shapes.write_text(".")]
         return [shapes.client_content(turns, complete=True)]
 
@@ -332,33 +332,33 @@ class GeminiCodec(Codec):
         if content.interim_input_transcription is not None and (guess := content.interim_input_transcription.text):
             self._speaker(events).guess(guess, events)
         if content.output_transcription is not None and content.output_transcription.text:
-            answer = self._begin(events)
-            if answer is not None:
-                answer.language = content.output_transcription.language_code or answer.language
-                answer.say(content.output_transcription.text, events)
+            response = self._begin(events)
+            if response is not None:
+                response.language = content.output_transcription.language_code or response.language
+                response.say(content.output_transcription.text, events)
         if content.model_turn is not None:
             for part in content.model_turn.parts or ():
-                answer = self._begin(events)
-                if answer is None:
+                response = self._begin(events)
+                if response is None:
                     continue
-                answer.signature = part.thought_signature or answer.signature
+                response.signature = part.thought_signature or response.signature
                 if part.thought:
                     if part.text:
-                        answer.think(part.text, events)
+                        response.think(part.text, events)
                 elif part.inline_data is not None and part.inline_data.mime_type.startswith("audio/"):
                     try:
-                        answer.speak(read_base64(payload or part.inline_data.data), events)
+                        response.speak(read_base64(payload or part.inline_data.data), events)
                     except ValueError:
                         self._reader.broken_frames += 1
                 elif part.text:
-                    answer.write(part.text, events)
-        if content.grounding_metadata is not None and self._answer is not None:
-            self._answer.grounding = (self._answer.grounding or {}) | content.grounding_metadata
-        if content.generation_complete and self._answer is not None:
+                    response.write(part.text, events)
+        if content.grounding_metadata is not None and self._response is not None:
+            self._response.grounding = (self._response.grounding or {}) | content.grounding_metadata
+        if content.generation_complete and self._response is not None:
             turn = self._user.turn
-            if turn is self._answer.user and turn is not None and turn.has_words:
-                self._user.end_words(events)  # words may come after the answer, if none came before
-            self._answer.generated(events)
+            if turn is self._response.user and turn is not None and turn.has_words:
+                self._user.end_words(events)  # words may come after the response, if none came before
+            self._response.generated(events)
 
     def _heard(self, said: wire.Transcription, events: list[ModelEvent]) -> None:
         """Words of the user. They may come late: while a response runs they belong to the turn before it."""
@@ -372,67 +372,67 @@ class GeminiCodec(Codec):
     def _speaker(self, events: list[ModelEvent]) -> UserTurn:
         if not self._settings.is_manual:
             self._end_cut(events)  # the words are of the turn that interrupted it
-        return self._user.speaker(events, answered=self._answer is not None)
+        return self._user.speaker(events, answered=self._response is not None)
 
     # The model.
 
-    def _begin(self, events: list[ModelEvent]) -> Answer | None:
-        """The running answer, begun if there is none; None while the rest of an interrupted one arrives."""
-        answer = self._answer
-        if answer is None:
+    def _begin(self, events: list[ModelEvent]) -> Response | None:
+        """The running response, begun if there is none; `None` while the rest of an interrupted one arrives."""
+        response = self._response
+        if response is None:
             self._user.stopped(events)
             self._asked = self._tools_answered = self._completes_cut = False
-            answer = self._answer = Answer(
+            response = self._response = Response(
                 self._new_id,
                 rate_hz=self._profile.output_rate_hz,
                 written="audio" not in self._settings.current.output_modalities,
                 user=self._user.turn,
             )
-            events.append(answer.created())
-        return None if answer.cut else answer
+            events.append(response.created())
+        return None if response.cut else response
 
     def _end_cut(self, events: list[ModelEvent]) -> None:
-        """What comes now is not of the answer that was interrupted, though its `turnComplete` may still come."""
-        if self._answer is not None and self._answer.cut:
+        """End the interrupted response: what comes now is not part of it, though its `turnComplete` may still come."""
+        if self._response is not None and self._response.cut:
             self._end(events, None, None)
             self._completes_cut = True
 
     def _end(self, events: list[ModelEvent], usage: wire.Usage | None, reason: str | None) -> None:
-        answer = self._answer
-        if answer is None:
+        response = self._response
+        if response is None:
             return
-        self._answer = None
+        self._response = None
         status, details = status_of(reason)
-        if answer.cut:
-            status, details = "cancelled", {"type": "cancelled", "reason": answer.cut}
+        if response.cut:
+            status, details = "cancelled", {"type": "cancelled", "reason": response.cut}
         elif status == "failed":
             sentence = "the model's answer failed at the provider"
             events.append(
                 ModelErrorEvent(error_type="provider_error", code="response_failed", message=sentence, retryable=True)
             )
-        answer.close(events, complete=status == "completed")
+        response.close(events, complete=status == "completed")
         self._calls.break_off()
         self._untold.answered()
-        self._last_item_id = answer.last_item_id or self._last_item_id
-        if answer.signature is not None and answer.last_item_id is not None and not answer.cut:
-            self._resumption.sign(answer.last_item_id, answer.signature)
+        self._last_item_id = response.last_item_id or self._last_item_id
+        if response.signature is not None and response.last_item_id is not None and not response.cut:
+            self._resumption.sign(response.last_item_id, response.signature)
         n_in, n_out = shapes.token_counts(usage)
         events.append(
             ModelResponseDoneEvent(
-                response_id=answer.response_id,
+                response_id=response.response_id,
                 input_tokens=n_in,
                 output_tokens=n_out,
                 status=status,
                 status_details=details,
-                output_modalities=answer.modalities,
+                output_modalities=response.modalities,
                 usage_detail=shapes.usage_detail(usage),
-                grounding=answer.grounding,
+                grounding=response.grounding,
             )
         )
 
     def _interrupted(self, events: list[ModelEvent]) -> None:
-        if self._answer is not None:
-            self._answer.cut = "client_cancelled" if self._interrupting else "turn_detected"
+        if self._response is not None:
+            self._response.cut = "client_cancelled" if self._interrupting else "turn_detected"
         elif self._asked:
             self._asked, self._completes_cut = False, True
             events += unanswered(self._new_id)
@@ -444,12 +444,12 @@ class GeminiCodec(Codec):
         self._interrupting = False
         final = content.interaction_status in (None, "IDLE") and not self._completes_cut
         self._completes_cut = False
-        if self._answer is None and self._asked and final:
-            self._begin(events)  # an answer without a word is one, too
-        if self._answer is None and final:
-            self._user.stopped(events)  # it has nothing to say to what it heard
+        if self._response is None and self._asked and final:
+            self._begin(events)  # a response without a word is one, too
+        if self._response is None and final:
+            self._user.stopped(events)  # it has nothing to say to the user
             self._user.end_words(events)
-        if self._answer is not None and self._answer.user is self._user.turn:
+        if self._response is not None and self._response.user is self._user.turn:
             self._user.end_words(events)
         self._end(events, usage, content.turn_complete_reason)
 
@@ -457,12 +457,12 @@ class GeminiCodec(Codec):
         if not calls:
             return
         self._end_cut(events)
-        answer = self._begin(events)
-        assert answer is not None
+        response = self._begin(events)
+        assert response is not None
         for piece in calls:
             call = self._calls.take(piece)
             if call is not None:
-                answer.call(call.id, call.name, call.arguments, events)
+                response.call(call.id, call.name, call.arguments, events)
         if not self._calls.is_growing:
             self._end(events, None, None)
 
@@ -477,11 +477,11 @@ class GeminiCodec(Codec):
         events.append(ModelErrorEvent(error_type="provider_error", code=code, message=sentence, retryable=retryable))
 
     def _leave_if_quiet(self) -> None:
-        if self._answer is None and not (self._asked or self._talking or self._calls or self._user.speaking):
+        if self._response is None and not (self._asked or self._talking or self._calls or self._user.speaking):
             self._leave()
 
     def closed(self, code: int | None, reason: str) -> CloseVerdict:
-        """See `Codec.closed`. What was refused with a handle is tried again, and then without it."""
+        """See `Codec.closed`. A refused handle is tried again, then the session starts without it."""
         if self._fatal is not None:
             return self._fatal
         verdict = wire.close_verdict(code, reason, was_open=self._is_open)

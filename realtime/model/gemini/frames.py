@@ -23,7 +23,7 @@ class Blob(_Read):
 
 
 class Part(_Read):
-    """`thought` is read whatever its type: a thought must not be taken for the answer."""
+    """`thought` may have any type: a thought must not be taken for speech."""
 
     text: str | None = None
     thought: Any = None
@@ -73,7 +73,7 @@ class PartialArg(_Read):
 
     @property
     def value(self) -> str | float | bool | None:
-        """What stands there; None for a null."""
+        """The value; `None` if the frame has none."""
         if self.number_value is not None:
             return int(self.number_value) if self.number_value.is_integer() else self.number_value
         return self.string_value if self.string_value is not None else self.bool_value
@@ -183,7 +183,7 @@ _PHRASES = (
     ("quota", "RESOURCE_EXHAUSTED"),
     ("unavailable", "UNAVAILABLE"),
 )
-"""What is found in a close's reason, whatever its code: the same error has come with 1007, 1008, 1011 and 1013."""
+"""Parts of close reasons, at any close code: the same error has come with 1007, 1008, 1011 and 1013."""
 
 _LINK_CODES = (1001, 1005, 1006, 1012, 1013, 1014, 1015)
 

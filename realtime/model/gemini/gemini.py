@@ -46,9 +46,9 @@ def profile_of(model_name: str) -> Profile:
 class GeminiRealtimeModel(RealtimeModel):
     """A Gemini model with the Live API.
 
-    `api_key`: null takes GEMINI_API_KEY, else GOOGLE_API_KEY, when connecting. `base_url`: null takes
-    GOOGLE_GEMINI_BASE_URL, else Google itself; http(s) and ws(s) both do. `api_version`: null takes
-    GOOGLE_GENAI_API_VERSION, else `v1beta`. `dial`, `tap` and `limits` go to `realtime.model.wire`; the first two may
+    Without `api_key` it takes GEMINI_API_KEY, else GOOGLE_API_KEY, when connecting; without `base_url`
+    GOOGLE_GEMINI_BASE_URL, else Google itself (http(s) or ws(s)); without `api_version` GOOGLE_GENAI_API_VERSION, else
+    `v1beta`. `dial`, `tap` and `limits` go to `realtime.model.wire`; the first two may
     be changed, to record or replay.
 
     A connection lives some ten minutes, a session longer: it is resumed on a new connection, also when the service

@@ -1,4 +1,4 @@
-"""Reads the frames of Gemini Live: nearly all of them are audio, and some hold what the codec does not know."""
+"""Reads the frames of Gemini Live: most are audio, and some hold keys that the codec does not know."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 READ = msgspec.json.Decoder(wire.Message)
 
 SLICED_FROM_BYTES = 1024
-"""From this size on the audio is cut out of a frame instead of being read as JSON."""
+"""From this size on, the audio is cut out of a frame instead of being read as JSON."""
 
 
 class Reader:
@@ -23,12 +23,12 @@ class Reader:
 
     def __init__(self) -> None:
         self.unknown_frames = 0
-        """Frames with a key that is not known, beside `serverContent` or in it."""
+        """Frames with an unknown key, beside `serverContent` or in it."""
         self.broken_frames = 0
-        """Frames that are no JSON or hold a field of a wrong type."""
+        """Frames that are not JSON or hold a field of a wrong type."""
 
     def read(self, data: bytes) -> tuple[wire.Message | None, memoryview | None]:
-        """The frame; where its one piece of media was cut out unread, also that, as base64."""
+        """The frame, and as base64 its one piece of media where that was cut out unread."""
         if len(data) >= SLICED_FROM_BYTES:
             cut = cut_out(data)
             if cut is not None:
@@ -39,7 +39,7 @@ class Reader:
             return self._read_again(data), None
 
     def _read_again(self, data: bytes) -> wire.Message | None:
-        """What can be read of a frame that holds something unknown or of a wrong type."""
+        """The readable part of a frame that holds something unknown or of a wrong type."""
         look = Look()
         try:
             message = look.read(msgspec.json.decode(data), wire.Message)
@@ -57,7 +57,7 @@ class Reader:
 
 
 def cut_out(data: bytes) -> tuple[wire.Message, memoryview] | None:
-    """A frame without its one long string, and that string, where it is the media of the only part with media.
+    """A frame without its media and the media, if exactly one part has any.
 
     Reading a frame of 26 kB as JSON costs several times as much as decoding its base64.
     """
@@ -80,7 +80,7 @@ def cut_out(data: bytes) -> tuple[wire.Message, memoryview] | None:
 
 
 def read_base64(text: str | memoryview) -> bytes:
-    """Both alphabets: the service uses the standard one, the SDK the other. Raises ValueError."""
+    """Decode either alphabet: the service uses the standard one, the SDK the other. Raises ValueError."""
     try:
         return pybase64.b64decode(text, validate=True)
     except ValueError:

@@ -22,8 +22,8 @@ def write_setup(
 ) -> Json:
     """The whole `setup` but its resumption handle. An unknown field would end the session: `extra` is merged as is.
 
-    Speech models answer in audio only, text-only answers are made of their transcript. `blocking_tools` says that a
-    declaration has to ask for blocking calls by name.
+    Speech models answer in audio only; a text-only response is made of their transcript. With `blocking_tools` a
+    declaration asks for blocking calls by name.
     """
     generation: Json = {"responseModalities": ["AUDIO"]}
     if voice is not None:
@@ -64,8 +64,7 @@ def write_tools(tools: Sequence[ToolDeclaration], *, blocking: bool) -> list[Jso
 
 
 def write_turn_detection(wanted: TurnDetection | str | None) -> Json:
-    """The detector's settings; empty leaves the service's own. Of a threshold there are two steps here: high and low
-    sensitivity."""
+    """The detector's settings; empty keeps the service's own. A threshold becomes high or low sensitivity."""
     if wanted is None:
         return {}
     if isinstance(wanted, str):
@@ -86,14 +85,14 @@ def write_turn_detection(wanted: TurnDetection | str | None) -> Json:
 
 
 def not_to_be_interrupted(wanted: TurnDetection | str | None) -> bool:
-    """Whether the service's own detector must not stop an answer. That it does not answer cannot be had there."""
+    """Whether the service's own detector must not stop a response. The service always creates responses."""
     if not isinstance(wanted, TurnDetection) or wanted.interrupt_response is not False:
         return False
     return not write_turn_detection(wanted).get("disabled")
 
 
 def is_manual(setup: Json) -> bool:
-    """Whether turns are marked by us."""
+    """Whether we mark the turns."""
     detection = setup.get("realtimeInputConfig", {}).get("automaticActivityDetection", {})
     return bool(detection.get("disabled"))
 
@@ -114,8 +113,8 @@ def read_settings(settings: Settings, voice: str | None) -> Json:
 
 
 def write_content(item: Item, signature: str | None = None) -> Json | None:
-    """The item as a turn of the conversation; None where nothing of it can be said. `signature` is what the service
-    signed the thoughts behind it with, and wants back.
+    """The item as a turn of the conversation; `None` where nothing of it can be said. `signature` is the service's
+    signature of the thoughts behind it, which it wants back.
 
     Speech becomes its transcript. Function parts are refused here, so calls and results of the past become sentences.
     """
@@ -160,13 +159,13 @@ def write_blob(data: bytes, mime_type: str) -> Json:
 
 
 def write_response(result: ToolResultBlock) -> Json:
-    """The answer to a call: its `response` has to be an object. Media in it does not reach the model."""
+    """The result of a call: its `response` must be an object. Media in it does not reach the model."""
     key = "output" if result.state in ("success", "running") else "error"
     return {"id": result.id, "name": result.name, "response": {key: result.output_text(names_media=True)}}
 
 
 def token_counts(usage: wire.Usage | None) -> tuple[int, int]:
-    """Tokens in and out of a turn. Thoughts are not part of the second number, as the service's own total."""
+    """Tokens in and out of a turn. The second number excludes thoughts, like the service's own total."""
     if usage is None:
         return 0, 0
     made = usage.response_token_count if usage.response_token_count is not None else usage.candidates_token_count
@@ -174,7 +173,7 @@ def token_counts(usage: wire.Usage | None) -> tuple[int, int]:
 
 
 def usage_detail(usage: wire.Usage | None) -> UsageDetail | None:
-    """Tokens by kind, null where not told. Video counts as image."""
+    """Tokens by kind, `None` where the service names no number. Video counts as image."""
     if usage is None:
         return None
     given = [*(usage.prompt_tokens_details or ()), *(usage.tool_use_prompt_tokens_details or ())]

@@ -31,9 +31,9 @@ _KEPT_SIGNATURES = 256
 
 @dataclass(slots=True)
 class Resumption:
-    """What outlives one connection of a session: how to resume it on the next.
+    """How to resume a session on the next connection.
 
-    `item_id` is the last item that the resumed session knows; what our conversation holds behind it is told anew.
+    `item_id` is the last item that the resumed session knows; the items behind it are said anew.
     """
 
     handle: str | None = None
@@ -42,8 +42,7 @@ class Resumption:
     tells_update: bool = False
     """Settings were changed by dialling again: to be reported once the next session is up."""
     signatures: dict[str, str] = field(default_factory=dict)
-    """What the service signed the thoughts behind its items with, by item: a session that knows nothing gets it back
-    with them."""
+    """The service's signatures of the thoughts behind its items, by item: a new session gets them back."""
 
     def sign(self, item_id: str, signature: str) -> None:
         """The thoughts behind this item were signed."""
@@ -52,12 +51,12 @@ class Resumption:
             del self.signatures[next(iter(self.signatures))]
 
     def forget(self) -> None:
-        """Begin with a new session next time."""
+        """Start a new session next time."""
         self.handle = self.item_id = None
         self.n_refused = 0
 
 
-class Answer:
+class Response:
     """A response with one spoken (or written) item and the calls behind it."""
 
     __slots__ = (
@@ -89,15 +88,15 @@ class Answer:
         self.cut: str | None = None
         """Why it was interrupted."""
         self.overtaken = False
-        """The user speaks again, by our marks: the service interrupts it by itself."""
+        """The user speaks again, as our marks say: the service interrupts it by itself."""
         self.user = user
-        """What it answers."""
+        """The turn that it answers."""
         self.last_item_id: str | None = None
         self.language: str | None = None
         self.signature: str | None = None
         """Of the thoughts behind it."""
         self.grounding: dict[str, Any] | None = None
-        """What the service searched for it."""
+        """The web search behind it."""
         self.n_items = 0
         self._new_id = new_id
         self._item_id = ""
@@ -126,7 +125,7 @@ class Answer:
         return ModelResponseCreatedEvent(response_id=self.response_id, output_modalities=self.modalities)
 
     def speak(self, pcm: bytes, events: list[ModelEvent]) -> None:
-        """A chunk of any length; what comes after the end of the generation belongs to nothing."""
+        """A chunk of speech, of any length; dropped after the end of the generation."""
         if self._written or self._sound_over:
             return
         if self._thoughts:
@@ -147,7 +146,7 @@ class Answer:
         )
 
     def say(self, words: str, events: list[ModelEvent]) -> None:
-        """Words that are spoken; they are the answer itself where only text is wanted."""
+        """Spoken words; they are the response itself where only text is wanted."""
         if self._written:
             self.write(words, events)
             return
@@ -168,7 +167,7 @@ class Answer:
         events.append(ModelResponseTextDeltaEvent(response_id=self.response_id, item_id=self._item_id, delta=words))
 
     def think(self, words: str, events: list[ModelEvent]) -> None:
-        """What it thinks: no part of the answer."""
+        """A thought, which is no part of the response."""
         if not self._thoughts:
             self._thought_id = self._new_id("item")
         self._thoughts.append(words)
@@ -177,7 +176,7 @@ class Answer:
         )
 
     def _end_thought(self, events: list[ModelEvent]) -> None:
-        """What was thought is complete: something else comes."""
+        """Close the thought: something else comes."""
         thoughts, self._thoughts = self._thoughts, []
         if thoughts:
             events.append(
@@ -239,7 +238,7 @@ class Answer:
 
 
 def unanswered(new_id: Callable[[str], str]) -> list[ModelEvent]:
-    """A request that was overtaken before anything was said: a response all the same, for whoever counts them."""
+    """An empty cancelled response for a request that a later one replaced, so that each request has an end."""
     response_id = new_id("resp")
     details = {"type": "cancelled", "reason": "superseded"}
     return [
@@ -249,7 +248,7 @@ def unanswered(new_id: Callable[[str], str]) -> list[ModelEvent]:
 
 
 def status_of(reason: str | None) -> tuple[ResponseStatus, dict[str, Any] | None]:
-    """How a turn ended, by `turnCompleteReason`. What is not listed is a refusal to say more."""
+    """How a turn ended, by `turnCompleteReason`. Any other reason is a refusal to say more."""
     match reason:
         case None | "TURN_COMPLETE_REASON_UNSPECIFIED":
             return "completed", None

@@ -1,4 +1,4 @@
-"""What a Gemini connection has yet to be told: turns wait for the next audio or the next request."""
+"""Turns that a Gemini connection has not said yet: they wait for the next audio or request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 _WAITING_PICTURES = 8
 _REMEMBERED_TURNS = 64
-"""Turns of which it is known with which message they were told."""
+"""Turns whose message is remembered."""
 
 
 class Untold:
@@ -31,11 +31,11 @@ class Untold:
 
     @property
     def has_turns(self) -> bool:
-        """Whether a turn waits that is no part of the restored conversation."""
+        """Whether a turn waits beside the restored conversation."""
         return bool(self._turns)
 
     def restore(self, history: Sequence[Item], signatures: dict[str, str]) -> None:
-        """The conversation so far, which this connection does not know."""
+        """Keep the conversation so far, which this connection does not know."""
         self._seed_item_id = history[-1].id if history else None
         self._seed = [
             content for item in history if (content := shapes.write_content(item, signatures.get(item.id))) is not None
@@ -47,7 +47,7 @@ class Untold:
         return seed, self._seed_item_id
 
     def add(self, turn: Json, item_id: str | None = None) -> None:
-        """A turn. A camera shows one a second, also while nobody speaks: only the latest pictures wait."""
+        """Keep a turn. A camera sends a picture a second, also in silence: only the latest pictures wait."""
         self._turns.append(turn)
         self._item_id = item_id or self._item_id
         shown = [one for one in self._turns if any("inlineData" in part for part in one["parts"])]
@@ -56,7 +56,7 @@ class Untold:
         self._turns = [one for one in self._turns if one["parts"]]
 
     def take_images(self) -> list[Json]:
-        """The pictures in the turns, which are shown on their own."""
+        """The pictures in the turns, which the caller shows on their own."""
         images: list[Json] = []
         turns = []
         for turn in self._turns:
@@ -68,7 +68,7 @@ class Untold:
         return images
 
     def take_turns(self, message_index: int) -> list[Json]:
-        """All turns, which are told with the client message of this index."""
+        """All turns, for the client message of this index."""
         turns, self._turns = self._turns, []
         if self._item_id is not None:
             self._told.append((message_index, self._item_id))
@@ -76,9 +76,9 @@ class Untold:
         return turns
 
     def told_by(self, message_index: int) -> str | None:
-        """The last item since the last answer that the service was told with this message or an earlier one."""
+        """The last item since the last response that this message or an earlier one has said."""
         return next((item_id for index, item_id in reversed(self._told) if index <= message_index), None)
 
     def answered(self) -> None:
-        """The service has answered: it knows all that it was told."""
+        """The service has answered: it knows all that was said."""
         self._told.clear()

@@ -184,7 +184,7 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
                 self._note_complete(message)
                 return []
             case wire.SessionCreated(session=session):
-                # Reported with the answer to our settings: audio that came before it would freeze other formats.
+                # Reported once the service has taken our settings: earlier audio would freeze other formats.
                 self._session_id = session.id
                 return []
             case wire.SessionUpdated(session=session):
@@ -318,7 +318,7 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
         return events
 
     def closed(self, code: int | None, reason: str) -> CloseVerdict:
-        """See `Codec.closed`. The service documents no codes; 120 minutes, and minutes without an answer, end with a
+        """See `Codec.closed`. The service documents no codes; 120 minutes, and minutes without a response, end with a
         close too. So a close is a reason to dial again unless it blames the key, the account or the frames."""
         said = wire.meaning_of_close(reason)
         fatal = self._fatal or (said.code if said is not None and said.code in wire.FLAVOUR.fatal else None)

@@ -21,7 +21,7 @@ INPUT_RATE_HZ = 16_000
 
 
 class Family(NamedTuple):
-    """What the models whose names begin alike have in common."""
+    """Facts about the models whose names begin alike."""
 
     prefix: str
     has_tools: bool
@@ -57,9 +57,9 @@ def family_of(model_name: str) -> Family:
 def write_session(
     settings: Settings, profile: Profile, *, voice: str | None, transcribe: bool | None, instructions: str, first: bool
 ) -> dict[str, Any]:
-    """The whole `session` of a `session.update`. `transcribe` null leaves it unsaid. `extra` is merged on top.
+    """The whole `session` of a `session.update`. `transcribe=None` leaves it out. `extra` is merged on top.
 
-    The formats are said at first only: they are fixed from the first audio on.
+    Only the first update says the formats: they are fixed from the first audio on.
     """
     family = family_of(profile.model)
     session: dict[str, Any] = {
@@ -91,7 +91,7 @@ def write_session(
 
 
 def write_turn_detection(wanted: TurnDetection | str | None) -> dict[str, Any] | None:
-    """The detector's settings; None is off (manual turns).
+    """The detector's settings; `None` is off (manual turns).
 
     The threshold is always said: the service's default (0.5) is not its SDK's (0.2).
     """
@@ -116,7 +116,7 @@ def write_tool(tool: ToolDeclaration) -> dict[str, Any]:
 
 
 def plain_schema(schema: Any) -> Any:
-    """A JSON Schema without unions with null, `null` in an `enum` and `additionalProperties`."""
+    """A JSON Schema without optional types, `None` in an `enum` and `additionalProperties`."""
     if isinstance(schema, list):
         return [plain_schema(part) for part in schema]
     if not isinstance(schema, dict):
@@ -172,7 +172,7 @@ def read_settings(session: WireSession) -> dict[str, Any]:
 
 
 def write_message(item: Item) -> dict[str, Any] | None:
-    """The words of a message as the service takes them; None where there are none. Speech becomes its transcript."""
+    """The words of a message as the service takes them; `None` where there are none. Speech becomes its transcript."""
     kind = "text" if item.role == "assistant" else "input_text"
     texts = [part.text if part.text is not None else part.transcript for part in item.content if part.type != "image"]
     content = [{"type": kind, "text": text} for text in texts if text]

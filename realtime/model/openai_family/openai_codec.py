@@ -110,9 +110,11 @@ class OpenAICodec(FamilyCodec[wire.Own]):
         return [json_frame({"type": "response.cancel"} | ({} if response_id is None else {"response_id": response_id}))]
 
     def _truncate(self, message: ItemTruncate) -> list[Frame]:
-        """The service refuses more than it has produced, and repeats itself where nothing was cut; an item of which
-        nothing was heard is deleted (whether it takes 0 ms is not known). One that has no sound, since it was said over
-        an earlier link, is written anew with the words that were heard."""
+        """Cut an item to what was played.
+
+        The service refuses more than it has produced, and repeats itself where nothing was cut; an item of which
+        nothing was played is deleted (whether the service takes 0 ms is not known). An item without sound, which was
+        said over an earlier link, is written anew with the words that were played."""
         item_id, end_ms = message.item_id, message.audio_end_ms
         delete = json_frame({"type": "conversation.item.delete", "item_id": self._ids.out(item_id)})
         if item_id in self._written:
@@ -234,7 +236,7 @@ class OpenAICodec(FamilyCodec[wire.Own]):
             return []
         if read.id in self._sounds and read.status == "completed":
             self._sounds[read.id].complete = True
-        # `previous_item_id` is sometimes null here though the item has a predecessor; `added` is right.
+        # `previous_item_id` is sometimes missing here though the item has a predecessor; `added` is right.
         before = self._previous.pop(read.id, self._name(previous))
         if read.tool_result is not None:
             self._tool_names.pop(read.tool_result.id, None)

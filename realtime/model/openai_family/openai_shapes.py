@@ -22,7 +22,7 @@ from realtime.model.openai_family.shared import merged
 
 
 def write_item(item: Item, id_of: Rename) -> dict[str, Any] | None:
-    """The item as the service takes it; None where nothing of it can be said.
+    """The item as the service takes it; `None` where nothing of it can be said.
 
     Speech becomes the text of its transcript: what was said into the input audio, or by the assistant, cannot be given
     back. An item that brought its own sound is given with it.
@@ -94,7 +94,7 @@ def write_tool(tool: ToolDeclaration) -> dict[str, Any]:
 
 
 def write_turn_detection(wanted: TurnDetection | str | None) -> dict[str, Any] | None:
-    """The detector's settings; None is off (manual turns). Nothing said is the service's own default, by name: a
+    """The detector's settings; `None` is off (manual turns). Nothing said is the service's own default, by name: a
     session whose detector had been switched off needs to be told."""
     if wanted is None:
         return {"type": "server_vad"}
