@@ -56,32 +56,3 @@ class PcmCarry:
     def clear(self) -> None:
         """Drop the carried byte: the next chunk begins a new stream."""
         self._odd = b""
-
-
-class Framer:
-    """Cuts a stream into frames of exactly *frame_bytes*; the remainder waits for the next chunk.
-
-    Raises ValueError unless *frame_bytes* is a positive number of whole samples.
-    """
-
-    __slots__ = ("_frame_bytes", "_rest")
-
-    def __init__(self, frame_bytes: int) -> None:
-        if frame_bytes <= 0 or frame_bytes % SAMPLE_BYTES:
-            raise ValueError(f"A frame has to be a positive, even number of bytes, not {frame_bytes}.")
-        self._frame_bytes = frame_bytes
-        self._rest = b""
-
-    def push(self, data: bytes) -> list[bytes]:
-        """Add data; returns every frame that is now complete, oldest first."""
-        size = self._frame_bytes
-        if self._rest:
-            data = self._rest + data
-        whole = len(data) - len(data) % size
-        self._rest = data[whole:]
-        return [data[start : start + size] for start in range(0, whole, size)]
-
-    def flush(self) -> bytes:
-        """Return and drop the remainder, which is shorter than a frame."""
-        rest, self._rest = self._rest, b""
-        return rest

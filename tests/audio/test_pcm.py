@@ -1,12 +1,10 @@
 """pcm16 helpers: no sample is lost or split, whatever the chunks."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.audio.pcm import (
-    Framer,
     PcmCarry,
     bytes_of,
     from_float32,
@@ -44,23 +42,6 @@ def test_carry_can_be_cleared() -> None:
     assert carry.push(b"abc") == b"ab"
     carry.clear()
     assert carry.push(b"de") == b"de"
-
-
-@given(ragged_chunks, st.integers(1, 20))
-def test_frames_are_exact_and_complete(chunks: list[bytes], frame_samples: int) -> None:
-    framer = Framer(frame_samples * 2)
-    frames = [frame for chunk in chunks for frame in framer.push(chunk)]
-    assert {len(frame) for frame in frames} <= {frame_samples * 2}
-    rest = framer.flush()
-    assert len(rest) < frame_samples * 2
-    assert b"".join(frames) + rest == b"".join(chunks)
-    assert framer.flush() == b""
-
-
-@pytest.mark.parametrize("frame_bytes", [0, -2, 3])
-def test_frame_size_has_to_be_whole_samples(frame_bytes: int) -> None:
-    with pytest.raises(ValueError, match="even number of bytes"):
-        Framer(frame_bytes)
 
 
 @given(st.lists(st.integers(-32768, 32767)))

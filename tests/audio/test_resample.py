@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pybase64 import b64encode_as_string
 
 from realtime.audio.mix import mix
-from realtime.audio.pcm import Framer, PcmCarry, from_float32, to_float32
+from realtime.audio.pcm import PcmCarry, from_float32, to_float32
 from realtime.audio.resample import Resampler
 from realtime.event.base import SAMPLE_RATES_HZ
 from realtime.event.decode import decode_base64
@@ -72,15 +72,11 @@ def test_tone_keeps_its_pitch_level_and_length(in_hz: int, out_hz: int) -> None:
 def test_whole_pipeline_gives_the_tone_back() -> None:
     """CARD-05: decode, resample, frame, mix, encode on ragged chunks: SNR and length bounds. AMB-46: pcm16 little
     endian, chunks of any length, odd ones too."""
-    carry, resampler, framer = PcmCarry(), Resampler(16_000, 24_000), Framer(960)
+    carry, resampler = PcmCarry(), Resampler(16_000, 24_000)
     wire = [b64encode_as_string(chunk) for chunk in cut(tone(440, 16_000, 2.0, level=0.4), [641, 1280, 3])]
-    silence = bytes(960)
-    encoded: list[str] = []
-    for text in wire:
-        for frame in framer.push(resampler.push(carry.push(decode_base64(text)))):
-            encoded.append(b64encode_as_string(mix([frame, silence])))
-    encoded += [b64encode_as_string(frame) for frame in framer.push(resampler.flush())]
-    out = b"".join(decode_base64(text) for text in encoded) + framer.flush()
+    resampled = b"".join(resampler.push(carry.push(decode_base64(text))) for text in wire) + resampler.flush()
+    encoded = [b64encode_as_string(mix([frame, bytes(len(frame))])) for frame in cut(resampled, [960])]
+    out = b"".join(decode_base64(text) for text in encoded)
     assert snr_db(out, 440, 24_000) > 60
     assert abs(len(out) // 2 - 48_000) <= 1
 

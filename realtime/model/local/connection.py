@@ -8,8 +8,6 @@ from typing import Any, assert_never
 
 import msgspec
 
-from realtime.audio.pcm import ms_of
-from realtime.errors import Overflow
 from realtime.event import model as m
 from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import ToolDeclaration, TurnDetection
@@ -31,11 +29,11 @@ from realtime.model.base import (
     ToolResult,
 )
 from realtime.model.local.ahead import TurnsAhead
-from realtime.model.local.ears import RATE_HZ as INPUT_RATE_HZ
 from realtime.model.local.ears import Ears, Ended, Heard, Paused, Resumed, Started, endpoint_config
 from realtime.model.local.engine import SpeechEngine, SpeechParts
 from realtime.model.local.history import add_item, prompt_items, truncate
 from realtime.model.local.language_model import LanguageModel
+from realtime.model.local.recognition import Recognition
 from realtime.model.local.recognizer import Transcript
 from realtime.model.local.response import Response
 from realtime.model.local.voice import Voice, choose_voice
@@ -87,8 +85,7 @@ class LocalConnection:
         self._turn_item_id = ""
         self._turn_ended_ms: int | None = None
         self._turn_continues = False
-        self._guess: asyncio.Future[Transcript] | None = None
-        self._listening: dict[str, asyncio.Future[Transcript]] = {}
+        self._recognition = Recognition(engine, parts.recognizer, self._understood)
         self._active: Response | None = None
         self._responses: set[Response] = set()
         self._turn_waits = False
@@ -126,12 +123,12 @@ class LocalConnection:
                 if self._ears is not None:
                     self._ears.clear()
                 self._ahead.clear()
-                self._drop_guess()
+                self._recognition.drop_guess()
                 self._on_event(m.ModelInputClearedEvent())
             case ItemCreate(item=item, previous_item_id=previous_item_id):
                 self._add(item, previous_item_id)
             case ItemDelete(item_id=item_id):
-                self._listening.pop(item_id, None)
+                self._recognition.forget(item_id)
                 if self._conversation.delete(item_id):
                     self._on_event(m.ModelItemDeletedEvent(item_id=item_id))
                 else:
@@ -169,10 +166,7 @@ class LocalConnection:
         if self._audio_timer is not None:
             self._audio_timer.cancel()
         self._stop_waiting()
-        self._drop_guess()
-        for heard in self._listening.values():
-            heard.cancel()
-        self._listening.clear()
+        self._recognition.close()
         responses = [*self._responses]
         for response in responses:
             response.cancel("session_closed")
@@ -201,7 +195,7 @@ class LocalConnection:
             speaks = choose_voice(wanted, voices)
             logger.warning("there is no voice %r: %s speaks, of %s", wanted[:100], speaks, ", ".join(voices))
         if self._ears is not None and (not known or self._ears.position_ms == 0):
-            self._drop_guess()
+            self._recognition.drop_guess()
             self._ears.configure(endpoint)
         return True
 
@@ -252,9 +246,9 @@ class LocalConnection:
             case Started():
                 self._turn_started(heard)
             case Paused(pcm=clip):
-                self._guess = self._recognise(clip)
+                self._recognition.guess(clip)
             case Resumed():
-                self._drop_guess()
+                self._recognition.drop_guess()
             case Ended(end_ms=end_ms, at_ms=at_ms, pcm=clip):
                 self._turn_ended_ms = at_ms
                 self._on_event(m.ModelInputDoneEvent(item_id=self._turn_item_id, audio_end_ms=end_ms))
@@ -282,7 +276,7 @@ class LocalConnection:
             self._next_turn = None
 
     def _turn_started(self, heard: Started) -> None:
-        self._drop_guess()
+        self._recognition.drop_guess()
         self._turn_item_id = self._runtime.new_id("item")
         ended_ms, self._turn_ended_ms = self._turn_ended_ms, None
         self._turn_continues = ended_ms is not None and heard.at_ms - ended_ms <= _HASTY_MS
@@ -307,46 +301,21 @@ class LocalConnection:
         if not in_turn:
             self._turn_item_id = self._runtime.new_id("item")
             self._turn_continues = False
-        self._drop_guess()
+        self._recognition.drop_guess()
         self._take_turn(clip)
 
     def _take_turn(self, clip: bytes) -> None:
         """Make the turn an item; its words follow when they are recognised, mostly at once."""
         item_id = self._turn_item_id
-        guess, self._guess = self._guess, None
         item = Item(id=item_id, role="user", content=(ContentPart(type="audio"),))
         previous = add_item(self._conversation, item)
         if self._turn_continues:
             self._continued = {one for one in self._continued if one in self._conversation} | {item_id}
         self._on_event(m.ModelInputCommittedEvent(item_id=item_id, previous_item_id=previous))
-        self._listen(item_id, guess if guess is not None else self._recognise(clip))
-
-    def _listen(self, item_id: str, heard: asyncio.Future[Transcript] | None) -> None:
-        """Set the words of the item once they are recognised."""
-        if heard is None:
-            self._understood(item_id, None)
-        elif heard.done():
-            self._understood(item_id, heard)
-        else:
-            self._listening[item_id] = heard
-            heard.add_done_callback(lambda done: self._understood(item_id, done))
-
-    def _recognise(self, clip: bytes) -> asyncio.Future[Transcript] | None:
-        """Start recognition; returns None if too much of it waits."""
-        assert self._parts.recognizer is not None
-        try:
-            return self._engine.transcribe(self._parts.recognizer, clip)
-        except Overflow:
-            logger.warning("recognition is overloaded, a turn of %d ms was dropped", ms_of(len(clip), INPUT_RATE_HZ))
-            return None
-
-    def _drop_guess(self) -> None:
-        if self._guess is not None:
-            self._guess.cancel()
-            self._guess = None
+        self._recognition.take_turn(item_id, clip)
 
     def _understood(self, item_id: str, heard: asyncio.Future[Transcript] | None) -> None:
-        self._listening.pop(item_id, None)
+        """Set the words of the item and emit them, or the failure."""
         if self._closed or item_id not in self._conversation or (heard is not None and heard.cancelled()):
             return
         if heard is None or heard.exception() is not None:
@@ -372,7 +341,7 @@ class LocalConnection:
         self._on_event(m.ModelItemDoneEvent(item=item, previous_item_id=previous))
         sound = b"".join(part.audio for part in item.content if part.audio)
         if sound:
-            self._listen(item.id, self._recognise(sound))
+            self._recognition.take_item(item.id, sound)
 
     def _truncate(self, message: ItemTruncate) -> None:
         if message.item_id not in self._conversation:
@@ -426,7 +395,7 @@ class LocalConnection:
             self._ended(response)
             return
         task = asyncio.get_running_loop().create_task(
-            response.run([*self._listening.values()]), name=f"response {response.id}"
+            response.run(self._recognition.waiting), name=f"response {response.id}"
         )
         response.task = task
         task.add_done_callback(lambda done: self._ended(response))

@@ -16,12 +16,6 @@ _ABBREVIATION = re.compile(
 _CLAUSE = re.compile(r"[,;:—–](?=\s)")
 
 
-def split_sentences(text: str) -> list[str]:
-    """Split a whole text into stripped, non-empty sentences of at most 200 characters."""
-    splitter = SentenceSplitter()
-    return [*splitter.push(text), *splitter.finish()]
-
-
 class SentenceSplitter:
     """Cuts streamed text into sentences, the same for any division into deltas.
 

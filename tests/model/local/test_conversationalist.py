@@ -38,7 +38,7 @@ def called(replies: list[Reply]) -> list[tuple[str, dict[str, Any]]]:
     return [(reply.name, json.loads(reply.arguments)) for reply in replies if isinstance(reply, ReplyToolCall)]
 
 
-async def test_it_fulfils_the_interface_of_a_responder() -> None:
+async def test_it_fulfils_the_interface_of_a_language_model() -> None:
     replies = [reply async for reply in Conversationalist().respond(Prompt(history=[message("user", "Hello.")]))]
     assert said(replies).startswith("Hello. I'm Heart.")
 

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.model.local.sentences import MAX_CHARS, SentenceSplitter, split_sentences
+from realtime.model.local.sentences import MAX_CHARS, SentenceSplitter
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a whole text."""
+    splitter = SentenceSplitter()
+    return [*splitter.push(text), *splitter.finish()]
 
 
 @pytest.mark.parametrize(

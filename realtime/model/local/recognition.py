@@ -1,0 +1,84 @@
+"""The recognitions of one session: a speculative one, and those whose items wait for their words."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from realtime.audio.pcm import ms_of
+from realtime.errors import Overflow
+from realtime.model.local.ears import RATE_HZ
+from realtime.model.local.engine import SpeechEngine, Transcriber
+from realtime.model.local.recognizer import Transcript
+
+logger = logging.getLogger(__name__)
+
+OnWords = Callable[[str, "asyncio.Future[Transcript] | None"], None]
+"""Called with the item and its finished recognition; None if the server was overloaded."""
+
+
+class Recognition:
+    """Starts and tracks recognitions; calls `on_words` once for each item, perhaps at once."""
+
+    def __init__(self, engine: SpeechEngine, recognizer: Transcriber | None, on_words: OnWords) -> None:
+        self._engine = engine
+        self._recognizer = recognizer
+        self._on_words = on_words
+        self._guess: asyncio.Future[Transcript] | None = None
+        self._waiting: dict[str, asyncio.Future[Transcript]] = {}
+
+    @property
+    def waiting(self) -> list[asyncio.Future[Transcript]]:
+        """The recognitions that items wait for."""
+        return [*self._waiting.values()]
+
+    def guess(self, clip: bytes) -> None:
+        """Recognise a clip in advance: the turn may be over."""
+        self._guess = self._start(clip)
+
+    def drop_guess(self) -> None:
+        """Cancel the recognition in advance: the turn continues."""
+        if self._guess is not None:
+            self._guess.cancel()
+            self._guess = None
+
+    def take_turn(self, item_id: str, clip: bytes) -> None:
+        """Recognise the clip of a turn's item, by the recognition in advance if there is one."""
+        guess, self._guess = self._guess, None
+        self._wait(item_id, guess if guess is not None else self._start(clip))
+
+    def take_item(self, item_id: str, clip: bytes) -> None:
+        """Recognise the audio of an added item."""
+        self._wait(item_id, self._start(clip))
+
+    def forget(self, item_id: str) -> None:
+        """Stop waiting for the words of an item, which was deleted."""
+        self._waiting.pop(item_id, None)
+
+    def close(self) -> None:
+        """Cancel every recognition."""
+        self.drop_guess()
+        for heard in self._waiting.values():
+            heard.cancel()
+        self._waiting.clear()
+
+    def _start(self, clip: bytes) -> asyncio.Future[Transcript] | None:
+        """Start recognition; returns None if too much of it waits."""
+        assert self._recognizer is not None
+        try:
+            return self._engine.transcribe(self._recognizer, clip)
+        except Overflow:
+            logger.warning("recognition is overloaded, a turn of %d ms was dropped", ms_of(len(clip), RATE_HZ))
+            return None
+
+    def _wait(self, item_id: str, heard: asyncio.Future[Transcript] | None) -> None:
+        if heard is None or heard.done():
+            self._on_words(item_id, heard)
+        else:
+            self._waiting[item_id] = heard
+            heard.add_done_callback(lambda done: self._finish(item_id, done))
+
+    def _finish(self, item_id: str, heard: asyncio.Future[Transcript]) -> None:
+        self._waiting.pop(item_id, None)
+        self._on_words(item_id, heard)
