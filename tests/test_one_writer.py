@@ -14,19 +14,20 @@ TEST_TOOLS = "testing/"
 """They read calls from outside and rebuild what they check."""
 
 
-def product_files() -> Iterator[tuple[str, ast.Module]]:
-    """The name and the syntax tree of each module of the product."""
+def product_files(word: str = "") -> Iterator[tuple[str, ast.Module]]:
+    """The name and the syntax tree of each module of the product that holds this word."""
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        if not name.startswith(TEST_TOOLS):
-            yield name, ast.parse(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if word in text and not name.startswith(TEST_TOOLS):
+            yield name, ast.parse(text)
 
 
 def files_that_call(name: str) -> set[str]:
     """The modules that call this class or function, by its own name or as an attribute."""
     return {
         module
-        for module, tree in product_files()
+        for module, tree in product_files(name)
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) == name
@@ -37,7 +38,7 @@ def files_with_classes_that_have(*methods: str) -> set[str]:
     """The modules with a class that defines all of these methods."""
     return {
         module
-        for module, tree in product_files()
+        for module, tree in product_files(max(methods, key=len))
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
         and {*methods} <= {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
