@@ -8,7 +8,6 @@ from typing import Any
 
 from realtime.agent.controller import Controller
 from realtime.agent.detector import VAD_UNAVAILABLE, load_silero, silence_ms_of, silero_detector
-from realtime.agent.input import Detector
 from realtime.agent.settings import AgentSpec, RunSettings
 from realtime.agent.tools import ToolRunner
 from realtime.call.participant import Host
@@ -118,8 +117,17 @@ class AgentRun:
                 self._connection = connection
                 try:
                     detector = detector or settings.new_detector()
-                    self._controller = self._make_controller(host, connection, tools, detector)
-                    self._apply(self._controller, tools)
+                    self._controller = controller = Controller(
+                        host=host,
+                        agent_id=self.agent_id or "",
+                        agent_name=self.name,
+                        profile=connection.profile,
+                        send=connection.send,
+                        tools=tools,
+                        authority=settings.authority,
+                        detector=detector,
+                    )
+                    self._apply(controller, tools)
                     host.emit(self.ready())
                     self._tell_what_is_left_out()
                     if not started.done():
@@ -146,20 +154,6 @@ class AgentRun:
             if not started.done():
                 started.set_exception(UsageError("the agent was stopped before it had started", code="agent_stopped"))
 
-    def _make_controller(
-        self, host: Host, connection: Connection, tools: ToolRunner, detector: Detector | None
-    ) -> Controller:
-        return Controller(
-            host=host,
-            agent_id=self.agent_id or "",
-            agent_name=self.name,
-            profile=connection.profile,
-            send=connection.send,
-            tools=tools,
-            authority=self._settings.authority,
-            detector=detector,
-        )
-
     # -- what it takes ---------------------------------------------------------------------------------------------
 
     @property
@@ -174,8 +168,9 @@ class AgentRun:
 
         Raises UsageError before `join`.
         """
+        controller = self._controller or self.controller  # without a further call for each frame of audio
         try:
-            self.controller.on_client(event)
+            controller.on_client(event)
         except ClientError as error:
             error.client_event_id = event.event_id
             self._tell_error(error)
