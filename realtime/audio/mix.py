@@ -111,7 +111,7 @@ class _Voice:
 
 
 class Mixer:
-    """Mixes live voices and other audio into one stream of 20 ms frames at `rate_hz`. `now` is in seconds.
+    """Mixes live voices and other audio into 20 ms frames at `rate_hz`. `now` is in seconds.
 
     Each voice has its own buffer against the jitter of its line: one frame until its first gap, then as much as its
     line needs, and less again, by dropping quiet frames, if that was too much. Fading for 5 ms avoids a click where a
@@ -172,7 +172,7 @@ class Mixer:
             self.dropped_bytes += surplus
 
     def fade_out(self, pcm: bytes) -> None:
-        """Fade the first 5 ms of a cut voice's remaining audio into the next frame."""
+        """Fade the rest of a cut voice (5 ms) into the next frame."""
         samples = np.frombuffer(pcm, _INT16)[: self._fade]
         if len(samples):
             self._tails.append((0, self._faded(np.pad(samples, (0, self._fade - len(samples)), mode="edge"))))

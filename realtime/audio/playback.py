@@ -1,4 +1,4 @@
-"""How much of the sent audio a listener has played, and the audio that waits to be sent.
+"""Track what a listener has played, and queue the audio to send.
 
 A :class:`PlaybackClock` belongs to one listener. It counts samples per item and returns how much of each was played:
 
@@ -40,7 +40,7 @@ class _Item:
 
 
 class PlaybackClock:
-    """Counts the samples sent and played per item of one listener, in amortised constant time.
+    """Counts the samples sent and played per item. Every call takes amortised constant time.
 
     The played part of an item never exceeds the sent part and never shrinks, except by :meth:`truncate`. Instantiate a
     subclass. Raises ValueError unless the rate is positive.
@@ -106,7 +106,7 @@ class PlaybackClock:
         self._drop_unheard()
 
     def truncate(self, item_id: str, heard_ms: int, now: float) -> None:
-        """Set the played part of this item to *heard_ms*, at most what was sent, and flush it.
+        """Set the played part of this item (at most what was sent). Flushes it.
 
         If it is still unplayed, all later items are flushed, too; for an older or unknown one nothing else is. The
         client's position replaces a larger estimate.
@@ -282,7 +282,7 @@ class EstimatedPlayback(PlaybackClock):
 
 
 class WallClockPlayback(EstimatedPlayback):
-    """The played part is the time since the first byte, at most what was sent."""
+    """The played part is the time since the first byte."""
 
     __slots__ = ()
 

@@ -37,7 +37,7 @@ Matrix = NDArray[np.float64]
 
 
 class Resampler:
-    """Converts pcm16 from *in_hz* to *out_hz*, filtered across chunks, so that their edges are inaudible.
+    """Converts pcm16 from *in_hz* to *out_hz*; the filter spans chunks, so that their edges are inaudible.
 
     The bytes are the same for any division of the input and on every machine. Output sample n is at the time of input
     sample n * in_hz / out_hz. `_REACH` samples of the lower rate and less than one block are held back: 2 ms from 16 to
@@ -99,7 +99,7 @@ class Resampler:
 
 
 class _Workspace:
-    """Memory for one size of chunk, shared by all streams of a thread to stay in the processor's cache."""
+    """Memory for one size of chunk; shared by a thread's streams to stay in the processor's cache."""
 
     __slots__ = ("lowest_bits", "out", "pcm", "taken_bytes", "windows", "windows_of_pcm")
 
@@ -126,7 +126,7 @@ class _Workspaces(threading.local):
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """Makes the output of `block` input samples, from them and `reach` samples on each side."""
+    """Converts `block` input samples with `reach` samples on each side."""
 
     reach: int
     block: int

@@ -1,4 +1,4 @@
-"""Keep the audio that a client has not played, to send it again after a lost socket."""
+"""Keep the unplayed audio of a client, for resending after a lost socket."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _INT16 = np.dtype("<i2")
 
 
 def is_voice(item_id: str) -> bool:
-    """Whether the item is the live voice of a human, or a stretch of it."""
+    """Whether the item is (part of) the live voice of a human."""
     return _VOICE in item_id
 
 
@@ -42,7 +42,7 @@ class _Converted:
 
 
 class Voice:
-    """The voice of one human, chunk by chunk, converted once per rate for any number of listeners.
+    """The voice of one human, chunk by chunk; converted once per rate for any number of listeners.
 
     `name` is the human's current name. For clients the voice is an item without a response, `<participant id>.voice`.
     """
@@ -90,7 +90,7 @@ class Voice:
         return True
 
     def chunk(self, rate_hz: int, ts_ms: int) -> Chunk:
-        """Return the chunk at this rate, perhaps empty, as an event outside the log, at this time of a call."""
+        """Return the chunk at this rate as an event outside the log; perhaps empty."""
         one = self._converted.get(rate_hz) or self._to(rate_hz)
         if one.number != self._number:
             if one.number != self._number - 1:

@@ -43,7 +43,7 @@ def demo_room(*, engine: SpeechEngine | None = None) -> ChatRoom:
 
 
 def demo_agent(name: str, *, engine: SpeechEngine | None = None) -> RealtimeAgent:
-    """Make an agent of the embedded model with tools for the time, the date and sums.
+    """Make an agent of the embedded model with the built-in tools.
 
     Its language model is the chat endpoint of the environment, else `Roommate`.
     """
@@ -82,7 +82,7 @@ class Roommate:
 
 
 def _plain(item: Item, me: str) -> Item:
-    """Return a message of another participant as if it were addressed to this agent alone."""
+    """Remove speaker and addressee from another participant's message."""
     if item.type != "message" or item.role != "user":
         return item
     words = _SAID_BY.sub("", item.text)

@@ -286,7 +286,7 @@ class AgentReply:
         self.waits, self._error, self._over_ms = None, message, self.out.ts_ms
 
     def finish_response(self, event: s.AgentResponseDoneEvent) -> None:
-        """End a response, and the reply with it unless tools or a new link continue it."""
+        """End a response; the reply ends with it unless tools or a new link continue it."""
         asks = any(call.complete and not call.answered for call in self._calls.values())
         self._end_model_call(event.input_tokens, event.output_tokens)
         self._over_ms = self.out.ts_ms
@@ -315,7 +315,7 @@ class AgentReply:
         self._emit(r.ModelCallEndEvent, input_tokens=input_tokens, output_tokens=output_tokens, metadata=self._metadata)
 
     def end(self) -> None:
-        """End the reply with the words that were played, at the time when it was over."""
+        """End the reply with the played words, at the time of its completion."""
         unfinished = self.response_id is not None or not all(call.answered for call in self._calls.values())
         if unfinished:
             self._over_ms = self.out.ts_ms

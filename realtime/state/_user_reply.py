@@ -1,4 +1,4 @@
-"""An open reply of the user, and the text blocks and event factory that it shares with the agent's replies.
+"""The user's open reply; text blocks and event factory of all replies.
 
 Pure cores of `realtime.state.replies`. The words that count are those that were played, which is known later than the
 words themselves: so the end of a text waits until nothing can be taken off it.
@@ -51,7 +51,7 @@ class Outlet:
 
 
 class Text:
-    """The words of one item as a text block, which begins with the first words and ends with `end`."""
+    """The words of one item as a text block, from the first words to `end`."""
 
     def __init__(self, out: Outlet, reply_id: str, block_id: str) -> None:
         self.block_id = block_id

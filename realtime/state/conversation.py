@@ -78,9 +78,10 @@ class Conversation:
         return len(self._order)
 
     def add(self, item: Item, previous_item_id: str | None = None) -> str | None:
-        """Insert the item after `previous_item_id`, or replace the item of the same id in place.
+        """Insert the item, or replace the one with its id in place.
 
-        None or an unknown id adds it at the end, `root` at the beginning. Returns the id of the item before it.
+        A new one goes behind `previous_item_id`: with None or an unknown id to the end, with `root` to the beginning.
+        Returns the id of the item before it.
         """
         if item.id in self._entries:
             self._entries[item.id].put(item)

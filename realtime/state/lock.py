@@ -1,4 +1,4 @@
-"""A lock on a folder for one writing process, which also detects a replaced folder."""
+"""Lock a folder for one writing process and detect its replacement."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TAKEN = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
 
 
 class FolderLock:
-    """A lock held by an open file, which the system releases when the process dies. Not thread-safe."""
+    """A lock held by an open file; released when the process dies. Not thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / ".lock"

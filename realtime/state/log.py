@@ -335,7 +335,7 @@ class Log:
                 del self._item_bytes[next(iter(self._item_bytes))]
 
     def read(self, after_seq: int = 0, *, growing: bool = True) -> list[Entry]:
-        """Return every kept entry with something later than `after_seq`, in time linear in their number.
+        """Return every kept entry that ends later than `after_seq`, in linear time.
 
         If the first one's `seq` is beyond `after_seq + 1`, the entries between were dropped. A run that began earlier
         and grew is returned whole. Without `growing`, the run that still grows is left out.

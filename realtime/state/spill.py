@@ -403,7 +403,7 @@ class Spill:
             self._failed[call] = None
 
     def _may_be_taken(self, call: SpilledCall) -> bool:
-        """Whether the store works or is only slow, so that it may soon accept more of this call."""
+        """Whether the store may soon accept more: it works or is only slow."""
         trouble = self._troubles.get(None) or self._troubles.get(call.info.call_id)
         return trouble is None or trouble.code == SLOW
 

@@ -64,7 +64,7 @@ class SpilledCall:
         return last_seq_of(self.set_aside[-1]) if self.set_aside else self.written_seq
 
     def keep_up(self) -> None:
-        """Set aside what a burst would push out of the log before the next write."""
+        """Set aside unwritten entries that a burst would drop from the log."""
         if self.log.last_seq - self.read_seq >= self.log.max_entries // 4 and len(self.set_aside) < MAX_SET_ASIDE:
             self.set_aside += self.log.read(self.read_seq, growing=False)
 

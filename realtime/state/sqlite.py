@@ -105,7 +105,7 @@ class _Segment:
 
 
 class SqliteStore:
-    """Keeps calls in the SQLite database `path`, which the first use makes, readable by its owner only.
+    """Keeps calls in the SQLite database `path`; the first use makes it, readable by its owner only.
 
     Write-ahead log, synchronous NORMAL: a killed process loses no written data, a crash of the machine may lose the
     last moments, and neither damages the file. Other processes may read and write it, too.
@@ -408,7 +408,7 @@ def _lines_in_journal(connection: sqlite3.Connection, call: int, after_seq: int)
 
 
 def _sort(connection: sqlite3.Connection) -> None:
-    """Move the lines of the journal to the rows of their calls, within a transaction."""
+    """Move the journal's lines to the rows of their calls, within a transaction."""
     segments: dict[int, list[_Segment]] = {}
     for place, lines in _journal(connection):
         of_call = segments.setdefault(place.call, [])

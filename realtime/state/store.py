@@ -143,7 +143,7 @@ class Store(Protocol):
         limit: int | None = None,
         oldest_first: bool = False,
     ) -> list[CallInfo]:
-        """List the calls of this owner, or of all, from the newest or the oldest.
+        """List the calls of this owner, or all, newest or oldest first.
 
         Returns at most `limit` calls that come `after` a place in that order. An unreadable call is marked
         `unreadable`; without a known owner it has an empty one and is only in the list of all owners.
@@ -244,7 +244,7 @@ OneT = TypeVar("OneT", bound=_HasPlace)
 
 
 def page(infos: Iterable[OneT], after: Place | None, limit: int | None, *, oldest_first: bool) -> list[OneT]:
-    """Select and sort the calls of a page (see `Store.calls`) from calls in any order."""
+    """Select and sort the calls of a page: see `Store.calls`."""
     if after is not None:
         infos = (one for one in infos if (one.place > after if oldest_first else one.place < after))
     if limit is None:

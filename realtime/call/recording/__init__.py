@@ -1,4 +1,4 @@
-"""The recording of a call as FLAC files, if its client and the server both enable it."""
+"""The recording of a call as FLAC files; client and server must both enable it."""
 
 from realtime.call.recording.recorder import Recorded, Recorder, RecordingError
 

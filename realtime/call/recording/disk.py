@@ -1,4 +1,4 @@
-"""The files of a recording, written by one job at a time in an executor."""
+"""Write the files of a recording, one job at a time."""
 
 from __future__ import annotations
 

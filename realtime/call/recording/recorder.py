@@ -100,7 +100,7 @@ class Recorder:
                 self._write()
 
     def say(self, item_id: str, pcm: bytes, rate_hz: int) -> None:
-        """Keep audio of an item that was sent to the listeners, until it is played or flushed."""
+        """Keep sent audio of an item until it is played or flushed."""
         if self._taking:
             self._output.say(item_id, pcm, rate_hz, self._now_ms())
 
@@ -110,7 +110,7 @@ class Recorder:
             self._output.flush(self._now_ms())
 
     def truncated(self, item_id: str, heard_ms: int) -> None:
-        """Take the client's played position of an item, which corrects the last `REVISION_MS` of the file."""
+        """Take the client's played position; it corrects the last `REVISION_MS` of the file."""
         if self._taking:
             self._output.truncate(item_id, heard_ms, self._now_ms())
 

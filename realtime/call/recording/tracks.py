@@ -227,7 +227,7 @@ class _Item:
 
 
 class OutputTrack(_Track):
-    """The played part of each item, at the time of its playback, one item after the other."""
+    """The played part of each item, in playing order, at its playback time."""
 
     def __init__(self, name: str, default_hz: int, heard_ms: Callable[[str], int]) -> None:
         super().__init__(name, default_hz)
@@ -334,7 +334,7 @@ class OutputTrack(_Track):
         return item.said if heard_ms >= item.said * 1000 // self._rate_hz else self._at(heard_ms)
 
     def _advance(self, item: _Item, fresh: int, start: int) -> None:
-        """Place the audio of the item that was played since the last call and begins at *start* by the clock."""
+        """Place the newly played audio of the item; by the clock it begins at *start*."""
         heard = item.heard + fresh
         start = max(start, item.since)
         slack_ms = OUTPUT_PAUSE_MS if item.plays else DRY_JITTER_MS if item.heard else 0

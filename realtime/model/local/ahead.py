@@ -1,4 +1,4 @@
-"""Hold back turns that arrive at once until the response to the turn before was played. Time is an argument."""
+"""Hold back turns that arrive at once; each waits until the previous response was played. Time is an argument."""
 
 from __future__ import annotations
 

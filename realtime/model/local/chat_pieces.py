@@ -63,7 +63,7 @@ class CallPieces:
 
 
 def _is_over(call: _Call, index: int | None, arguments: str) -> bool:
-    """Whether a named piece without an id begins another call instead of repeating this name."""
+    """Whether a named piece without an id begins another call."""
     if index is None:
         return True
     try:

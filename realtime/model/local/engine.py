@@ -1,4 +1,4 @@
-"""The loaded speech parts of this process and the two threads they run on, shared by every session."""
+"""The loaded speech parts of this process and their two threads; all sessions share them."""
 
 from __future__ import annotations
 

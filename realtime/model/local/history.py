@@ -1,4 +1,4 @@
-"""The conversation as the embedded model keeps it and as its language model reads it. Functions over `Conversation`."""
+"""Keep the embedded model's conversation and write it for its language model. Functions over `Conversation`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def open_words(items: Sequence[Item]) -> str:
 
 
 def is_noise(item: Item) -> bool:
-    """Whether the item is a turn of the user in which no word was recognised."""
+    """Whether the item is a user's turn without recognised words."""
     has_picture = any(part.type == "image" for part in item.content)
     return item.type == "message" and item.role == "user" and not item.text and not has_picture
 

@@ -44,7 +44,7 @@ class Recognition:
             self._guess = None
 
     def take_turn(self, item_id: str, clip: bytes) -> None:
-        """Recognise the clip of a turn's item, by the recognition in advance if there is one."""
+        """Recognise the clip of a turn's item; reuses the recognition in advance."""
         guess, self._guess = self._guess, None
         self._wait(item_id, guess if guess is not None else self._start(clip))
 

@@ -86,7 +86,10 @@ class SpeechDecoder(Protocol):
     """Turns features into tokens and tokens into text: CTranslate2, or a table in tests."""
 
     def decode(self, features: Floats, max_tokens: int) -> Decoded:
-        """Decode features of shape (1, 80, frames), 100 frames a second, to at most `max_tokens` tokens."""
+        """Decode features to at most `max_tokens` tokens.
+
+        `features` has the shape (1, 80, frames), 100 frames a second.
+        """
         ...
 
     def text(self, tokens: Iterable[int]) -> str:
@@ -246,7 +249,7 @@ def log_mel(samples: Floats, window_s: int) -> Floats:
 
 
 def split_at_pauses(samples: Floats) -> list[Floats]:
-    """Cut float samples (16 kHz) into parts that fit Whisper's long window, each cut in the quietest 300 ms found."""
+    """Cut samples (16 kHz) into parts for Whisper's long window, at the quietest 300 ms."""
     longest = int(_LONG_WINDOW_CLIP_S * SAMPLE_RATE_HZ)
     block, blocks_per_pause = SAMPLE_RATE_HZ // 50, 15
     parts: list[Floats] = []

@@ -234,7 +234,7 @@ class Response:
             await self._keep_pace(len(pcm))
 
     def _keep_spoken(self, item_id: str, words: str, audio_ms: float) -> None:
-        """Add the passage to its item, unless that is outside the conversation, deleted or truncated."""
+        """Add the passage to its item, if the conversation has it."""
         if item_id in self._conversation:
             self._conversation.hear_text(item_id, words)
             self._conversation.hear_audio(item_id, audio_ms)

@@ -53,7 +53,7 @@ class Voice(Protocol):
         ...
 
     def warm_up(self) -> None:
-        """Pay the first sentence's extra cost (0.3 s and 99 MB with hibari) in advance."""
+        """Pay the extra cost of the first sentence (hibari: 0.3 s, 99 MB)."""
         ...
 
 
@@ -178,7 +178,7 @@ def _is_read(char: str) -> bool:
 
 
 def trim_silence(audio: Floats) -> Floats:
-    """Keep 30 ms of silence before the first sound and 220 ms after the last; drop pure silence."""
+    """Trim silence to 30 ms before and 220 ms after the sound."""
     loud = np.flatnonzero(np.abs(audio) > _SILENCE_LEVEL)
     if not len(loud):
         return audio[:0]

@@ -82,7 +82,7 @@ def speech_status(
     install: str = INSTALL_LOCAL,
     install_espeak: str = "apt install espeak-ng",
 ) -> tuple[SpeechPart, ...]:
-    """List the parts of the embedded model on this machine, with checksums verified (0.3 s).
+    """List the embedded model's parts with verified checksums (0.3 s).
 
     `install` and `install_espeak` are the commands to show for missing parts.
     """

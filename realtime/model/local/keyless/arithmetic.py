@@ -61,7 +61,7 @@ _LONGEST_CHARS = 200
 
 
 def find_expression(text: str) -> str | None:
-    """Find the first sum of two numbers or more (or a root, a square), written with signs."""
+    """Find the first sum (or root, or square) and write it with signs."""
     text = text[:_LONGEST_CHARS]
     if not _ASKS.search(text):
         text = _NO_SUM.sub(" . ", text)

@@ -37,9 +37,10 @@ def learned_name(said: Sequence[str]) -> str | None:
 
 
 def own_name(instructions: str, agent_name: str = "") -> str:
-    """Return the agent's name from the instructions ("Your name is Friday", "You are Friday, ...").
+    """Return the agent's name from the instructions.
 
-    Else the name that it has in the program, if that has a capital ("Friday", not "agent"), else the built-in one.
+    They say "Your name is Friday" or "You are Friday, ...". Else the name that it has in the program, if that has a
+    capital ("Friday", not "agent"), else the built-in one.
     """
     match = _OWN_NAME.search(instructions) or _OWN_YOU_ARE.search(instructions)
     if match and not _NO_NAME.fullmatch(match[1]):

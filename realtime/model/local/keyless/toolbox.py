@@ -24,7 +24,7 @@ class ToolMatch:
 
 
 def tool_call_for(plain: str, said: str, tools: Sequence[ToolDeclaration]) -> ToolMatch | None:
-    """Find the first tool whose name was said and whose required arguments can be filled.
+    """Find the first named tool whose required arguments can be filled.
 
     `plain` is the utterance in lower case without punctuation, `said` the original. A string argument takes the words
     after "in", "for", "about" and the like, a number argument the first number.
