@@ -17,7 +17,6 @@ PENDING = (
     "docs/",
     "realtime/audio/",
     "realtime/call/",
-    "realtime/dialects/",
     "realtime/model/local/",
     "realtime/room/",
     "realtime/server/pair.py",

@@ -2,8 +2,8 @@
 
 `short_names` drops the `agent_` prefix, as the JavaScript sample of the documentation expects (`?dialect=docs`).
 
-The pages cannot be changed, so what they get wrong is put right here: images under another key, zeros of a recorder
-that was never stopped, a commit before there is a call, the last syllable cut off.
+The pages cannot change, so this dialect repairs their mistakes: images under another key, zeros of a recorder that was
+never stopped, a commit before there is a call, the last syllable cut off.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _AS_THEY_ARE = (
 TAIL_MS = 300
 """Silence behind a reply: the chatbot page stops its player up to 250 ms early."""
 PAIR_DELAY_MS = 400
-"""From the first byte to sound in the multi-agent page, 330 to 370 ms after each pause: where the next agent began
-before the page has played the last one, it would fall behind by as much with each turn."""
+"""From the first byte to sound in the multi-agent page, 330 to 370 ms after each pause: if the next agent began
+before the page has played the last one, it would fall behind by that much with each turn."""
 LEAD_MS = 100
-"""How far ahead of real time a frame of zeros may be after the voice button was used."""
+"""The lead over real time that a frame of zeros may have after the voice button was used."""
 REFUSED_ENDS = ("no_session", "session_ended", "session_mismatch")
-"""The codes of errors that answer a `client_session_end` which ends nothing."""
+"""Codes of errors for a `client_session_end` that ends nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class PairedAgent:
 class AgentScope1Dialect:
     """One client that speaks the 1.x vocabulary. What 1.x has no event for is not sent.
 
-    `now` (monotonic seconds) lets zeros be left out that the page sends beside its live speech; null leaves them in.
-    `providers` says what the page's names of providers mean here; others stay as they are.
+    `now` (monotonic seconds) drops the zeros that the page sends beside its live speech; `None` keeps them.
+    `providers` maps the page's names of providers to ours; other names stay.
     """
 
     def __init__(
@@ -85,13 +85,13 @@ class AgentScope1Dialect:
         providers: Mapping[str, str] | None = None,
     ) -> None:
         self._short = short_names
-        self._answers = ReplyFrames()
+        self._reply_frames = ReplyFrames()
         self._delta = AudioDeltaWriter("response_audio_delta" if short_names else "agent_response_audio_delta")
         self._told: dict[str, str] = {}
         self._recorders = _Recorders(now) if now is not None else None
         self._providers = providers or {}
         self._committing = False
-        """The latest frame was a commit."""
+        """Whether the latest frame was a commit."""
         self._plays = False
         """Speech was sent that the page may still play to its end."""
         self._told_refusal = False
@@ -116,7 +116,7 @@ class AgentScope1Dialect:
             event = decode_json(frame)
         except ClientError as error:
             renamed = _image_under_its_name(frame)
-            event = self._answers.read(frame, error) if renamed is None else decode_json(renamed)
+            event = self._reply_frames.read(frame, error) if renamed is None else decode_json(renamed)
         self._committing = type(event) is ClientAudioCommitEvent
         match event:
             case ClientAudioAppendEvent() if self._recorders is not None and not self._recorders.keeps(event):
@@ -137,8 +137,8 @@ class AgentScope1Dialect:
         return event
 
     def more(self) -> Sequence[ClientEvent]:
-        """What the frame that was decoded last says beyond its first event (`ReplyFrames.more`)."""
-        return self._answers.more()
+        """The further events of the frame that was decoded last (`ReplyFrames.more`)."""
+        return self._reply_frames.more()
 
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """See `ClientDialect`."""
@@ -165,7 +165,7 @@ class AgentScope1Dialect:
         return frames
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
-        """See `ClientDialect`. These pages play 24 kHz whatever is said, never flush and acknowledge nothing."""
+        """See `ClientDialect`. These pages always play 24 kHz, never flush and acknowledge nothing."""
         rate_hz = DEFAULT_OUTPUT_RATE_HZ
         self._view = Listener(
             sink=sink,
@@ -178,18 +178,22 @@ class AgentScope1Dialect:
         return self._view
 
     def _hears_humans(self) -> bool:
-        """Whether the stream goes on with what humans say: silence in it would delay them."""
+        """Whether the stream also carries human voices, which silence would delay."""
         return self._view is not None and self._view.hears_humans
 
     def _ends(self, event: s.ServerEvent) -> bool:
-        """Whether a page that has stopped its call still hears of this: it ends the call, or says that it goes on."""
+        """Whether a page that stopped its call still gets the event: it ends the call, or tells that the call
+        continues."""
         if isinstance(event, s.AgentErrorEvent) and event.code in REFUSED_ENDS:
             self._stopped = False
         return not self._stopped or isinstance(event, s.AgentEndedEvent | s.ServerSessionEndedEvent)
 
     def _is_no_news(self, event: s.AgentErrorEvent) -> bool:
-        """Whether the page would only alarm its user: it commits before there is a call, and it shows each of the
-        camera's images, one a second, to a model that takes none."""
+        """Whether the error would only alarm the user.
+
+        The page commits before there is a call, and sends each of the camera's images, one a second, to a model that
+        takes none.
+        """
         if event.code in ("no_session", "session_ended"):
             return self._committing
         if event.code != "unsupported_modality":
@@ -198,12 +202,12 @@ class AgentScope1Dialect:
         return told
 
     def _fields(self, event: s.ServerEvent) -> dict[str, Any] | None:
-        """The 1.x object of an event, None where 1.x has none."""
+        """The 1.x object of an event, `None` if 1.x has no such event."""
         if isinstance(event, _AS_THEY_ARE):
             return event.model_dump()
         match event:
             case s.AgentInputTranscriptionDoneEvent():
-                # A page appends what it gets here. When a hasty turn end was undone, only the rest is new to it.
+                # A page appends each transcript. After an undone turn end only the rest is new to it.
                 told = self._told.get(event.item_id, "")
                 self._told = {event.item_id: event.transcript}
                 fields = event.model_dump()
@@ -225,10 +229,10 @@ class AgentScope1Dialect:
 
 
 class _Recorders:
-    """Hears the speech of a page once whose voice button was switched off and on again.
+    """Drops the zeros of recorders that a page has left running.
 
-    The recorder from before runs on and sends zeros between the live frames, one more stream with each time. So frames
-    of zeros are then left out as long as the client is ahead of real time: they would chop the speech.
+    Each time its voice button is switched off and on again, one more recorder sends zeros between the live frames. They
+    would chop the speech, so frames of zeros are dropped while the client is ahead of real time.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -262,7 +266,7 @@ class _Recorders:
 
 
 def _pair(config: Mapping[str, Any]) -> tuple[PairedAgent, PairedAgent] | None:
-    """The two agents that the config of the multi-agent page names; null for any other. Raises ClientError."""
+    """The two agents that the config of the multi-agent page names; `None` for any other. Raises ClientError."""
     if not any(f"agent{number}_{part}" in config for number in (1, 2) for part in ("name", "instructions")):
         return None
     first, second = _paired(config, 1), _paired(config, 2)
@@ -279,7 +283,7 @@ def _paired(config: Mapping[str, Any], number: int) -> PairedAgent:
 
 
 def _image_under_its_name(frame: str) -> str | None:
-    """The frame of an image that the chatbot page put under `data` instead of `image`; null for any other."""
+    """The frame of an image that the chatbot page put under `data` instead of `image`; `None` for any other."""
     try:
         fields = msgspec.json.decode(frame, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, ValueError):

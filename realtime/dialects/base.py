@@ -1,4 +1,4 @@
-"""What a dialect is, and what the JSON dialects share."""
+"""The seam of dialects, and the JSON that several of them share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Frame = str | bytes
 
 
 class ClientDialect(Protocol):
-    """One client's way to talk. Holds id maps and ordering of one socket, never I/O."""
+    """The vocabulary of one client. Holds id maps and ordering of one socket, never I/O."""
 
     @property
     def subprotocol(self) -> str | None:
@@ -28,18 +28,18 @@ class ClientDialect(Protocol):
         ...
 
     def decode(self, frame: Frame) -> ClientEvent | ServerEvent:
-        """The event that a frame says; a server event is the answer to it, for this client alone.
+        """The event that a frame says; a server event is the reply to it, for this client alone.
 
-        Raises ClientError, with the frame's `event_id` where it has one; it is then called again with the same frame.
+        Raises ClientError, with the frame's `event_id` if it has one; the caller may then pass the same frame again.
         """
         ...
 
     def encode(self, event: ServerEvent) -> list[Frame]:
-        """The frames that say the event; empty where this client has no words for it."""
+        """The frames that say the event; empty where the protocol has none."""
         ...
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
-        """A listener for a call with this config: how it is paced and how it is known what was heard."""
+        """A listener for a call with this config: its pacing, and how it knows what was played."""
         ...
 
 

@@ -47,7 +47,7 @@ def unpack(frame: bytes) -> tuple[int, int, int, int, bytes]:
 
 
 def unpack_client(frame: bytes) -> tuple[int, int, int | None, int, bytes]:
-    """(kind, item index, ms of it played where that is told, sample offset, pcm) of a client's frame.
+    """(kind, item index, ms of it played or `None`, sample offset, pcm) of a client's frame.
 
     Raises ValueError where it is too short.
     """

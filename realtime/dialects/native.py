@@ -24,13 +24,13 @@ from realtime.runtime import Runtime
 
 SUBPROTOCOL = "realtime.v1"
 ITEMS_AT_ONCE = KEPT_ITEMS
-"""Parts whose binary audio may be interleaved; one that was silent for longer is introduced again."""
+"""Parts whose binary audio may be interleaved; an older one is introduced again."""
 LANES = 64
-"""Humans whose voices may be interleaved: more than a room holds, so that those who left are forgotten."""
+"""Humans whose voices may be interleaved: more than a room holds, so that only those who left are forgotten."""
 
 
 class _Lane:
-    """The voice of one human: the index of its frames, and what stays the same in each."""
+    """The voice of one human: the index of its frames, and their constant part."""
 
     __slots__ = ("delta", "index")
 
@@ -44,7 +44,7 @@ class NativeDialect:
 
     def __init__(self, subprotocol: str | None = SUBPROTOCOL) -> None:
         self._subprotocol = subprotocol
-        self._answers = ReplyFrames()
+        self._reply_frames = ReplyFrames()
         self._binary = False
         self._input_format = AudioFormat.pcm16(DEFAULT_INPUT_RATE_HZ)
         self._delta = AudioDeltaWriter()
@@ -67,7 +67,7 @@ class NativeDialect:
             try:
                 return decode_json(frame)
             except ClientError as error:
-                return self._answers.read(frame, error)
+                return self._reply_frames.read(frame, error)
         try:
             kind, item_index, played_ms, offset_samples, pcm = frames.unpack_client(frame)
         except ValueError as error:
@@ -86,8 +86,8 @@ class NativeDialect:
         )
 
     def more(self) -> Sequence[ClientEvent]:
-        """What the frame that was decoded last says beyond its first event (`ReplyFrames.more`)."""
-        return self._answers.more()
+        """The further events of the frame that was decoded last (`ReplyFrames.more`)."""
+        return self._reply_frames.more()
 
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """See `ClientDialect`."""
@@ -104,8 +104,8 @@ class NativeDialect:
         return out
 
     def encode_again(self, chunk: Chunk) -> list[Frame]:
-        """See `ResumableDialect`. The part is introduced anew, and where its speech goes on: a client that still has
-        some of it knows by the offset what to drop."""
+        """See `ResumableDialect`. The part is introduced anew with the offset at which its speech continues: a client
+        that still has some of it knows what to drop."""
         event, start = chunk
         key = (event.item_id, event.response_id, event.content_index)
         is_new = key != self._item and self._is_new(key)
@@ -151,7 +151,7 @@ class NativeDialect:
         )
 
     def _is_new(self, key: tuple[str, str, int]) -> bool:
-        """Turn to another part. False: it is gone on with, since two responses are spoken in turns."""
+        """Turn to another part; `False` for one that continues, since two responses may be spoken in turns."""
         if self._item is not None:
             self._others[self._item] = (self._item_index, self._offset_samples)
             if len(self._others) > ITEMS_AT_ONCE:
@@ -165,7 +165,7 @@ class NativeDialect:
         self._item_index, self._offset_samples = self._items, 0
         self._introduced[self._items] = key[0]
         if len(self._introduced) > KEPT_ITEMS:
-            # A clock of playback has forgotten older ones too.
+            # The playback clock has forgotten older ones too.
             del self._introduced[next(iter(self._introduced))]
         return True
 

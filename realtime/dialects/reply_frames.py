@@ -1,7 +1,7 @@
 """The input frames of the reply vocabulary, as the client events that do what they say.
 
-A client that follows the reply events of its call answers in their words, beside the client events on its socket:
-USER_CONFIRM_RESULT, EXTERNAL_EXECUTION_RESULT and USER_INTERRUPT. One frame may answer several calls.
+A client that follows the reply events of its call sends these beside the client events on its socket:
+USER_CONFIRM_RESULT, EXTERNAL_EXECUTION_RESULT and USER_INTERRUPT. One frame may settle several calls.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TYPES = frozenset(str(event.__struct_config__.tag) for event in INPUT_EVENTS)
 
 
 class ReplyFrames:
-    """Reads what `decode_json` does not know. Holds what a frame says beyond its first event."""
+    """Reads frames that `decode_json` does not know, and keeps their further events."""
 
     def __init__(self) -> None:
         self._rest: Sequence[c.ClientEvent] = ()
@@ -46,13 +46,13 @@ class ReplyFrames:
         return first
 
     def more(self) -> Sequence[c.ClientEvent]:
-        """What the frame that was read last says beyond its first event, in order. Empty when asked again."""
+        """The further events of the frame that was read last, in order; once."""
         rest, self._rest = self._rest, ()
         return rest
 
 
 def _events(fields: dict[str, Any], *, session_id: str | None, event_id: str | None) -> list[c.ClientEvent]:
-    """What a frame says, one event at least. Raises ValueError. Its events after the first are `<event_id>/1`, ..."""
+    """The events of a frame, at least one; those after the first are `<event_id>/1`, ... Raises ValueError."""
     read = read_reply_event(fields)
     events: list[c.ClientEvent] = []
     match read:

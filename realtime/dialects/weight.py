@@ -1,5 +1,7 @@
-"""What a frame may weigh: how many values of JSON it holds, told before any of them is built, and how long texts and
-pictures are. Each costs the same again wherever it passes: to the model, the log, the store, the client."""
+"""Bounds of a frame: its number of JSON values, counted before any is built, and the length of texts and pictures.
+
+Each costs the same again at every stage: the model, the log, the store, the client.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +12,23 @@ from realtime.errors import ClientError
 from realtime.event import client as c
 
 MAX_VALUES = 10_000
-"""Values and keys of one frame: a history of 2,000 turns, or 200 tools with long schemas. To build them takes a few
-milliseconds, in which nobody else is served."""
+"""Values and keys of one frame: a history of 2,000 turns, or 200 tools with long schemas. Building them takes a few
+milliseconds, in which no other client is served."""
 MAX_TEXT_CHARS = 524_288
-"""What a frame may hold beside sound and pictures: as much as the model with the longest memory reads at once."""
+"""Characters beside sound and pictures: as many as the model with the longest memory reads at once."""
 MAX_PICTURE_CHARS = 1_048_576
-"""Of base64, of all pictures in one frame."""
+"""Characters of base64 of all pictures in one frame."""
 _STEP = 131_072
-"""Looked at in one step, a fraction of a millisecond."""
+"""Bytes checked in one step, a fraction of a millisecond."""
 _JSON = re.compile(rb"[ \t\r\n]*[\[{]")
 _OPENS, _BETWEEN = b"[{", b",:"
 _OTHERS = bytes(set(range(256)) - set(_OPENS + _BETWEEN))
 
 
 def weighed(frame: str | bytes) -> Generator[None]:
-    """Look at the frame in short steps. Raises ClientError where it holds more than `MAX_VALUES`.
+    """Count the values of the frame in short steps. Raises ClientError if it holds more than `MAX_VALUES`.
 
-    What is no JSON (binary speech) weighs nothing.
+    Binary speech counts as nothing.
     """
     if isinstance(frame, bytes) and _JSON.match(frame) is None:
         return
@@ -53,7 +55,7 @@ def weighed(frame: str | bytes) -> Generator[None]:
 
 
 def too_long(n_chars: int, *, sound_chars: int = 0, picture_chars: int = 0) -> str | None:
-    """Why a frame of this length, of which so much is sound and pictures, is refused; None where it is not."""
+    """Why a frame of this length is refused; `None` if it is not."""
     if picture_chars > MAX_PICTURE_CHARS:
         return f"the pictures of a frame have at most {MAX_PICTURE_CHARS} characters of base64"
     if n_chars - sound_chars - picture_chars > MAX_TEXT_CHARS:
@@ -62,7 +64,7 @@ def too_long(n_chars: int, *, sound_chars: int = 0, picture_chars: int = 0) -> s
 
 
 def check_length(event: c.ClientEvent, n_chars: int) -> None:
-    """Raises ClientError where the frame of `n_chars` that says the event is too long."""
+    """Raise ClientError if the event's frame of `n_chars` is too long."""
     sound = pictures = 0
     match event:
         case c.ClientAudioAppendEvent(audio=audio):
@@ -79,7 +81,7 @@ def check_length(event: c.ClientEvent, n_chars: int) -> None:
 
 
 def base64_chars(data: bytes) -> int:
-    """How many characters of base64 the bytes are, with padding."""
+    """The number of base64 characters of the bytes, with padding."""
     return (len(data) + 2) // 3 * 4
 
 
@@ -90,5 +92,5 @@ def _pieces(frame: str | bytes) -> Generator[bytes]:
 
 
 def _structure(text: bytes) -> int:
-    """How many signs it has that come with a key or a value."""
+    """The number of signs that come with a key or a value."""
     return len(text.translate(None, _OTHERS))

@@ -48,12 +48,12 @@ def reason(close_code: int, message: str) -> str:
 
 
 def unsupported(what: str) -> Refusal:
-    """For what the service has and this server does not."""
+    """The refusal of what the service has and this server does not."""
     return Refusal(f"{what} is not served here.", close_code=UNSUPPORTED)
 
 
 class _Read(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """An object in which unknown keys are not read."""
+    """An object whose unknown keys are ignored."""
 
 
 class _Strict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -76,7 +76,7 @@ class Part(_Read, frozen=True, kw_only=True):
 
 
 class Content(_Strict, frozen=True, kw_only=True):
-    """A turn: who said what."""
+    """A turn: its role and its parts."""
 
     parts: list[Part] = []
     role: Literal["user", "model", ""] = "user"
@@ -120,7 +120,7 @@ class GenerationConfig(_Strict, frozen=True, kw_only=True):
 
 
 class Declaration(_Strict, frozen=True, kw_only=True):
-    """A function that runs at the client. What it returns is not described to the model."""
+    """A function that runs at the client. The model gets no description of its result."""
 
     name: str
     description: str = ""
@@ -187,7 +187,7 @@ class Setup(_Strict, frozen=True, kw_only=True):
 
 
 class ClientContent(_Strict, frozen=True, kw_only=True):
-    """Turns in order; `turn_complete` asks for an answer."""
+    """Turns in order; `turn_complete` asks for a response."""
 
     turns: Annotated[list[Content], msgspec.Meta(max_length=MAX_TURNS)] = []
     turn_complete: bool = False
@@ -198,7 +198,7 @@ class ClientContent(_Strict, frozen=True, kw_only=True):
 
 
 class RealtimeInput(_Strict, frozen=True, kw_only=True):
-    """What streams in: one kind of data per frame."""
+    """Streamed input: one kind of data per frame."""
 
     audio: Blob | None = None
     video: Blob | None = None
@@ -210,7 +210,7 @@ class RealtimeInput(_Strict, frozen=True, kw_only=True):
 
 
 class FunctionResponse(_Strict, frozen=True, kw_only=True):
-    """The answer to a call. `will_continue`: more of it follows."""
+    """The result of a call. `will_continue`: more of it follows."""
 
     id: str | None = None
     name: str = ""
@@ -265,11 +265,11 @@ class _SpeechFrame(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _speech = msgspec.json.Decoder(_SpeechFrame)
 _OPAQUE = frozenset({"response", "parameters", "parametersJsonSchema", "responseJsonSchema", "labels"})
-"""Keys below which names are the client's own."""
+"""Keys whose values have names of the client's own."""
 
 
 def read_speech(frame: Frame) -> tuple[bytes, AudioFormat] | None:
-    """The speech in a frame that holds nothing else, which nearly all frames are; None for all others.
+    """The speech in a frame that holds nothing else, as most frames do; `None` for all others.
 
     Raises Refusal where it is no pcm or no base64.
     """
@@ -319,7 +319,7 @@ def _check_length(read: ClientMessage, n_chars: int) -> None:
 
 
 def _camel(value: Any) -> Any:
-    """The value with its keys in camelCase and without nulls, which mean that nothing is said."""
+    """The value with its keys in camelCase, without keys that have no value."""
     if isinstance(value, list):
         return [_camel(one) for one in value]
     if not isinstance(value, dict):
@@ -329,7 +329,7 @@ def _camel(value: Any) -> Any:
 
 
 def camel_case(name: str) -> str:
-    """`turn_complete` and `turnComplete` are one name."""
+    """The name in camelCase: `turn_complete` and `turnComplete` are one name."""
     if "_" not in name:
         return name
     head, *rest = name.split("_")
@@ -337,7 +337,7 @@ def camel_case(name: str) -> str:
 
 
 def read_base64(text: str) -> bytes:
-    """Both alphabets, padded or not: the SDK sends the URL-safe one. Raises Refusal."""
+    """Decode either alphabet, padded or not: the SDK sends the URL-safe one. Raises Refusal."""
     try:
         return pybase64.b64decode(text, validate=True)
     except ValueError:
@@ -374,7 +374,7 @@ def _format_of(mime_type: str) -> AudioFormat:
 
 
 def parts_of(content: Content) -> tuple[ContentPart, ...]:
-    """What the turn says. Thoughts are nobody's words. Raises Refusal for what an item cannot hold."""
+    """The parts of the turn, without thoughts. Raises Refusal for a part that an item cannot hold."""
     return tuple(_part(part) for part in content.parts if not part.thought)
 
 
@@ -394,7 +394,7 @@ def image(blob: Blob) -> ContentPart:
 
 
 def output_of(response: Json) -> str:
-    """What a tool returned, as text: the words under `output`, else the whole object as JSON."""
+    """The result of a tool as text: the words under `output`, else the whole object as JSON."""
     output = response.get("output")
     if isinstance(output, str) and len(response) == 1:
         return output

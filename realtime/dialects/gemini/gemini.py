@@ -1,8 +1,8 @@
 """Gemini Live as a client dialect: programs written for that service talk to any model here.
 
-The client's first frame, `setup`, makes the call. Speech is not paced; heard is what the wall clock says, since this
-protocol has no word for it. It has no error frames either: what cannot be done ends the session with a close code and a
-reason, as at the service.
+The client's first frame, `setup`, makes the call. Speech is not paced. The protocol does not say what was played, so
+the wall clock does. It has no error frames either: a refusal ends the session with a close code and a reason, as at the
+service.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ KEPT_CALLS = 64
 KEPT_INPUTS = 8
 """Items of the user whose words are still awaited."""
 MIN_COMMIT_MS = 100
-"""Less speech than this is no turn."""
+"""The shortest speech that is a turn."""
 NOTHING = s.ServerAudioReceivedEvent(offset=0)
-"""The answer to a frame that means nothing now; this protocol has no words for it."""
+"""The event for a frame without effect; this protocol has no frame for it."""
 
 _ALL_SEEN = 2**53
-"""Behind every event: a handle stands for all that has happened."""
+"""A sequence number after every event: a client with a handle has missed nothing."""
 
 
 class GeminiDialect:
     """One client that speaks the Gemini Live protocol.
 
-    `life_s`: how long a call may last; `drain_s`: how long calls go on once the server is to stop.
+    `life_s` is how long a call may last, `drain_s` how long calls continue once the server stops.
     """
 
     subprotocol = None
@@ -60,7 +60,7 @@ class GeminiDialect:
         self._takes_history = False
         self._in_activity = False
         self._activity_ms = 0.0
-        self._activity_wants_answer = False
+        self._activity_wants_response = False
         self._has_unanswered_turns = False
         self._tools: frozenset[str] = frozenset()
         self._calls: dict[str, str] = {}
@@ -80,14 +80,14 @@ class GeminiDialect:
 
     @property
     def is_over(self) -> bool:
-        """Whether something happened that ends the session."""
+        """Whether an event has ended the session."""
         return self._over
 
     def opening(self) -> None:
         """The client's first frame makes the call."""
 
     def farewell(self) -> tuple[int, str]:
-        """With which code and reason the socket is closed once the call is over, or cannot be made."""
+        """The code and the reason to close the socket with once the call is over, or cannot be made."""
         return self._goodbye
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
@@ -98,7 +98,7 @@ class GeminiDialect:
     # -- from the client -------------------------------------------------------------------------------------------
 
     def decode(self, frame: Frame) -> c.ClientEvent | s.ServerEvent:
-        """See `ClientDialect`. Text and binary frames say the same. What else the frame says, `more` tells."""
+        """See `ClientDialect`. Text and binary frames say the same. `more` has its further events."""
         if self._setup is not None and (speech := w.read_speech(frame)) is not None:
             return self._speech(*speech) or NOTHING
         events = self._events(w.read(frame))
@@ -108,7 +108,7 @@ class GeminiDialect:
         return first
 
     def more(self) -> list[c.ClientEvent]:
-        """What the frame that was decoded last says beyond its first event, in order. Empty when asked again."""
+        """The further events of the frame that was decoded last, in order; once."""
         rest, self._rest = self._rest, []
         return rest
 
@@ -123,14 +123,14 @@ class GeminiDialect:
             case w.ClientContent():
                 return self._content(read)
             case w.ToolResponse(function_responses=responses):
-                return self._answers(responses)
+                return self._results(responses)
             case w.ContextUpdate():
                 return [self._update(read)]
             case _:
                 assert_never(read)
 
     def _begin(self, setup: w.Setup) -> list[c.ClientEvent]:
-        """A new session; or, with a handle, one that goes on with the settings of this setup, but for its model."""
+        """Begin a session, or continue that of the handle with the settings of this setup, but not its model."""
         if self._setup is not None:
             raise w.Refusal("A session has one setup.")
         config = settings.config_of(setup)
@@ -159,7 +159,7 @@ class GeminiDialect:
     # -- what streams in
 
     def _speech(self, pcm: bytes, audio_format: AudioFormat) -> c.ClientEvent | None:
-        """Speech, unless it lies outside of what the client marks as its turns."""
+        """Speech inside the turns that the client marks, or wherever it marks none."""
         if self._manual:
             if not self._in_activity and not self._takes_all_audio:
                 return None
@@ -173,7 +173,7 @@ class GeminiDialect:
         media = [_medium(blob) for blob in blobs]
         events: list[c.ClientEvent] = []
         if read.activity_start is not None and not self._in_activity:
-            self._in_activity, self._activity_ms, self._activity_wants_answer = True, 0.0, False
+            self._in_activity, self._activity_ms, self._activity_wants_response = True, 0.0, False
             self._on_request = False
             events.append(c.ClientResponseCancelEvent())
         for one in media:
@@ -190,9 +190,10 @@ class GeminiDialect:
         return events
 
     def _typed(self, text: str) -> list[c.ClientEvent]:
-        """Typed text is activity and is answered; blank text, which some send after turns, asks for their answer."""
+        """Typed text is activity and asks for a response; blank text, which some clients send after turns, asks for
+        theirs."""
         if self._in_activity:
-            self._activity_wants_answer = True
+            self._activity_wants_response = True
             return [self._item("user", (ContentPart(type="text", text=text),))]
         if text.strip():
             self._asked = True
@@ -204,12 +205,12 @@ class GeminiDialect:
         if self._activity_ms >= MIN_COMMIT_MS:
             self._asked = True
             return [c.ClientAudioCommitEvent()]
-        return [self._request()] if self._activity_wants_answer else []
+        return [self._request()] if self._activity_wants_response else []
 
     # -- turns
 
     def _content(self, read: w.ClientContent) -> list[c.ClientEvent]:
-        """Turns interrupt whatever is being said. Without any, and with nothing to answer, that is all they do."""
+        """Turns interrupt the speech. An empty message with nothing to answer only interrupts."""
         items = [self._item("assistant" if turn.role == "model" else "user", w.parts_of(turn)) for turn in read.turns]
         if self._takes_history:
             self._takes_history = not read.turn_complete
@@ -236,8 +237,8 @@ class GeminiDialect:
     def _item(self, role: Literal["user", "assistant"], parts: tuple[ContentPart, ...]) -> c.ClientEvent:
         return c.ClientItemCreateEvent(item=Item(id=self._runtime.new_id("item"), role=role, content=parts))
 
-    def _answers(self, responses: list[w.FunctionResponse]) -> list[c.ClientEvent]:
-        """Results of calls. Those for a call that is withdrawn are dropped; all but the last of a series are kept."""
+    def _results(self, responses: list[w.FunctionResponse]) -> list[c.ClientEvent]:
+        """Results of calls. Those of withdrawn calls are dropped; those of a series wait for its last."""
         for one in responses:
             if one.id not in self._calls and one.id not in self._settled:
                 raise w.Refusal(f"There is no function call {(one.id or '')[:40]!r}.")
@@ -261,7 +262,7 @@ class GeminiDialect:
     # -- following the call: at once, also while the client does not read -------------------------------------------
 
     def follow(self, event: s.ServerEvent) -> None:
-        """Know what the next frame of the client may refer to."""
+        """Note what the next frame of the client may refer to."""
         match event:
             case s.AgentResponseCreatedEvent() if event.conversation != "none":
                 self._has_unanswered_turns = False
@@ -301,7 +302,7 @@ class GeminiDialect:
         return [*self._told(event)]
 
     def _told(self, event: s.ServerEvent) -> list[bytes]:
-        """What this protocol has no message for is not sent."""
+        """The frames that say the event; none where the protocol has no message for it."""
         turns = self._turns
         match event:
             case s.ServerSessionCreatedEvent():
@@ -350,13 +351,13 @@ class GeminiDialect:
         return [SETUP_COMPLETE, *self._resumable()]
 
     def _resumable(self) -> list[bytes]:
-        """By which handle the client comes back: from the start on, and again after each turn."""
+        """The handle to come back with, said at the start and after each turn."""
         if self._handle is None:
             return []
         return [encode({"sessionResumptionUpdate": {"newHandle": self._handle, "resumable": True}})]
 
     def _go_away(self, reason: str) -> list[bytes]:
-        """Said once for the end of the call's time: ahead of it."""
+        """Announce the end of the call, once."""
         left_s = 0.0
         if reason == EXPIRING and self._listener is not None:
             left_s, self._told_to_go = self._listener.notice_s, True
@@ -367,12 +368,12 @@ class GeminiDialect:
         return [encode({"goAway": {"timeLeft": f"{left_s:g}s"}})]
 
     def _unanswered(self) -> list[bytes]:
-        """What the client waits for will not come."""
+        """Tell the client that the response it waits for will not come."""
         awaited, self._refused = self._refused, False
         return self._turns.refused(awaited=awaited)
 
     def _heard_words(self, item_id: str, words: str) -> list[bytes]:
-        """The model transcribes for the call's own log; a client that did not ask is not told."""
+        """The model transcribes for the log of the call; only a client that asked gets the words."""
         if not words or self._setup is None or self._setup.input_audio_transcription is None:
             return []
         keep(self._heard, item_id, self._heard.get(item_id, "") + words, KEPT_INPUTS)
@@ -393,5 +394,5 @@ def _medium(blob: w.Blob) -> c.ClientAudioAppendEvent | c.ClientImageAppendEvent
 
 
 def _refuses_response(event: s.AgentErrorEvent) -> bool:
-    """The model will not give the response that is waited for."""
+    """Whether the model will not give the response that is waited for."""
     return event.code in RESPONSE_REFUSED

@@ -1,4 +1,4 @@
-"""The listener of a Gemini client: unpaced, with the wall clock as its ear; a turn is complete when it was heard."""
+"""The listener of a Gemini client: unpaced; the wall clock says what was played, and when a turn is complete."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from realtime.runtime import Runtime
 
 
 class Follower(Dialect, Protocol):
-    """A dialect that has to know what happens before its client is told of it."""
+    """A dialect that follows the call before its client is told."""
 
     def follow(self, event: s.ServerEvent) -> None:
-        """Take note of it."""
+        """Note the event."""
         ...
 
     @property
     def is_over(self) -> bool:
-        """Whether what happened ends the session."""
+        """Whether an event has ended the session."""
         ...
 
     @property
@@ -31,14 +31,14 @@ class Follower(Dialect, Protocol):
         ...
 
     def farewell(self) -> tuple[int, str]:
-        """With which code and reason the socket is then closed."""
+        """The code and the reason to close the socket with."""
         ...
 
 
 NOTICE_S = 50.0
-"""How long before the end of its time a session is told to go, as at the service."""
+"""Seconds between the notice and the end of a session, as at the service."""
 EXPIRING = "expiring"
-"""The reason of the goodbye that says so; it is this client's alone."""
+"""The reason of the goodbye that gives notice, to this client alone."""
 
 
 class GeminiListener(Listener):
@@ -63,7 +63,7 @@ class GeminiListener(Listener):
 
     @property
     def notice_s(self) -> float:
-        """How long before the end of the call the client is told."""
+        """Seconds between the notice and the end of the call."""
         return min(NOTICE_S, self._life_s / 2)
 
     @property
@@ -77,7 +77,8 @@ class GeminiListener(Listener):
         super().part()
 
     def take_over(self, earlier: Listener | None, missed: Sequence[s.ServerEvent]) -> None:
-        """See `Listener`. What was being said is lost, as at the service: the client is told none of what it missed."""
+        """See `Listener`. Speech that was running is lost, as at the service: the client gets nothing of what it
+        missed."""
         super().take_over(earlier, ())
 
     def _count(self, event: s.AgentResponseAudioDeltaEvent) -> int | None:
@@ -109,7 +110,7 @@ class GeminiListener(Listener):
     def _send_voice(self, event: s.ServerEvent) -> None:
         super()._send_voice(event)
         if type(event) is s.AgentResponseDoneEvent:
-            super()._send_voice(event)  # it was heard as it was said
+            super()._send_voice(event)  # it was played as it was said
 
     def release(self) -> None:
         """See `Listener`."""

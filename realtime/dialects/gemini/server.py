@@ -1,4 +1,4 @@
-"""What Gemini Live clients are told: turns and their order, as recorded from the service.
+"""Turns as Gemini Live clients see them, in the order recorded from the service.
 
 The service names no responses and no items. A turn of the wire begins with the model's first response to something and
 ends with `turnComplete`; the tools in between belong to it, and so does the time until its speech was heard.
@@ -43,19 +43,19 @@ GENERATION_COMPLETE = content(generationComplete=True)
 
 @dataclass(slots=True)
 class _Turn:
-    """An answer as the client sees it."""
+    """A turn of the model as the client sees it."""
 
     running: set[str] = field(default_factory=set)
     """Responses of the model."""
     new_calls: dict[str, list[ToolCallBlock]] = field(default_factory=dict)
-    """Calls for the client, by response: they are told together."""
+    """Calls for the client, by response: one frame says them."""
     server_calls: set[str] = field(default_factory=set)
     """Responses that called tools of this server."""
     told: bool = False
     cut: bool = False
     """Interrupted: it ends when the model has stopped."""
     finished: s.AgentResponseDoneEvent | None = None
-    """Its last response: when that was heard, the turn is complete."""
+    """Its last response: once that was played, the turn is complete."""
     failed: bool = False
     input_tokens: int = 0
     output_tokens: int = 0
@@ -74,11 +74,11 @@ class Turns:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no turn is under way."""
+        """Whether no turn is running."""
         return self._turn is None
 
     def created(self, event: s.AgentResponseCreatedEvent) -> list[bytes]:
-        """The model begins, or goes on after a tool."""
+        """The model begins, or continues after a tool."""
         frames: list[bytes] = []
         if self._turn is not None and (self._turn.cut or self._turn.finished is not None):
             frames = self._complete(self._turn)
@@ -103,7 +103,7 @@ class Turns:
         return self._say(event.response_id, (event.item_id, event.content_index), event.delta, spoken=spoken)
 
     def words_done(self, event: s.AgentResponseAudioTranscriptDoneEvent | s.AgentResponseTextDoneEvent) -> list[bytes]:
-        """All words of a part: what of them was not told yet."""
+        """All words of a part: say those that were not said yet."""
         spoken = isinstance(event, s.AgentResponseAudioTranscriptDoneEvent)
         text = event.transcript if isinstance(event, s.AgentResponseAudioTranscriptDoneEvent) else event.text
         key = (event.item_id, event.content_index)
@@ -124,7 +124,7 @@ class Turns:
         return [content(modelTurn={"parts": [{"text": words}]})]
 
     def called(self, event: s.AgentResponseToolUseDoneEvent, *, ours: bool) -> list[bytes]:
-        """The model asks for a function. `ours`: it runs in this server, and the client is not told."""
+        """The model calls a function. `ours`: it runs in this server, and the client is not told."""
         turn = self._turn
         if turn is not None and self._is_running(event.response_id):
             if ours:
@@ -134,14 +134,14 @@ class Turns:
         return []
 
     def settled(self, call_id: str, *, by_client: bool) -> list[bytes]:
-        """A call has its result. Where that is not the client's, the client may stop working on it."""
+        """A call has its result. If it is not the client's, the client may stop working on it."""
         if call_id not in self._open_calls:
             return []
         del self._open_calls[call_id]
         return [] if by_client else [_withdrawn([call_id])]
 
     def done(self, event: s.AgentResponseDoneEvent) -> list[bytes]:
-        """A response is over. The same event comes once more when all of it was heard."""
+        """A response is over. The same event comes once more when all of it was played."""
         turn = self._turn
         if turn is None:
             return []
@@ -159,14 +159,14 @@ class Turns:
         if turn.cut:
             return [] if turn.running else self._complete(turn)
         if event.status != "cancelled" and calls:
-            # Also of an answer that failed behind its calls: they run, and wait for the client.
+            # Also if the response failed after its calls: they run, and wait for the client.
             turn.told = True
             self._open_calls.update(dict.fromkeys(call.id for call in calls))
             return [encode({"toolCall": {"functionCalls": [_call(call) for call in calls]}})]
         if turn.running or (event.status == "completed" and event.response_id in turn.server_calls):
             return []
         if event.status == "cancelled" and not turn.told:
-            self._turn = None  # it was withdrawn before anybody noticed
+            self._turn = None  # it was withdrawn unnoticed
             return []
         turn.finished = event
         turn.failed = event.status == "failed"
@@ -174,7 +174,7 @@ class Turns:
         return [GENERATION_COMPLETE] if event.status in ("completed", "incomplete") else []
 
     def interrupted(self, *, on_request: bool) -> list[bytes]:
-        """The voice was silenced. `on_request`: the client wants nothing but that, and is told in any case."""
+        """The voice was silenced. `on_request`: the client asked for just that, and is told in any case."""
         turn = self._turn
         if turn is None or not turn.told:
             self._turn = None
@@ -192,7 +192,7 @@ class Turns:
         return frames + self._complete(turn)
 
     def refused(self, *, awaited: bool) -> list[bytes]:
-        """The model will not give an answer. `awaited`: the client waits for one."""
+        """The model will not respond. `awaited`: the client waits for a response."""
         turn = self._turn or _Turn()
         if turn.running or turn.finished is not None or not (awaited or self._turn is not None):
             return []
@@ -226,7 +226,7 @@ class Turns:
 
 
 def rest_of(told: str, text: str) -> str:
-    """What of the text is still to be told; nothing where other words were told, which cannot be taken back."""
+    """The rest of the text behind the words already told; nothing if those were other words."""
     if not told:
         return text
     told = told.strip()

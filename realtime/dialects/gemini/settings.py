@@ -64,7 +64,7 @@ def _voice(speech: SpeechConfig | None) -> str | None:
 
 
 def turn_detection(config: RealtimeInputConfig) -> Json | Literal["none"]:
-    """How the call finds turns; empty: its own way. Of sensitivities the service knows two, the call a threshold.
+    """The detection of turns; empty keeps the call's own. The two sensitivities become a threshold.
 
     Raises Refusal for turns that the client marks and that shall not interrupt: the end of a turn always does.
     """

@@ -1,6 +1,6 @@
 """DashScope's omni realtime protocol as a client dialect: programs written for Qwen-Omni talk to any model here.
 
-The call exists from the moment the socket is open. Speech is not paced; what was heard of it is estimated, because such
+The call exists from the moment the socket is open. Speech is not paced; its playback is estimated, because such
 a client reports nothing and can truncate nothing. Nothing is sent that the service does not send.
 """
 
@@ -27,7 +27,7 @@ MIN_COMMIT_MS = 100
 KEPT_ITEMS = 64
 """Turns of the user whose words may still come."""
 FINISHES_SILENTLY = ("qwen3.8-omni",)
-"""Models whose `session.finish` is documented without an answer."""
+"""Models that answer `session.finish` with nothing, as documented."""
 NEVER_FINISHES = ("qwen3.5-omni", "qwen-audio")
 """Models whose service does not know `session.finish`."""
 GATEWAY_CODES = {
@@ -46,7 +46,7 @@ GATEWAY_CODES = {
     "provider_unavailable": "ServiceUnavailable",
     "provider_timeout": "GatewayTimeout",
 }
-"""The service's names for what our codes say; every other code is told as it is."""
+"""The service's names for our codes; every other code stays."""
 ENDS = {"agent_failed": (1011, "the model could not be had"), "agent_ended": (1011, "the model is gone")}
 """How the socket is closed after a call that did not come to an ordinary end."""
 
@@ -172,7 +172,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
             )
         if self._running is None:
             self._settle()
-        # What is appended from here on belongs to the next turn, though the model tells later of this one.
+        # Audio appended from here on belongs to the next turn, though the model reports this one later.
         self._input_bytes = 0
         return c.ClientAudioCommitEvent(event_id=label)
 
@@ -264,7 +264,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
             ):
                 return self._transcribed(event)
             case s.AgentItemAddedEvent() if ("create", event.item.id) in self._asked:
-                # Answers are told with their first content, spoken turns with their commit, pictures not at all.
+                # Responses are told with their first content, spoken turns with their commit, pictures not at all.
                 self._asked.discard(("create", event.item.id))
                 return [self._frame("conversation.item.created", item=wire_item(event.item))]
             case _:
@@ -325,10 +325,10 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
         return [self._frame("conversation.item.created", item=wire_item(item))]
 
     def _error(self, event: s.AgentErrorEvent) -> list[str]:
-        """`invalid_request_error` is what clients go on after, whosever fault it was; after any other they hang up."""
+        """Say every fault as `invalid_request_error`: after any other error clients hang up."""
         session = self._pending[0] if self._pending is not None else self._session
         if event.code == "unsupported_tools" and event.error_type == "server_error" and not session["tools"]:
-            return []  # of the agent's own tools, which are none of the client's business
+            return []  # it concerns the agent's own tools, which the client does not know
         if not self._ready:
             self._goodbye = (1013 if event.retryable else 1011, self._wire_code(event.code)[:120])
         elif event.error_type != "client_error":
@@ -364,7 +364,7 @@ class DashScopeDialect(FamilyDialect[w.ClientFrame, DashScopeReplies, DashScopeL
             case "agent_ended":
                 self._goodbye = ENDS[reason]
                 if self._fault is not None:
-                    # What went wrong was told when it happened; now it is known to be the end.
+                    # The error was told when it happened; only now it is known to be the end.
                     frames.append(self._error_frame(self._fault, "server_error"))
             case "agent_failed":
                 self._goodbye = self._goodbye if self._goodbye[1] else ENDS[reason]

@@ -1,6 +1,6 @@
-"""What clients of DashScope's omni realtime protocol send, read as leniently as the service reads it.
+"""The frames that clients of DashScope's omni realtime protocol send, read as leniently as the service does.
 
-Sources: the service's documentation, its SDK (2.0, both styles) and public clients. Keys that nobody documents are
+Sources: the service's documentation, its SDK (2.0, both styles) and public clients. Undocumented keys are
 ignored. Nothing here is shared with the codec that speaks to the service itself.
 """
 
@@ -172,7 +172,7 @@ class WireItem(_Value, frozen=True, kw_only=True):
 
 
 class Response(_Value, frozen=True, kw_only=True):
-    """What one response does differently. Other keys have no known effect at the service and none here."""
+    """The settings of one response. Other keys have no known effect at the service and none here."""
 
     instructions: str | None = None
     modalities: list[str] | None = None
@@ -251,7 +251,7 @@ def unknown_event(kind: str, event_id: str | None = None) -> Refusal:
 
 
 def bytes_of(data: str, param: str) -> bytes:
-    """The bytes that base64 text stands for. Raises Refusal where it is none."""
+    """The bytes of base64 text. Raises Refusal if it is not base64."""
     try:
         return pybase64.b64decode(data, validate=True)
     except ValueError as error:
@@ -403,7 +403,8 @@ def _declaration(function: Json) -> Json:
 
 
 def _known_detection(said: Json, effective: Json) -> Json:
-    """What the client chose, now (`said`) or before. Defaults of this protocol are not those of every model."""
+    """The client's choices, now (`said`) or before, without this protocol's defaults, which other models do not
+    share."""
     known: Json = {"type": "server_vad" if effective["type"] == "server_vad" else "semantic_vad"}
     chosen = {
         key: effective[key]
@@ -438,7 +439,7 @@ def _part(part: Content, param: str) -> ContentPart:
 
 
 def overrides_of(wanted: Response | None, tool_choice: str) -> ResponseOverrides | None:
-    """What one response does differently, null where it is nothing. `tool_choice` is the session's. Raises Refusal."""
+    """The overrides of one response, `None` without any. `tool_choice` is the session's. Raises Refusal."""
     wanted = wanted or Response()
     check_modalities(wanted.modalities, "response.modalities")
     overrides = ResponseOverrides(

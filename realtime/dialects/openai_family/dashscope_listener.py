@@ -1,4 +1,5 @@
-"""The listener of a DashScope client: unpaced; it has heard what had time to be played, since it reports nothing."""
+"""The listener of a DashScope client: unpaced; the wall clock says what was played, since the client reports
+nothing."""
 
 from __future__ import annotations
 
@@ -10,14 +11,15 @@ from realtime.runtime import Runtime
 
 
 class DashScopeListener(FollowingListener):
-    """Plays at a rate that the client may choose, and is silent from the moment it is told of the user's voice."""
+    """Plays at a rate that the client may choose, and falls silent at the start of the user's voice."""
 
     def __init__(self, dialect: Follower, sink: Sink, runtime: Runtime) -> None:
         super().__init__(dialect, sink, runtime)
         self.play_at(OUTPUT_RATE_HZ)
 
     def play_at(self, rate_hz: int) -> None:
-        """Speech goes out at this rate from now on. Only before the first of it: what was heard is counted anew."""
+        """Speech goes out at this rate from now on. Call it before the first speech: the count of what was played
+        starts anew."""
         self.clock = WallClockPlayback(rate_hz)
         self._rate_hz = self._model_rate_hz = rate_hz
         self._resampler = None

@@ -36,14 +36,14 @@ def decode(encoded: bytes, law: str) -> bytes:
 
 
 class Encoder:
-    """pcm16 of one answer at `rate_hz`, resampled and encoded. Any cutting of the input gives the same bytes."""
+    """Resamples and encodes pcm16 of one response at `rate_hz`. Any cutting of the input gives the same bytes."""
 
     def __init__(self, rate_hz: int, law: str) -> None:
         self._resampler = Resampler(rate_hz, RATE_HZ)
         self._bytes = _tables(law)[1]
 
     def push(self, pcm: bytes) -> bytes:
-        """What can be said by now."""
+        """The bytes that are complete by now."""
         return self._encoded(self._resampler.push(pcm))
 
     def flush(self) -> bytes:

@@ -1,7 +1,7 @@
 """The OpenAI realtime protocol (GA) as a client dialect: programs written for that service talk to any model here.
 
-The call exists from the moment the socket is open. Speech is not paced; heard is what the client says by a truncation
-or a cancel, else what the wall clock says. Nothing is sent that the service does not send.
+The call exists from the moment the socket is open. Speech is not paced; a truncation or a cancel of the client says
+what was played, else the wall clock does. Nothing is sent that the service does not send.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What OpenAI realtime clients send: the eleven frames, strictly typed where the service is strict.
+"""The eleven frames that OpenAI realtime clients send, strictly typed where the service is strict.
 
 Source: API reference and recorded sessions of the GA protocol. Nothing here is shared with the codec that speaks to the
 service itself.
@@ -159,7 +159,7 @@ class ResponseAudio(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Response(_Strict, frozen=True, kw_only=True):
-    """What one response does differently."""
+    """The settings of one response."""
 
     instructions: str | None = None
     output_modalities: list[OutputModality] | None = None
@@ -250,7 +250,7 @@ def check_length(read: ClientFrame, n_chars: int) -> None:
 
 
 def audio_of(frame: BufferAppend) -> bytes:
-    """The bytes of speech that it holds. Raises Refusal where it is no base64."""
+    """The speech in the frame. Raises Refusal if it is not base64."""
     try:
         return pybase64.b64decode(frame.audio, validate=True)
     except ValueError as error:
@@ -282,8 +282,11 @@ def _wrong_value(text: str, path: str, event_id: str | None = None) -> Refusal:
 def item_of(
     wire: WireItem, item_id: str, tool_name: str = "", param: str = "item", encoding: str | None = None
 ) -> Item:
-    """The item. `tool_name` is that of the call which a result answers, `encoding` that of sound; None: none is taken.
-    Raises Refusal."""
+    """The item of the call.
+
+    `tool_name` is that of the call which a result settles, `encoding` that of sound; `None` refuses sound. Raises
+    Refusal.
+    """
     match wire.type:
         case "message":
             if wire.role is None:

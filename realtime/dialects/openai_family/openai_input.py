@@ -21,7 +21,7 @@ Words = s.AgentInputTranscriptionDeltaEvent | s.AgentInputTranscriptionDoneEvent
 
 
 class Input:
-    """What is in the buffer, and the frames that say what became of it."""
+    """The input buffer, and the frames that say what became of it."""
 
     __slots__ = ("_buffered_ms", "_frame", "_replies", "_speaking", "_speech_ms")
 
@@ -42,7 +42,7 @@ class Input:
         return c.ClientAudioAppendEvent(audio=audio, format=PCM_FORMAT, event_id=label)
 
     def commit(self, *, detects: bool) -> None:
-        """The client ends its turn. Raises Refusal where there is too little of it, or a detector has ended it."""
+        """The client ends its turn. Raises Refusal if it is too short, or a detector has ended it."""
         buffered_ms = 0.0 if detects and not self._speaking else self._buffered_ms
         if buffered_ms < MIN_COMMIT_MS:
             raise Refusal(
@@ -50,7 +50,7 @@ class Input:
                 f"only has {buffered_ms:.2f}ms of audio.",
                 code="input_audio_buffer_commit_empty",
             )
-        # What is appended from here on belongs to the next turn, though the model tells later of this one.
+        # Audio appended from here on belongs to the next turn, though the model reports this one later.
         self._buffered_ms = 0.0
 
     def clear(self) -> None:
@@ -58,7 +58,7 @@ class Input:
         self._buffered_ms = 0.0
 
     def follow(self, event: s.ServerEvent, *, detects: bool) -> None:
-        """Know what the next frame of the client may refer to."""
+        """Note what the next frame of the client may refer to."""
         match event:
             case s.AgentInputStartedEvent():
                 self._speaking, self._speech_ms = True, event.audio_start_ms
@@ -72,7 +72,7 @@ class Input:
                 pass
 
     def told(self, event: s.ServerEvent, *, transcribes: bool) -> list[str]:
-        """The frames for it; none where it is not of the user's voice. `transcribes`: the client wants the words."""
+        """The frames for an event of the user's voice; none for others. `transcribes`: the client wants the words."""
         match event:
             case s.AgentInputStartedEvent():
                 place = {"audio_start_ms": event.audio_start_ms, "item_id": event.item_id}
@@ -89,7 +89,7 @@ class Input:
                 | s.AgentInputTranscriptionDoneEvent()
                 | s.AgentInputTranscriptionFailedEvent()
             ):
-                # The model transcribes for the call's own log; a client that did not ask is not told.
+                # The model transcribes for the log of the call; only a client that asked gets the words.
                 return self._transcribed(event) if transcribes else []
             case _:
                 return []

@@ -1,4 +1,4 @@
-"""The listener of an OpenAI client: unpaced, with the wall clock as its ear."""
+"""The listener of an OpenAI client: unpaced; the wall clock says what was played."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from realtime.runtime import Runtime
 
 
 class Follower(Dialect, Protocol):
-    """A dialect that has to know what happens before its client is told of it."""
+    """A dialect that follows the call before its client is told."""
 
     def follow(self, event: s.ServerEvent) -> None:
-        """Take note of it."""
+        """Note the event."""
         ...
 
 
 class FollowingListener(Listener):
-    """Lets the dialect follow the call at once, and counts what was said as heard where the client asks for more."""
+    """Lets the dialect follow the call at once; a client's request counts earlier speech as played."""
 
     def __init__(self, dialect: Follower, sink: Sink, runtime: Runtime) -> None:
         super().__init__(
@@ -38,7 +38,7 @@ class FollowingListener(Listener):
         super().deliver(event)
 
     def settle(self, item_ids: list[str]) -> None:
-        """All that was sent of these items was heard."""
+        """Count all that was sent of these items as played."""
         now = self._now()
         for item_id in item_ids:
             self.clock.truncate(item_id, self.clock.sent_ms(item_id), now)

@@ -14,7 +14,7 @@ from realtime.event.base import ContentPart, Item, ResponseStatus
 from realtime.message import ToolCallBlock
 
 INCOMPLETE = ("max_output_tokens", "content_filter")
-"""Why a response may be incomplete; any other reason is told as the first."""
+"""Why a response may be incomplete; any other reason becomes the first."""
 MAX_CALL_ID_CHARS = 32
 """OpenAI refuses longer ids of calls, so clients shorten them on their own before they send a result (LiveKit does)."""
 
@@ -90,7 +90,7 @@ class OpenAIReplies(Replies):
         self._before: dict[str, str | None] = {}
         self._stands_for: dict[str, str | None] = {}
         self.last_item_id: str | None = None
-        """The item that was told last."""
+        """The last item that the client was told of."""
 
     def announced(self, event: s.AgentItemAddedEvent) -> str | None:
         """Keep the place of an item that is told later; returns the item that the client knows before it."""

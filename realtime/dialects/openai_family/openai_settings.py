@@ -1,8 +1,8 @@
 """The session of an OpenAI realtime client: its settings as this protocol shows them and as the call knows them.
 
-Handed on to whichever model is behind: instructions, modalities, tools, `tool_choice` (with the client's requests),
+Passed to the model behind: instructions, modalities, tools, `tool_choice` (with the client's requests),
 `max_output_tokens`, voice, detection of turns, whether the user is transcribed. Shown to the client, but without
-effect, since no other model has a word for them: `speed`, `noise_reduction`, `idle_timeout_ms`, the model and the hints
+effect, since other models do not know them: `speed`, `noise_reduction`, `idle_timeout_ms`, the model and the hints
 of the transcription, `truncation`, `tracing`, `prompt`, `reasoning`, `parallel_tool_calls`, `include`. Refused:
 transcription sessions, remote MCP tools.
 """
@@ -54,7 +54,7 @@ DETECTION_KEYS = (
     "prefix_padding_ms",
     "eagerness",
 )
-"""What a call knows of the detection of turns, beside the two that are true unless said otherwise."""
+"""The settings of detection that a call knows, beside the two that are true by default."""
 CLEARED: Json = {
     "instructions": "",
     "tools": [],
@@ -63,7 +63,7 @@ CLEARED: Json = {
     "truncation": "auto",
     "output_modalities": ["audio"],
 }
-"""What null means for the keys that are never null."""
+"""The values of keys that a client clears."""
 
 
 def default_session(model: str, expires_at: int) -> Json:
@@ -239,7 +239,8 @@ def voice_name(voice: str | Json) -> str:
 
 
 def _known_detection(detection: Json, given: Json) -> Json:
-    """What the client chose, now (`given`) or before. Defaults of this protocol are not those of every model."""
+    """The client's choices, now (`given`) or before, without this protocol's defaults, which other models do not
+    share."""
     defaults = DEFAULT_TURN_DETECTION[detection["type"]]
     chosen = {
         key: detection[key]
@@ -256,7 +257,7 @@ def _known_detection(detection: Json, given: Json) -> Json:
 def overrides_of(
     wanted: Response, session: Json, known: Callable[[str], Item | None], new_id: Callable[[str], str]
 ) -> ResponseOverrides:
-    """What one response does differently from the `session` object; `known` finds items that are referred to.
+    """The overrides of one response against the `session` object; `known` finds items that are referred to.
 
     Raises Refusal.
     """
