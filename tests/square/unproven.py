@@ -12,8 +12,8 @@ ASSUMED = "nothing"
 
 SOURCES = {
     RECORDED: "frames of real sessions of OpenAI and Gemini that others published (none of DashScope was found); with "
-    "their typed turns, tool rounds and seeded histories our decoders and endpoints are compared where they are at hand",
-    TYPED: "types and code of the official SDK; every frame of our OpenAI and Gemini endpoints satisfies its types, and "
+    "their typed turns, tool rounds and seeded histories our decoders and endpoints are compared if they are at hand",
+    TYPED: "types and code of the official SDK; every frame of our OpenAI and Gemini endpoints satisfies these, and "
     "DashScope's SDK, which has none, reads ours",
     PRINTED: "what the provider prints of its protocol",
     PRACTISED: "what published programs that speak to the service rely on",
