@@ -20,7 +20,7 @@ MAX_ITEMS = 10_000
 
 
 class ClientItems:
-    """Checks each change, then makes it here, at the model and for every listener."""
+    """Checks each change; then makes it here, at the model and for listeners."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class ClientItems:
         """Whether the client put in something of the user's since the last request for a response."""
 
     def typed(self, text: str) -> Item:
-        """Return a typed turn as a checked item that is not in the conversation yet. Raises ClientError."""
+        """Return a typed turn as a checked item; `put` adds it. Raises ClientError."""
         words = ContentPart(type="text", text=text)
         item = Item(id=self._runtime.new_id("item"), role="user", name=self._turns.user_name, content=(words,))
         self._check(item)

@@ -104,7 +104,7 @@ class Controller:
 
     @property
     def received_samples(self) -> int:
-        """Number of samples of the client's audio that have arrived, at its own rate."""
+        """Number of samples of client audio that have arrived, at the client's rate."""
         return self._input.received_samples
 
     def detect_with(self, detector: Detector | None) -> None:
@@ -112,7 +112,7 @@ class Controller:
         self._input = AudioInput(self._profile.input_rate_hz, detector)
 
     def wait_for(self, silence_ms: int) -> None:
-        """Have our detector end a turn after this much silence from now on."""
+        """Have our detector end turns after this much silence from now on."""
         self._input.wait_for(silence_ms)
 
     def audio_stopped(self) -> None:
@@ -295,7 +295,7 @@ class Controller:
         lag_ms: int = 0,
         label: str | None = None,
     ) -> tuple[Action, ...]:
-        """Tell the turn machine what happened, and perform what it decides, in its order.
+        """Tell the turn machine what happened; perform what it decides, in order.
 
         `lag_ms` is how long ago it happened: a detector reports a voice some 80 ms after it begins. `typed` is the turn
         that the user typed, `label` the `event_id` of a commit.

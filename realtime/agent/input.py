@@ -27,7 +27,7 @@ class LongAppendPiece(c.ClientAudioAppendEvent, frozen=True, kw_only=True, tag="
 
 
 def pieces_of(event: c.ClientEvent) -> Iterator[c.ClientEvent]:
-    """Yield the event, a long append of audio in pieces, so that other calls are served between them."""
+    """Yield the event; a long append in pieces, so that other calls are served between them."""
     if not isinstance(event, c.ClientAudioAppendEvent) or len(event.audio) <= LONG_APPEND_BYTES:
         yield event
         return
@@ -60,7 +60,7 @@ class Detector(Protocol):
         ...
 
     def wait_for(self, silence_ms: int) -> None:
-        """End turns after this much silence from now on, at least 1 ms."""
+        """End turns after this much silence, at least 1 ms, from now on."""
         ...
 
 
@@ -107,7 +107,7 @@ class AudioInput:
 
     @property
     def received_samples(self) -> int:
-        """Number of samples that have arrived since the call began, at the client's rate."""
+        """Number of samples that have arrived in the call, at the client's rate."""
         return self._received
 
     def take(self, audio: bytes, rate_hz: int, offset: int | None) -> Iterator[tuple[bytes, list[EndpointEvent]]]:
@@ -161,7 +161,7 @@ class AudioInput:
         return self._counted(self._detector.finish()) if self._detector is not None else []
 
     def _counted(self, found: list[EndpointEvent]) -> list[EndpointEvent]:
-        """Return what belongs to turns that count, on the timeline of the call."""
+        """Return what belongs to turns that count, on the call's timeline."""
         if self._discards:
             end = next((at for at, one in enumerate(found) if isinstance(one, TurnEnded)), None)
             self._discards = end is None

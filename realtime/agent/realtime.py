@@ -84,7 +84,7 @@ class RealtimeAgent:
 
     @property
     def spec(self) -> AgentSpec:
-        """What a run needs to know of the agent, as it is now."""
+        """What a run needs to know of the agent, as of now."""
         return AgentSpec(
             name=self.name,
             sys_prompt=self.sys_prompt,
@@ -111,13 +111,13 @@ class RealtimeAgent:
         return agent
 
     def describe(self) -> dict[str, Any]:
-        """Return which model speaks and what it can do, for people and pages. Holds no secrets."""
+        """Return which model speaks and what it can do, without secrets."""
         return RunSettings(self.spec).describe()
 
     # -- without a server ------------------------------------------------------------------------------------------
 
     async def start(self, outgoing_queue: Outlet, *, config: SessionConfig | None = None) -> None:
-        """Connect and begin to emit events into `outgoing_queue`, a queue of any bound or a callable.
+        """Connect, and emit events into a queue of any bound or a callable.
 
         The agent makes a private call around itself and hands out speech at most 350 ms ahead of real time. An unread
         or bounded queue never stalls it. Raises ProviderError when the model cannot be had, UsageError when the agent

@@ -36,7 +36,7 @@ class Stretch:
 
 
 class ReplayBuffer:
-    """Audio that was sent and not understood, and which stretches of it are turns.
+    """Audio that was sent and not understood, with the turns in it.
 
     A stretch is settled when its words are known (or known to be lost), and everything before it with it.
     """
@@ -96,7 +96,7 @@ class ReplayBuffer:
         return stretch
 
     def noticed(self) -> Stretch:
-        """End a piece here of which the model reported neither start nor end."""
+        """End a piece whose start and end the model did not report."""
         stretch = Stretch(self._start, self._end)
         self._stretches.append(stretch)
         return stretch
@@ -159,12 +159,12 @@ class ReplayBuffer:
 
     @property
     def commits(self) -> list[Stretch]:
-        """The stretches that the server ended and whose words are unknown, in order."""
+        """Stretches that the server ended and whose words are unknown, in order."""
         return [one for one in self._stretches if one.committed]
 
     @property
     def n_whole(self) -> int:
-        """Number of whole turns that are replayed and that the model ends itself.
+        """Number of whole turns that are replayed and the model ends itself.
 
         A model that answers turns by itself will answer each.
         """

@@ -70,7 +70,10 @@ class ReplyItems:
         self._report.delete_item(item_id)
 
     def cut_to_played(self, item_ids: list[str]) -> dict[str, int]:
-        """Cut each item to what was played of it, and delete those without any; return where each was cut, in ms."""
+        """Cut each item to what was played; return where each was cut, in ms.
+
+        Items of which nothing was played are deleted.
+        """
         cuts_ms: dict[str, int] = {}
         for item_id in item_ids:
             heard_ms = self._ears.heard_ms(item_id)
@@ -91,7 +94,7 @@ class ReplyItems:
                 self._tell_cut(item_id, self._conversation.truncate(item_id, heard_ms, anew=True))
 
     def cut(self, item_id: str, heard_ms: int) -> None:
-        """Cut the item to this much audio, here, at the model and for every listener."""
+        """Cut the item to this much audio, here, at the model and for listeners."""
         cut = self._conversation.truncate(item_id, heard_ms)
         if self._profile.supports_truncation:
             self._send(base.ItemTruncate(item_id, cut.audio_end_ms, cut.transcript))

@@ -11,7 +11,7 @@ from realtime.event.base import Item
 
 
 class Reporter:
-    """Emits with the agent's identity, and keeps the conversation in step with that."""
+    """Emits with the agent's identity; keeps the conversation in step with that."""
 
     __slots__ = ("agent_id", "agent_name", "conversation", "emit", "who")
 

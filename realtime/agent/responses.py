@@ -85,7 +85,7 @@ class Tools(Protocol):
 
 @dataclass(slots=True)
 class _OpenCut:
-    """A truncation that waits for the clients to report how much they played.
+    """A truncation that waits for clients to report how much they played.
 
     Until then the ends of the response's parts, and its own end if the model has sent it, are withheld.
     """
@@ -150,7 +150,7 @@ class Responses:
         self._turn_ended_at = now
 
     def truncate(self, running: Response | None) -> None:
-        """Cut the reply to what was played once that is known, then close its streams."""
+        """Cut the reply once it is known what was played; then close its streams."""
         cut = self._cut = _OpenCut([*self._items.spoken], running)
         self._ears.after_flush(lambda: self._settle(cut))
 
@@ -382,7 +382,7 @@ class Responses:
             self._conversation.hear_text(item_id, transcript[len(so_far) :])
 
     def close_streams(self, response: Response | None) -> None:
-        """Close every stream that the model left open, with the words that count as said."""
+        """Close every stream that the model left open, with the words that count."""
         open_response = self._open.get(response.id) if response is not None else None
         if open_response is None:
             return
@@ -436,9 +436,9 @@ class Responses:
         return True
 
     def confirm(self, call_id: str, confirmed: bool, *, words: str = "", changed: ToolCallBlock | None = None) -> bool:
-        """Run a call that asks for consent, perhaps `changed`, or refuse it, perhaps for a reason.
+        """Run or refuse a call that asks for consent; False if none of this id does.
 
-        False if no call of this id asks.
+        It may run `changed`; a refusal may have a reason in `words`.
         """
         item_id, call = self._questions.get(call_id, ("", None))
         if call is None:
@@ -462,7 +462,10 @@ class Responses:
         return item_id in self._result_ids.values()
 
     def answered_by_client(self, call_id: str, item_id: str | None = None) -> None:
-        """Note that the client has delivered a result, and its id for the item; `tool_done` gets the result."""
+        """Note that the client delivered a result, and its id for the item.
+
+        `tool_done` gets the result.
+        """
         if item_id is not None:
             self._result_ids[call_id] = item_id
         self._ledger.answered_by_client(call_id)
@@ -488,7 +491,7 @@ class Responses:
         return Signal.RESPONSE_DONE if self._follow_up(response) is After.END else None
 
     def _follow_up(self, response: Response) -> After:
-        """Have the model speak on after a response that is over and whose tools have answered, unless interrupted."""
+        """Have the model speak on once the response is over and its tools have answered."""
         after = self._ledger.settle(response)
         if response.done and not response.unanswered:
             self._open.pop(response.id, None)

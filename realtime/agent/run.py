@@ -192,7 +192,7 @@ class AgentRun:
         controller.confirm(answer.tool_call.id, answer.confirmed, changed=answer.tool_call)
 
     def audio_stopped(self) -> None:
-        """The client has sent no audio for a while, in the middle of a turn that silence would end."""
+        """The client sends no audio in the middle of a turn: end the turn."""
         if self._controller is not None:
             self._controller.audio_stopped()
 
@@ -285,7 +285,7 @@ class AgentRun:
 
     @property
     def received_samples(self) -> int:
-        """Number of samples of the client's audio that have arrived, at the client's rate."""
+        """Number of samples of client audio that have arrived, at the client's rate."""
         return self._controller.received_samples if self._controller is not None else 0
 
     @property
@@ -294,7 +294,7 @@ class AgentRun:
         return self._controller.turn.hasty_turns if self._controller is not None else self._hasty_turns
 
     def describe(self) -> dict[str, Any]:
-        """Return which model speaks and what it can do, for people and pages. Holds no secrets."""
+        """Return which model speaks and what it can do, without secrets."""
         return self._settings.describe()
 
     def ready(self) -> s.AgentReadyEvent:
@@ -322,7 +322,7 @@ class AgentRun:
             self._host.emit(s.error_event(error, agent_id=self.agent_id or "", agent_name=self.name))
 
     def _tell_what_is_left_out(self) -> None:
-        """Report tools that the model cannot use, and turns that nothing finds in speech: the agent goes on without."""
+        """Report what the agent goes on without: tools, or turns found in speech."""
         profile, settings = self.spec.model.profile, self._settings
         if not profile.supports_tools and settings.declared_tools:
             self._warn("unsupported_tools", f"{profile.model} cannot use tools: the agent goes on without them")

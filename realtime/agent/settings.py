@@ -72,7 +72,7 @@ class RunSettings:
             raise
 
     def _check(self, before: TurnAuthority, *, had_audio: bool) -> None:
-        """Refuse what the model cannot do, and a tool that would take the calls of one of the agent's.
+        """Refuse what the model cannot do, and tools with a taken name.
 
         Turns do not pass to or from this server's detector once there was audio: what it holds back belongs to the
         whole call.
@@ -127,7 +127,7 @@ class RunSettings:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return which model speaks and what it can do, for people and pages. Holds no secrets."""
+        """Return which model speaks and what it can do, without secrets."""
         profile = self._spec.model.profile
         return {
             "provider": profile.provider,

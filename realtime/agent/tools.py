@@ -51,11 +51,11 @@ class ToolRunner:
         self._offered: set[str] = set()
 
     def set_client_tools(self, tools: tuple[ToolDeclaration, ...]) -> None:
-        """Set which tools run in the client, even if one of the agent has the same name (see `RealtimeAgent`)."""
+        """Set which tools run in the client, before the agent's of the same name."""
         self._client_tools = frozenset(tool.name for tool in tools)
 
     def offer(self, tools: Iterable[Mapping[str, object]]) -> None:
-        """Run tools that the client declares with one request there as well, unless the agent has one of that name."""
+        """Run these in the client as well; the agent's of the same name come first."""
         self._offered.update(name for tool in tools if isinstance(name := tool.get("name"), str))
 
     def _is_clients(self, name: str) -> bool:
@@ -66,7 +66,7 @@ class ToolRunner:
         return not self._is_clients(call.name) and self._toolkit.asks(call)
 
     def start_tool(self, call: ToolCallBlock) -> None:
-        """Run the call in a task of its own, after the user's consent if it is `asking`."""
+        """Run the call in its own task; after the user's consent if it is `asking`."""
         # The answer may come before the task has begun.
         if call.state == "asking":
             self._questions[call.id] = call, asyncio.get_running_loop().create_future()

@@ -12,8 +12,11 @@ _LOOKS = 2
 
 
 class SilenceWatch:
-    """Calls `on_silence` once nothing was received for `silence_s` (or up to half as much longer) while `ledger` says
-    that a response is owed. Nothing runs while none is."""
+    """Calls `on_silence` when a provider that owes a response sends nothing.
+
+    That is once nothing was received for `silence_s` (or up to half as much longer) while `ledger` says that a response
+    is owed. Nothing runs while none is.
+    """
 
     __slots__ = ("_every_s", "_ledger", "_looks", "_on_silence", "_timer", "heard")
 

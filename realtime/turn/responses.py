@@ -57,7 +57,7 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """A response that the model has begun, until it is over and all its tools have answered."""
+    """A response from its beginning until all its tools have answered."""
 
     id: str
     out_of_band: bool = False
@@ -114,7 +114,7 @@ class Ledger:
         """The first response of the reply, which stands for all of them."""
 
     def configure(self, *, tool_auto_response: bool) -> None:
-        """Set whether the model speaks on by itself after the results of tools that run in the client."""
+        """Set whether the model speaks on by itself after tools of the client."""
         self.tool_auto_response = tool_auto_response
 
     # -- questions -------------------------------------------------------------------------------------------------
@@ -131,11 +131,13 @@ class Ledger:
 
     @property
     def is_requested(self) -> bool:
-        """Whether a request is wanted and not answered, even if it counts as lost."""
+        """Whether a wanted request is unanswered, even if it counts as lost."""
         return bool(self._waiting) and self._waiting[-1].wanted
 
     def is_current(self, response_id: str, unheard_ms: int) -> bool:
-        """Whether this response runs, waits for its tools or for what follows them, or is the last and still played.
+        """Whether the reply with this response is under way or still played.
+
+        It runs, waits for its tools or for what follows them, or it is the last and not played to its end.
 
         The id of a reply's first response stands for the whole reply. `unheard_ms` is how much audio is unplayed.
         """
@@ -160,7 +162,7 @@ class Ledger:
         return response is not None and response.cancelled
 
     def knows_call(self, call_id: str) -> bool:
-        """Whether a response that is not settled has a tool call of this id."""
+        """Whether an unfinished response has a tool call of this id."""
         return any(call_id in one.calls for one in self._responses.values())
 
     # -- requests --------------------------------------------------------------------------------------------------
@@ -242,7 +244,7 @@ class Ledger:
         return True
 
     def cancel_all(self) -> None:
-        """Nothing of the conversation that is requested, running or owed counts any more."""
+        """Drop everything of the conversation that is requested, running or owed."""
         for response in self._responses.values():
             response.cancelled = response.cancelled or not response.out_of_band
         for request in self._waiting:
@@ -256,7 +258,7 @@ class Ledger:
         response.done = True
 
     def settle(self, response: Response) -> After:
-        """Decide what follows a response once it is done and its tools have answered."""
+        """Decide what follows a response whose tools have answered."""
         if not response.done:
             return After.NOTHING
         if self.active is response:
@@ -292,9 +294,9 @@ class Ledger:
             response.by_client = response.by_client or call_id in response.unanswered
 
     def continue_after_tools(self, overrides: ResponseOverrides | None) -> Response | None:
-        """Have the next response follow the one whose tools the client answers, and return that one.
+        """Have the next response follow the one that waits for the client's tools.
 
-        None where the model goes on by itself, or no such response waits.
+        Returns that one; None where the model goes on by itself, or no such response waits.
         """
         if self.tool_auto_response:
             return None
@@ -333,7 +335,7 @@ class Ledger:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _settle_unwanted(self, now: float) -> Request | None:
-        """Take out and return the request that a response or refusal belongs to, if that one is unwanted."""
+        """Take out the request that a response or refusal belongs to, if it is unwanted."""
         for request in self._waiting[:-1]:
             if now - request.asked_at >= UNANSWERED_S:
                 request.lose()
@@ -370,7 +372,7 @@ class ServiceLedger:
         return self._asked_at is not None or bool(self._running)
 
     def may_request(self, now: float) -> bool:
-        """Whether a service that makes one response at a time takes the next request.
+        """Whether a service with one response at a time takes the next request.
 
         It does once the response before has begun and was not cancelled, or was cancelled and is done. A request that
         nothing follows for `PATIENCE_S` holds back none.
