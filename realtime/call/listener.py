@@ -104,7 +104,7 @@ class Listener:
         self._resumes_with = resumes_with
         self._unheard = UnplayedAudio(self.clock, runtime.now) if resumes_with is not None else None
         self._begun_before: set[str] = set()
-        """Items whose speech began on an earlier socket, and was not gone on with on this one."""
+        """Items whose speech began on an earlier socket and has not continued on this one."""
         self._waiting: list[s.ServerEvent | Chunk] = []
         self._waiting_audio_bytes = 0
         self._max_waiting = MAX_CONTROL_EVENTS
@@ -112,12 +112,12 @@ class Listener:
         self._drainer: asyncio.Task[None] | None = None
         self.tells_received_audio = tells_received_audio
         self.told_received = 0
-        """The samples of its own audio that it was last told of."""
+        """How many samples of its own audio it was last told of."""
         self.bytes_until_told = 0
-        """So much more of its audio has to come before it can be due to be told again."""
+        """How much more of its audio has to come before it is told again."""
         self.closed = False
         self.away = False
-        """Its socket is gone and it may come back: it keeps the speech that it would have been sent."""
+        """Whether its socket is lost and it may come back: it keeps the speech that it would have been sent."""
         self.by_handle = False
         """Its client comes back by a handle, also after it has closed its socket itself, and without what was being
         said when it left."""

@@ -115,7 +115,7 @@ class Pacer:
             self._stop_timer()
         self._pushed_bytes -= self._buffer.clear()
         if self.mixes:
-            # What the client was given ahead it drops; whoever speaks is not to wait until it would have been heard.
+            # What the client was given ahead it drops; the next speaker does not wait until it would have been heard.
             self._buffer.ahead_until = min(next_due, now + FRAME_MS / 1000)
             self._stop_timer()
             self._timer = asyncio.get_running_loop().call_at(self._buffer.ahead_until, self._tick)
@@ -197,7 +197,7 @@ class Pacer:
         self._send_voice(msgspec.structs.replace(self._stretch, delta=pcm))
 
     def _end_stretch(self) -> None:
-        """The response of the humans is over, unless somebody sounds."""
+        """End the response of the humans, unless one of them sounds."""
         assert self._stretch is not None
         ends_at = self._heard_at + STRETCH_ENDS_MS / 1000
         loop = asyncio.get_running_loop()

@@ -1,6 +1,6 @@
-"""How far the clients of a call have played: the answers to a flush, and what the log tells of it.
+"""How far the clients of a call have played: the answers to a flush, and playback in the log.
 
-A client that acknowledges is believed, and asked at a flush; of the others the clock's estimate is told.
+A client that acknowledges is believed, and asked at a flush; for the others the clock's estimate is used.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ FLUSH_ANSWER_S = 0.5
 """How long a truncation waits for the clients to say how far they had played."""
 TOLD_EVERY_MS = 1_000
 LOOK_S = 0.25
-"""How often it is looked whether an estimated client has begun to play."""
+"""How often it is checked whether an estimated client has begun to play, in seconds."""
 KEPT_ITEMS = 32
 """Items whose speech is known to be complete; a clock knows no more either."""
 
 
 class Played:
-    """Follows the playback of one call. `listeners` gives its clients, `received_samples` how much of their audio has
-    come; where it `tells`, the log is told."""
+    """Follows the playback of one call.
+
+    `listeners` gives its clients, `received_samples` how much of their audio has come. Where it `tells`, playback is
+    logged.
+    """
 
     __slots__ = (
         "_complete",
@@ -55,15 +58,15 @@ class Played:
         self._received_samples = received_samples
         self._tells = tells
         self._settle: Callable[[], None] | None = None
-        """What the last flush is to be settled with; kept for an answer that comes late."""
+        """Settles the last flush; kept for an answer that comes late."""
         self._timer: asyncio.TimerHandle | None = None
         """While a flush waits for its answers."""
         self._look_timer: asyncio.TimerHandle | None = None
         self._open_items: set[str] = set()
-        """Answers that may still get speech."""
+        """Items that may still get speech."""
         self._complete: dict[str, None] = {}
         self._item_id: str | None = None
-        """The item that the log was told of last, and how far."""
+        """The item whose playback was logged last, and how far."""
         self._told_ms = 0
 
     def close(self) -> None:
@@ -75,7 +78,7 @@ class Played:
     # -- what clients say ------------------------------------------------------------------------------------------
 
     def ack(self, listener: Listener, item_id: str, played_ms: int, *, flushed: bool = False) -> None:
-        """A client has played so much of an item; `flushed` is its answer to a flush."""
+        """A client has played `played_ms` of an item; `flushed`: this is its answer to a flush."""
         clock, now = listener.clock, self._now()
         clock.ack(item_id, played_ms, now, flushed=flushed)
         if clock.estimates:
@@ -120,7 +123,7 @@ class Played:
     # -- what the call tells ---------------------------------------------------------------------------------------
 
     def follow(self, event: s.ServerEvent) -> None:
-        """The next event of the call but speech; the clients have read it."""
+        """Take the next event of the call except speech; the clients have read it."""
         if type(event) is s.ServerAudioFlushEvent:
             self._flushed()
         elif not self._tells:
@@ -161,7 +164,7 @@ class Played:
             self._look_again()
 
     def _tell(self, item_id: str, heard_ms: int, *, is_end: bool, estimated: bool = False) -> None:
-        """Into the log: at the first sound, every second and at the end."""
+        """Log playback: at the first sound, every second and at the end."""
         is_first = item_id != self._item_id
         if not self._tells or heard_ms <= (0 if is_first else self._told_ms):
             return
@@ -177,7 +180,7 @@ class Played:
     # -- estimates -------------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Tell how far the clients that do not say so are thought to be, and look again while something plays."""
+        """Log the estimates of clients that do not acknowledge, and look again while something plays."""
         now = self._now()
         for listener in self._listeners():
             clock = listener.clock

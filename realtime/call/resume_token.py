@@ -16,10 +16,10 @@ def call_of(token: str) -> str:
 
 
 class ResumeToken:
-    """The token of one call. `new_id` is the runtime's: unguessable. `kept` is that of an earlier ticket of the call.
+    """The resume token of one call. `new_id` is the runtime's: unguessable. `kept` is from an earlier one.
 
-    A token is used up when its user has got the next one, which its first word on the new socket proves: that socket
-    may be lost as well.
+    A token is used up when its client has received the next one, which its first event on the new socket proves: that
+    socket may be lost as well.
     """
 
     __slots__ = ("_call_id", "_hashes", "_inherited", "_new_id", "on_change")
@@ -29,15 +29,15 @@ class ResumeToken:
         self._new_id = new_id
         self._hashes = self._inherited = kept.split()
         self.on_change: Callable[[str], None] = _keep_nothing
-        """Told what a store may keep, whenever that changes."""
+        """Called with what a store may keep when that changes."""
 
     @property
     def kept(self) -> str:
-        """What a store may keep of it: the hashes of the tokens that are good now."""
+        """What a store may keep: the hashes of the tokens that are good now."""
         return " ".join(self._hashes)
 
     def renew(self, used: str | None = None) -> str:
-        """A new token. The good one that was `used` for it, or else all before, stay good until `confirm`."""
+        """Make a new token. The one that was `used` for it, or else all before, stay good until `confirm`."""
         token = f"{self._call_id}{_SEPARATOR}{self._new_id('resume')}"
         before = self._hashes[-_MAX_GOOD:] if used is None else [_hash_of(used)]
         self._hashes = [*before, _hash_of(token)]
@@ -45,7 +45,7 @@ class ResumeToken:
         return token
 
     def keep_nothing(self) -> None:
-        """The call is over: nobody is told of changes any more."""
+        """Report no more changes: the call is over."""
         self.on_change = _keep_nothing
 
     def is_good(self, token: str) -> bool:
@@ -53,7 +53,7 @@ class ResumeToken:
         return _is_one_of(token, self._hashes)
 
     def is_inherited(self, token: str) -> bool:
-        """Whether the token was given before the call went on here: its holder has not heard of that yet."""
+        """Whether the token was given before the call was resumed here: its holder has seen nothing of that."""
         return _is_one_of(token, self._inherited)
 
     def confirm(self) -> None:
@@ -73,4 +73,4 @@ def _hash_of(token: str) -> str:
 
 
 def _keep_nothing(kept: str) -> None:
-    """For calls that no store keeps."""
+    """Stand in for the store of a call that none keeps."""

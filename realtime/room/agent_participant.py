@@ -1,7 +1,7 @@
 """An agent in a room: what it is told, and what the room hears of it.
 
-The room decides about turns, so an agent here answers when it is asked to and never by itself: whatever its model says
-out of turn is dropped and cancelled. It hears a turn of somebody else once, as sound or as the line `[Name]: text`.
+The room decides about turns, so an agent here answers when it is asked to and never by itself: what its model says out
+of turn is dropped and cancelled. It hears each turn of the others once, as sound or as the line `[Name]: text`.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ Listens = Literal["audio", "text"]
 MAX_TOOL_ROUNDS = 8
 """An agent that calls tools more often in one turn loses the floor."""
 KEPT_ITEMS = 500
-"""Of the talk an agent and its model remember no more: the oldest go."""
+"""How many items of the talk an agent and its model remember; the oldest go."""
 FORGOTTEN_AT_ONCE = 50
 NOT_THERE_TO_FORGET = "item_delete_invalid_item_id"
-"""What OpenAI says of an item that it does not have any more."""
+"""OpenAI's error code for an item that it has already forgotten."""
 
 
 class OpenCall(NamedTuple):
@@ -50,29 +50,29 @@ class OpenCall(NamedTuple):
     asked_by: str | None
     """The human (by id) whose turn led to it; None where none did."""
     asks: bool
-    """Whether it runs only with somebody's consent."""
+    """Whether it runs only with a human's consent."""
 
 
 class Hub(Protocol):
     """What an agent in a room needs of it."""
 
     def tell(self, event: s.ServerEvent) -> None:
-        """Something happened that everybody in the room is told."""
+        """Tell everyone in the room of an event."""
         ...
 
     def transcribed(self, utterance: Utterance, text: str, by: AgentParticipant | None = None) -> None:
-        """The words of a turn as `by` has understood them; empty where it could not."""
+        """Take the words of a turn as `by` has understood them; empty where it could not."""
         ...
 
-    def turn_over(self, member: AgentParticipant) -> None:
+    def turn_over(self, agent: AgentParticipant) -> None:
         """The agent that has the floor has said what it wanted, or was stopped."""
         ...
 
-    def lost(self, member: AgentParticipant, reason: str) -> None:
+    def lost(self, agent: AgentParticipant, reason: str) -> None:
         """Its model is gone."""
         ...
 
-    def listens_to(self, member: AgentParticipant) -> bool:
+    def listens_to(self, agent: AgentParticipant) -> bool:
         """Whether another agent hears the voice of this one, not its words."""
         ...
 
@@ -90,8 +90,7 @@ class Hub(Protocol):
 
 
 class AgentParticipant:
-    """One agent. In the room the ids of its items, responses and tool calls begin with its own: two models may use the
-    same.
+    """One agent. In the room, the ids of its items, responses and tool calls begin with its own.
 
     `has_floor` is whether it may speak; `is_away` whether its model is lost.
     """
@@ -116,7 +115,7 @@ class AgentParticipant:
         self._prefix = f"{self.id}."
         self.dictation = Dictation()
         self._is_tidying = False
-        """Whether what it tells is about what it forgets."""
+        """Whether its events are about items that it forgets."""
         self._calls_tools = False
         self._tool_rounds = 0
         self._spoken: list[str] = []
@@ -124,13 +123,13 @@ class AgentParticipant:
         self._talk = self.conversation
         """Where the items of this turn are: its model may have come back since with another conversation."""
         self._sound: dict[str, bytearray] = {}
-        """What it says in this turn, by item, where somebody listens to its voice."""
+        """What it says in this turn, by item, where another agent listens to its voice."""
         self._calls: dict[str, OpenCall] = {}
         """By its own ids."""
         self._asked_by: str | None = None
         """The human (by id) whose turn led to this turn of the agent; None where none did."""
         self._missed: list[Utterance] | None = None
-        """What is said while its model is being connected; null at all other times."""
+        """What is said while its model is being connected; None at all other times."""
         self._goes_on_by_itself = True
         """Whether its model speaks on after the results of tools that run in a client."""
         self._sound_hz = DEFAULT_OUTPUT_RATE_HZ
@@ -170,7 +169,7 @@ class AgentParticipant:
         await self.run.leave(reason)
 
     def recall(self, said: Sequence[Said]) -> None:
-        """Before `join`: the talk so far, in order. Its model begins with that and with nothing else."""
+        """Set the talk so far, in order, before `join`: its model begins with that and nothing else."""
         self.conversation = Conversation()
         for one in said:
             if not one.text:
@@ -185,7 +184,7 @@ class AgentParticipant:
     # -- what it is told -------------------------------------------------------------------------------------------
 
     def read(self, utterance: Utterance) -> None:
-        """Take a turn of somebody else as a line of text."""
+        """Take a turn of another participant as a line of text."""
         if not utterance.text:
             return
         if self._missed is not None:
@@ -194,9 +193,9 @@ class AgentParticipant:
             self._act(c.ClientTextAppendEvent(text=spoken_by(utterance.name, utterance.text)))
 
     def listen(self, utterance: Utterance, *, named: bool) -> bool:
-        """Take a turn of somebody else as sound; `named` says in a line before it whose voice it is.
+        """Take a turn of another participant as sound; `named` adds a line before it that says whose voice it is.
 
-        False: it cannot, or there is too little to hear.
+        Returns False where it cannot, or where there is too little to hear.
         """
         if self.is_away or utterance.duration_ms < EMPTY_COMMIT_MS:
             return False
@@ -223,7 +222,7 @@ class AgentParticipant:
         self._act(c.ClientResponseCreateEvent())
 
     def ask_again(self) -> None:
-        """A client wants it to go on: counts where its model waits for that after the client's tools."""
+        """Go on after the client's tools, where its model waits for a client to ask for that."""
         responses = self.responses
         if self.has_floor and not (self._goes_on_by_itself or responses.is_requested or responses.is_running):
             responses.request()
@@ -236,11 +235,11 @@ class AgentParticipant:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether a tool of this turn runs, or waits for somebody's consent."""
+        """Whether a tool of this turn runs, or waits for consent."""
         return bool(self._calls)
 
     def interrupt(self) -> None:
-        """Stop at the word that was heard, and lose the floor. What is still heard of a lost model is cut as well."""
+        """Stop at the word that was heard, and lose the floor, also where its model is lost."""
         self.responses.drop_open()  # Before the model is told: one may say at once that it is done.
         if self.is_away or self._talk is not self.conversation:
             self._cut()
@@ -274,12 +273,12 @@ class AgentParticipant:
             self._hub.tell(talk.truncate(item_id, heard_ms).event(self._prefix + item_id, **who))
 
     def open_call(self, call_id: str) -> OpenCall | None:
-        """The call of this id (as the room names it); None where none of this agent's is open."""
+        """The open call of this id (as the room names it); None where this agent has none."""
         own_id = call_id.removeprefix(self._prefix)
         return self._calls.get(own_id) if own_id != call_id else None
 
     def answer_tool(self, event: c.ClientToolResultEvent) -> None:
-        """A client answers an `open_call`. Raises ClientError for an answer that the call cannot take."""
+        """Pass on a client's answer to an `open_call`. Raises ClientError for an answer that the call cannot take."""
         self.run.act(msgspec.structs.replace(event, id=event.id.removeprefix(self._prefix)))
 
     def refuse_for_absent(self, present: Collection[str], why: str) -> None:
@@ -308,8 +307,10 @@ class AgentParticipant:
             self.run.receive(event)
 
     def _tidy(self) -> None:
-        """Forget what was said long ago, also at the model where that can be. A call of a tool goes with its result;
-        the model keeps both, since it has names of its own for results."""
+        """Forget the oldest items, also at the model where it can delete items.
+
+        A tool call goes with its result; the model keeps both, since it has its own ids for results.
+        """
         if len(self.conversation) < KEPT_ITEMS + FORGOTTEN_AT_ONCE:
             return
         items = self.conversation.items()
@@ -334,8 +335,7 @@ class AgentParticipant:
         self._hub.after_flush(settle)
 
     def unheard_ms(self) -> int:
-        """See `Ears`: what the others say is nothing that this agent could be interrupted in, nor what is still heard
-        of the one before it."""
+        """See `Ears`. 0 unless this agent speaks: it cannot be interrupted in what others say."""
         return self._hub.unheard_ms() if self.has_floor and self._spoken else 0
 
     # -- what it says ----------------------------------------------------------------------------------------------
@@ -440,7 +440,7 @@ class AgentParticipant:
             self._hub.transcribed(utterance, text, by=self)
 
     def _give_up(self) -> None:
-        """It is gone: its tools will not return, and what it has heard it will not write down."""
+        """Close what is open: its tools will not return, and it will write nothing down."""
         calls, self._calls = self._calls, {}
         for call_id, call in calls.items():
             result = ToolResultBlock(

@@ -238,7 +238,7 @@ class ChatRoom:
             return
         self.turns.speaker.human_leaves(human)
         if self._context.is_over or human is self._own_human:
-            human.is_speaking = False  # Nobody will be there to hear it.
+            human.is_speaking = False  # No agent will be there to hear it.
         else:
             human.break_off()
         people.humans.remove(human)
@@ -263,7 +263,7 @@ class ChatRoom:
     # -- changing who is in it -------------------------------------------------------------------------------------
 
     def mute(self, participant_id: str, muted: bool = True) -> None:
-        """Let nobody hear this human, or give this agent no floor. Raises KeyError for an unknown id."""
+        """Mute a human, or give an agent no floor. Raises KeyError for an unknown id."""
         self._people.find(participant_id)
         human, agent = self._people.human(participant_id), self._people.agent(participant_id)
         if human is not None:

@@ -1,6 +1,6 @@
-"""Who may answer what the agents of a room ask before a tool runs.
+"""Which human may consent to the tool calls of a room's agents.
 
-The human whose turn led to the call does: what one has asked for, nobody else agrees to (docs/rooms.md).
+The one whose turn led to the call: no human agrees to what another one has asked for (docs/rooms.md).
 """
 
 from __future__ import annotations
@@ -19,38 +19,41 @@ ABSENT = "the human who had to agree has left the room"
 
 
 class Consent:
-    """The rule of one room, over those who are in it (`members` and `seats` are the room's own lists)."""
+    """The rule of one room. `agents` and `humans` are the room's own lists."""
 
-    def __init__(self, by: ConsentBy, members: Sequence[AgentParticipant], seats: Sequence[HumanParticipant]) -> None:
+    def __init__(self, by: ConsentBy, agents: Sequence[AgentParticipant], humans: Sequence[HumanParticipant]) -> None:
         self._by = by
-        self._members = members
-        self._seats = seats
+        self._agents = agents
+        self._humans = humans
         self.asked_by: str | None = None
-        """The human (by id) who said something last: an agent that takes the floor now acts for them."""
+        """The human (by id) who said something last: an agent that gets the floor now acts for them."""
 
-    def answered_by(self, seat: HumanParticipant, event: c.ClientToolResultEvent) -> AgentParticipant:
-        """The agent whose call this human answers. Raises ClientError where none is open, or another human is asked."""
+    def answered_by(self, human: HumanParticipant, event: c.ClientToolResultEvent) -> AgentParticipant:
+        """The agent whose tool call this human answers.
+
+        Raises ClientError where the call is not open, or another human is asked.
+        """
         # The longest first: one id may be the beginning of another.
-        for member in sorted(self._members, key=lambda member: -len(member.id)):
-            call = member.open_call(event.id)
+        for agent in sorted(self._agents, key=lambda agent: -len(agent.id)):
+            call = agent.open_call(event.id)
             if call is not None:
                 if event.confirmed is not None and call.asks:
-                    self._check(seat, call)
-                return member
+                    self._check(human, call)
+                return agent
         raise ClientError(f"no open tool call has the id {event.id!r}", code="unknown_tool_call")
 
-    def _check(self, seat: HumanParticipant, call: OpenCall) -> None:
-        if self._by == "anyone" or call.asked_by in (None, seat.id):
+    def _check(self, human: HumanParticipant, call: OpenCall) -> None:
+        if self._by == "anyone" or call.asked_by in (None, human.id):
             return
-        name = next((one.name for one in self._seats if one.id == call.asked_by), "somebody who has left")
+        name = next((one.name for one in self._humans if one.id == call.asked_by), "somebody who has left")
         raise ClientError(
             f"{name} is asked whether {call.name} may run, since their turn led to it: the question stays open",
             code="not_yours_to_answer",
         )
 
     def refuse_for_absent(self) -> None:
-        """Nobody agrees in the place of a human who has left: what they are asked is refused."""
+        """Refuse the questions to humans who have left: no other human agrees in their place."""
         if self._by == "asked":
-            present = {seat.id for seat in self._seats}
-            for member in self._members:
-                member.refuse_for_absent(present, ABSENT)
+            present = {human.id for human in self._humans}
+            for agent in self._agents:
+                agent.refuse_for_absent(present, ABSENT)

@@ -3,11 +3,11 @@
     def only_the_boss(state: FloorState) -> str | None:
         return "Ada" if state.last is not None and state.last.kind == "human" else None
 
-It is asked whenever a turn is over and no human speaks. It answers with the name or the id of an agent, with one of
-`state.agents`, or None for nobody; it may be async. Humans need no policy: whoever speaks has the floor. Whatever a
-policy answers, no more than `ChatRoom(max_agent_turns=...)` agents speak one after another without a human.
+It is asked when a turn is over and no human speaks. It returns the name or the id of an agent, one of `state.agents`,
+or None for no agent; it may be async. Humans need no policy: a human who speaks has the floor. Whatever a policy
+returns, no more than `ChatRoom(max_agent_turns=...)` agents speak one after another without a human.
 
-Pure: nothing here waits, but for a moderator that is asked.
+Pure: nothing here waits, except for a moderator.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ JOINERS = frozenset("\u200c\u200d" + "".join(map(chr, range(0xFE00, 0xFE10))))
 emoji. Part of a name, but nothing that tells two apart."""
 _WITHOUT_JOINERS = dict.fromkeys(map(ord, JOINERS))
 MAX_AGENT_TURNS = 4
-"""So many agents may speak one after another before a human has to."""
+"""How many agents may speak one after another without a human."""
 
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """Somebody in a room. `away`: an agent whose model is lost, a human whose socket is; `muted`: not heard."""
+    """A human or an agent in a room. `away`: its model, or its socket, is lost; `muted`: not heard."""
 
     id: str
     name: str
@@ -52,8 +52,11 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class FloorState:
-    """What a room knows when somebody may speak. `said` are the latest turns in order; `agent_turns` counts those of
-    agents since a human spoke; `addressed` is the id of the agent that was spoken to last."""
+    """What a policy chooses by.
+
+    `said` are the latest turns in order; `agent_turns` counts those of agents since a human spoke; `addressed` is the
+    id of the agent that was spoken to last.
+    """
 
     participants: tuple[Participant, ...]
     said: tuple[Said, ...] = ()
@@ -79,12 +82,12 @@ class FloorState:
 
 
 Choice = str | Participant | None
-"""Whom a policy means: the name or the id of an agent, or the agent itself; null: nobody."""
+"""A policy's choice: the name or the id of an agent, the agent itself, or None for no agent."""
 Policy = Callable[[FloorState], Choice | Awaitable[Choice]]
 
 
 def named_by(choice: object) -> str | None:
-    """Whom a policy means: a name or an id. Raises TypeError for what names nobody."""
+    """The name or id of a policy's choice. Raises TypeError for any other type."""
     if isinstance(choice, Participant):
         return choice.id
     if choice is None or isinstance(choice, str):
@@ -104,7 +107,7 @@ def broadcast(state: FloorState) -> str | None:
 
 
 def round_robin(state: FloorState) -> str | None:
-    """Each turn of a human is answered by one agent, in turns."""
+    """One agent answers each turn of a human, in turns."""
     if state.last is None or state.last.kind == "agent":
         return None
     before = next((one for one in reversed(state.said) if one.kind == "agent"), None)
@@ -114,7 +117,7 @@ def round_robin(state: FloorState) -> str | None:
 def addressed(state: FloorState) -> str | None:
     """The agent that was named last answers; at first, the first of the room.
 
-    An agent that names another gives it the floor; one that names nobody gives it back.
+    An agent that names another gives it the floor; one that names none gives it back.
     """
     last = state.last
     if last is None:
@@ -129,8 +132,10 @@ def addressed(state: FloorState) -> str | None:
 
 
 def moderator(ask: Callable[[str], Awaitable[str]]) -> Policy:
-    """A policy in which somebody decides who is asked in words: `ask` gets the talk and the names of the agents, and
-    answers with one of the names, or with anything else for nobody. docs/rooms.md shows an agent that does.
+    """A policy that asks a moderator in words.
+
+    `ask` gets the talk and the names of the agents, and returns a text that names one of them, or none. docs/rooms.md
+    shows an agent that does.
 
     One function over the state is a moderator as well, and needs no words: give it to the room as it is.
     """
@@ -152,11 +157,13 @@ POLICIES: dict[str, Policy] = {"broadcast": broadcast, "addressed": addressed, "
 def named_in(
     text: str, participants: tuple[Participant, ...], *, besides: tuple[Participant, ...] = ()
 ) -> Participant | None:
-    """Who of `participants` is spoken to: the one that is named first in the text. Case and the way in which letters
-    are composed do not count, nor accents where nobody is named with them: who recognises speech writes few.
+    """Which of `participants` is named first in the text.
+
+    Case and the way in which letters are composed do not count, nor accents where no name has them: speech recognisers
+    write few.
 
     A name is a word of its own; where a language is written without spaces, it may stand within others. Where two names
-    begin at one place the longer one is meant: `Anna Lee` is not taken for `Anna`. Give in `besides` who else is in the
+    begin at one place the longer one is meant: `Anna Lee` is not taken for `Anna`. `besides` are the others in the
     room, so that a call for `Anna 2`, who is none of `participants`, is none for `Anna`.
     """
     for written in (folded, _without_accents):
@@ -180,7 +187,7 @@ def named_in(
 
 
 def with_turn(state: FloorState, said: Said, *, keep: int = 50) -> FloorState:
-    """The state after a turn: agents' turns are counted, and who was spoken to is remembered."""
+    """The state after a turn: counts agents' turns and remembers the agent that was spoken to."""
     named = _spoken_to(state, said)
     spoken_to = said.id if said.kind == "agent" else state.addressed
     if named is not None:
@@ -195,7 +202,7 @@ def with_turn(state: FloorState, said: Said, *, keep: int = 50) -> FloorState:
 
 def _next_after(state: FloorState, before: Said | None) -> str | None:
     """The agent that comes after this one in the order of the room, also where this one is away or muted by now; the
-    first after a human. Nobody answers itself."""
+    first after a human. No agent answers itself."""
     able = state.agents
     order = [one for one in state.participants if one.kind == "agent"]
     ids = [one.id for one in order]
@@ -207,7 +214,7 @@ def _next_after(state: FloorState, before: Said | None) -> str | None:
 
 
 def _spoken_to(state: FloorState, said: Said) -> Participant | None:
-    """The agent that is named in a turn; nobody speaks to itself."""
+    """The agent that is named in a turn; an agent does not address itself."""
     others = tuple(one for one in state.agents if one.id != said.id)
     return named_in(said.text, others, besides=state.participants)
 

@@ -1,4 +1,4 @@
-"""Who hears a turn of an agent, and how much of it was heard."""
+"""Which humans hear a turn of an agent, and how much of it was heard."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from realtime.room.agent_participant import AgentParticipant
 from realtime.room.human_participant import HumanParticipant
 
 LAGS_MS = 2_000
-"""A client that is further behind the others does not say what it plays."""
+"""A client that is further behind the others does not report what it plays."""
 
 
 class Hearing:
-    """One turn of an agent (`speaker`) as the humans hear it: `audience` are those who were there when it began."""
+    """One turn of an agent (`speaker`). `audience` are the humans who were there when it began."""
 
     def __init__(self, speaker: AgentParticipant | None = None, audience: Sequence[HumanParticipant] = ()) -> None:
         self._speaker = speaker
@@ -22,16 +22,16 @@ class Hearing:
         self._heard_by_gone: dict[str, int] = {}
         """How much of each item was heard by those who have left since, in ms."""
         self.cut: Callable[[], None] | None = None
-        """What cuts it where it was heard, while that waits for a client to say so."""
+        """Cuts it where it was heard, once a client has reported that; None while nothing is to be cut."""
         self.conclude: Callable[[], None] | None = None
-        """What the room does once it is cut."""
+        """Called when it is cut."""
 
-    def heard_ms(self, item_id: str, seats: Sequence[HumanParticipant]) -> int:
-        """How much of an item was heard: the ear of the human who interrupts counts, else the furthest.
+    def heard_ms(self, item_id: str, humans: Sequence[HumanParticipant]) -> int:
+        """How much of an item was heard, in ms, by the human who interrupts, else by the furthest.
 
-        Who came in the middle, or does not say what was played, knows nothing of what the others have heard.
+        A human who came in the middle, or whose client does not report playback, takes nothing from the others.
         """
-        furthest_ms = max([self._heard_by_gone.get(item_id, 0), *(seat.heard_ms(item_id) for seat in seats)])
+        furthest_ms = max([self._heard_by_gone.get(item_id, 0), *(human.heard_ms(item_id) for human in humans)])
         ear = self._ear_that_counts
         if ear is None:
             return furthest_ms
@@ -39,20 +39,20 @@ class Hearing:
         return heard_ms if heard_ms and furthest_ms - heard_ms <= LAGS_MS else furthest_ms
 
     def after_flush(self, settle: Callable[[], None]) -> None:
-        """See `realtime.call.participant.Ears`: the answer of no other human is waited for."""
+        """See `realtime.call.participant.Ears`: it waits for the answer of no other human."""
         ear = self._ear_that_counts
         if ear is None:
             settle()
         else:
             ear.after_flush(settle)
 
-    def without(self, seat: HumanParticipant) -> None:
-        """A human leaves: what they have heard stays heard."""
-        if self._speaker is not None and seat in self._audience:
+    def without(self, human: HumanParticipant) -> None:
+        """A human leaves; what they have heard stays heard."""
+        if self._speaker is not None and human in self._audience:
             for item_id in self._speaker.item_ids:
-                heard_ms = max(self._heard_by_gone.get(item_id, 0), seat.heard_ms(item_id))
+                heard_ms = max(self._heard_by_gone.get(item_id, 0), human.heard_ms(item_id))
                 self._heard_by_gone[item_id] = heard_ms
-        if self.ear is seat:
+        if self.ear is human:
             self.ear = None
 
     @property

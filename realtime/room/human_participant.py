@@ -1,7 +1,7 @@
 """A human in a room: their voice cut into turns, and what they are told.
 
-To its call a seat is what an agent is: it joins, takes what the client sends, and leaves. So a human in a room has a
-call of their own, with all that belongs to one: a log, what was heard, coming back, a store.
+It is the participant of the human's own call, which has all that belongs to a call: a log, what was heard, resuming, a
+store.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from realtime.room.utterance import UTTERANCE_HZ, Utterance
 from realtime.state.restore import ConversationReader
 
 MAX_TURN_BYTES = 62 * UTTERANCE_HZ * SAMPLE_BYTES
-"""A turn ends after a minute, whoever goes on; a detector that ends it by itself is a little earlier."""
+"""The longest turn, a little over a minute; a detector that ends turns by itself is a little earlier."""
 GOES_ON_MS = 800
-"""Who was cut off in mid-speech goes on if no end of it was found for so long: finding one takes silence."""
+"""A human who was cut off goes on if no end of their speech is found for so long: finding one takes silence."""
 KEPT_ITEMS = 1_000
-"""What a human's own call keeps of the talk."""
+"""How many items of the talk a human's own call keeps."""
 MAX_LINE_CHARS = 16_000
-"""Longer than anybody types; everybody's log holds it."""
+"""Longer than a person types; the log of every human holds it."""
 LINES_AT_ONCE = 20
 LINES_PER_S = 2.0
-"""So much one human may type: a burst, and as a habit."""
+"""How many lines one human may type: at once, and per second."""
 TURNS_AT_ONCE = 10
 TURNS_PER_S = 1.0
-"""So many turns one human may speak: each is a commit to a model, whose words are waited for."""
+"""How many turns one human may speak: each is a commit to a model, whose words the room waits for."""
 
 
 class HumanTurns(Protocol):
@@ -102,14 +102,14 @@ class HumanParticipant:
         self.agent_id: str | None = participant_id
         self.is_speaking = False
         self.is_stalled = False
-        """Whether nothing comes of this human in the middle of a turn."""
+        """Whether no audio of this human has come for a while, in the middle of a turn."""
         self.is_muted = False
         self.is_away = False
-        """Whether nobody is at the other end of their call, and somebody is waited for."""
+        """Whether their call has lost its last listener and waits for it."""
         self.heard_at_s = 0.0
-        """When something came of their microphone last."""
+        """When audio of their microphone came last, in seconds."""
         self._room = room
-        self._turns_of_room = room.turns
+        self._room_turns = room.turns
         self._make_detector = make_detector
         self._host: Host | None = None
         self._reader: ConversationReader | None = None
@@ -121,12 +121,12 @@ class HumanParticipant:
         self._in_speech = False
         """Whether the detector is between the beginning and the end of speech, heard or not."""
         self._cut_off_ms: int | None = None
-        """Where speech that goes on was cut off: what follows is a turn of its own, if it is anything."""
+        """Where speech that goes on was cut off, in ms: what follows may be a turn of its own."""
         self._lines = TokenBucket(LINES_AT_ONCE, LINES_PER_S)
         self._turns = TokenBucket(TURNS_AT_ONCE, TURNS_PER_S)
         self._config = SessionConfig()
         self.utterance: Utterance | None = None
-        """What this human is saying."""
+        """The turn that this human is speaking; None while they are not."""
 
     @property
     def host(self) -> Host:
@@ -137,20 +137,20 @@ class HumanParticipant:
 
     @property
     def room(self) -> Room:
-        """Where it is."""
+        """The room that it is in."""
         return self._room
 
     @property
     def id(self) -> str:
-        """Who it is in the room."""
+        """Its id in the room."""
         return self.agent_id or ""
 
-    # -- what a call asks of an agent ------------------------------------------------------------------------------
+    # -- what a call asks of a participant ---------------------------------------------------------------------------
 
     async def join(self, host: Host, config: SessionConfig) -> None:
-        """Come in. Raises ClientError where the room does not let anybody in, UsageError without a detector."""
+        """Enter the room. Raises ClientError where the room is full or closed, UsageError without a detector."""
         if self._host is not None:
-            raise UsageError("a seat is for one call", code="agent_running")
+            raise UsageError("a human participant is for one call", code="agent_running")
         self._config = config
         self._input = AudioInput(UTTERANCE_HZ, self._detector(config))
         self._host, self._reader = host, ConversationReader(host.conversation)
@@ -161,7 +161,7 @@ class HumanParticipant:
             raise
 
     async def leave(self, reason: str) -> None:
-        """Go. Idempotent, and safe before `join`."""
+        """Leave the room. Idempotent, and safe before `join`."""
         if self._host is None:
             return
         try:
@@ -170,7 +170,7 @@ class HumanParticipant:
             self._host = self._reader = None
 
     def receive(self, event: c.ClientEvent) -> bool:
-        """Take a client event at once. False: what cannot be done became an `agent_error` for this client."""
+        """Take a client event at once. Returns False where an `agent_error` says that it cannot be done."""
         if self._host is None:
             raise UsageError("the room is not entered", code="agent_not_running")
         try:
@@ -181,8 +181,10 @@ class HumanParticipant:
         return True
 
     def configure(self, change: SessionConfig) -> SessionConfig:
-        """New settings of this client. Raises ClientError where turns would pass to or from the detector once there was
-        audio."""
+        """Apply new settings of this client.
+
+        Raises ClientError where turns would pass to or from the detector once there was audio.
+        """
         before, self._config = self._config, self._config.merged(change)
         if _talks_by_button(before) != _talks_by_button(self._config):
             if self.received_samples:
@@ -198,7 +200,7 @@ class HumanParticipant:
         return self._config
 
     def describe(self) -> dict[str, Any]:
-        """See `RealtimeAgent.describe`."""
+        """Describe the room."""
         return self._room.describe()
 
     @property
@@ -221,7 +223,7 @@ class HumanParticipant:
     # -- what the room asks of it ----------------------------------------------------------------------------------
 
     def tell(self, event: s.ServerEvent) -> None:
-        """Tell this human. The event is copied: each call's log gives it a place of its own."""
+        """Emit an event to this human. It is copied: each call's log gives it a place of its own."""
         if self._host is None or self._reader is None:
             return
         told = copy.copy(event)
@@ -230,22 +232,22 @@ class HumanParticipant:
         self._host.conversation.keep_latest(KEPT_ITEMS)
 
     def hear(self, voice: Voice) -> None:
-        """Another human speaks."""
+        """Let this human hear another one."""
         if self._host is not None:
             self._host.voice(voice)
 
     def mute(self, muted: bool) -> None:
-        """Nobody hears this human from now on, or everybody does. What they were saying ends here."""
+        """Mute or unmute this human. What they were saying ends here."""
         if muted:
             self.break_off()
         elif self.is_muted and self._input is not None:
-            self._input.open_gate()  # What they said while nobody was to hear it is not the beginning of anything.
+            self._input.open_gate()  # What they said while muted begins no turn.
             self._input.close_gate()
             self._wait_for_more()
         self.is_muted = muted
 
     def break_off(self, event_id: str | None = None) -> None:
-        """What this human was saying ends here, with the sound there is; `event_id` is of the event that says so."""
+        """End the turn of this human with the sound there is; `event_id` is that of the event that asks for it."""
         if self._input is None:
             return
         if self._cut_off_ms is not None and self._input.position_ms - self._cut_off_ms >= EMPTY_COMMIT_MS:
@@ -256,14 +258,14 @@ class HumanParticipant:
             self._end(self._input.position_ms, event_id)
 
     def set_away(self, away: bool) -> None:
-        """Their call has nobody listening any more, or has again."""
+        """See `realtime.call.participant.Participant`."""
         if away != self.is_away:
             self.is_away = away
             if self._host is not None:
                 self._room.presence(self, away)
 
     def heard_ms(self, item_id: str) -> int:
-        """How much of an item this human has heard."""
+        """How much of an item this human has heard, in ms."""
         return self._host.ears.heard_ms(item_id) if self._host is not None else 0
 
     def after_flush(self, settle: Callable[[], None]) -> None:
@@ -274,13 +276,13 @@ class HumanParticipant:
             settle()
 
     def unheard_ms(self) -> int:
-        """How much this human will still hear."""
+        """How much this human will still hear, in ms."""
         return self._host.ears.unheard_ms() if self._host is not None else 0
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _refuse(self, error: ClientError, event_id: str | None) -> None:
-        """This human, and nobody else, is told that it cannot be done."""
+        """Tell this human alone that it cannot be done."""
         error.client_event_id = event_id
         self.tell(s.error_event(error, agent_id=self.id, agent_name=self.name))
 
@@ -303,9 +305,9 @@ class HumanParticipant:
                     raise ClientError(f"a line has at most {MAX_LINE_CHARS} characters", code="text_too_long")
                 if not self._lines.take(self.host.runtime.now()):
                     raise _too_fast("lines", LINES_AT_ONCE, LINES_PER_S)
-                self._turns_of_room.act(self, event)
+                self._room_turns.act(self, event)
             case _:
-                self._turns_of_room.act(self, event)
+                self._room_turns.act(self, event)
 
     def _hear(self, event: c.ClientAudioAppendEvent) -> None:
         assert self._input is not None
@@ -319,7 +321,7 @@ class HumanParticipant:
         if not self.is_muted:
             if self.is_stalled:
                 self.is_stalled = False
-                self._turns_of_room.voice_goes_on(self)
+                self._room_turns.voice_goes_on(self)
             self._let_hear(event, rate_hz, 0 if event.offset is None else event.offset - known)
         for pcm, found in pieces:
             for one in found:
@@ -355,13 +357,13 @@ class HumanParticipant:
             self._drop()  # It ended where it was cut off: what followed was silence.
 
     def _let_hear(self, event: c.ClientAudioAppendEvent, rate_hz: int, ahead_samples: int) -> None:
-        """The others hear it as it comes, but nothing twice. A hole in it is no sound."""
+        """Let the others hear audio as it comes, but none of it twice. A gap is no sound."""
         if ahead_samples:
             self._carry.clear()
         pcm = self._carry.push(event.audio[max(0, -ahead_samples) * SAMPLE_BYTES :])
         self.voice.name = self.name
         if self.voice.push(pcm, rate_hz, self.host.runtime.now()):
-            self._turns_of_room.voice(self.voice)
+            self._room_turns.voice(self.voice)
 
     def _commit(self, event_id: str | None) -> None:
         if self._input is None or not self.is_speaking:
@@ -370,7 +372,7 @@ class HumanParticipant:
         self._wait_for_more()
 
     def _wait_for_more(self, wait_ms: int = GOES_ON_MS) -> None:
-        """The turn ended though the detector has found no end of the speech: what follows is not lost."""
+        """Keep what follows a turn that ended before the detector found the end of the speech."""
         if self._input is None or not self._in_speech:
             return
         self._input.open_gate()
@@ -379,7 +381,7 @@ class HumanParticipant:
             self._begin(self._cut_off_ms)
 
     def _drop(self) -> None:
-        """Forget what is being said."""
+        """Discard what is being said."""
         self._turn.clear()
         self._cut_off_ms = None
         if self._input is not None:
@@ -387,18 +389,18 @@ class HumanParticipant:
             self._input.close_gate()
         if self.is_speaking:
             self.is_speaking = self.is_stalled = False
-            self._turns_of_room.voice_dropped(self)
+            self._room_turns.voice_dropped(self)
 
     def _begin(self, start_ms: int) -> None:
         if not self.is_speaking:
             self.is_speaking = True
-            self._turns_of_room.voice_began(self, start_ms)
+            self._room_turns.voice_began(self, start_ms)
 
     def _end(self, end_ms: int, event_id: str | None = None) -> None:
         assert self._input is not None
         if self.is_speaking and not self._turns.take(self.host.runtime.now()):
             self._drop()
-            # Told and not raised: what follows in the same frame, or a leave or a mute, goes on.
+            # Reported and not raised: what follows in the same frame, or a leave or a mute, goes on.
             self._refuse(_too_fast("turns", TURNS_AT_ONCE, TURNS_PER_S), event_id)
             return
         self._input.close_gate()
@@ -406,11 +408,11 @@ class HumanParticipant:
         self._cut_off_ms = None
         if self.is_speaking:
             self.is_speaking = self.is_stalled = False
-            self._turns_of_room.voice_ended(self, end_ms, pcm)
+            self._room_turns.voice_ended(self, end_ms, pcm)
 
 
 class TokenBucket:
-    """So many at once, and `per_s` as a habit. Time is given, in seconds."""
+    """Allows `at_once` at once, and `per_s` each second in the long run. Time comes in, in seconds."""
 
     def __init__(self, at_once: int, per_s: float) -> None:
         self._at_once = self._left = float(at_once)

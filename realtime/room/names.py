@@ -1,6 +1,6 @@
-"""What somebody in a room may be called: a name is shown to people, spoken to, and written before lines of talk.
+"""Names of participants: they are shown to people, spoken to, and written before lines of talk.
 
-Names that a reader takes for one another are told apart by nobody, so they are compared by how they look.
+A reader cannot tell apart names that look alike, so they are compared by how they look.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from realtime.room.floor import JOINERS
 
 MAX_NAME_CHARS = 64
 RESERVED = ("System",)
-"""Names that nobody may have or seem to have: models and pages speak in them."""
+"""Names that no participant may have or seem to have: models and pages speak in them."""
 _MARKS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 """Marks over, under and through letters. Those of other scripts are letters of their own."""
 _ALIKE = {"rn": "m", "vv": "w", "\u2cb1": "w", "\u01ab": "t", "\u07cb": "o"}
@@ -30,7 +30,7 @@ _UNSEEN = frozenset(
 
 
 def settled_name(name: str) -> str:
-    """The name as everybody sees it: NFKC, with single spaces.
+    """The name as everyone sees it: NFKC, with single spaces.
 
     Raises ClientError (`invalid_name`) for one that is empty, too long, holds what cannot be seen, or could be taken
     for the beginning of a line of talk, and for one that looks like a reserved one.
@@ -73,7 +73,7 @@ def _looks(name: str) -> set[str]:
 
 def _look(name: str) -> str:
     look = load_names()(name, digit_policy="tr39")
-    # Dots and spaces tell nobody apart; where there is nothing else, they do.
+    # Dots and spaces do not make names different, unless there is nothing else.
     look = "".join(one for one in look if unicodedata.category(one)[0] not in "PZ") or look
     for seen, read in _ALIKE.items():
         look = look.replace(seen, read)

@@ -130,7 +130,7 @@ class Speaker:
         hearing = self._hearing
 
         def cut() -> None:
-            # A late answer counts for the turn that it was given to, whoever speaks by now.
+            # A late answer counts for the turn that it was given to, whichever agent speaks by now.
             now, self._hearing = self._hearing, hearing
             hearing.cut = None
             try:

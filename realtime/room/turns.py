@@ -1,4 +1,4 @@
-"""The turns of a room: who speaks, who hears it, and when somebody else may."""
+"""The turns of a room: who speaks, who hears it, and who is next."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Turns:
         utterance, human.utterance = human.utterance, None
         if utterance is None:
             return
-        self._is_quiet = False  # Whoever was speaking when the talk was stopped has gone on after that.
+        self._is_quiet = False  # A human who was speaking when the talk was stopped has gone on since.
         who: dict[str, Any] = {"agent_id": human.id, "agent_name": human.name}
         self._record.tell(s.AgentInputDoneEvent(item_id=utterance.id, audio_end_ms=end_ms, **who))
         item = Item(id=utterance.id, role="user", name=human.name, content=(ContentPart(type="audio"),))

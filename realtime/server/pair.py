@@ -1,4 +1,4 @@
-"""The room of one's own that the multi-agent page of AgentScope 1.x asks for: two agents that talk, and who listens.
+"""The room that the multi-agent page of AgentScope 1.x asks for: two agents that talk, and one human who listens.
 
 The page sends nothing but silence, so the first agent begins by itself and the two go on in turns.
 """
@@ -22,10 +22,12 @@ from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime
 
 MAX_TURNS = 200
-"""So often the two speak without a human: half an hour of talk. A page that was left open ends there; Stop and Start
-begin anew. Other rooms stop after `realtime.room.floor.MAX_AGENT_TURNS`, but here nobody else could ever speak."""
+"""How many turns the two speak: half an hour of talk. A page that was left open ends there; Stop and Start begin anew.
+
+Other rooms stop after `realtime.room.floor.MAX_AGENT_TURNS`, but here no human ever speaks.
+"""
 MAX_SILENT_TURNS = 3
-"""An agent whose answers hold no words so often in a row is not asked again."""
+"""An agent whose turns hold no words so often in a row is not asked again."""
 
 
 async def pair_of(
@@ -34,9 +36,10 @@ async def pair_of(
     make: Callable[[SessionConfig], Awaitable[RealtimeAgent | HumanParticipant]],
     runtime: Runtime,
 ) -> RealtimeAgent | HumanParticipant:
-    """A seat in a new room with these two agents, each made by `make` with its own name and instructions.
+    """Make the human participant of a new room with these two agents.
 
-    Where `make` gives a seat, the client is in a room already: it gets that. Raises what `make` raises.
+    `make` makes each agent, with its own name and instructions. Where it returns a human participant, the client is in
+    a room already and gets that one. Raises what `make` raises.
     """
     agents: list[RealtimeAgent] = []
     for one in pair:
@@ -46,11 +49,11 @@ async def pair_of(
         made.name, made.sys_prompt = one.name, one.instructions
         agents.append(made)
     _tell_apart(*agents)
-    return PairSeat(ChatRoom(agents, floor=in_turns(), max_agent_turns=MAX_TURNS, name="pair"), runtime)
+    return PairHuman(ChatRoom(agents, floor=in_turns(), max_agent_turns=MAX_TURNS, name="pair"), runtime)
 
 
 def _tell_apart(first: RealtimeAgent, second: RealtimeAgent) -> None:
-    """Two agents that would speak with one voice get two, where their model has as many."""
+    """Give two agents that would speak with one voice two voices, where their model has two."""
     voice, voices = first.describe()["voice"], first.model.profile.voices
     if second.describe()["voice"] != voice or second.model.profile.voices != voices or len(voices) < 2:
         return
@@ -61,7 +64,7 @@ def _tell_apart(first: RealtimeAgent, second: RealtimeAgent) -> None:
 
 
 def in_turns() -> Policy:
-    """The agents speak one after the other. One that finds no words is asked again, but not for ever."""
+    """A policy by which the agents speak in turns; one that finds no words is asked again, but not for ever."""
     before: tuple[Said | None, int] = (None, 0)
     silent_turns = 0
 
@@ -78,8 +81,8 @@ def in_turns() -> Policy:
     return decide
 
 
-class PairSeat(HumanParticipant):
-    """The only human in a room: it begins and ends with them."""
+class PairHuman(HumanParticipant):
+    """The only human in a room, which begins and ends with them."""
 
     def __init__(self, room: ChatRoom, runtime: Runtime) -> None:
         super().__init__(room, "user", runtime.new_id("human"), silero_detector)
@@ -102,7 +105,7 @@ class PairSeat(HumanParticipant):
 
     def _follow(self, event: s.ServerEvent) -> None:
         if isinstance(event, s.ServerRoomJoinedEvent) and event.kind == "agent":
-            # It was lost and is back: where nobody had said anything yet, it still has to begin.
+            # It was lost and is back: where nothing was said yet, it still has to begin.
             self._let_begin()
 
     def _let_begin(self) -> None:

@@ -1,4 +1,4 @@
-"""The rooms of a server: by id, made from templates or over HTTP, forgotten when nobody is in them any more."""
+"""The rooms of a server: by id, made from templates or over HTTP, forgotten when they are empty."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ logger = logging.getLogger(__name__)
 
 MAX_ROOMS = 100
 MAX_AGENTS = 8
-"""In one room, of those that clients ask for."""
+"""How many agents a room that a client asks for may have."""
 MAX_AWAITED = 8
-"""Rooms that one stranger may have made and nobody is in."""
+"""How many empty rooms one stranger may have made."""
 GRACE_S = 30.0
-"""How long an empty room waits for somebody."""
+"""How long an empty room is kept, in seconds."""
 ENTER_S = 30.0
-"""How long a room waits at least for whoever it was made for: their agents may have to be connected first."""
+"""How long a new room is kept at least, in seconds: its agents may have to be connected first."""
 ROOM_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class AgentRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An agent that somebody wants in a room: from a template of the server, perhaps under another name, or described.
-    `model` as `config.model_provider` of a call, null: the server's default."""
+    """An agent to be added to a room: from a template of the server, perhaps under another name, or described.
+
+    `model` is as `config.model_provider` of a call; None is the server's default.
+    """
 
     template: str | None = None
     name: str | None = None
@@ -48,8 +50,10 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class RoomRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A room that somebody wants: from a template, or with these agents and this policy of
-    `realtime.room.floor.POLICIES` (null: `addressed`). `room_id` null: one that nobody guesses."""
+    """A room to be made: from a template, or with these agents and this policy of `realtime.room.floor.POLICIES`.
+
+    `floor` None is `addressed`, `room_id` None an unguessable id.
+    """
 
     template: str | None = None
     agents: tuple[AgentRequest, ...] | None = None
@@ -59,22 +63,22 @@ class RoomRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 @dataclass(slots=True, eq=False)
 class Hosted:
-    """A room with its id. `owner`: who may put others out, mute and rename them and add agents; null: everybody."""
+    """A room with its id. Only `owner` may remove, mute and rename participants and add agents; None: everyone."""
 
     id: str
     room: ChatRoom
     template: str | None = None
     owner: str | None = None
     keep_until: float = 0.0
-    """Loop time until which it waits for somebody."""
+    """Loop time until which it is kept while empty."""
     timer: asyncio.TimerHandle | None = field(default=None, repr=False)
     made_by: str | None = None
-    """The address of the stranger who has made it."""
+    """The address of the stranger who made it."""
     coming: list[str] = field(default_factory=list)
     """The names of agents that are being connected."""
 
     def describe(self) -> dict[str, Any]:
-        """Who is there and who has the floor, for people and pages. Holds no secrets."""
+        """Describe who is there and who has the floor. Holds no secrets."""
         told = self.room.describe()
         named = next((name for name, policy in POLICIES.items() if policy is self.room.policy), None)
         return {
@@ -95,9 +99,9 @@ class Hosted:
 class Rooms:
     """The rooms of a server. `templates` make rooms by name, `agents` make agents by name to be added to one.
 
-    A room whose id is the name of a template is made from it by the first who comes; rooms of other ids are made from
-    `default`, and where that is null they have to be made first (`make`). `choose_model` opens the models of agents
-    that clients describe (`realtime.server.models.Models.choose`); null: they can only ask for templates.
+    The first human who comes makes a room whose id is the name of a template; rooms of other ids are made from
+    `default`, and where that is None they have to be made first (`make`). `choose_model` opens the models of agents
+    that clients describe (`realtime.server.models.Models.choose`); None: they can only ask for templates.
 
     An empty room waits `grace_s` seconds; then its agents leave and it is forgotten. At most `max_rooms` are there.
     """
@@ -151,8 +155,9 @@ class Rooms:
     def make(
         self, request: RoomRequest, runtime: Runtime, owner: str | None = None, *, stranger: str | None = None
     ) -> Hosted:
-        """A new room. `stranger`: the address that asks, where everybody may; rooms that nobody is in are then bounded
-        for each. Raises ClientError for what cannot be, what `choose_model` raises, and what a template does.
+        """Make a new room. `stranger` is the address that asks, where everyone may: its empty rooms are bounded.
+
+        Raises ClientError for what cannot be made, what `choose_model` raises, and what a template raises.
         """
         if stranger is not None and self._awaited(stranger) >= MAX_AWAITED:
             raise ClientError(
@@ -166,7 +171,7 @@ class Rooms:
         if room_id in self._hosted:
             raise ClientError(f"there is a room {room_id!r} already", code="room_exists")
         if room_id in self._templates and (request.template != room_id or owner is not None):
-            # Whoever comes to it expects what its template makes, and nobody who may change that.
+            # Humans who come to it expect what its template makes, and no owner who may change that.
             raise ClientError(
                 f"{room_id!r} is the room of a template: it has no other agents and no owner", code="room_exists"
             )
@@ -183,19 +188,23 @@ class Rooms:
         return hosted
 
     def _awaited(self, stranger: str) -> int:
-        """How many rooms of theirs nobody is in."""
+        """How many of their rooms are empty."""
         return sum(one.made_by == stranger and not one.room.humans for one in self.hosted)
 
     def admit(self, room_id: str, name: str) -> None:
-        """Raises ClientError where nobody of this name could come into this room: it is not there and nobody makes it,
-        or the name cannot be shown to others."""
+        """Raise ClientError where a human of this name cannot come in.
+
+        That is where the room is neither there nor made on demand, or the name is not allowed.
+        """
         settled_name(name)
         if room_id not in self._hosted:
             self._template_for(room_id)
 
     def make_human(self, room_id: str, name: str, runtime: Runtime) -> HumanParticipant:
-        """A place in the room, which is made where a template says how. Raises ClientError as `admit` and
-        `ChatRoom.make_human` do, and what a template raises."""
+        """Make the participant of a human in the room, which is made where a template says how.
+
+        Raises ClientError as `admit` and `ChatRoom.make_human` do, and what a template raises.
+        """
         self.admit(room_id, name)
         hosted = self._hosted.get(room_id) or self._host(room_id, self._template_for(room_id), None)
         human = hosted.room.make_human(name, runtime)
@@ -203,7 +212,7 @@ class Rooms:
         return human
 
     async def close(self) -> None:
-        """All rooms are over, and no new ones are made: their agents leave. Idempotent."""
+        """Close all rooms and make no new ones: their agents leave. Idempotent."""
         self._over = True
         for hosted in self.hosted:
             self._forget(hosted, "shutdown")
@@ -229,8 +238,10 @@ class Rooms:
             hosted.coming.remove(name)
 
     def change(self, room_id: str, participant_id: str, *, muted: bool | None = None, name: str | None = None) -> None:
-        """Mute somebody or let them be heard again, and call them otherwise. Raises ClientError, with nothing changed,
-        for nobody of the room and for a name that is taken or cannot be shown."""
+        """Mute, unmute or rename a participant.
+
+        Raises ClientError, with nothing changed, for an unknown id and for a name that is taken or not allowed.
+        """
         room = self.find(room_id).room
         if name is not None:
             name = settled_name(name)
@@ -240,20 +251,20 @@ class Rooms:
             if muted is not None:
                 room.mute(participant_id, muted)
         except KeyError:
-            raise _nobody() from None
+            raise _unknown_participant() from None
 
     async def remove(self, room_id: str, participant_id: str) -> None:
-        """Somebody has to go. Raises ClientError for nobody of the room."""
+        """Remove a participant. Raises ClientError for an unknown id."""
         room = self.find(room_id).room
         try:
             await room.remove(participant_id)
         except KeyError:
-            raise _nobody() from None
+            raise _unknown_participant() from None
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _template_for(self, room_id: str) -> str:
-        """What a room is made from that is not there yet. Raises ClientError where nothing says so."""
+        """The template of a room that is not there yet. Raises ClientError where there is none."""
         if room_id in self._templates:
             return room_id
         if self._default is None or ROOM_ID.fullmatch(room_id) is None:
@@ -318,18 +329,18 @@ class Rooms:
         return RealtimeAgent(name, request.instructions, model, voice=request.voice)
 
     def _watch(self, hosted: Hosted, event: s.ServerEvent) -> None:
-        """Somebody came or went."""
+        """Keep an empty room for a while; a room with humans stays."""
         if not isinstance(event, s.ServerRoomJoinedEvent | s.ServerRoomLeftEvent):
             return
         if hosted.room.humans:
             self._stop_timer(hosted)
             hosted.keep_until = 0.0
         elif isinstance(event, s.ServerRoomLeftEvent) and hosted.timer is None:
-            # Agents that come and go, and new names, are nobody it would wait for.
+            # Only a human who leaves empties a room: agents that come and go, and new names, do not.
             self._keep(hosted, self._grace_s)
 
     def _keep(self, hosted: Hosted, for_s: float) -> None:
-        """It waits so long for somebody, or longer where it does already."""
+        """Keep an empty room so long, or longer where it is kept already."""
         if hosted.room.humans or self._hosted.get(hosted.id) is not hosted:
             return
         loop = asyncio.get_running_loop()
@@ -351,5 +362,5 @@ class Rooms:
         closing.add_done_callback(self._closing.discard)
 
 
-def _nobody() -> ClientError:
+def _unknown_participant() -> ClientError:
     return ClientError("nobody of this id is in the room", code="unknown_participant")

@@ -1,4 +1,4 @@
-"""Rooms by URL: the socket of each human, and who is there over HTTP."""
+"""Rooms by URL: the socket of each human, and the participants over HTTP."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 MAX_BODY_BYTES = 65_536
 NO_SUCH_ROOM = 4404
-"""Closes a socket that asks for a room which is not there: the 404 of sockets."""
+"""The close code of a socket that asks for an unknown room: the 404 of sockets."""
 HTTP_STATUS = {
     "malformed_json": 400,
     "not_the_owner": 403,
@@ -47,11 +47,11 @@ HTTP_STATUS = {
     "draining": 503,
     "too_many_rooms": 503,
 }
-"""Of what a client got wrong by its code; anything else is 422. What a model got wrong is 503."""
+"""The status for a client's mistake by its code; any other is 422. A model's failure is 503."""
 
 
 class ParticipantChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to become of somebody in a room; null: as it is."""
+    """A change of a participant; None leaves a field as it is."""
 
     muted: bool | None = None
     name: str | None = None
@@ -70,11 +70,11 @@ def rooms_router(
     """A router with the WebSocket `{prefix}/rooms/{room_id}/ws?name=...` for each human, and below `{prefix}/api/rooms`
     what programs and pages ask about rooms (docs/rooms.md).
 
-    `gate` and `calls` are those of the server that it belongs to; null: of its own, by `settings`. `page_providers` as
+    `gate` and `calls` are those of the server that it belongs to; None: of its own, by `settings`. `page_providers` as
     for `voice_router`. `dependencies` run before all of it. When the application stops, calls end and rooms close.
     """
     settings = settings or ServerSettings()
-    door = gate or Gate(settings)
+    own_gate = gate or Gate(settings)
     all_calls = calls or Calls(max_per_address=settings.max_calls_per_address, max_total=settings.max_calls)
 
     @asynccontextmanager
@@ -87,7 +87,7 @@ def rooms_router(
 
     @router.websocket("/rooms/{room_id}/ws")
     async def enter(websocket: WebSocket, room_id: str, name: str = "") -> None:
-        refusal = door.refusal(websocket)
+        refusal = own_gate.refusal(websocket)
         if refusal is not None:
             await turn_away(websocket, refusal)
             return
@@ -104,7 +104,7 @@ def rooms_router(
             subprotocol = dialect.subprotocol
             rooms.admit(room_id, name)
         except ClientError as error:
-            # A browser that was promised none of what it asked for would not read why.
+            # A browser that is offered none of its subprotocols would not read why.
             await websocket.accept(subprotocol)
             await websocket.send_json(error_event(error).model_dump())
             await websocket.close(NO_SUCH_ROOM if error.code == "no_such_room" else 1008, close_reason(error.message))
@@ -120,7 +120,7 @@ def rooms_router(
             more=dialect.more,
             user=settled_name(name),
             session_id=room_id,
-            address=door.address(websocket),
+            address=own_gate.address(websocket),
             make_agent=make_human,
             calls=all_calls,
             settings=settings,
@@ -128,7 +128,7 @@ def rooms_router(
         await socket.serve()
 
     def told(answer: Callable[P, Awaitable[Response]]) -> Callable[P, Awaitable[Response]]:
-        """What goes wrong becomes a status, a code and a sentence."""
+        """Answer errors with a status, a code and a sentence."""
 
         @functools.wraps(answer)
         async def tell(*args: P.args, **kwargs: P.kwargs) -> Response:
@@ -143,7 +143,7 @@ def rooms_router(
         return tell
 
     def owned(room_id: str, user: str | None) -> Hosted:
-        """The room, for somebody who may change who is in it."""
+        """The room, where this user may change who is in it."""
         hosted = rooms.find(room_id)
         if hosted.owner is not None and hosted.owner != user:
             raise ClientError("only the owner of this room may do that: name them by ?user=", code="not_the_owner")
@@ -152,22 +152,22 @@ def rooms_router(
     @router.post("/api/rooms")
     @told
     async def make_room(request: Request, user: str | None = None) -> Response:
-        if (refusal := door.http_refusal(request)) is not None:
+        if (refusal := own_gate.http_refusal(request)) is not None:
             return refusal
         asked = await _body(request, RoomRequest)
         if all_calls.draining:
             raise ClientError("the server is about to stop and makes no rooms", code="draining", retryable=True)
-        stranger = None if settings.lists_calls else door.address(request)
+        stranger = None if settings.lists_calls else own_gate.address(request)
         await asyncio.to_thread(load_names)
         hosted = rooms.make(asked, all_calls.make_runtime(asyncio.get_running_loop()), user, stranger=stranger)
-        # Beside this very address: whatever stands before it, such as the prefix of a router around this one.
+        # Beside this address, with what stands before it, such as the prefix of a router around this one.
         url = f"{request.url.path.removesuffix('/api/rooms')}/rooms/{hosted.id}/ws"
         return JSONResponse({"room_id": hosted.id, "url": url}, 201)
 
     @router.get("/api/rooms")
     @told
     async def list_rooms(request: Request) -> Response:
-        if (refusal := door.http_refusal(request)) is not None:
+        if (refusal := own_gate.http_refusal(request)) is not None:
             return refusal
         if not settings.lists_calls:
             raise ClientError("this server is open to everybody and lists no rooms", code="rooms_not_listed")
@@ -178,7 +178,7 @@ def rooms_router(
     @router.get("/api/rooms/{room_id}")
     @told
     async def one_room(request: Request, room_id: str) -> Response:
-        if (refusal := door.http_refusal(request)) is not None:
+        if (refusal := own_gate.http_refusal(request)) is not None:
             return refusal
         return JSONResponse({**rooms.find(room_id).describe(), "agent_templates": rooms.agent_templates})
 
@@ -187,7 +187,7 @@ def rooms_router(
     async def change_participant(
         request: Request, room_id: str, participant_id: str, user: str | None = None
     ) -> Response:
-        if (refusal := door.http_refusal(request)) is not None:
+        if (refusal := own_gate.http_refusal(request)) is not None:
             return refusal
         change = await _body(request, ParticipantChange)
         hosted = owned(room_id, user)
@@ -196,8 +196,10 @@ def rooms_router(
 
     @router.delete("/api/rooms/{room_id}/participants/{participant_id}")
     @told
-    async def put_out(request: Request, room_id: str, participant_id: str, user: str | None = None) -> Response:
-        if (refusal := door.http_refusal(request)) is not None:
+    async def remove_participant(
+        request: Request, room_id: str, participant_id: str, user: str | None = None
+    ) -> Response:
+        if (refusal := own_gate.http_refusal(request)) is not None:
             return refusal
         owned(room_id, user)
         await rooms.remove(room_id, participant_id)
@@ -206,7 +208,7 @@ def rooms_router(
     @router.post("/api/rooms/{room_id}/agents")
     @told
     async def add_agent(request: Request, room_id: str, user: str | None = None) -> Response:
-        if (refusal := door.http_refusal(request)) is not None:
+        if (refusal := own_gate.http_refusal(request)) is not None:
             return refusal
         asked = await _body(request, AgentRequest)
         hosted = owned(room_id, user)
@@ -217,7 +219,7 @@ def rooms_router(
 
 
 async def _body(request: Request, kind: type[T]) -> T:
-    """What the body says. Raises ClientError."""
+    """Read the body. Raises ClientError."""
     body = b""
     async for chunk in request.stream():
         body += chunk

@@ -1,4 +1,4 @@
-"""Frames out of a WebSocket, by the shortest way that its server offers."""
+"""Writing frames to a WebSocket, by the shortest way that its server offers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from starlette.websockets import WebSocketDisconnect
 
 EXTENSION = "realtime.direct"
-"""Under this name the ASGI scope's extensions hold the protocol itself, where that is a `DirectSocket`."""
+"""The ASGI extension under which the scope holds a `DirectSocket`."""
 Message = MutableMapping[str, Any]
 _GONE = (OSError, WebSocketDisconnect, RuntimeError)
 """What sending raises once the socket is closed, by whichever side."""
@@ -44,7 +44,7 @@ class SocketSink:
         self._direct = direct
         self._on_close = on_close
         self.lost = False
-        """Whether it was found closed: how the client closed it is still to be read."""
+        """Whether sending found it closed: how the client closed it is still to be read."""
         self._rest: asyncio.Task[None] | None = None
         self._behind: list[Message] = []
         self.closed = False
@@ -75,9 +75,9 @@ class SocketSink:
         self._on_close()
 
     async def abandon(self) -> None:
-        """Forget what was not sent, and who to tell."""
+        """Drop what was not sent, and the callback."""
         self.closed = True
-        self._on_close = _nobody_to_tell
+        self._on_close = _ignore_close
         if self._rest is not None:
             self._rest.cancel()
             await asyncio.wait([self._rest])
@@ -108,8 +108,8 @@ class SocketSink:
             self._rest = None
 
 
-def _nobody_to_tell() -> None:
-    """In place of a callback that would keep a closed socket alive."""
+def _ignore_close() -> None:
+    """Stand in for a callback that would keep a closed socket alive."""
 
 
 class _Begun:

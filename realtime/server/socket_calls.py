@@ -120,8 +120,11 @@ class SocketCalls:
         resume: Callable[[Session], None] | None = None,
         info: CallInfo | None = None,
     ) -> None:
-        """Open the call that `make` makes, reading on meanwhile; `resume` brings the listener in, else it is attached.
-        Returns when it is made, has failed, or the client is gone."""
+        """Open the call that `make` makes, reading on meanwhile.
+
+        `resume` brings the listener in; else it is attached. Returns when the call is made, has failed, or the client
+        is gone.
+        """
         self.forget()
         place = self._calls.take_place(self._address)
         if not await self._is_let_in(place, returns=resume is not None):
@@ -162,8 +165,10 @@ class SocketCalls:
             opening.result()
 
     async def _is_let_in(self, place: Place, *, returns: bool) -> bool:
-        """Whether the call may begin, once that is decided; False where its client has left meanwhile. Raises
-        Overloaded where the server has no room for it."""
+        """Wait until the call may begin; returns False where its client has left meanwhile.
+
+        Raises Overloaded where the server has no place for it.
+        """
         try:
             waiting = self._calls.admission.enter(place, returns=returns)
             if waiting is None:
@@ -186,7 +191,7 @@ class SocketCalls:
         return self.session is not None and not left and self.session.outlives(listener)
 
     async def _participant_for(self, call_id: str, config: SessionConfig, place: Place) -> Participant | None:
-        """The participant of a call; None where it cannot be made: told to the client, its details stay in the log."""
+        """Make the participant of a call; None where that fails: the client is told, the log has the details."""
 
         async def make(settings: SessionConfig) -> RealtimeAgent | HumanParticipant:
             return await make_agent_of(self._make_agent, user=self._user, config=settings, call_id=call_id)
@@ -205,12 +210,11 @@ class SocketCalls:
     # -- coming back -----------------------------------------------------------------------------------------------
 
     async def resume(self, event: c.ClientSessionResumeEvent) -> None:
-        """Go on with a call whose socket was lost. Raises ClientError, which leaves the call and its token as they
-        are."""
+        """Resume a call whose socket was lost. Raises ClientError, and then call and token stay as they are."""
         call_id = call_of(event.token)
         session = self._calls.sessions.get(call_id)
         if session is not None:
-            # Until its agent is in, what the client says would meet nobody.
+            # Until its participant has joined, it can take no events.
             await session.arrived()
             if session.is_ending:
                 await session.settled()
@@ -234,7 +238,7 @@ class SocketCalls:
         session.resume(listener, event.token, event.last_seq, earlier=earlier, gap=gap)
 
     async def _revive(self, event: c.ClientSessionResumeEvent, call_id: str) -> None:
-        """Go on with a call that is over here, or was another process's."""
+        """Resume a call that is over here, or was another process's."""
         archive = self._calls.archive
         if archive is None:
             raise no_such_token()
@@ -268,7 +272,7 @@ class SocketCalls:
             await self._make_call(call_id, config, listener, make, resume, info)
 
     def _check_right(self, session: Session, token: str) -> None:
-        """Raises ClientError where it is not this client's call. A token of another path is as good as a wrong one."""
+        """Raise ClientError where it is not this client's call. A token of another path counts as a wrong one."""
         own = session.owner == self._user and session.session_id == self._session_id
         if not own or not session.resume_token.is_good(token):
             raise no_such_token()
@@ -290,7 +294,7 @@ class SocketCalls:
         self._on_ended()
 
     def forget(self) -> None:
-        """The latest call is over, or its socket is lost: nothing more is said here."""
+        """Detach from the latest call: it is over, or the socket is lost."""
         if self.latest is not None and self.listener is not None:
             if self._call_ended in self.latest.on_ended:
                 self.latest.on_ended.remove(self._call_ended)
@@ -300,19 +304,19 @@ class SocketCalls:
     def close(self) -> None:
         """Drop what refers back to the socket, so that both are freed at once."""
         self._on_begun = self._on_ended = _nothing
-        self._tell = _tell_nobody
+        self._tell = _ignore
 
 
 def _nothing() -> None:
     """Stand in for a callback of a closed socket."""
 
 
-async def _tell_nobody(event: s.ServerEvent) -> None:
+async def _ignore(event: s.ServerEvent) -> None:
     """Stand in for writing to a closed socket."""
 
 
 def _note(what: str, error: Exception) -> None:
-    """Into the log: in a line what the client is told of as well, such as a missing key; a fault of ours whole."""
+    """Log an error: in one line where the client is told of it too, such as a missing key, else with its trace."""
     if public_error(error) is error:
         logger.warning("%s: %s", what, error)
     else:

@@ -35,15 +35,15 @@ logger = logging.getLogger(__name__)
 LARGE_FRAME = 16_384
 """Characters or bytes, more than a quarter of a second of speech: a larger frame is read in slices, not at once."""
 MAX_BAD_FRAMES = 100
-"""A client that sends more in a row, without one that can be read, is sent away."""
+"""The socket of a client that sends more unreadable frames in a row is closed."""
 TRY_AGAIN_LATER = 1013
-"""The close code for a client that comes at a bad time (IANA's registry of RFC 6455)."""
+"""The close code for a client that is to try again later (IANA's registry of RFC 6455)."""
 CLOSE_WAIT_S = 2.0
-"""How long a client that does not read is waited for once it was told to go."""
+"""How long a closing handshake may take, in seconds."""
 
 
 class OnlyCall(Protocol):
-    """The call of a socket that has one and is closed with it."""
+    """The only call of a socket that is closed with it."""
 
     def opening(self) -> c.ClientSessionCreateEvent | None:
         """What makes the call as soon as the socket is open; None where the client's first frame does."""
@@ -87,7 +87,7 @@ class ClientSocket:
         self._slices = slices_of(asyncio.get_running_loop(), runtime.stopwatch)
         self._at_once_size = min(LARGE_FRAME, settings.max_text_chars, settings.max_binary_bytes)
         self._rest: asyncio.Future[None] | None = None
-        """While what was handed over at once has a rest that is not."""
+        """The rest of a frame that is being handed over in slices; None where there is none."""
         self._deadline: asyncio.Timeout | None = None
         self._ahead = ReadAhead(websocket.receive)
         self._bad_frames = 0
@@ -182,7 +182,7 @@ class ClientSocket:
                 if rest is not None:
                     await rest
                 if type(event) is c.ClientSessionEndEvent and event.session_id in (None, self._session_id):
-                    # Whatever follows on this socket is meant for the time after the call.
+                    # What follows on this socket is meant for the time after the call.
                     await session.end("client_end")
             except Exception:
                 await self._fault("handle an event")
@@ -221,7 +221,7 @@ class ClientSocket:
         return True
 
     def _hand_over_rest(self, more: Sequence[c.ClientEvent], session: Session) -> None:
-        """What else a frame says that was handed over at once; other frames have to wait for it."""
+        """Hand over the rest of a frame in slices; other frames wait for it."""
 
         def rest() -> Iterator[None]:
             for one in more:
@@ -264,7 +264,7 @@ class ClientSocket:
         return read[0]
 
     def _handed_over(self, event: c.ClientEvent, n_bytes: int, session: Session) -> Iterator[None]:
-        """What a frame says, to the call; long speech in pieces, of which the first that is refused is the last."""
+        """Hand a frame's events to the call; long speech in pieces, until one is refused."""
         for piece in pieces_of(event):
             if not session.receive(piece, self._made.listener, n_bytes):
                 break
@@ -274,7 +274,7 @@ class ClientSocket:
             yield
 
     def _answer(self, event: s.ServerEvent) -> None:
-        """What the dialect knows without the call."""
+        """Deliver what the dialect answers without the call."""
         if self._made.listener is not None:
             self._made.listener.deliver(event)
 
@@ -288,7 +288,7 @@ class ClientSocket:
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def _without_call(self, event: c.ClientEvent) -> None:
-        """An event while there is no call: it makes one, or it is answered by an error."""
+        """Take an event while there is no call: it makes one, or is answered by an error."""
         try:
             if type(event) is c.ClientSessionCreateEvent:
                 await self._made.create(event)
@@ -336,7 +336,7 @@ class ClientSocket:
             self._close_without_call()
 
     def _close_without_call(self) -> None:
-        """A socket with one call is of no use where that could not be made."""
+        """Close a socket with one call where that could not be made."""
         if self._only_call is not None and self._made.session is None:
             self._sink.close(*self._only_call.farewell())
 
@@ -350,13 +350,13 @@ class ClientSocket:
                     return
 
     async def _fault(self, doing: str) -> None:
-        """A fault of ours. The socket lives on."""
+        """Report a fault of ours. The socket lives on."""
         error = self._noted_fault(doing)
         if error is not None:
             await self._complain(error)
 
     def _noted_fault(self, doing: str) -> RealtimeError | None:
-        """The exception being handled is logged; a client is told of it without details.
+        """Log the exception being handled; returns the error that the client sees, without details.
 
         Only the first in a row counts: speech comes 50 times a second, and so would a fault in its way.
         """
@@ -368,19 +368,19 @@ class ClientSocket:
         logger.exception("could not %s for session %s", doing, self._session_id)
         return RealtimeError(f"the server could not {doing}", code="internal")
 
-    # -- sockets nobody needs --------------------------------------------------------------------------------------
+    # -- sockets to be closed --------------------------------------------------------------------------------------
 
     def _expect_call(self, within_s: float = math.inf) -> None:
-        """A socket without a call is closed after the time that a silent call has, or sooner."""
+        """Close a socket without a call after the idle time of a call, or sooner."""
         if not self._sink.closed:
             self._close_in(min(within_s, self._settings.limits.idle_s))
 
     def _closing(self) -> None:
-        """The client was told to go: one that does not answer is not waited for."""
+        """The socket is being closed: do not wait long for a client that does not answer."""
         self._close_in(CLOSE_WAIT_S)
 
     def _send_away(self, code: int, reason: str) -> None:
-        """This client cannot be served: it is not waited for either."""
+        """Close the socket of a client that cannot be served; its call does not wait for it."""
         self._made.left = True
         self._sink.close(code, reason)
 
