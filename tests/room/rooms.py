@@ -175,8 +175,10 @@ class Human:
 
     def __init__(self, room: ChatRoom, name: str, runtime: Runtime, **options: Any) -> None:
         self.events: list[s.ServerEvent] = []
-        self.seat = room.make_human(name, runtime)
-        self.call = Session(participant=self.seat, runtime=runtime, session_id=runtime.new_id("session"), **options)
+        self.participant = room.make_human(name, runtime)
+        self.call = Session(
+            participant=self.participant, runtime=runtime, session_id=runtime.new_id("session"), **options
+        )
         self.call.attach(queue_listener(self.events.append, runtime))
 
     async def come(self, config: SessionConfig | None = None) -> Human:
@@ -188,11 +190,11 @@ class Human:
 
     @property
     def id(self) -> str:
-        return self.seat.id
+        return self.participant.id
 
     @property
     def name(self) -> str:
-        return self.seat.name
+        return self.participant.name
 
     def write(self, text: str) -> None:
         self.call.receive(c.ClientTextAppendEvent(text=text))

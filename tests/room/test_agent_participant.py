@@ -140,7 +140,7 @@ async def test_what_a_model_says_by_itself_is_cancelled_and_leaves_what_was_said
 async def test_an_agent_does_not_cut_the_one_before_it_off_for_a_listener_that_lags() -> None:
     async with two(floor=broadcast, max_agent_turns=3) as home:
         anna, ben = await home.come("Anna"), await home.come("Ben")
-        ben.seat.unheard_ms = lambda: 5_000
+        ben.participant.unheard_ms = lambda: 5_000
         anna.write("Hello all.")
         await asyncio.sleep(60)
         assert home.speakers() == ["Alice", "Bob", "Alice"]
@@ -169,12 +169,12 @@ class Note:
     def tell(self, event: s.ServerEvent) -> None:
         self.told.append(event)
 
-    def turn_over(self, member: AgentParticipant) -> None:
+    def turn_over(self, participant: AgentParticipant) -> None:
         self.n_over += 1
 
-    def lost(self, member: AgentParticipant, reason: str) -> None: ...
+    def lost(self, participant: AgentParticipant, reason: str) -> None: ...
 
-    def listens_to(self, member: AgentParticipant) -> bool:
+    def listens_to(self, participant: AgentParticipant) -> bool:
         return False
 
     def heard_ms(self, item_id: str) -> int:
@@ -192,12 +192,12 @@ async def alone(model: RealtimeModel, toolkit: Toolkit | None = None) -> AsyncIt
     """Alice, in a room that only notes."""
     hub = Note()
     runtime = Runtime.deterministic(asyncio.get_running_loop().time)
-    member = AgentParticipant(
+    participant = AgentParticipant(
         RealtimeAgent("Alice", "", model, toolkit=toolkit, agent_id="alice"), hub, runtime, "audio"
     )
-    await member.join(SessionConfig())
-    yield member, hub
-    await member.leave("over")
+    await participant.join(SessionConfig())
+    yield participant, hub
+    await participant.leave("over")
 
 
 async def test_words_that_come_for_one_turn_are_not_put_under_the_next() -> None:
@@ -365,7 +365,7 @@ async def test_an_answer_that_nobody_has_heard_when_its_model_was_lost_is_delete
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(0.2)
         alice.die(refusals=99)
-        anna.seat.heard_ms = lambda item_id: 0
+        anna.participant.heard_ms = lambda item_id: 0
         anna.write("Forget it.")
         assert len(home.of(s.AgentItemDeletedEvent)) == 1
         assert home.talk() == [("Anna", "Alice, tell me a story."), ("Anna", "Forget it.")]
@@ -395,8 +395,8 @@ async def test_a_tool_is_answered_to_the_agent_that_called_it_though_another_id_
     first, second = Note(), Note()
     short = AgentParticipant(RealtimeAgent("A", "", FakeModel(), agent_id="a"), first, runtime, "text")
     long = AgentParticipant(RealtimeAgent("B", "", model, agent_id="a.b"), second, runtime, "text")
-    for member in (short, long):
-        await member.join(SessionConfig(tools=(CLOCK,)))
+    for participant in (short, long):
+        await participant.join(SessionConfig(tools=(CLOCK,)))
     long.speak()
     response_id = model.link.begin()
     asks = ToolCallBlock(id="call_1", name="clock", input="{}")
@@ -405,17 +405,17 @@ async def test_a_tool_is_answered_to_the_agent_that_called_it_though_another_id_
         ModelResponseDoneEvent(response_id=response_id),
     )
     await asyncio.sleep(1)
-    assert [member.is_at_work for member in (short, long)] == [False, True]
+    assert [participant.is_at_work for participant in (short, long)] == [False, True]
     answer = ClientToolResultEvent(id="a.b.call_1", name="clock", output="12:00")
-    assert [member.open_call(answer.id) is not None for member in (short, long)] == [False, True]
+    assert [participant.open_call(answer.id) is not None for participant in (short, long)] == [False, True]
     long.answer_tool(answer)
     await asyncio.sleep(1)
     assert [one.result.output_text() for one in model.link.got(ToolResult)] == ["12:00"]
-    assert [member.is_at_work for member in (short, long)] == [False, False]
-    assert [member.open_call(answer.id) for member in (short, long)] == [None, None], "it has its answer"
+    assert [participant.is_at_work for participant in (short, long)] == [False, False]
+    assert [participant.open_call(answer.id) for participant in (short, long)] == [None, None], "it has its answer"
     assert not first.told
-    for member in (short, long):
-        await member.leave("over")
+    for participant in (short, long):
+        await participant.leave("over")
 
 
 async def test_a_call_of_a_tool_ends_with_the_model_that_waits_for_it() -> None:
@@ -439,26 +439,26 @@ async def test_a_call_of_a_tool_ends_with_the_model_that_waits_for_it() -> None:
 async def test_an_agent_that_waits_for_a_client_s_word_after_its_tools_goes_on_when_it_comes() -> None:
     mind = Mind([CallTools((("clock", {}),))], "Noon.")
     hub = Note()
-    member = AgentParticipant(
+    participant = AgentParticipant(
         RealtimeAgent("Alice", "", mind, agent_id="alice"),
         hub,
         Runtime.deterministic(asyncio.get_running_loop().time),
         "text",
     )
-    await member.join(SessionConfig(tools=(CLOCK,), tool_auto_response=False))
-    member.speak()
-    member.ask_again()
+    await participant.join(SessionConfig(tools=(CLOCK,), tool_auto_response=False))
+    participant.speak()
+    participant.ask_again()
     await asyncio.sleep(1)
     (call,) = [one.tool_use for one in hub.told if isinstance(one, s.AgentResponseToolUseDoneEvent)]
-    member.answer_tool(ClientToolResultEvent(id=call.id, name="clock", output="12:00"))
+    participant.answer_tool(ClientToolResultEvent(id=call.id, name="clock", output="12:00"))
     await asyncio.sleep(1)
     assert len(mind.of(ResponseCreate)) == 1
-    member.ask_again()
-    member.ask_again()
+    participant.ask_again()
+    participant.ask_again()
     await asyncio.sleep(5)
     assert len(mind.of(ResponseCreate)) == 2
-    assert member.said == "Noon."
-    await member.leave("over")
+    assert participant.said == "Noon."
+    await participant.leave("over")
 
 
 # -- what it remembers -------------------------------------------------------------------------------------------------

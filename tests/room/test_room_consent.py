@@ -136,11 +136,11 @@ async def test_a_call_of_one_who_has_left_before_it_is_refused_at_once() -> None
 async def test_the_question_waits_for_a_human_whose_socket_is_lost() -> None:
     till = Till()
     async with asked(till) as (home, anna, ben, call_id):
-        anna.seat.set_away(True)
+        anna.participant.set_away(True)
         await asyncio.sleep(5)
         answer(ben, call_id)
         assert (results(ben), ben.errors()) == ([], ["not_yours_to_answer"])
-        anna.seat.set_away(False)
+        anna.participant.set_away(False)
         answer(anna, call_id)
         await home.quiet()
         assert till.paid == 1

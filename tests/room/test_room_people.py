@@ -248,8 +248,8 @@ def returning(home: House) -> Listener:
 async def test_a_human_is_away_while_their_socket_is_lost() -> None:
     async with two() as home:
         anna = await home.come("Anna")
-        seat = home.room.make_human("Ben", home.runtime)
-        call = Session(participant=seat, runtime=home.runtime, session_id="ben", limits=Limits(grace_s=30))
+        human = home.room.make_human("Ben", home.runtime)
+        call = Session(participant=human, runtime=home.runtime, session_id="ben", limits=Limits(grace_s=30))
         first, second = returning(home), returning(home)
         call.attach(first)
         await call.start(SessionConfig())
@@ -449,14 +449,14 @@ async def test_an_agent_that_is_thrown_out_is_gone_before_its_model_is() -> None
         anna = await home.come("Anna")
         anna.write("Alice, hello.")
         await home.quiet()
-        member = home.room.agent_participants[0]
-        leave = member.leave
+        participant = home.room.agent_participants[0]
+        leave = participant.leave
 
         async def slowly(reason: str) -> None:
             await asyncio.sleep(1)
             await leave(reason)
 
-        member.leave = slowly
+        participant.leave = slowly
         removing = asyncio.create_task(home.room.remove("alice"))
         await asyncio.sleep(0.1)
         anna.write("And what now?")
@@ -471,6 +471,6 @@ async def test_a_human_may_want_longer_silences_in_the_middle_of_a_call() -> Non
         anna.call.receive(c.ClientSessionUpdateEvent(config={"turn_detection": {"silence_duration_ms": 2_000}}))
         anna.begin("I was about to say")
         anna.end(1_500)
-        assert anna.seat.is_speaking
+        assert anna.participant.is_speaking
         anna.end(600)
-        assert not anna.seat.is_speaking
+        assert not anna.participant.is_speaking

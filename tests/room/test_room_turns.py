@@ -11,7 +11,7 @@ from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.event.model import ModelEvent, ModelInputTranscriptionDoneEvent
 from realtime.model.base import AudioAppend, AudioCommit, Connection, OnEvent
-from realtime.room import human_participant as seats
+from realtime.room import human_participant
 from realtime.room.floor import addressed, round_robin
 from realtime.room.human_participant import (
     GOES_ON_MS,
@@ -349,7 +349,7 @@ def test_a_bucket_never_holds_more_than_it_can() -> None:
 
 
 async def test_the_call_of_a_human_keeps_the_end_of_a_long_talk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seats, "KEPT_ITEMS", 10)
+    monkeypatch.setattr(human_participant, "KEPT_ITEMS", 10)
     async with house(agent("Deaf", Mind(profile=DEAF)), floor=lambda _: None) as home:
         anna: Human = await home.come("Anna")
         for number in range(30):

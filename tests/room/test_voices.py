@@ -70,14 +70,14 @@ class Guest:
         self.sink = sink or ListSink()
         self.dialect = dialect
         self.config = config
-        self.seat = home.room.make_human(name, home.runtime)
-        self.call = Session(participant=self.seat, runtime=home.runtime, session_id=name)
+        self.participant = home.room.make_human(name, home.runtime)
+        self.call = Session(participant=self.participant, runtime=home.runtime, session_id=name)
         self.view: Listener = dialect.listener(self.sink, home.runtime, config)
         self.call.attach(self.view)
 
     @property
     def id(self) -> str:
-        return self.seat.id
+        return self.participant.id
 
     async def speak(self, pcm: bytes, rate_hz: int = 16_000) -> None:
         """In real time, in pieces of 20 ms."""
@@ -170,7 +170,7 @@ async def test_two_humans_and_an_agent_each_hear_the_others_and_not_themselves()
             assert (lane["item_id"], lane["response_id"], lane["agent_name"]) == (
                 f"{other.id}.voice",
                 "",
-                other.seat.name,
+                other.participant.name,
             )
             assert one.logged_voices() == []
 
