@@ -175,7 +175,7 @@ async def _play(
             played=tuple(page.played()),
             marks=tuple(user.marks),
             frames=_frames(page, wire, stage.model_frames, stage.secrets),
-            late_samples=page.late_samples,
+            late_samples=page.ear.late_samples,
             wall_s=time.perf_counter() - began_s,
             folder=where,
             expected=case.expect,
@@ -194,7 +194,7 @@ async def _play(
 
 def _align(page: Page, model: RealtimeModel) -> None:
     """Make the page align words and audio as the server does."""
-    page.aligned = model.profile.aligns_transcript
+    page.ear.aligned = model.profile.aligns_transcript
 
 
 def _case_of(source: Source, folder: str | Path | None) -> tuple[Case, Path]:

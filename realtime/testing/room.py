@@ -324,7 +324,7 @@ class _Stage:
             spoken=tuple(sorted(spoken, key=lambda one: one.from_ms)),
             played=tuple(played),
             marks=tuple(sorted(marks, key=lambda one: one.ts_ms)),
-            late_samples=sum(one.page.late_samples for one in self.humans),
+            late_samples=sum(one.page.ear.late_samples for one in self.humans),
             wall_s=wall_s,
             folder=self.folder,
             expected=self.case.expect,

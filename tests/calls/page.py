@@ -20,19 +20,21 @@ from realtime.model.base import RealtimeModel
 from realtime.runtime import Runtime
 from realtime.server.app import create_app
 from realtime.server.settings import ServerSettings
+from realtime.testing.client import outbox
 from realtime.testing.client import page as kit
 from realtime.testing.client.devices import OUTPUT_LATENCY_S
+from realtime.testing.client.ear import ACK_EVERY_S
 from realtime.testing.client.pair import Direction, Frame
 from realtime.testing.client.steps import INPUT_HZ
 from realtime.tool import Toolkit
 from tests.calls.grammar import check_grammar
 
-ACK_EVERY_MS = int(kit.ACK_EVERY_S * 1000)
+ACK_EVERY_MS = int(ACK_EVERY_S * 1000)
 OUTPUT_LATENCY_MS = int(OUTPUT_LATENCY_S * 1000)
 
 Event = dict[str, Any]
 Client = Literal["binary", "json", "agentscope1"]
-KINDS: dict[Client, kit.Client] = {"binary": "realtime.v1", "json": "json", "agentscope1": "agentscope1"}
+KINDS: dict[Client, outbox.Client] = {"binary": "realtime.v1", "json": "json", "agentscope1": "agentscope1"}
 
 
 class Page(kit.Page):
@@ -66,7 +68,7 @@ class Page(kit.Page):
     def left_ms(self) -> float:
         """How much speech is queued and not rendered."""
         now = asyncio.get_running_loop().time()
-        return max(0.0, ((self.silent_at or now) - OUTPUT_LATENCY_S - now) * 1000)
+        return max(0.0, ((self.ear.silent_at or now) - OUTPUT_LATENCY_S - now) * 1000)
 
     def do(self, kind: str, **fields: Any) -> None:
         """Send an event."""
@@ -92,7 +94,7 @@ class Page(kit.Page):
     async def until_silent(self) -> None:
         """Wait until everything that was sent so far is heard and acknowledged."""
         loop = asyncio.get_running_loop()
-        while (left_s := (self.silent_at or 0.0) + kit.ACK_EVERY_S - loop.time()) > 1e-6:  # noqa: ASYNC110  (a moment that moves)
+        while (left_s := (self.ear.silent_at or 0.0) + ACK_EVERY_S - loop.time()) > 1e-6:  # noqa: ASYNC110  (a moment that moves)
             await asyncio.sleep(left_s)
 
     def of(self, kind: str, after: int = 0) -> list[Event]:

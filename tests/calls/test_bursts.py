@@ -101,7 +101,7 @@ async def test_what_still_comes_of_a_burst_after_the_flush_is_not_played() -> No
         await asyncio.sleep(1)
 
         assert len(page.sound["reply_x"]) == 6 * 48_000
-        assert page.late_samples == 0
+        assert page.ear.late_samples == 0
         [item] = made.session.conversation.items()
         assert item.text == page.of("agent_item_truncated")[0]["transcript"]
 

@@ -70,7 +70,7 @@ def check_turns(made: Call) -> None:
         assert item.text
     withdrawn = {event["item_id"] for event in made.page.of("agent_item_deleted")}
     assert not withdrawn & {item.id for item in items}
-    assert made.page.late_samples == 0
+    assert made.page.ear.late_samples == 0
 
 
 def check_pieces(made: Call) -> None:

@@ -124,13 +124,13 @@ async def test_speech_over_the_answer_silences_it_and_cuts_it_after_the_last_wor
         cut = await page.until("agent_item_truncated")
         assert cut["item_id"] == story
         # The server knows what the page said last.
-        assert 0 <= page.heard_ms(story) - cut["audio_end_ms"] <= ACK_EVERY_MS
+        assert 0 <= page.ear.heard_ms(story) - cut["audio_end_ms"] <= ACK_EVERY_MS
         assert cut["transcript"] == whole[: len(cut["transcript"])]
         assert whole[len(cut["transcript"])] in " .,"
         assert 3 < len(cut["transcript"].split()) < len(whole.split()) / 2
         await interrupting
         assert await answered(made, before) == "Okay."
-        assert page.late_samples == 0
+        assert page.ear.late_samples == 0
         assert ("assistant", cut["transcript"]) in made.said()
         assert made.user_turns() == [STORY, "Stop, please. That is enough."]
 

@@ -106,7 +106,7 @@ async def until_silent(page: Page) -> None:
     over = loop.create_future()
 
     def look() -> None:
-        if page.silent_at is not None and page.silent_at <= loop.time():
+        if page.ear.silent_at is not None and page.ear.silent_at <= loop.time():
             over.set_result(None)
         else:
             loop.call_later(0.1, look)

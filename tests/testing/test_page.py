@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from realtime.call.limits import Limits
 from realtime.server.settings import ServerSettings
 from realtime.testing.client.devices import OUTPUT_LATENCY_S, Microphone, Speaker
-from realtime.testing.client.page import Client, Page
+from realtime.testing.client.outbox import Client
+from realtime.testing.client.page import Page
 from realtime.testing.client.steps import Network
 from realtime.testing.clock import run
 from realtime.testing.errors import ScriptFailure
@@ -36,7 +37,7 @@ def of(page: Page, kind: str) -> list[Any]:
 def assert_sound(page: Page) -> None:
     """Every sample was played once and in order, and each event came once and in order."""
     assert page.faults == []
-    assert (page.missing_samples, page.late_samples) == (0, 0)
+    assert (page.ear.missing_samples, page.ear.late_samples) == (0, 0)
     position: dict[str, float] = {}
     ends_ms = 0.0
     for one in page.played():
@@ -75,10 +76,10 @@ async def test_what_is_said_is_heard_and_what_is_answered_is_played(client: Clie
         page.say(voice(1_000))
         await asyncio.sleep(2)
         await until_silent(page)
-        (speech,) = page.speech.values()
+        (speech,) = page.ear.speech.values()
         assert words(app) == [("user", "what time is it"), ("assistant", ANSWER)]
-        assert page.heard_ms(speech.item_id) == (2_000 if client != "agentscope1" else 2_300)
-        assert session_of(app).heard_ms(speech.item_id) >= 2_000
+        assert page.ear.heard_ms(speech.item_id) == (2_000 if client != "agentscope1" else 2_300)
+        assert session_of(app).audience.heard_ms(speech.item_id) >= 2_000
         human, agent = page.lanes()
         await page.leave()
     assert_sound(page)
@@ -139,13 +140,13 @@ async def test_the_server_is_told_what_was_heard_ten_times_a_second_and_at_the_e
         await page.join()
         page.say(voice(500))
         await asyncio.sleep(1)
-        (speech,) = page.speech.values()
+        (speech,) = page.ear.speech.values()
         for _ in range(20):
             await asyncio.sleep(0.1)
-            behind_ms = page.heard_ms(speech.item_id) - session_of(app).heard_ms(speech.item_id)
+            behind_ms = page.ear.heard_ms(speech.item_id) - session_of(app).audience.heard_ms(speech.item_id)
             assert -1 <= behind_ms <= 160
         await until_silent(page)
-        assert session_of(app).heard_ms(speech.item_id) == 3_000
+        assert session_of(app).audience.heard_ms(speech.item_id) == 3_000
         await page.leave()
 
 
@@ -161,7 +162,7 @@ async def test_after_a_flush_no_more_sounds_than_is_on_its_way_to_the_ear(client
         await asyncio.sleep(2.5)
         page.say(voice(500, seed=2))
         await asyncio.sleep(5)
-        (speech,) = page.speech.values()
+        (speech,) = page.ear.speech.values()
         (cut,) = (item for item in session_of(app).conversation.items() if item.role == "assistant")
         ((flushed_ms, _),) = page.flushes
         (played,) = page.played()
@@ -270,7 +271,7 @@ async def test_a_page_that_comes_back_loses_no_sample_either_way(client: Client,
             await page.come_back()
         await until_silent(page)
         assert words(app) == [("user", "what time is it"), ("assistant", ANSWER)]
-        assert session_of(app).heard_ms(next(iter(page.speech))) == 4_000
+        assert session_of(app).audience.heard_ms(next(iter(page.ear.speech))) == 4_000
         human, _ = page.lanes()
         await page.leave()
     assert_sound(page)
@@ -286,7 +287,7 @@ async def test_a_page_is_silent_while_it_is_away() -> None:
         await asyncio.sleep(2)
         page.lose()
         lost_ms = page.ms()
-        assert page.silent_at is None
+        assert page.ear.silent_at is None
         await asyncio.sleep(2)
         returned_ms = page.ms()
         await page.come_back()

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Any, Literal, NamedTuple
@@ -21,27 +19,22 @@ import msgspec
 import pybase64
 
 from realtime.audio.pcm import SAMPLE_BYTES
-from realtime.audio.voice import is_voice
 from realtime.dialects import frames
 from realtime.dialects.native import SUBPROTOCOL
-from realtime.state.truncation import Spoken as Words
-from realtime.testing.client.devices import FRAME_SAMPLES, OUTPUT_HZ, OUTPUT_LATENCY_S, Microphone, Speaker
+from realtime.testing.client.devices import FRAME_SAMPLES, OUTPUT_HZ, Microphone
+from realtime.testing.client.ear import Ear, Speech
+from realtime.testing.client.outbox import Client, Outbox, acknowledgement
 from realtime.testing.client.pair import LOST, Application, Frame, SocketPair, Tap, Uplink
 from realtime.testing.client.steps import INPUT_HZ
 from realtime.testing.errors import ScriptFailure
 from realtime.testing.record import Lane, Played
 
-KEPT_SAMPLES = 10 * INPUT_HZ
-"""Samples of its latest speech (10 s) that a page keeps for re-sending."""
-ACK_EVERY_S = 0.1
 ANSWER_TIME_S = 60.0
 """Seconds that a page waits for the server to make, resume or end a call."""
 FINAL_CODES = (1000, 1008, 1011, 4000)
 """Close codes after which a page does not resume."""
 
 Event = dict[str, Any]
-Client = Literal["realtime.v1", "json", "agentscope1"]
-"""The project's page with binary frames, the same with JSON audio, or an AgentScope 1.x page."""
 
 
 class Received(NamedTuple):
@@ -49,21 +42,6 @@ class Received(NamedTuple):
 
     at_ms: float
     event: Event
-
-
-@dataclass(slots=True)
-class Speech:
-    """An agent's item at the page. Positions are samples; `acked_ms` is the last reported position."""
-
-    item_id: str
-    response_id: str = ""
-    agent: str = ""
-    received: int = 0
-    words: Words = field(default_factory=Words)
-    """Its words so far, aligned with its audio as on the server."""
-    complete: bool = False
-    flushed: bool = False
-    acked_ms: int = 0
 
 
 class Page:
@@ -95,14 +73,8 @@ class Page:
         self.name = name
         self.client = client
         self.received: list[Received] = []
-        self.speech: dict[str, Speech] = {}
-        """The agents' speech, by item."""
         self.flushes: list[tuple[float, str]] = []
         """(ms, item) of each flush; an empty id means all items."""
-        self.late_samples = 0
-        """Samples of items that came after their flush."""
-        self.missing_samples = 0
-        """Samples that never came, although later ones did."""
         self.faults: list[str] = []
         """Messages of the server that the protocol does not allow."""
         self.closed_with: tuple[int, str] | None = None
@@ -123,13 +95,19 @@ class Page:
             on_close=self._closed,
         )
         self._config = config or {}
-        self.aligned = aligned
+        self.ear = Ear(
+            aligned=aligned,
+            reports=client != "agentscope1",
+            can_report=lambda: self._line == "open" and not self._ended,
+            acknowledge=self._acknowledge,
+        )
+        """Plays the agents' speech."""
+        self._outbox = Outbox(client, name)
         chance = Random(f"{seed} {name}")
         self.uplink = Uplink(chance)
         """The connection to the server; its `network` may be set at any time."""
         self._starts_after_s = starts_after_ms / 1000
         self._loop = asyncio.get_running_loop()
-        self._speaker = Speaker()
         # -- the line
         self._pairs: list[SocketPair] = []
         self._line: Literal["away", "asking", "open"] = "away"
@@ -139,7 +117,6 @@ class Page:
         self._ended = False
         self._refusal: str | None = None
         self._parts: dict[int, Speech] = {}
-        self._indexes: dict[str, int] = {}
         self._cursors: dict[str, int] = {}
         """Place of the next JSON audio delta in each item."""
         self._settled: asyncio.Future[None] | None = None
@@ -147,15 +124,6 @@ class Page:
         self._microphone = Microphone(background, chance.getrandbits(32))
         self._frame_timer: asyncio.TimerHandle | None = None
         self._hears_from_s = 0.0
-        self._kept: deque[tuple[int, bytes, str | None, int]] = deque(maxlen=KEPT_SAMPLES // FRAME_SAMPLES)
-        """(offset, pcm, item played then, its ms) of the latest frames."""
-        self._said: deque[tuple[int, str]] = deque()
-        """Sent events, each with the sample of the page's speech that followed it."""
-        self._event_count = 0
-        self._next_ack_s = 0.0
-        self._ending: list[Speech] = []
-        """Items that are complete but not heard to the end."""
-        self._end_timer: asyncio.TimerHandle | None = None
 
     # -- its life --------------------------------------------------------------------------------------------------
 
@@ -187,7 +155,7 @@ class Page:
                 "output_audio_format": {"type": "audio/pcm", "rate": OUTPUT_HZ},
             }
         await self._connect({"type": "client_session_create", "config": config}, "open")
-        self._hears_from_s = self._next_ack_s = self._loop.time() + self._starts_after_s
+        self._hears_from_s = self.ear.next_report_s = self._loop.time() + self._starts_after_s
         self._listen()
 
     async def leave(self) -> None:
@@ -202,10 +170,10 @@ class Page:
 
         Raises what the application raised.
         """
-        for timer in (self._frame_timer, self._end_timer):
-            if timer is not None:
-                timer.cancel()
-        self._frame_timer = self._end_timer = None
+        if self._frame_timer is not None:
+            self._frame_timer.cancel()
+            self._frame_timer = None
+        self.ear.close()
         self.uplink.clear()
         for pair in self._pairs:
             pair.lose(1000 if self._line == "open" and pair is self._pairs[-1] else LOST)
@@ -221,7 +189,7 @@ class Page:
         if self._line == "away":
             return
         self._line = "away"
-        self._speaker.pause(self._loop.time())
+        self.ear.pause()
         pair = self._pairs[-1]
         if noticed:
             pair.lose()
@@ -240,14 +208,14 @@ class Page:
             raise ScriptFailure(f"a page of {self.client} cannot come back: it was given no resume_token")
         lost = self._pairs[-1]
         self._parts.clear()
-        self._indexes.clear()
+        self._outbox.indexes.clear()
         self._cursors.clear()
         self.closed_with = None
         ask: Event = {"type": "client_session_resume", "token": self._token, "last_seq": self._last_seq}
         now = self._loop.time()
-        sounding = self._speaker.sounding(now)
+        sounding = self.ear.sounding(now)
         if sounding is not None:
-            ask |= {"played_item_id": sounding, "played_ms": self._heard_ms(sounding, now)}
+            ask |= {"played_item_id": sounding, "played_ms": self.ear.position_ms(sounding, now)}
         await self._connect(ask, "asking")
         lost.lose()
 
@@ -304,7 +272,7 @@ class Page:
     def _read(self, event: Event) -> None:
         kind = event["type"]
         if kind == "agent_response_audio_delta":
-            speech = self._of_item(event)
+            speech = self.ear.item(event)
             pcm = pybase64.b64decode(event["delta"])
             offset = self._cursors.get(speech.item_id, speech.received)
             self._cursors[speech.item_id] = offset + len(pcm) // SAMPLE_BYTES
@@ -324,34 +292,34 @@ class Page:
                 self._token = event["token"] or self._token
                 self._from_store = event["from_store"]
                 if event["rewound_to_seq"] is not None:
-                    self._rewind(event["rewound_to_seq"], now)
+                    self._rewind(event["rewound_to_seq"])
             case "server_audio_received" if self._line == "asking":
                 self._loop.call_soon(self._say_again, event["offset"])
             case "server_audio_item":
-                speech = self._of_item(event)
+                speech = self.ear.item(event)
                 self._parts[event["item_index"]] = speech
-                self._indexes[speech.item_id] = event["item_index"]
+                self._outbox.indexes[speech.item_id] = event["item_index"]
                 if self.client == "json":
                     # JSON audio deltas carry no offset: this event says where they continue.
                     self._cursors[speech.item_id] = event["offset_samples"]
             case "server_audio_flush":
-                self._flush(event["item_id"], now)
+                self._flush(event["item_id"])
             case "agent_input_started" if self.client == "agentscope1":
                 # These pages know no flush: they stop at the first word of the user.
-                self._flush(None, now)
+                self._flush(None)
             case "agent_item_truncated":
                 # Without a flush in a call that was read from a store: its speech will not continue.
-                cut = self.speech.get(event["item_id"])
-                if cut is not None and not cut.flushed and not self._is_rendered(cut, now):
-                    self._flush(cut.item_id, now)
+                cut = self.ear.speech.get(event["item_id"])
+                if cut is not None and not cut.flushed and not self.ear.is_rendered(cut):
+                    self._flush(cut.item_id)
             case "agent_response_audio_transcript_delta":
-                self._of_item(event).words.add_text(event["delta"])
+                self.ear.item(event).words.add_text(event["delta"])
             case "agent_response_audio_done":
-                self._complete(self._of_item(event))
+                self.ear.complete(self.ear.item(event))
             case "agent_response_done":
-                for speech in [*self.speech.values()]:
+                for speech in [*self.ear.speech.values()]:
                     if speech.response_id == event["response_id"]:
-                        self._complete(speech)
+                        self.ear.complete(speech)
             case "agent_ready":
                 if self._line == "open":
                     self._have_settled()
@@ -363,76 +331,41 @@ class Page:
                 self._have_settled()
         self.received.append(Received(self.ms(now), event))
 
-    def _rewind(self, seq: int, now: float) -> None:
+    def _rewind(self, seq: int) -> None:
         """Discard what came after `seq`: the server was killed before it had stored it."""
         self._last_seq = seq
         first = next((at for at, one in enumerate(self.received) if one.event.get("seq", 0) > seq), len(self.received))
         gone, self.received = self.received[first:], self.received[:first]
         for item_id in {one.event["item_id"] for one in gone if one.event["type"] == "server_audio_item"}:
-            self._flush(item_id, now)
-
-    def _of_item(self, event: Event) -> Speech:
-        item_id = event["item_id"]
-        speech = self.speech.get(item_id)
-        if speech is None:
-            speech = self.speech[item_id] = Speech(item_id, words=Words(aligned=self.aligned))
-        if event.get("response_id") and not speech.response_id:
-            speech.response_id, speech.agent = event["response_id"], event.get("agent_name") or ""
-        return speech
+            self._flush(item_id)
 
     def _hear(self, speech: Speech, offset: int, pcm: bytes) -> None:
-        """Play more audio, unless already played or of a flushed item."""
-        if is_voice(speech.item_id):
-            return  # Another human in a room, heard live beside the agents.
-        now = self._loop.time()
-        known = speech.received - offset
-        if known > 0:
-            pcm, offset = pcm[known * SAMPLE_BYTES :], speech.received
-            if not pcm:
-                return
-        elif known < 0:
-            self.missing_samples -= known
-        n_samples = len(pcm) // SAMPLE_BYTES
-        speech.received = offset + n_samples
-        speech.words.audio_ms = speech.received * 1000 / OUTPUT_HZ
-        if speech.flushed:
-            self.late_samples += n_samples
-        else:
-            self._speaker.play(speech.item_id, offset, pcm, now)
-        place = {"response_id": speech.response_id, "item_id": speech.item_id}
-        event = {"type": "agent_response_audio_delta", **place, "offset_samples": offset, "n_samples": n_samples}
-        self.received.append(Received(self.ms(now), event))
+        new = self.ear.hear(speech, offset, pcm)
+        if new is not None:
+            place = {"response_id": speech.response_id, "item_id": speech.item_id}
+            heard = {"type": "agent_response_audio_delta", **place, "offset_samples": new[0], "n_samples": new[1]}
+            self.received.append(Received(self.ms(), heard))
+
+    def _flush(self, item_id: str | None) -> None:
+        if self.ear.flush(item_id) or self.client != "agentscope1":
+            self.flushes.append((self.ms(), item_id or ""))
 
     def _closed(self, code: int, reason: str) -> None:
         self.closed_with = (code, reason)
         self._line = "away"
         if code in FINAL_CODES:
             self._token = None
-        self._speaker.pause(self._loop.time())
+        self.ear.pause()
         self._have_settled()
         self.on_change()
 
     # -- what was heard --------------------------------------------------------------------------------------------
 
-    def heard_ms(self, *items: str) -> float:
-        """Return the ms of these items together that have been heard."""
-        now = self._loop.time()
-        return sum(self._speaker.heard(item_id, now) for item_id in items) * 1000 / OUTPUT_HZ
-
-    def heard_at(self, items: Iterable[str], ms: float) -> float | None:
-        """Return the loop's time when this much of these items is heard; None if not queued."""
-        return self._speaker.heard_at(items, round(ms * OUTPUT_HZ / 1000))
-
-    @property
-    def silent_at(self) -> float | None:
-        """Return the loop's time when all received audio has been heard; None while the speaker waits."""
-        return self._speaker.ends_at()
-
     def played(self) -> list[Played]:
         """Return every stretch of speech that was heard, in order. Complete once the page is silent."""
         return [
             Played(self.name, item_id, at * 1000 / OUTPUT_HZ, self.ms(from_s), len(pcm) / 2 * 1000 / OUTPUT_HZ)
-            for item_id, at, from_s, pcm in self._speaker.runs()
+            for item_id, at, from_s, pcm in self.ear.runs()
             if pcm
         ]
 
@@ -440,81 +373,19 @@ class Page:
         """Return the user's audio, and the heard audio of each agent."""
         silence = bytes(max(0, round(self.ms(self._hears_from_s) * INPUT_HZ / 1000)) * SAMPLE_BYTES)
         by_agent: dict[str, bytearray] = {}
-        for item_id, _, from_s, pcm in self._speaker.runs():
-            track = by_agent.setdefault(self.speech[item_id].agent, bytearray())
+        for item_id, _, from_s, pcm in self.ear.runs():
+            track = by_agent.setdefault(self.ear.speech[item_id].agent, bytearray())
             begin = round(self.ms(from_s) * OUTPUT_HZ / 1000) * SAMPLE_BYTES
             track.extend(bytes(max(0, begin - len(track))))
             track[begin : begin + len(pcm)] = pcm
         human = Lane(self.name, "human", INPUT_HZ, silence + self._microphone.pcm())
         return [human, *(Lane(agent, "agent", OUTPUT_HZ, bytes(track)) for agent, track in by_agent.items())]
 
-    def _heard_ms(self, item_id: str, now: float) -> int:
-        return self._speaker.heard(item_id, now) * 1000 // OUTPUT_HZ
-
-    def _flush(self, item_id: str | None, now: float) -> None:
-        """Silence one item, or all of them, as the server requests."""
-        if item_id is not None and item_id not in self.speech:
-            self._of_item({"item_id": item_id})
-        named = [self.speech[item_id]] if item_id is not None else [*self.speech.values()]
-        hit = [one for one in named if not one.flushed and not (one.complete and self._is_rendered(one, now))]
-        for one in hit:
-            one.flushed = True
-        self._speaker.flush([one.item_id for one in hit], now)
-        if hit or self.client != "agentscope1":
-            self.flushes.append((self.ms(now), item_id or ""))
-        for one in hit:
-            if one.received and self.client != "agentscope1":
-                # Audio on its way to the ear will still be heard: the acknowledgement of a flush includes it.
-                heard_ms = self._heard_ms(one.item_id, now + OUTPUT_LATENCY_S)
-                self._loop.call_soon(self._acknowledge, one, heard_ms, True)
-        self._set_end_timer()
-
-    def _is_rendered(self, speech: Speech, now: float) -> bool:
-        ends_at = self._speaker.ends_at([speech.item_id])
-        return ends_at is not None and ends_at - OUTPUT_LATENCY_S <= now
-
-    def _acknowledge(self, speech: Speech, heard_ms: int, flushed: bool = False) -> None:
-        speech.acked_ms = heard_ms
-        self._say_event(_ack(speech.item_id, heard_ms, flushed))
-
-    def _complete(self, speech: Speech) -> None:
-        if not speech.complete:
-            speech.complete = speech.words.audio_complete = True
-            if speech.received and self.client != "agentscope1":
-                self._ending.append(speech)
-                self._set_end_timer()
-
-    def _set_end_timer(self) -> None:
-        """Set the timer for the next end of a complete item."""
-        if self._end_timer is not None:
-            self._end_timer.cancel()
-            self._end_timer = None
-        self._ending = [one for one in self._ending if not one.flushed]
-        ends = [at for at in (self._speaker.ends_at([one.item_id]) for one in self._ending) if at is not None]
-        if ends:
-            self._end_timer = self._loop.call_at(max(min(ends), self._loop.time()), self._end_items)
-
-    def _end_items(self) -> None:
-        """Acknowledge the end of fully heard items, each by its own event."""
-        now = self._loop.time()
-        still: list[Speech] = []
-        for one in self._ending:
-            at = self._speaker.ends_at([one.item_id])
-            if at is None or at > now + 1e-9:
-                still.append(one)
-            elif self._line == "open" and not self._ended:
-                self._acknowledge(one, self._heard_ms(one.item_id, now))
-        self._ending = still
-        self._set_end_timer()
-
     # -- what it says ----------------------------------------------------------------------------------------------
 
     def send(self, event: Event) -> None:
         """Send a client event; repeat it if the socket is lost on the way."""
-        if self.client != "agentscope1" and "event_id" not in event:
-            self._event_count += 1
-            event = {**event, "event_id": f"{self.name}_{self._event_count}"}
-        self._say_event(json.dumps(event))
+        self._say_event(self._outbox.labelled(event))
 
     def say(self, pcm: bytes) -> tuple[float, float]:
         """Speak pcm16 at 16 kHz from now on, or after earlier speech.
@@ -536,83 +407,35 @@ class Page:
             return
         offset, pcm = self._microphone.position, self._microphone.next_frame()
         self._listen()
-        item_id, played_ms = self._news_of_playback() if self._line == "open" else (None, 0)
-        self._kept.append((offset, pcm, item_id, played_ms))
+        item_id, played_ms = self.ear.report() if self._line == "open" else (None, 0)
+        self._outbox.keep_speech(offset, pcm, item_id, played_ms)
         if self._line == "open":
-            self._say_speech(offset, pcm, item_id, played_ms)
+            for frame, is_audio in self._outbox.speech(offset, pcm, item_id, played_ms):
+                self._put(frame, is_audio=is_audio)
         elif self._line == "asking" and self._from_store:
             # A server that has just restored the call need not report where its input ended.
             self._say_again(None)
 
-    def _news_of_playback(self) -> tuple[str | None, int]:
-        """Return the audible item's heard ms, if a report is due."""
-        now = self._loop.time()
-        # Times are sums of fractions: in two runs of one call the same report is due at the same frame.
-        if now < self._next_ack_s - 1e-6 or self.client == "agentscope1":
-            return None, 0
-        item_id = self._speaker.sounding(now)
-        if item_id is None:
-            return None, 0
-        speech, heard_ms = self.speech[item_id], self._heard_ms(item_id, now)
-        if speech.flushed or heard_ms <= speech.acked_ms:
-            return None, 0
-        self._next_ack_s = max(self._next_ack_s + ACK_EVERY_S, now)
-        speech.acked_ms = heard_ms
-        return item_id, heard_ms
-
-    def _say_speech(self, offset: int, pcm: bytes, item_id: str | None, played_ms: int) -> None:
-        if self.client == "realtime.v1":
-            index = self._indexes.get(item_id) if item_id is not None else None
-            if index is not None:
-                self._put(frames.pack_played(0, index, played_ms, offset, pcm), is_audio=True)
-                return
-        if item_id is not None:
-            self._put(_ack(item_id, played_ms), is_audio=False)
-        if self.client == "realtime.v1":
-            self._put(frames.pack(frames.CLIENT_AUDIO, 0, 0, offset, pcm), is_audio=True)
-            return
-        place = f'"offset":{offset},' if self.client == "json" else ""
-        audio = pybase64.b64encode_as_string(pcm)
-        self._put(f'{{"type":"client_audio_append",{place}{_FORMAT},"audio":"{audio}"}}', is_audio=True)
+    def _acknowledge(self, item_id: str, heard_ms: int, flushed: bool) -> None:
+        self._say_event(acknowledgement(item_id, heard_ms, flushed))
 
     def _say_event(self, text: str) -> None:
         """Send it now, or when the page has resumed."""
-        if self._kept:
-            while self._said and self._said[0][0] < self._kept[0][0]:
-                self._said.popleft()
-        self._said.append((self._microphone.position, text))
+        self._outbox.keep_event(text, self._microphone.position)
         if self._line == "open":
             self._put(text, is_audio=False)
 
     def _say_again(self, received: int | None) -> None:
-        """Send again what the server lacks.
-
-        That is the speech from sample `received` on, with every event in its place. None: the server does not know what
-        it has of the speech.
-        """
+        """Send again what the server lacks, as `Outbox.missing` says."""
         if self._line != "asking":
             return
         self._line = "open"
-        said = deque(self._said)
-        for offset, pcm, item_id, played_ms in [*self._kept]:
-            while said and said[0][0] <= offset:
-                self._put(said.popleft()[1], is_audio=False)
-            if received is not None and offset + FRAME_SAMPLES > received:
-                self._say_speech(offset, pcm, item_id, played_ms)
-        for _, text in said:
-            self._put(text, is_audio=False)
+        for frame, is_audio in self._outbox.missing(received):
+            self._put(frame, is_audio=is_audio)
         self._from_store = False
-        self._speaker.resume(self._loop.time())
-        self._set_end_timer()
+        self.ear.resume()
         self._have_settled()
         self.on_change()
 
     def _put(self, frame: Frame, *, is_audio: bool) -> None:
         self.uplink.send(self._pairs[-1], frame, is_audio=is_audio)
-
-
-_FORMAT = f'"format":{{"type":"audio/pcm","rate":{INPUT_HZ}}}'
-
-
-def _ack(item_id: str, played_ms: int, flushed: bool = False) -> str:
-    return json.dumps({"type": "client_playback_ack", "item_id": item_id, "played_ms": played_ms, "flushed": flushed})

@@ -232,7 +232,7 @@ class User:
                 raise ScriptFailure("what was spoken began no turn, and no answer was on its way")
         if not self._exchange.is_answered():
             return None
-        silent_at = self._page.silent_at
+        silent_at = self._page.ear.silent_at
         return silent_at if silent_at is not None and silent_at > now else silent_at is not None
 
     def _is_on_its_way(self) -> bool:
@@ -240,7 +240,7 @@ class User:
         self._exchange.read_on()
         if not self._exchange.is_answered():
             return self._exchange.is_owed
-        silent_at = self._page.silent_at
+        silent_at = self._page.ear.silent_at
         return silent_at is None or silent_at > self._loop.time()
 
     def _moment_of(self, step: BargeIn) -> Callable[[], Outlook]:
@@ -254,12 +254,12 @@ class User:
         return lambda: self._heard_at(self._exchange.items(), after_ms)
 
     def _heard_at(self, items: Sequence[str], ms: int) -> Outlook:
-        at_s = self._page.heard_at(items, ms)
+        at_s = self._page.ear.heard_at(items, ms)
         return at_s if at_s is None or at_s > self._loop.time() + 1e-9 else True
 
     def _word_heard(self, word: re.Pattern[str]) -> Outlook:
         for item_id in self._exchange.items():
-            words = self._page.speech[item_id].words
+            words = self._page.ear.speech[item_id].words
             found = word.search(words.text)
             if found is None:
                 continue

@@ -1,0 +1,204 @@
+"""The hearing side of a simulated page: items of the agents, their playback, and reports of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from realtime.audio.pcm import SAMPLE_BYTES
+from realtime.audio.voice import is_voice
+from realtime.state.truncation import Spoken as Words
+from realtime.testing.client.devices import OUTPUT_HZ, OUTPUT_LATENCY_S, Speaker
+
+ACK_EVERY_S = 0.1
+
+
+@dataclass(slots=True)
+class Speech:
+    """An agent's item at the page. Positions are samples; `acked_ms` is the last reported position."""
+
+    item_id: str
+    response_id: str = ""
+    agent: str = ""
+    received: int = 0
+    words: Words = field(default_factory=Words)
+    """Its words so far, aligned with its audio as on the server."""
+    complete: bool = False
+    flushed: bool = False
+    acked_ms: int = 0
+
+
+class Ear:
+    """Plays the agents' items in real time, on the running loop.
+
+    With `reports`, `acknowledge(item_id, heard_ms, flushed)` is called when an item was heard to its end, while
+    `can_report`, and after a flush. `aligned` says that the model gives each piece of words right before its audio.
+    """
+
+    def __init__(
+        self,
+        *,
+        aligned: bool,
+        reports: bool,
+        can_report: Callable[[], bool],
+        acknowledge: Callable[[str, int, bool], None],
+    ) -> None:
+        self.aligned = aligned
+        self.speech: dict[str, Speech] = {}
+        """The agents' speech, by item."""
+        self.late_samples = 0
+        """Samples of items that came after their flush."""
+        self.missing_samples = 0
+        """Samples that never came, although later ones did."""
+        self.next_report_s = 0.0
+        """The loop's time of the next report."""
+        self._reports = reports
+        self._can_report = can_report
+        self._acknowledge = acknowledge
+        self._loop = asyncio.get_running_loop()
+        self._speaker = Speaker()
+        self._ending: list[Speech] = []
+        """Items that are complete but not heard to the end."""
+        self._end_timer: asyncio.TimerHandle | None = None
+        self.sounding = self._speaker.sounding
+        self.runs = self._speaker.runs
+
+    def item(self, event: Mapping[str, Any]) -> Speech:
+        """Return the item that an event names, which may be new."""
+        item_id = event["item_id"]
+        speech = self.speech.get(item_id)
+        if speech is None:
+            speech = self.speech[item_id] = Speech(item_id, words=Words(aligned=self.aligned))
+        if event.get("response_id") and not speech.response_id:
+            speech.response_id, speech.agent = event["response_id"], event.get("agent_name") or ""
+        return speech
+
+    def hear(self, speech: Speech, offset: int, pcm: bytes) -> tuple[int, int] | None:
+        """Play more audio, unless of a flushed item; return the offset and number of new samples.
+
+        None: they are not new, or the live voice of another human in a room, which comes beside the agents.
+        """
+        if is_voice(speech.item_id):
+            return None
+        known = speech.received - offset
+        if known > 0:
+            pcm, offset = pcm[known * SAMPLE_BYTES :], speech.received
+            if not pcm:
+                return None
+        elif known < 0:
+            self.missing_samples -= known
+        n_samples = len(pcm) // SAMPLE_BYTES
+        speech.received = offset + n_samples
+        speech.words.audio_ms = speech.received * 1000 / OUTPUT_HZ
+        if speech.flushed:
+            self.late_samples += n_samples
+        else:
+            self._speaker.play(speech.item_id, offset, pcm, self._loop.time())
+        return offset, n_samples
+
+    def flush(self, item_id: str | None) -> bool:
+        """Silence one item, or all of them; return whether any was still to be heard."""
+        now = self._loop.time()
+        named = [self.item({"item_id": item_id})] if item_id is not None else [*self.speech.values()]
+        hit = [one for one in named if not one.flushed and not (one.complete and self.is_rendered(one))]
+        for one in hit:
+            one.flushed = True
+        self._speaker.flush([one.item_id for one in hit], now)
+        for one in hit:
+            if one.received and self._reports:
+                # Audio on its way to the ear will still be heard: the acknowledgement of a flush includes it.
+                heard_ms = self.position_ms(one.item_id, now + OUTPUT_LATENCY_S)
+                self._loop.call_soon(self._report, one, heard_ms, True)
+        self._set_end_timer()
+        return bool(hit)
+
+    def is_rendered(self, speech: Speech) -> bool:
+        """Whether all its audio has left the page, perhaps not yet reached the ear."""
+        ends_at = self._speaker.ends_at([speech.item_id])
+        return ends_at is not None and ends_at - OUTPUT_LATENCY_S <= self._loop.time()
+
+    def complete(self, speech: Speech) -> None:
+        """Note that no more audio of the item will come."""
+        if not speech.complete:
+            speech.complete = speech.words.audio_complete = True
+            if speech.received and self._reports:
+                self._ending.append(speech)
+                self._set_end_timer()
+
+    def pause(self) -> None:
+        """Stop playing; all audio waits for `resume`."""
+        self._speaker.pause(self._loop.time())
+
+    def resume(self) -> None:
+        """Continue where `pause` stopped."""
+        self._speaker.resume(self._loop.time())
+        self._set_end_timer()
+
+    def close(self) -> None:
+        """Cancel the timer. Idempotent."""
+        if self._end_timer is not None:
+            self._end_timer.cancel()
+            self._end_timer = None
+
+    # -- what was heard --------------------------------------------------------------------------------------------
+
+    def heard_ms(self, *items: str) -> float:
+        """Return the ms of these items together that have been heard."""
+        now = self._loop.time()
+        return sum(self._speaker.heard(item_id, now) for item_id in items) * 1000 / OUTPUT_HZ
+
+    def heard_at(self, items: Iterable[str], ms: float) -> float | None:
+        """Return the loop's time when this much of these items is heard; None if not queued."""
+        return self._speaker.heard_at(items, round(ms * OUTPUT_HZ / 1000))
+
+    @property
+    def silent_at(self) -> float | None:
+        """The loop's time when all received audio has been heard; None while the speaker waits."""
+        return self._speaker.ends_at()
+
+    def position_ms(self, item_id: str, now: float) -> int:
+        """Return the whole ms of the item that have been heard by `now`."""
+        return self._speaker.heard(item_id, now) * 1000 // OUTPUT_HZ
+
+    def report(self) -> tuple[str | None, int]:
+        """Return the audible item and its heard ms, if a report is due."""
+        now = self._loop.time()
+        # Times are sums of fractions: in two runs of one call the same report is due at the same frame.
+        if now < self.next_report_s - 1e-6 or not self._reports:
+            return None, 0
+        item_id = self._speaker.sounding(now)
+        if item_id is None:
+            return None, 0
+        speech, heard_ms = self.speech[item_id], self.position_ms(item_id, now)
+        if speech.flushed or heard_ms <= speech.acked_ms:
+            return None, 0
+        self.next_report_s = max(self.next_report_s + ACK_EVERY_S, now)
+        speech.acked_ms = heard_ms
+        return item_id, heard_ms
+
+    def _report(self, speech: Speech, heard_ms: int, flushed: bool = False) -> None:
+        speech.acked_ms = heard_ms
+        self._acknowledge(speech.item_id, heard_ms, flushed)
+
+    def _set_end_timer(self) -> None:
+        """Set the timer for the next end of a complete item."""
+        self.close()
+        self._ending = [one for one in self._ending if not one.flushed]
+        ends = [at for at in (self._speaker.ends_at([one.item_id]) for one in self._ending) if at is not None]
+        if ends:
+            self._end_timer = self._loop.call_at(max(min(ends), self._loop.time()), self._end_items)
+
+    def _end_items(self) -> None:
+        """Acknowledge the end of fully heard items, each by its own event."""
+        now = self._loop.time()
+        still: list[Speech] = []
+        for one in self._ending:
+            at = self._speaker.ends_at([one.item_id])
+            if at is None or at > now + 1e-9:
+                still.append(one)
+            elif self._can_report():
+                self._report(one, self.position_ms(one.item_id, now))
+        self._ending = still
+        self._set_end_timer()

@@ -1,0 +1,93 @@
+"""The frames that a simulated page sends, kept for sending again after a lost socket. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import pybase64
+
+from realtime.dialects import frames
+from realtime.testing.client.devices import FRAME_SAMPLES
+from realtime.testing.client.pair import Frame
+from realtime.testing.client.steps import INPUT_HZ
+
+KEPT_SAMPLES = 10 * INPUT_HZ
+"""Samples of its latest speech (10 s) that a page keeps for re-sending."""
+Client = Literal["realtime.v1", "json", "agentscope1"]
+"""The project's page with binary frames, the same with JSON audio, or an AgentScope 1.x page."""
+Outgoing = tuple[Frame, bool]
+"""A frame, and whether it is audio."""
+
+_FORMAT = f'"format":{{"type":"audio/pcm","rate":{INPUT_HZ}}}'
+
+
+class Outbox:
+    """Encodes and keeps a page's speech and events. `name` begins the labels of its events."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.indexes: dict[str, int] = {}
+        """The index of each item in binary frames."""
+        self._client = client
+        self._name = name
+        self._frames: deque[tuple[int, bytes, str | None, int]] = deque(maxlen=KEPT_SAMPLES // FRAME_SAMPLES)
+        """(offset, pcm, item played then, its ms) of the latest frames."""
+        self._events: deque[tuple[int, str]] = deque()
+        """Events, each with the sample of the page's speech that followed it."""
+        self._event_count = 0
+
+    def labelled(self, event: dict[str, Any]) -> str:
+        """Return a client event as JSON, with a label where it has none."""
+        if self._client != "agentscope1" and "event_id" not in event:
+            self._event_count += 1
+            event = {**event, "event_id": f"{self._name}_{self._event_count}"}
+        return json.dumps(event)
+
+    def keep_event(self, text: str, position: int) -> None:
+        """Keep an event that precedes sample `position` of the speech."""
+        if self._frames:
+            while self._events and self._events[0][0] < self._frames[0][0]:
+                self._events.popleft()
+        self._events.append((position, text))
+
+    def keep_speech(self, offset: int, pcm: bytes, item_id: str | None, played_ms: int) -> None:
+        """Keep a frame of speech with the report of playback that it carries, if `item_id` is given."""
+        self._frames.append((offset, pcm, item_id, played_ms))
+
+    def speech(self, offset: int, pcm: bytes, item_id: str | None, played_ms: int) -> Iterator[Outgoing]:
+        """Yield a frame of speech and its report of playback, in one message or two."""
+        if self._client == "realtime.v1":
+            index = self.indexes.get(item_id) if item_id is not None else None
+            if index is not None:
+                yield frames.pack_played(0, index, played_ms, offset, pcm), True
+                return
+        if item_id is not None:
+            yield acknowledgement(item_id, played_ms), False
+        if self._client == "realtime.v1":
+            yield frames.pack(frames.CLIENT_AUDIO, 0, 0, offset, pcm), True
+            return
+        place = f'"offset":{offset},' if self._client == "json" else ""
+        audio = pybase64.b64encode_as_string(pcm)
+        yield f'{{"type":"client_audio_append",{place}{_FORMAT},"audio":"{audio}"}}', True
+
+    def missing(self, received: int | None) -> Iterator[Outgoing]:
+        """Yield what the server lacks.
+
+        That is the speech from sample `received` on, with every event in its place. None: the server does not know what
+        it has of the speech.
+        """
+        events = deque(self._events)
+        for offset, pcm, item_id, played_ms in [*self._frames]:
+            while events and events[0][0] <= offset:
+                yield events.popleft()[1], False
+            if received is not None and offset + FRAME_SAMPLES > received:
+                yield from self.speech(offset, pcm, item_id, played_ms)
+        for _, text in events:
+            yield text, False
+
+
+def acknowledgement(item_id: str, played_ms: int, flushed: bool = False) -> str:
+    """Return a `client_playback_ack` as JSON."""
+    return json.dumps({"type": "client_playback_ack", "item_id": item_id, "played_ms": played_ms, "flushed": flushed})
