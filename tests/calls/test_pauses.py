@@ -64,7 +64,7 @@ def check_turns(made: Call) -> None:
     turns = [*dict.fromkeys(pieces)]
     items = made.session.conversation.items()
     assert [item.id for item in items if item.role == "user"] == turns
-    assert made.agent.hasty_turns == len(pieces) - len(turns)
+    assert made.session.participant.hasty_turns == len(pieces) - len(turns)
     # Between two turns stands an answer that was heard in part, or none at all; never one nobody heard.
     for item in items:
         assert item.text
