@@ -25,7 +25,7 @@ from realtime.dialects.openai_family.client import (
 )
 from realtime.dialects.weight import too_long
 from realtime.event.base import ContentPart, Item, ResponseOverrides
-from realtime.model.openai_family.shared import merged as merged_objects
+from realtime.model.json_objects import merged as merged_objects
 from realtime.model.voices import QWEN
 
 INPUT_RATE_HZ = 16_000

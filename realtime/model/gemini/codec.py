@@ -48,6 +48,7 @@ from realtime.model.gemini.settings import SessionSettings
 from realtime.model.gemini.turns import Response, Resumption, status_of, unanswered
 from realtime.model.gemini.untold import Untold
 from realtime.model.gemini.user import User, UserTurn
+from realtime.model.json_objects import json_frame
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +138,7 @@ class GeminiCodec(Codec):
             history = history[at + 1 :]
         self._untold.restore(history, known.signatures)
         self._n_told = 1
-        return [shapes.json_frame({"setup": setup})]
+        return [json_frame({"setup": setup})]
 
     # What we say.
 
@@ -187,7 +188,7 @@ class GeminiCodec(Codec):
                     self._untold.add(shapes.write_late_result(result))
                     return []
                 self._tools_answered = True
-                return [shapes.json_frame({"toolResponse": {"functionResponses": [shapes.write_response(result)]}})]
+                return [json_frame({"toolResponse": {"functionResponses": [shapes.write_response(result)]}})]
             case ResponseCreate():
                 return self._ask(message)
             case ResponseCancel(response_id=response_id):
@@ -231,7 +232,7 @@ class GeminiCodec(Codec):
             self._committed = False
             self._user.begin(self._due)
         # Inside the activity an image counts, at any turn coverage.
-        return [*frames, *(shapes.json_frame({"realtimeInput": {"video": image}}) for image in images)]
+        return [*frames, *(json_frame({"realtimeInput": {"video": image}}) for image in images)]
 
     def _tell(self) -> list[Frame]:
         """Say the turns that wait, without asking for a response."""
@@ -269,7 +270,7 @@ class GeminiCodec(Codec):
             self._leave_if_quiet()
             return []
         self._due.append(self._settings.event())
-        return [shapes.json_frame({"contextUpdate": update})] if update else []
+        return [json_frame({"contextUpdate": update})] if update else []
 
     def _refuse(self, code: str, message: str) -> None:
         self._due.append(ModelErrorEvent(error_type="client_error", code=code, message=message))

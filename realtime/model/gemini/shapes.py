@@ -13,6 +13,7 @@ from realtime.event.config import ToolDeclaration, TurnDetection
 from realtime.message import ToolResultBlock
 from realtime.model.base import Settings
 from realtime.model.gemini import frames as wire
+from realtime.model.json_objects import json_frame, merged
 
 Json = dict[str, Any]
 
@@ -47,7 +48,7 @@ def write_setup(
     setup["outputAudioTranscription"] = {}
     setup["sessionResumption"] = {}
     setup["contextWindowCompression"] = {"slidingWindow": {}}
-    return _merged(setup, settings.extra)
+    return merged(setup, settings.extra)
 
 
 def write_tools(tools: Sequence[ToolDeclaration], *, blocking: bool) -> list[Json]:
@@ -95,14 +96,6 @@ def is_manual(setup: Json) -> bool:
     """Whether we mark the turns."""
     detection = setup.get("realtimeInputConfig", {}).get("automaticActivityDetection", {})
     return bool(detection.get("disabled"))
-
-
-def _merged(base: Json, extra: Json) -> Json:
-    result = dict(base)
-    for key, value in extra.items():
-        below = result.get(key)
-        result[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return result
 
 
 def read_settings(settings: Settings, voice: str | None) -> Json:
@@ -197,8 +190,3 @@ def _sum(counts: list[wire.TokenCount], *modalities: str) -> int | None:
 def client_content(turns: list[Json], *, complete: bool) -> str:
     """The frame that says the turns; a `complete` one asks for a response."""
     return json_frame({"clientContent": {"turns": turns, "turnComplete": complete}})
-
-
-def json_frame(frame: Json) -> str:
-    """A frame as the text that goes over the wire."""
-    return msgspec.json.encode(frame).decode()

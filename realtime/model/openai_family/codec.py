@@ -53,9 +53,10 @@ from realtime.model.base import (
     Settings,
     ToolResult,
 )
+from realtime.model.json_objects import json_frame
 from realtime.model.openai_family import frames as wire
 from realtime.model.openai_family import shapes
-from realtime.model.openai_family.shared import Ids, SecondLook, json_frame, read_modalities, read_status, without_keys
+from realtime.model.openai_family.shared import Ids, SecondLook, read_modalities, read_status, without_keys
 
 Own = TypeVar("Own")
 

@@ -20,6 +20,7 @@ from realtime.event.model import (
 )
 from realtime.message import ToolCallBlock
 from realtime.model.base import Address, CloseVerdict, Frame, ItemTruncate, Profile, Settings, ToolResult
+from realtime.model.json_objects import json_frame
 from realtime.model.openai_family import dashscope_frames as wire
 from realtime.model.openai_family import dashscope_shapes as shapes
 from realtime.model.openai_family.codec import FamilyCodec
@@ -32,7 +33,7 @@ from realtime.model.openai_family.frames import (
     WireError,
     WireItem,
 )
-from realtime.model.openai_family.shared import json_frame, read_modalities, read_status
+from realtime.model.openai_family.shared import read_modalities, read_status
 
 
 class DashScopeCodec(FamilyCodec[wire.Own]):

@@ -11,10 +11,10 @@ from realtime.event.base import Item, ResponseOverrides
 from realtime.event.config import ToolDeclaration, TurnDetection
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model.base import Profile, Settings
+from realtime.model.json_objects import merged
 from realtime.model.openai_family.dashscope_frames import WireAudio, WireSession
 from realtime.model.openai_family.frames import WireFunction
 from realtime.model.openai_family.shapes import read_function
-from realtime.model.openai_family.shared import merged
 from realtime.model.voices import QWEN, QWEN_FIRST, QWEN_NEWER
 
 INPUT_RATE_HZ = 16_000

@@ -25,11 +25,12 @@ from realtime.event.model import (
 )
 from realtime.message import ToolCallBlock
 from realtime.model.base import CloseVerdict, Frame, ItemTruncate, Profile, Settings, ToolResult
+from realtime.model.json_objects import json_frame
 from realtime.model.openai_family import openai_frames as wire
 from realtime.model.openai_family import openai_shapes as shapes
 from realtime.model.openai_family.codec import FamilyCodec
 from realtime.model.openai_family.frames import OutputItemDone, WireItem
-from realtime.model.openai_family.shared import json_frame, read_modalities
+from realtime.model.openai_family.shared import read_modalities
 
 
 class OpenAICodec(FamilyCodec[wire.Own]):

@@ -16,9 +16,9 @@ from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.event.config import ToolDeclaration, TurnDetection
 from realtime.message import Base64Source, TextBlock, ToolResultBlock
 from realtime.model.base import Settings
+from realtime.model.json_objects import merged
 from realtime.model.openai_family.openai_frames import WireAudio, WireInput, WireOutput, WireSession
 from realtime.model.openai_family.shapes import Rename, read_function
-from realtime.model.openai_family.shared import merged
 
 
 def write_item(item: Item, id_of: Rename) -> dict[str, Any] | None:

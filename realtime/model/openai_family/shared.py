@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -15,20 +15,6 @@ from realtime.model._tolerant import Look
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-
-def json_frame(frame: dict[str, Any]) -> str:
-    """A frame as the text that goes over the wire."""
-    return msgspec.json.encode(frame).decode()
-
-
-def merged(base: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
-    """`base` with `extra` on top, objects merged level by level."""
-    result = dict(base)
-    for key, value in extra.items():
-        below = result.get(key)
-        result[key] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return result
 
 
 def read_modalities(named: list[str] | None) -> tuple[Modality, ...] | None:
