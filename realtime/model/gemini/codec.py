@@ -52,8 +52,6 @@ from realtime.model.json_objects import json_frame
 
 logger = logging.getLogger(__name__)
 
-_MAX_REFUSED_RESUMES = 2
-
 
 class GeminiCodec(Codec):
     """The protocol of one connection, as functions over its state.
@@ -495,8 +493,6 @@ class GeminiCodec(Codec):
                 return CloseVerdict("settings_changed", "new settings need a new connection", reconnect=True)
             return verdict
         if self._resumes and code in (1007, 1008, 1011):
-            self._resumption.n_refused += 1
-            if code != 1011 or self._resumption.n_refused >= _MAX_REFUSED_RESUMES:
-                self._resumption.forget()
+            self._resumption.refused(retry=code == 1011)
             return CloseVerdict("resumption_refused", "the provider did not resume the session", reconnect=True)
         return verdict

@@ -27,6 +27,7 @@ from realtime.message import ToolCallBlock
 from realtime.model.gemini.user import UserTurn
 
 _KEPT_SIGNATURES = 256
+_MAX_REFUSED = 2
 
 
 @dataclass(slots=True)
@@ -49,6 +50,12 @@ class Resumption:
         self.signatures[item_id] = signature
         if len(self.signatures) > _KEPT_SIGNATURES:
             del self.signatures[next(iter(self.signatures))]
+
+    def refused(self, *, retry: bool) -> None:
+        """The service did not resume the session; with `retry` the handle gets a second try."""
+        self.n_refused += 1
+        if not retry or self.n_refused >= _MAX_REFUSED:
+            self.forget()
 
     def forget(self) -> None:
         """Start a new session next time."""
