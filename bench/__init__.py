@@ -1,1 +1,1 @@
-"""What the server costs, measured beside a bare relay: `python -m bench` (see `docs/performance.md`)."""
+"""Measures the cost of the server beside a bare relay: `python -m bench` (see `docs/performance.md`)."""

@@ -1,7 +1,7 @@
-"""`python -m bench [WHAT ...]`: measure, print a table and the limits, and write both where asked.
+"""`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
-`resume`, `testkit`, `rooms`, `overload`; without it, all of them but `resume`, which takes half an hour.
+`resume`, `testkit`, `rooms`, `overload`; default: all of them but `resume`, which takes half an hour.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ONLY_BY_NAME = {"resume"}
 
 
 def main() -> None:
-    """Run what was asked for; exit code 1 where a limit was missed."""
+    """Run the requested measurements; exit code 1 where a limit was missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="What the server costs.")
     parser.add_argument("what", nargs="*", metavar="WHAT", help="what to measure (default: all but resume)")
     parser.add_argument("--pairs", type=int, default=5, help="rounds of floor and servers (talk, stores)")
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitable[Section]]]:
-    """Each imports its own parts, since some need extras."""
+    """Return the measurements by name. Each imports its own parts, since some need extras."""
     quick = options.quick
 
     def say(line: str) -> None:
@@ -154,7 +154,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
 async def _run(measurement: Callable[[], Awaitable[Section]]) -> Section:
     if measurement.__name__ in ("talk", "stall", "stalled", "burst", "stores", "rooms", "overload"):
-        # Whoever reads the clocks must not be kept waiting by what else the machine does.
+        # The process that reads the clocks must not wait for other work on the machine.
         prefer(os.getpid())
     start, stolen = time.monotonic(), stolen_s()
     section = await measurement()

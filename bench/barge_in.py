@@ -21,7 +21,7 @@ PERIOD_S = 5.007
 """No multiple of a frame, so that interruptions begin everywhere within one."""
 SPEECH = "hello_anna.wav"
 FADE_MS = 5.0
-"""The voice is faded out within this time once the worklet has dropped what waited (speaker.ts of the page)."""
+"""Fade-out of the voice once the worklet has dropped queued audio (speaker.ts of the page)."""
 CLIENT_HZ = 16_000
 MICROPHONE_HZ = 48_000
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -37,7 +37,7 @@ HOW = (
 
 
 async def measure_barge_in(runs: int = RUNS) -> Section:
-    """`runs` interruptions in one call. Raises RuntimeError where there is no Chromium."""
+    """Measure `runs` interruptions in one call. Raises RuntimeError without Chromium."""
     chromium = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     if chromium is None:
         raise RuntimeError("no Chromium on this machine: apt-get install chromium")
@@ -73,7 +73,7 @@ async def measure_barge_in(runs: int = RUNS) -> Section:
 
 
 async def _watch(page: Page, runs: int) -> dict[str, Any]:
-    """Wait for that many interruptions, then return what the page noted."""
+    """Wait for that many interruptions, then return the page's notes."""
     async with asyncio.timeout(PERIOD_S * (runs + 6)):
         enough = "(runs) => bargeIn.silences.filter((one) => one.slots > 0).length >= runs"
         await page.wait_for_function(enough, arg=runs, polling=500, timeout=0)
@@ -104,13 +104,13 @@ def _section(seen: dict[str, Any], runs: int) -> Section:
 
 
 def _captured_at(frames: list[dict[str, float]], sample: int) -> float:
-    """When the microphone gave this sample, in ms of the page's clock."""
+    """Return when the microphone gave this sample, in ms of the page's clock."""
     frame = next(one for one in frames if one["end"] > sample)
     return frame["at"] - (frame["end"] - sample) * 1000 / CLIENT_HZ
 
 
 def write_microphone(path: Path) -> None:
-    """A sentence, then silence up to the period: Chromium repeats it."""
+    """Write a sentence and silence up to the period, which Chromium repeats."""
     speech = read_pcm16(ROOT / "fixtures" / "audio" / SPEECH, MICROPHONE_HZ)
     whole_bytes = round(PERIOD_S * MICROPHONE_HZ) * 2
     write_wav(path, speech.ljust(whole_bytes, b"\0"), MICROPHONE_HZ)

@@ -1,4 +1,4 @@
-"""A provider that bursts 12 s of speech and then reports the user's: how soon the client is told to be silent.
+"""Flush delay when a provider bursts 12 s of speech and then reports the user's speech.
 
 The provider and the client are in this process, on one clock; the server is alone on its core.
 """
@@ -30,7 +30,7 @@ LATER_S = 0.5
 
 
 class Provider(ServerPeer):
-    """A session that says what it is told to."""
+    """A session that sends what it is told to."""
 
     sessions: asyncio.Queue[Provider]
 
@@ -48,7 +48,7 @@ class Provider(ServerPeer):
         self.send(msgspec.json.encode({"type": kind, "event_id": f"event_{self.number}", **fields}))
 
     def burst(self) -> None:
-        """A response of 12 s, all at once."""
+        """Send a response of 12 s at once."""
         item = {"id": "item_a", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
         where = {"response_id": "resp_a", "item_id": "item_a", "output_index": 0, "content_index": 0}
         response = {"id": "resp_a", "object": "realtime.response", "status": "in_progress", "output": []}
@@ -59,7 +59,7 @@ class Provider(ServerPeer):
             self.say("response.output_audio.delta", **where, delta=delta)
 
     def report_speech(self) -> float:
-        """The user speaks. Returns when this was written, in monotonic seconds."""
+        """Report the user's speech; return the time of writing in monotonic seconds."""
         self.say("input_audio_buffer.speech_started", audio_start_ms=500, item_id="item_u")
         return time.monotonic()
 
@@ -86,7 +86,7 @@ class Client(ClientPeer):
 
 
 async def measure_burst(runs: int = RUNS) -> Section:
-    """Both kinds of frames, the report right behind the burst and half a second later."""
+    """Measure both kinds of frames, with the report right after the burst and half a second later."""
     how = (
         f"The provider sends {BURST_S:g} s of speech as fast as the socket takes it, in deltas of {DELTA_MS} ms, then "
         "reports that the user speaks: right behind the burst, or half a second later. The time is from the provider's "
@@ -118,7 +118,7 @@ async def measure_burst(runs: int = RUNS) -> Section:
 
 
 async def _run(subject: Subject, port: int, later_s: float) -> tuple[float, int]:
-    """(ms until the flush, bytes of speech after it)."""
+    """Return (ms until the flush, bytes of speech after it)."""
     loop = asyncio.get_running_loop()
     transport, client = await loop.create_connection(lambda: Client(subject), "127.0.0.1", port)
     session = await asyncio.wait_for(Provider.sessions.get(), 10)

@@ -54,7 +54,7 @@ POINTS = (
 
 @dataclass(slots=True)
 class Churned:
-    """What was left. Counts are beyond those before; memory in MB (10^6 bytes)."""
+    """What was left over. Counts are beyond those before; memory in MB (10^6 bytes)."""
 
     calls: int
     tasks: list[str]
@@ -71,7 +71,7 @@ class Churned:
 
 
 async def drop_one(port: int, chance: random.Random) -> str:
-    """Open one call and drop it somewhere. Returns where."""
+    """Open one call and drop it at a random point; return which."""
     point = chance.choice(POINTS)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
@@ -119,7 +119,7 @@ async def drop_one(port: int, chance: random.Random) -> str:
 
 @contextlib.asynccontextmanager
 async def provided(turn_s: float = 2.0) -> AsyncIterator[tuple[Child, str]]:
-    """A load provider and its base URL."""
+    """Run a load provider; yield it with its base URL."""
     with tempfile.TemporaryDirectory() as folder:
         argv = ["-m", "bench.provider", "--turn-s", str(turn_s)]
         async with running(argv, core=None, log=Path(folder) / "provider") as provider:
@@ -140,7 +140,7 @@ async def churn(calls: int, mark: int, seed: int = 1) -> Churned:
         chance = random.Random(seed)
 
         async def settled(sockets: int, tasks: set[asyncio.Task[object]]) -> tuple[int, list[asyncio.Task[object]]]:
-            """Wait until nothing is left beyond these, or for as long as patience lasts; what is left then."""
+            """Wait until nothing beyond these is left, within limits; return what is left then."""
 
             def left() -> tuple[int, list[asyncio.Task[object]]]:
                 more = [one for one in asyncio.all_tasks() if one not in tasks]
@@ -161,7 +161,7 @@ async def churn(calls: int, mark: int, seed: int = 1) -> Churned:
                     group.create_task(caller())
 
         try:
-            # What the first calls make for good (executor threads, caches) is there before anything is counted.
+            # What the first calls create for good (executor threads, caches) exists before the count begins.
             await run(AT_ONCE)
             await until(lambda: not app.state.calls.running)
             await asyncio.sleep(0.2)
@@ -197,7 +197,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def settled_rss_mb(process: psutil.Process) -> float:
-    """Resident memory once garbage is collected and, where the C library can, given back."""
+    """Return resident memory after garbage collection and, where the C library can, after returning free memory."""
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -206,7 +206,7 @@ def settled_rss_mb(process: psutil.Process) -> float:
 
 
 async def measure_churn(calls: int = CALLS, mark: int = MARK) -> Section:
-    """The whole measurement."""
+    """Run the whole measurement."""
     found = await churn(calls, mark)
     where = ", ".join(f"{name} {count}" for name, count in sorted(found.points.items()))
     how = (

@@ -51,9 +51,9 @@ from bench.work import (
 Mode = Literal["floor", "json", "native", "binary", "openai", "typed"]
 
 ACK_MS = 100
-"""How often the page says what it has played."""
+"""Interval of a page's playback reports."""
 TYPED_EVERY_MS = 50_000
-"""How often each call of mode `typed` types a turn; the calls are spread evenly over that time."""
+"""Interval of typed turns in each call of mode `typed`; the calls are spread evenly over it."""
 AUDIO_FRAME_BYTES = 1500
 """A message longer than this is audio."""
 BINARY_HEAD = struct.Struct("<BBHIQ")
@@ -66,7 +66,7 @@ PLAYED = 1
 
 @dataclass
 class Tally:
-    """What all calls of this process saw since `begin`."""
+    """What all calls of this process have seen since `begin`."""
 
     delays: Delays
     deltas: int = 0
@@ -76,10 +76,10 @@ class Tally:
     chunks_sent: int = 0
     acks_sent: int = 0
     acks_carried: int = 0
-    """Those inside the client's audio."""
+    """Acknowledgements inside the client's audio."""
     messages_in: int = 0
     words: int = 0
-    """Deltas of answers in text."""
+    """Deltas of text responses."""
     flushes: int = 0
     errors: list[str] = field(default_factory=list)
 
@@ -117,7 +117,7 @@ class Load:
         self.calls: set[Call] = set()
         self.ended: list[str] = []
         self.last_seqs: dict[str, int] = {}
-        """The last `seq` of each call that was ended, by its id."""
+        """The last `seq` of each ended call, by its id."""
         self.talking = asyncio.Event()
         self.hung_up = asyncio.Event()
 
@@ -126,7 +126,7 @@ class Load:
         self.tally = Tally(Delays(self.withheld_s()))
 
     def withheld_s(self) -> float:
-        """What the host has withheld from this machine, and other programs from the processes beside."""
+        """Return the CPU time withheld by the host from this machine, and by other programs from these processes."""
         return stolen_s() + sum(map(waited_s, self._beside))
 
     def check_talking(self) -> None:
@@ -135,7 +135,7 @@ class Load:
 
 
 class Call(ClientPeer):
-    """One call: sends chunks by the shared timer, checks each delta, acknowledges what a page would have played."""
+    """One call: sends chunks by the shared timer, checks each delta, acknowledges as a page would."""
 
     def __init__(self, load: Load, number: int) -> None:
         self.typed = load.mode == "typed"
@@ -202,7 +202,7 @@ class Call(ClientPeer):
         self.send(json.dumps(event, separators=(",", ":")).encode())
 
     def talk(self) -> None:
-        """The call is ready: talk, and have the first response made where we decide about turns."""
+        """Start talking, and request the first response where the client decides about turns."""
         if self.load.turns is not None:
             self.load.turns.add(self.typing_slot, self, self.type_turn)
             self.session = self.number
@@ -237,7 +237,7 @@ class Call(ClientPeer):
         self.chunk += 1
 
     def binary_head(self, offset: int) -> tuple[bytes, bytes]:
-        """The two headers of an audio frame, which says what was played while something plays."""
+        """Return the two headers of an audio frame, which report playback while something plays."""
         played_ms = self.played_ms()
         if played_ms < self.acked_ms + ACK_MS:
             return self.up_binary_head, BINARY_HEAD.pack(CLIENT_AUDIO, 0, 0, 0, offset)
@@ -277,7 +277,7 @@ class Call(ClientPeer):
             self.hear(base64.b64decode(payload[start:end]))
 
     def hear(self, pcm: bytes) -> None:
-        """Audio in whatever pieces the server cuts it: each delta of the provider is found again."""
+        """Find each delta of the provider in the server's pieces of audio."""
         if self.load.mode == "json" and not pcm.strip(b"\0"):
             return  # the silence at the end of an item that AgentScope 1.x pages need
         self.item_bytes += len(pcm)
@@ -346,14 +346,14 @@ class Call(ClientPeer):
             self.item_done = self.end_told = False
 
     def played_ms(self) -> int:
-        """How much of the item a page would have played."""
+        """Return the ms of the item that a page would have played."""
         if self.item_id is None:
             return 0
         received_ms = self.item_bytes * 500 // DOWN_HZ
         return min(received_ms, int((time.monotonic() - self.item_start) * 1000))
 
     def acknowledge(self) -> None:
-        """Every 100 ms while something plays, and once at its end. Only the latter where audio carries the others."""
+        """Report playback every 100 ms, and once at the end; only the latter where audio carries the others."""
         if self.item_id is None or self.transport.is_closing():
             return
         played_ms = self.played_ms()
@@ -382,7 +382,7 @@ class Call(ClientPeer):
 
 
 async def hang_up(load: Load) -> None:
-    """End all calls (of modes with our own events) and answer what their last event was."""
+    """End all calls (of modes with our own events) and return their last events."""
     for call in load.calls:
         call.hang_up()
     with contextlib.suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""What one 100 ms audio delta costs to decode and to encode: our codecs and dialects beside the SDKs' typed paths.
+"""Cost of decoding and encoding one 100 ms audio delta: our codecs beside the SDKs.
 
 Needs the SDKs of the extra `test`. One thread, CPU time, no sockets: bytes of a frame in, pcm out, and back.
 """
@@ -166,7 +166,7 @@ def _dialects() -> Iterator[Way]:
 
 
 class _NoSink:
-    """The socket of a listener that nobody asks to write."""
+    """The unused socket of a listener."""
 
     def write(self, frame: str | bytes) -> bool:
         raise NotImplementedError
@@ -210,7 +210,7 @@ def _dialect(
 
 
 class _Wire:
-    """The socket below an SDK: gives the same frame for ever, and swallows what is sent."""
+    """The socket below an SDK: gives the same frame for ever, and discards what is sent."""
 
     def __init__(self, frame: bytes) -> None:
         self._frame = frame
@@ -223,7 +223,7 @@ class _Wire:
 
 
 def _run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """What a coroutine gives that never waits."""
+    """Run a coroutine that never waits; return its result."""
     try:
         coroutine.send(None)
     except StopIteration as done:

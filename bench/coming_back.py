@@ -1,7 +1,7 @@
-"""Clients that lose their socket and come back: that no word is lost by it, and how soon they hear the rest.
+"""Measures clients that lose their socket and resume: lost words, and the delay of the rest.
 
-The words: the calls of `bench.resume` in virtual time, on every core, until there were as many cuts as asked for. The
-time: one call over real sockets, cut again and again.
+The words: the calls of `bench.resume` in virtual time, on every core, until the requested number of cuts. The time: one
+call over real sockets, cut again and again.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from realtime.testing.clock import run
 
 CUTS = 1_000_000
 CUT_SHARES = (0.01, 0.03, 0.06)
-"""Of the frames of either direction: from one cut every few seconds to one before everything was said again."""
+"""Shares of the frames of either direction: from one cut every few seconds to one before everything was repeated."""
 RUNS = 20
 LIMIT_MS = 50.0
 AWAY_S = 1.0
-"""How long the client of the timed call has no socket: its agent goes on for as long."""
+"""Seconds that the client of the timed call has no socket; its agent continues for as long."""
 PATIENCE_S = 10.0
 EVERY_S = 5.0
-"""Between two lines about how far it is."""
+"""Seconds between two progress lines."""
 ABOUT_THE_SOCKET = {"server_session_resumed", "server_audio_received", "server_audio_item"}
-"""What is told to one who comes back and was told to nobody before."""
+"""Events that only a resuming client gets."""
 
 
 Word = tuple[int, str | None, str]
-"""The number of the item, who said it, the word."""
+"""The number of the item, its speaker, the word."""
 
 
 # -- the words --------------------------------------------------------------------------------------------------------
@@ -55,14 +55,14 @@ Word = tuple[int, str | None, str]
 
 @dataclass(slots=True)
 class Tally:
-    """What all calls came to. `wrong`: the first calls that were not as without cuts, with their seeds."""
+    """The result of all calls. `wrong`: the first calls that differ from those without cuts, with their seeds."""
 
     calls: int = 0
     cuts: int = 0
     words: int = 0
     differing: int = 0
     failed: int = 0
-    """Calls that did not come to their end, or whose page got something twice or not at all."""
+    """Calls that did not end, or whose page got something twice or not at all."""
     wrong: list[str] = field(default_factory=list)
 
     def add(self, seed: int, cuts: int, words: int, differing: int, failure: str | None) -> None:
@@ -77,7 +77,7 @@ class Tally:
 
 
 async def cut_calls(wanted: int, say: Callable[[str], None], processes: int | None = None) -> Tally:
-    """Calls with rising seeds until `wanted` cuts were made, on all cores."""
+    """Run calls with rising seeds until `wanted` cuts were made, on all cores."""
     tally = Tally()
     loop, start_s, told_s = asyncio.get_running_loop(), time.monotonic(), 0.0
     processes = processes or os.cpu_count() or 1
@@ -103,24 +103,24 @@ async def cut_calls(wanted: int, say: Callable[[str], None], processes: int | No
 
 
 def cut_call(seed: int) -> tuple[int, int, int, int, str | None]:
-    """One call with cuts: seed, cuts, words of the call without cuts, words that differ from it, what went wrong."""
+    """Run one call with cuts; return seed, cuts, words without cuts, differing words, and the failure."""
     said = words_of(undisturbed())
     try:
         outcome = run(one_call(seed, CUT_SHARES[seed % len(CUT_SHARES)]))
     except Exception as error:
-        # Whatever it is, the run goes on and tells the seed: with it the call can be had again.
+        # The run continues after any failure and reports the seed, with which the call can be repeated.
         return seed, 0, len(said), 0, f"seed {seed}: {type(error).__name__}: {error}"
     return seed, outcome.cuts, len(said), words_that_differ(said, words_of(outcome)), None
 
 
 @functools.cache
 def undisturbed() -> Outcome:
-    """The call without cuts; once for each process."""
+    """Return the call without cuts, made once per process."""
     return run(one_call(0, 0.0))
 
 
 def words_of(outcome: Outcome) -> list[Word]:
-    """Everything that was said and heard."""
+    """Return everything that was said and heard."""
     return [(number, role, word) for number, (role, text) in enumerate(outcome.words) for word in text.split()]
 
 
@@ -142,7 +142,7 @@ class Caller:
     token: str = ""
     last_seq: int = 0
     harmed: bool = False
-    """Whether anything was missing, came twice or from the store when it came back."""
+    """Whether something was missing, came twice or from the store after resuming."""
 
 
 class Socket(ClientPeer):
@@ -155,9 +155,9 @@ class Socket(ClientPeer):
         self._frames = 0
         self._sent_s = 0.0
         self.event_ms: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-        """From the resume frame to the first event that was missed."""
+        """Delay from the resume frame to the first missed event."""
         self.sound_ms: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-        """From the first frame to the first sound."""
+        """Delay from the first frame to the first sound."""
 
     def opened(self, path: str) -> None:
         self._sent_s = time.monotonic()
@@ -238,7 +238,7 @@ async def time_returns(runs: int, away_s: float = AWAY_S, seed: int = 1) -> tupl
 async def measure_resume(
     cuts: int, runs: int, say: Callable[[str], None], processes: int | None = None, away_s: float = AWAY_S
 ) -> Section:
-    """The whole measurement: `runs` timed returns, then calls until there were `cuts` cuts."""
+    """Run the whole measurement: `runs` timed resumes, then calls until there were `cuts` cuts."""
     events_ms, sounds_ms, harmed = await time_returns(runs, away_s)
     say(f"{runs} returns: first missed event after {median(events_ms):.1f} ms, highest {max(events_ms):.1f} ms")
     tally = await cut_calls(cuts, say, processes)

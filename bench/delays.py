@@ -1,7 +1,7 @@
-"""Delays in slices of a quarter second, told apart by what the host of the virtual machine withheld meanwhile.
+"""Delays in slices of a quarter second, separated by the host's interference.
 
-A host that gives a core to others for 5 to 30 ms makes everything on it late by as much, and a busy server by several
-times as much, until it has worked off what piled up. Such a slice, and the one behind it, say how loaded the host was.
+A host that gives a core to other machines for 5 to 30 ms delays everything on it by as much, and a busy server by
+several times as much, until it has caught up. Such a slice, and the next one, show the load of the host.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from array import array
 
 SLICE_S = 0.25
 CALM_S = 0.015
-"""Of all cores together in a slice and the one before it, at most; Linux tells hundredths, so this is one of them."""
+"""Limit of stolen time of all cores in a slice and the one before; Linux reports hundredths, so this is one of them."""
 MIN_CALM_PERCENT = 10.0
-"""Of the delays: with less, a window says more about the host than about the server."""
+"""Share of the delays: with less, a window measures the host rather than the server."""
 
 
 class Delays:

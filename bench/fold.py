@@ -1,4 +1,4 @@
-"""What it costs to fold the reply events of a long call into messages.
+"""Cost of folding the reply events of a long call into messages.
 
 One thread, no sockets. The events are made before the clock starts; the content of the messages is read at the end.
 """

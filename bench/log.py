@@ -1,7 +1,7 @@
-"""What the call log costs: one append, and many calls on their way to a store.
+"""Cost of the call log: one append, and many calls that a store keeps.
 
 One process and one event loop, without sockets and models: calls log audio and words at the pace of speech, a spill
-writes them. What the loop is kept from is the lateness of a timer that is due every 2 ms.
+writes them. The delay of the loop is the lateness of a timer that is due every 2 ms.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ HOW = (
 
 
 async def measure_log(*, quick: bool = False) -> Section:
-    """Measure appending, and every store under talking and writing calls."""
+    """Measure appending, and every store with talking and writing calls."""
     runs, rounds, seconds = (5_000, 3, 1.5) if quick else (50_000, 9, 6.0)
     section = Section(
         "log",
@@ -93,7 +93,7 @@ def append_us(event: ServerEvent, runs: int, rounds: int) -> float:
 
 @dataclass(slots=True)
 class Load:
-    """What a number of calls did to the process. Times in ms."""
+    """The effect of a number of calls on the process. Times in ms."""
 
     cpu_ms_per_s: float = 0.0
     held_ms: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Four times as many clients as one core can serve: who is let in, who is refused, and what becomes of the calls.
+"""Four times as many clients as one core can serve: admissions, refusals, and running calls.
 
 The clients are in this process; provider and clients share a core, the server is alone on its own.
 """
@@ -23,11 +23,11 @@ from bench.window import SERVER_VAD, server_command
 from realtime.server.load import DEFAULT_MAX_BUSY, PATIENCE_S
 
 TIMES = 4
-"""As many clients ask for each call that is let in."""
+"""Number of clients that ask for each admitted call."""
 ASKS_PER_S = 50
 MAX_ASKS = 2_000
 STEADY_S = 3.0
-"""The server is full when it has let nobody in for so long."""
+"""The server is full when it has admitted no call for this long."""
 HOLD_S = 45.0
 """Longer than a socket whose pong is late lives (20 s until the ping, 20 s for its answer)."""
 HANDSHAKE_LIMIT_S = 10.0
@@ -35,7 +35,7 @@ HANDSHAKE_LIMIT_S = 10.0
 
 
 class Crowd(Load):
-    """What the clients share, and what became of them."""
+    """What the clients share, and their outcomes."""
 
     def __init__(self) -> None:
         super().__init__(MAX_ASKS, "native", "server")
@@ -43,11 +43,11 @@ class Crowd(Load):
         self.retry_after_ms: list[int] = []
         self.live: set[Asker] = set()
         self.broken: Counter[str] = Counter()
-        """Live calls that were closed, and clients that got neither a call nor a refusal, by what happened."""
+        """Closed live calls, and clients without a call or a refusal, by what happened."""
 
 
 class Asker(Call):
-    """A client that talks if it is let in."""
+    """A client that talks once it is admitted."""
 
     def __init__(self, crowd: Crowd, number: int) -> None:
         super().__init__(crowd, number)
@@ -90,7 +90,7 @@ async def measure_overload(hold_s: float = HOLD_S, max_busy: float = DEFAULT_MAX
         crowd = Crowd()
         asked = await _ask(crowd, port)
         readiness = await asyncio.to_thread(_readiness, port)
-        # The last to ask may still wait for their answer.
+        # The last clients to ask may still wait for their answer.
         await asyncio.sleep(PATIENCE_S + 1)
         lived = len(crowd.live)
         cpu_s, start = server.cpu_s(), time.monotonic()
@@ -115,7 +115,7 @@ async def measure_overload(hold_s: float = HOLD_S, max_busy: float = DEFAULT_MAX
         Check("handshake, highest", max(crowd.handshakes_s) * 1000, None, " ms"),
         Check("/readyz says overloaded", float(readiness == "overloaded"), 1, at_least=True),
         Check("the server's core meanwhile", busy_percent, None, " %"),
-        # Clients that are late send less, and the server rightly lets more of them in.
+        # Clients that are late send less, and the server rightly admits more of them.
         Check("the clients, late at worst", crowd.chunks.worst_late_ms, None, " ms"),
     ]
     section.data = {"broken": crowd.broken, "retry_after_ms": crowd.retry_after_ms, "readiness": readiness}

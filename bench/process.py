@@ -1,4 +1,4 @@
-"""The bench's processes: load generators that take commands on stdin, servers under test, and what they cost."""
+"""The bench's processes: load generators with commands on stdin, servers under test, and their cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SERVER_CORE, LOAD_CORE = 0, 1
 
 MAX_LINE_BYTES = 1_048_576
-"""Of an answer: a thousand calls with their ids are 50 kB."""
+"""Limit of an answer: a thousand calls with their ids are 50 kB."""
 
 
 def pin(pid: int, core: int) -> bool:
@@ -33,7 +33,7 @@ def pin(pid: int, core: int) -> bool:
 
 
 def free_port() -> int:
-    """A TCP port of loopback that is free now."""
+    """Return a free TCP port of loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -77,7 +77,7 @@ class Child:
         self.stats = psutil.Process(process.pid)
 
     async def line(self, timeout_s: float = 30.0) -> dict[str, Any]:
-        """The next line of its stdout, as JSON. Raises RuntimeError where it ends or says nothing."""
+        """Return the next line of its stdout as JSON. Raises RuntimeError where it ends or stays silent."""
         assert self.process.stdout is not None
         try:
             text = await asyncio.wait_for(self.process.stdout.readline(), timeout_s)
@@ -95,7 +95,7 @@ class Child:
         return await self.line(timeout_s)
 
     def told(self) -> str:
-        """The end of what it wrote to stderr, on a line of its own."""
+        """The end of its stderr, on a line of its own."""
         if self._log is None:
             return ""
         return "\n" + self._log.read_text(errors="replace")[-2000:]
@@ -144,7 +144,7 @@ async def running(
 
 
 async def listening(child: Child, port: int, timeout_s: float = 30.0) -> float:
-    """Wait until somebody listens on the port; seconds waited. Raises RuntimeError where nobody does."""
+    """Wait until a process listens on the port; return the seconds waited. Raises RuntimeError after the timeout."""
     loop = asyncio.get_running_loop()
     start = loop.time()
     while loop.time() - start < timeout_s:
@@ -161,7 +161,7 @@ async def listening(child: Child, port: int, timeout_s: float = 30.0) -> float:
 
 
 def say(answer: Mapping[str, Any]) -> None:
-    """One answer to whoever started this process."""
+    """Send one answer to the parent process."""
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 

@@ -96,7 +96,7 @@ class Session(ServerPeer):
         self.automatic = False
         self.unpaced = False
         self.writes = False
-        """Whether it answers in text."""
+        """Whether it responds in text."""
         self.paused = False
         self.position = 0
         self.event_number = 0
@@ -253,7 +253,7 @@ class Session(ServerPeer):
             self.say("response.output_audio_transcript.delta", **self.where(), delta=word, obfuscation="x" * 10)
 
     def write_word(self) -> None:
-        """The next word of an answer in text, and in 200 ms the one after it."""
+        """Send the next word of a text response, and in 200 ms the one after it."""
         if not self.left or self.transport.is_closing():
             return
         word = WORDS[-self.left]
@@ -273,12 +273,12 @@ class Session(ServerPeer):
         self.transport.write(b"".join((self.audio_head, event_id, self.audio_event, stamp, TAIL, b'"}')))
 
     def burst(self) -> None:
-        """As many deltas as the socket takes now, a response after the other."""
+        """Send as many deltas as the socket takes now, response after response."""
         while not self.paused and not self.transport.is_closing():
             self.send_delta()
 
     def hear_user(self) -> None:
-        """The user's turn, all of it at once: what was said came up before."""
+        """Send the user's turn at once: its words came up before."""
         self.turn += 1
         item_id = f"item_u{self.number:05d}{self.turn:015d}"
         end_ms = self.position * 1000 // (self.load.block_samples * 1000 // CHUNK_MS)

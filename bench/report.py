@@ -1,4 +1,4 @@
-"""What a measurement says: a table, the limits it has to keep, and its place in `docs/performance.md`."""
+"""The result of a measurement: a table, its limits, and its place in `docs/performance.md`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PARTS = ("uvicorn", "websockets", "uvloop", "starlette", "msgspec", "numpy", "so
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One limit. `limit` null: measured, not limited."""
+    """One limit. `limit` None: measured, not limited."""
 
     what: str
     value: float
@@ -62,7 +62,7 @@ class Section:
     checks: list[Check] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
     stolen_percent: float = 0.0
-    """Of one core: what the host of a virtual machine withheld meanwhile. From 5 on delays are the host's."""
+    """Share of one core that the host of a virtual machine withheld meanwhile. From 5 on delays are the host's."""
 
     def show(self, console: Console) -> None:
         """Print the table and the limits."""
@@ -95,7 +95,7 @@ class Section:
         return "\n".join(lines).rstrip() + "\n"
 
     def as_json(self, command: str) -> str:
-        """Everything, as one JSON object."""
+        """Return all data as one JSON object."""
         checks = [{**dataclasses.asdict(check), "kept": check.kept} for check in self.checks]
         whole = {"name": self.name, "command": command, "machine": machine(), "checks": checks}
         whole |= {"stolen_percent": self.stolen_percent, **self.data}
@@ -148,7 +148,7 @@ def write_into_page(section: Section, command: str, page: Path = PAGE) -> None:
 
 
 def this_command() -> str:
-    """How the bench was called."""
+    """Return the command line of the bench."""
     return " ".join(["python -m bench", *sys.argv[1:]])
 
 

@@ -1,6 +1,6 @@
-"""What a room costs: mixing, fifty who listen, how late a voice is, and how soon the floor is given away.
+"""Cost of a room: mixing, fifty listeners, the delay of a voice, and the delay of the floor.
 
-Run with `--port`, it is the server under test: one room that everybody enters.
+Run with `--port`, it is the server under test: one room that all clients enter.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def mixing(seconds: float) -> float:
 
 
 class _Counter:
-    """A client that takes everything."""
+    """A client that accepts everything."""
 
     def __init__(self) -> None:
         self.n_frames = 0
@@ -186,9 +186,9 @@ class Heard:
     expected: int = 0
     late_ms: list[float] = field(default_factory=list)
     sent_late_ms: list[float] = field(default_factory=list)
-    """How late the speaker was, whose process is that of the listeners."""
+    """The lateness of the speaker, whose process is that of the listeners."""
     numbers: list[int] = field(default_factory=list)
-    """Of the frames whose lateness is in `late_ms`."""
+    """The frames whose lateness is in `late_ms`."""
     in_lane_ms: dict[int, float] = field(default_factory=dict)
     """How late each frame was in the lane of one more listener, who is sent it as it comes: where there is one."""
 
@@ -206,7 +206,7 @@ class Heard:
 
 
 class _Client(ClientPeer):
-    """A native client in the room: of each frame of the speaker it tells when it came."""
+    """A native client in the room: notes when each frame of the speaker came."""
 
     def __init__(
         self, number: int, sent_at: list[float], heard: Heard, *, lanes: bool, beside_streams: bool = False
@@ -297,7 +297,7 @@ def _same(client: _Client) -> _Client:
 
 
 def _spoken_hz(*, lanes: bool) -> int:
-    """The rate of the speaker: frames come through unchanged to whoever hears at the same."""
+    """The rate of the speaker: frames pass unchanged to listeners at the same rate."""
     return UP_HZ if lanes else DOWN_HZ
 
 
@@ -409,7 +409,7 @@ def _beside_the_server() -> Iterator[None]:
 
 
 async def measure_rooms(seconds: float = SECONDS, turns: int = TURNS, listeners: int = LISTENERS) -> Section:
-    """Everything. `seconds` is the length of each window."""
+    """Run the whole measurement. `seconds` is the length of each window."""
     mixed = mixing(seconds) / seconds * 100
     inside = await in_process(listeners, seconds) / seconds * 100
     floor_ms = await decisions(turns)

@@ -1,4 +1,4 @@
-"""Every kind of frame at its limits beside calls that talk: how late their sound comes, and what memory is left."""
+"""Frames at their limits beside talking calls: the delay of their audio, and memory left over."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ QUIET_S = 0.6
 """Before and behind a frame: the slices that tell whether the host was calm."""
 STEP_S = 0.1
 IDLE_SHARE = 0.7
-"""Of the core: less is used once all work of a frame is done."""
+"""Share of the core: less is used once all work of a frame is done."""
 MOST_S = 30.0
-"""A frame is waited for no longer than this."""
+"""Maximum wait for a frame."""
 CALM_PERCENT = 60.0
 """An attempt with less of it is repeated."""
 MAX_REPEATS = 3
 PROVIDER_NICENESS = -10
-"""It gets what the sender says: the neighbours, which read the clock, go first."""
+"""The provider gets the sender's input: the neighbours, which read the clock, run first."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """What one kind of frame did."""
+    """The effect of one kind of frame."""
 
     kind: str
     worst_ms: float
@@ -59,7 +59,7 @@ class Stall:
 
 
 class Sender(ClientPeer):
-    """A call that says too much at once."""
+    """A call that sends too much at once."""
 
     def __init__(self, way: Way) -> None:
         super().__init__(way.path, way.subprotocol)

@@ -1,4 +1,4 @@
-"""An agent that answers every turn with 12 s of voice, all at once; this server's own detector decides about turns."""
+"""An agent that answers every turn with 12 s of voice at once; the server's detector decides about turns."""
 
 from realtime.agent import RealtimeAgent
 from realtime.event.config import TurnDetection
@@ -10,6 +10,6 @@ STORY_S = 12.0
 
 
 def make_agent() -> RealtimeAgent:
-    """For `realtime serve`."""
+    """Make the agent for `realtime serve`."""
     model = ScriptedModel(echo_bot(STORY, seconds=STORY_S))
     return RealtimeAgent("Narrator", "Tell stories.", model, turn_detection=TurnDetection(authority="server"))

@@ -1,4 +1,4 @@
-"""The test kit: how much faster than real time a call is replayed, whether it is the same each time, and the sweep."""
+"""The test kit: the speed of a replay, its repeatability, and the sweep."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Replays:
     name: str
     call_ms: int
     wall_s: float
-    """Of the run in the middle."""
+    """Seconds of the median run."""
     sums: frozenset[str]
-    """Of log and sound; one where all runs were the same."""
+    """Checksums of log and sound; one where all runs were the same."""
 
     @property
     def speed(self) -> float:
@@ -67,7 +67,7 @@ class Replays:
 
 
 def minute(*, detector: bool, call_ms: int = CALL_MS) -> Case:
-    """A call of about this length in which somebody always speaks."""
+    """Return a call of about this length without silence."""
     ask: tuple[Step, ...] = (Speak(QUESTION, text="What time is it?"),)
     if not detector:
         ask = (*ask, Send({"type": "client_audio_commit"}))
@@ -83,7 +83,7 @@ def minute(*, detector: bool, call_ms: int = CALL_MS) -> Case:
 
 
 def sum_of(record: CallRecord) -> str:
-    """Of all that a run gives."""
+    """Return a checksum of a run's results."""
     whole = hashlib.sha256(record.log_bytes())
     for lane in record.lanes:
         whole.update(lane.pcm)

@@ -1,4 +1,4 @@
-"""One measuring window: a server between the load provider and N talking clients, and what it cost.
+"""One measuring window: a server between the load provider and N talking clients, and its cost.
 
 Every window gets fresh processes: the server alone on one core, provider and clients on another.
 """
@@ -130,7 +130,7 @@ class Window:
     words: int = 0
     """Deltas of text that the writing calls got."""
     kept: Kept | None = None
-    """Where the store is a SQLite file."""
+    """What a SQLite store kept; None without one."""
 
     @property
     def disturbed(self) -> bool:
@@ -152,12 +152,12 @@ class Window:
 
     @property
     def not_kept(self) -> int:
-        """How much the store lacks."""
+        """Number of events that the store lacks."""
         return self.kept.missing if self.kept is not None else 0
 
     @property
     def wrong(self) -> int:
-        """Everything that was not as it should be."""
+        """Number of all faults."""
         return self.lost + self.reordered + self.crossed + self.up_out_of_order + len(self.errors) + self.not_kept
 
 
