@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,6 +20,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect, sync_playwright
 
 from realtime.model.services import SERVICES
+from tests.web.callers import Caller
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "web" / "dist"
@@ -305,3 +307,10 @@ def scripted_for() -> Callable[[Page], ScriptedServer]:
 def scripted(page: Page) -> ScriptedServer:
     """Play the server of `page`."""
     return ScriptedServer(page)
+
+
+@pytest.fixture
+def calls() -> Iterator[Callable[..., Caller]]:
+    """`calls(address, user="ann")`: a new call, hung up at the end of the test."""
+    with ExitStack() as stack:
+        yield lambda *where: stack.enter_context(Caller(*where))

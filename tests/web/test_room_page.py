@@ -1,48 +1,46 @@
 """The room page in Chromium: several pages in one real room, and one with agents that really speak."""
 
-import asyncio
 import json
 import re
-import struct
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
-from playwright.sync_api import Locator, Page, expect
-from starlette.staticfiles import StaticFiles
+from playwright.sync_api import Page, expect
 
 from realtime.agent import RealtimeAgent
 from realtime.demo.room import demo_room
-from realtime.model.base import AudioCommit, ModelInput, ResponseCreate
-from realtime.model.scripted import MANUAL_PROFILE, Hangup, ScriptedModel, Speak, Step, Transcribe
+from realtime.model.base import ModelInput, ResponseCreate
+from realtime.model.scripted import MANUAL_PROFILE, Hangup, ScriptedModel, Speak, Step
 from realtime.room import ChatRoom
 from realtime.room.floor import addressed, broadcast
-from realtime.server.app import SecurityHeaders
-from realtime.server.calls import Calls
-from realtime.server.gate import Gate
-from realtime.server.rooms import Rooms
-from realtime.server.rooms_router import rooms_router
-from realtime.server.serve import Server, open_socket, uvicorn_config
-from realtime.server.settings import ServerSettings
-from tests.web.conftest import DIST, PCM_24, ScriptedServer
 from tests.web.flaky_line import FlakyLine
+from tests.web.rooms import (
+    ADA_S,
+    ADA_WORDS,
+    BEN_S,
+    HEARD,
+    SILENT,
+    STORY,
+    STORY_S,
+    RoomServing,
+    ada_and_ben,
+    agent,
+    lane,
+    names,
+    said,
+    say,
+    snapshot,
+    talk,
+)
 
 Until = Callable[[Page, str], None]
 Open = Callable[..., Page]
-ServeRoom = Callable[..., "RoomServing"]
-ServeRoomOf = Callable[[Callable[[], ChatRoom]], "RoomServing"]
-Json = dict[str, Any]
+ServeRoom = Callable[..., RoomServing]
+ServeRoomOf = Callable[[Callable[[], ChatRoom]], RoomServing]
 
 SPEECH = Path(__file__).parents[2] / "fixtures" / "audio"
-ADA_S, BEN_S = 2.0, 1.5
-ADA_WORDS = "I am Ada and I answer first"
-STORY = "Once upon a time there was a voice that told a very long story and was not heard to its end"
-STORY_S = 20.0
-HEARD = "Is anybody here?"
-"""What the agents understand of whatever is said aloud."""
 
 # Notes every lane that is marked with the floor, in order.
 NOTE_FLOOR = """(() => {
@@ -90,35 +88,6 @@ COUNT_SPEECH = """(() => {
 })()"""
 
 
-class RoomServing:
-    """A server of the page and of a room `demo`, in a thread of this process."""
-
-    def __init__(self, make_room: Callable[[], ChatRoom], agents: Mapping[str, Callable[[], RealtimeAgent]]) -> None:
-        self.rooms = Rooms({"demo": make_room}, agents=agents)
-        self._bound = open_socket("127.0.0.1", 0, strict=True, say=lambda _: None)
-        self.address = f"http://127.0.0.1:{self._bound.getsockname()[1]}"
-        self._server = Server(uvicorn_config(self._app()))
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve([self._bound])))
-        self._thread.start()
-
-    def url(self, name: str, address: str | None = None) -> str:
-        return f"{address or self.address}/room.html?room=demo&name={name}"
-
-    def stop(self) -> None:
-        self._server.should_exit = True
-        self._thread.join(20)
-        self._bound.close()
-
-    def _app(self) -> FastAPI:
-        app = FastAPI()
-        app.state.settings = settings = ServerSettings(drain_s=0)
-        app.state.calls = calls = Calls(max_per_address=50, max_total=50)
-        app.include_router(rooms_router(self.rooms, settings=settings, calls=calls))
-        app.mount("/", StaticFiles(directory=DIST))
-        app.add_middleware(SecurityHeaders, gate=Gate(settings))
-        return app
-
-
 @pytest.fixture
 def serve_room_of() -> Iterator[ServeRoomOf]:
     """`serve_room_of(make_room)`: a server with a room that is made so, to which an agent Carl can be added."""
@@ -141,56 +110,6 @@ def serve_room(serve_room_of: ServeRoomOf) -> ServeRoom:
         return serve_room_of(lambda: ChatRoom(make_agents(), name="demo", **options))
 
     return start
-
-
-def agent(name: str, *answers: Speak) -> RealtimeAgent:
-    """Gives these answers in turn, the last one again and again, and understands `HEARD` whatever it hears."""
-    left = [*answers]
-
-    def react(message: ModelInput) -> list[Step]:
-        match message:
-            case AudioCommit():
-                return [Transcribe(HEARD)]
-            case ResponseCreate():
-                return [left.pop(0) if len(left) > 1 else left[0]]
-            case _:
-                return []
-
-    return RealtimeAgent(name, f"You are {name}.", ScriptedModel(react, profile=MANUAL_PROFILE))
-
-
-def ada_and_ben() -> list[RealtimeAgent]:
-    return [agent("Ada", Speak(ADA_WORDS, ADA_S), Speak(STORY, STORY_S)), agent("Ben", Speak("Ben agrees", BEN_S))]
-
-
-def snapshot(page: Page) -> Json:
-    result: Json = page.evaluate("realtime.snapshot()")
-    return result
-
-
-def talk(page: Page) -> list[tuple[str, str, str, str]]:
-    return [(turn["who"], turn["text"], turn["unheard"], turn["status"]) for turn in snapshot(page)["turns"]]
-
-
-def lane(page: Page, name: str) -> Locator:
-    return page.locator(".lane").filter(has=page.locator(".lane-name", has_text=re.compile(rf"^{name}( \(you\))?$")))
-
-
-def names(page: Page) -> Locator:
-    return page.locator(".lane-name")
-
-
-def say(page: Page, text: str) -> None:
-    page.get_by_label("Message").fill(text)
-    page.get_by_label("Message").press("Enter")
-
-
-def said(text: str) -> str:
-    """The condition that a turn is over with these words."""
-    return f"realtime.snapshot().turns.some((turn) => turn.text === {json.dumps(text)} && turn.status !== 'live')"
-
-
-SILENT = "realtime.snapshot().floor === null && realtime.snapshot().sounding === null"
 
 
 @pytest.fixture
@@ -524,86 +443,6 @@ def test_it_fits_a_phone(come_in: Open, serve_room: ServeRoom) -> None:
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 360
         assert box["y"] + box["height"] <= 640
-
-
-# -- sound -------------------------------------------------------------------------------------------------------------
-
-
-class ScriptedRoom(ScriptedServer):
-    """The server of a page in a room, played by the test."""
-
-    def __init__(self, page: Page) -> None:
-        super().__init__(page)
-        page.route_web_socket("**/rooms/*/ws*", self._accept)
-
-    def join(self, *people: tuple[str, str, str]) -> None:
-        for participant_id, name, kind in people:
-            self.send("server_room_joined", participant_id=participant_id, name=name, kind=kind)
-
-    def announce(self, index: int, item_id: str, agent_id: str, response_id: str = "") -> None:
-        self.send(
-            "server_audio_item",
-            item_index=index,
-            item_id=item_id,
-            agent_id=agent_id,
-            response_id=response_id,
-            format=PCM_24,
-        )
-
-    def sound(self, index: int, offset: int, n_samples: int) -> None:
-        assert self._socket is not None
-        header = struct.pack("<BBHIQ", 2, 0, 0, index, offset)
-        self._socket.send(header + struct.pack("<h", 3000) * n_samples)
-
-
-def test_humans_are_heard_beside_the_agent_never_acknowledged_and_never_flushed(
-    open_page: Open, static_page: str, until: Until
-) -> None:
-    page = open_page()
-    scripted = ScriptedRoom(page)
-    page.goto(f"{static_page}room.html?room=demo&name=Ann")
-    until(page, "realtime.snapshot().state === 'open'")
-    scripted.join(("h1", "Ann", "human"), ("a1", "Ada", "agent"), ("h2", "Bob", "human"), ("h3", "Cara", "human"))
-    expect(names(page)).to_have_count(4)
-    # Half a minute of the agent at once; it sounds while the humans do.
-    scripted.announce(1, "a1.item_1", "a1", "a1.resp_1")
-    scripted.sound(1, 0, 100_000)
-    scripted.announce(2, "h2.voice", "h2")
-    scripted.announce(3, "h3.voice", "h3")
-    until(page, "realtime.snapshot().sounding === 'a1'")
-    for frame in range(20):
-        scripted.sound(2, frame * 480, 480)
-        scripted.sound(3, frame * 480, 480)
-        until(page, "(window.at ??= performance.now()) + 15 < performance.now() && ((window.at = undefined), true)")
-    until(page, "realtime.snapshot().voices.h2?.played > 4000 && realtime.snapshot().voices.h3?.played > 4000")
-    scripted.send("server_audio_flush", item_id=None)
-    until(page, "realtime.snapshot().playback?.flushes === 1")
-    before = snapshot(page)["voices"]["h2"]["played"]
-    for frame in range(20, 30):
-        scripted.sound(2, frame * 480, 480)
-    until(page, f"realtime.snapshot().voices.h2.played >= {before} + 2000")
-    assert set(snapshot(page)["playedMs"]) == {"a1.item_1"}
-    assert {item for item, _ in scripted.heard} == {"a1.item_1"}
-
-
-def test_a_turn_that_was_none_after_all_leaves_no_busy_bubble_and_nobody_speaking(
-    open_page: Open, static_page: str, until: Until
-) -> None:
-    page = open_page()
-    scripted = ScriptedRoom(page)
-    page.goto(f"{static_page}room.html?room=demo&name=Ann")
-    until(page, "realtime.snapshot().state === 'open'")
-    scripted.join(("h1", "Ann", "human"), ("h2", "Bob", "human"), ("h3", "Cara", "human"))
-    for speaker, name in (("h2", "Bob"), ("h3", "Cara")):
-        scripted.send("agent_input_started", item_id=f"said_{name}", agent_id=speaker, agent_name=name)
-        expect(lane(page, name).locator(".doing")).to_have_text("Speaking")
-    expect(page.locator(".bubble[aria-busy=true]")).to_have_count(2)
-    scripted.send("agent_input_cleared", item_id="said_Bob", agent_id="h2", agent_name="Bob")
-    expect(lane(page, "Bob").locator(".doing")).to_have_text("")
-    expect(page.locator(".bubble")).to_have_count(1)
-    scripted.send("server_room_left", participant_id="h3", name="Cara", reason="left")
-    expect(page.locator(".bubble")).to_have_count(0)
-    expect(names(page)).to_have_text(["Ann (you)", "Bob"])
 
 
 # -- agents that really speak ------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import type { LiveVoices, VoicesOutput } from "./live-voices.ts";
 import { Microphone } from "./microphone.ts";
 import type { ServerEvent } from "./protocol.generated.ts";
 import { Rewind } from "./rewind.ts";
-import type { Played } from "./said.ts";
+import type { Played } from "./replay-buffer.ts";
 import { Speaker } from "./speaker.ts";
 import { OUTPUT_RATE_HZ, type VoiceOutput, attachVoice, openOutput } from "./voice-output.ts";
 

@@ -10,7 +10,7 @@ import { Emitter } from "./emitter.ts";
 import { type AudioFrame, decodeAudioFrame } from "./frames.ts";
 import { Line } from "./line.ts";
 import { type AgentErrorEvent, type ClientEvent, type ServerEvent, isServerEvent } from "./protocol.generated.ts";
-import { type Played, type Said, SaidLog } from "./said.ts";
+import { type Played, type Outgoing, ReplayBuffer } from "./replay-buffer.ts";
 
 const KEEP_SPEECH_S = 10;
 /** Far fewer than the server recognizes as repeated. */
@@ -113,7 +113,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   readonly #url: string;
   readonly #settings: SessionSettings | null;
   readonly #chance: () => number;
-  readonly #said: SaidLog;
+  readonly #replayBuffer: ReplayBuffer;
   readonly #silenceSamples: number;
   #state: ClientState;
   #line: Line | null = null;
@@ -129,17 +129,17 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   #nextEventId = 0;
   readonly #eventIdPrefix: string;
   /** On a new line of an old call: asking to resume, then waiting for the offset from which to repeat speech. */
-  #comingBack: "asking" | "placing" | null = null;
+  #resuming: "asking" | "placing" | null = null;
   #fromStore = false;
   #attempt = 0;
   #openedAtMs = 0;
-  #heardAtMs = 0;
-  #toldReceived = false;
+  #receivedAtMs = 0;
+  #isReported = false;
   #retryTimer: ReturnType<typeof setTimeout> | undefined;
   #tryTimer: ReturnType<typeof setTimeout> | undefined;
   #giveUpTimer: ReturnType<typeof setTimeout> | undefined;
   #placeTimer: ReturnType<typeof setTimeout> | undefined;
-  #wordTimer: ReturnType<typeof setTimeout> | undefined;
+  #answerTimer: ReturnType<typeof setTimeout> | undefined;
 
   /** Opens a socket and then a session. Does not throw where the server is away: see `closed`. */
   static connect(url: string, settings: SessionSettings, chance: () => number = Math.random): RealtimeClient {
@@ -165,7 +165,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#resumeToken = resumeToken;
     this.lastPlayed = lastPlayed;
     this.#chance = chance;
-    this.#said = new SaidLog(inputRateHz * KEEP_SPEECH_S, KEEP_EVENTS);
+    this.#replayBuffer = new ReplayBuffer(inputRateHz * KEEP_SPEECH_S, KEEP_EVENTS);
     this.#silenceSamples = (inputRateHz * SILENCE_MS) / 1000;
     this.#eventIdPrefix = `page_${Math.floor(chance() * 2 ** 48).toString(36)}`;
     this.#state = resumeToken ? "reconnecting" : "connecting";
@@ -180,9 +180,9 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   /** Samples of the client's audio stream so far, frames dropped by a slow socket, and samples that the server has. */
   get audioSent(): { samples: number; droppedFrames: number; receivedOffset: number } {
     return {
-      samples: this.#said.nextOffset,
+      samples: this.#replayBuffer.nextOffset,
       droppedFrames: this.#droppedFrames + (this.#line?.droppedFrames ?? 0),
-      receivedOffset: this.#said.receivedOffset,
+      receivedOffset: this.#replayBuffer.receivedOffset,
     };
   }
 
@@ -191,17 +191,17 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     if (this.#state !== "open" && this.#state !== "reconnecting") return;
     // A repeated position does no harm, and there are too many for the server to remember.
     const named = event.type === "client_playback_ack" ? event : { ...event, event_id: event.event_id ?? this.#newEventId() };
-    this.#say(this.#said.event(named));
-    if (event.type === "client_text_append") this.#expectWord();
+    this.#sendIfOpen(this.#replayBuffer.event(named));
+    if (event.type === "client_text_append") this.#expectAnswer();
   }
 
   /** Sends the next samples of the client's audio stream. Takes over `pcm`. */
   sendAudio(pcm: Int16Array<ArrayBuffer>): void {
     if (this.#state !== "open" && this.#state !== "reconnecting") return;
-    const speech = this.#said.speech(pcm, this.played);
+    const speech = this.#replayBuffer.speech(pcm, this.played);
     this.played = null;
-    this.#say(speech);
-    this.#mindSilence();
+    this.#sendIfOpen(speech);
+    this.#checkSilence();
   }
 
   /** Ends the call and closes the socket. */
@@ -216,11 +216,11 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     this.#setState("closing");
     this.#line?.close(NORMAL, "ended by the user");
     clearTimeout(this.#tryTimer);
-    this.#tryTimer = setTimeout(() => this.#leaveUnheard(), CLOSE_MS);
+    this.#tryTimer = setTimeout(() => this.#endUnanswered(), CLOSE_MS);
   }
 
   /** Ends the call where the close handshake does not: that of a dead line takes a minute. */
-  #leaveUnheard(): void {
+  #endUnanswered(): void {
     if (this.#state !== "closing") return;
     this.#line?.abandon();
     this.#end({ code: NORMAL, reason: "", expected: true });
@@ -231,7 +231,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
    * line of the network before does not report its end.
    */
   retryNow(): void {
-    if (this.#state === "open" && this.#resumeToken && performance.now() - this.#heardAtMs > FRESH_MS) this.#tryAgain();
+    if (this.#state === "open" && this.#resumeToken && performance.now() - this.#receivedAtMs > FRESH_MS) this.#tryAgain();
     if (this.#state !== "reconnecting" || this.#line?.opened) return;
     this.#line?.abandon();
     this.#connect();
@@ -256,22 +256,22 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   }
 
   #opened(line: Line): void {
-    this.#heardAtMs = performance.now();
-    this.#toldReceived = false;
+    this.#receivedAtMs = performance.now();
+    this.#isReported = false;
     if (this.#resumeToken) return this.#askToResume(line, this.#resumeToken);
     this.#wasOpen = true;
     this.#setState("open");
     const create: ClientEvent = { type: "client_session_create", config: { ...this.#settings, audio_frames: "binary" } };
-    line.tell(create);
+    line.write(create);
     this.emit("sent", create);
   }
 
   #askToResume(line: Line, { token }: ResumeToken): void {
-    this.#comingBack = "asking";
-    const heard = this.lastPlayed;
-    const played = heard && { played_item_id: heard.itemId, played_ms: heard.playedMs };
+    this.#resuming = "asking";
+    const last = this.lastPlayed;
+    const played = last && { played_item_id: last.itemId, played_ms: last.playedMs };
     const ask: ClientEvent = { type: "client_session_resume", token, last_seq: this.#lastSeq, ...played };
-    line.tell(ask);
+    line.write(ask);
     this.emit("sent", ask);
   }
 
@@ -282,7 +282,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
       const expected = over || (this.#goodbye && this.#retryAfterMs === null);
       return this.#end({ code, reason, expected, instead: this.#resumeToken ? insteadOf(code) : null });
     }
-    this.#comeBackLater();
+    this.#reconnectLater();
   }
 
   #isFinal(code: number, reason: string): boolean {
@@ -292,7 +292,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   }
 
   /** The line is lost: the next try comes after a delay. */
-  #comeBackLater(): void {
+  #reconnectLater(): void {
     if (this.#state === "open") {
       if (performance.now() - this.#openedAtMs >= STEADY_MS) this.#attempt = 0;
       if (this.#resumeToken) this.#giveUpLater(this.#resumeToken);
@@ -307,7 +307,7 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   #tryAgain(): void {
     this.#line?.abandon();
     this.#dropLine();
-    this.#comeBackLater();
+    this.#reconnectLater();
   }
 
   #giveUpLater({ withinMs }: ResumeToken): void {
@@ -319,27 +319,27 @@ export class RealtimeClient extends Emitter<ClientEvents> {
   }
 
   /** Gives up a line on which the server stopped reporting how much speech it has. */
-  #mindSilence(): void {
-    if (this.#state !== "open" || !this.#resumeToken || !this.#toldReceived) return;
-    const { nextOffset, receivedOffset } = this.#said;
+  #checkSilence(): void {
+    if (this.#state !== "open" || !this.#resumeToken || !this.#isReported) return;
+    const { nextOffset, receivedOffset } = this.#replayBuffer;
     const isBehind = nextOffset - receivedOffset > this.#silenceSamples;
-    if (isBehind && performance.now() - this.#heardAtMs > SILENCE_MS) this.#tryAgain();
+    if (isBehind && performance.now() - this.#receivedAtMs > SILENCE_MS) this.#tryAgain();
   }
 
   /** Gives up a line on which typed text gets no answer: each text is answered by its item at least. */
-  #expectWord(): void {
+  #expectAnswer(): void {
     const askedAtMs = performance.now();
-    clearTimeout(this.#wordTimer);
-    this.#wordTimer = setTimeout(() => {
-      if (this.#state === "open" && this.#resumeToken && this.#heardAtMs < askedAtMs) this.#tryAgain();
+    clearTimeout(this.#answerTimer);
+    this.#answerTimer = setTimeout(() => {
+      if (this.#state === "open" && this.#resumeToken && this.#receivedAtMs < askedAtMs) this.#tryAgain();
     }, SILENCE_MS);
   }
 
   #dropLine(): void {
-    clearTimeout(this.#wordTimer);
+    clearTimeout(this.#answerTimer);
     clearTimeout(this.#tryTimer);
     clearTimeout(this.#placeTimer);
-    this.#comingBack = null;
+    this.#resuming = null;
     this.#droppedFrames += this.#line?.droppedFrames ?? 0;
     this.#line = null;
   }
@@ -348,9 +348,9 @@ export class RealtimeClient extends Emitter<ClientEvents> {
 
   #receive(data: string | ArrayBuffer): void {
     if (this.#state !== "open" && this.#state !== "reconnecting") return;
-    this.#heardAtMs = performance.now();
+    this.#receivedAtMs = performance.now();
     if (data instanceof ArrayBuffer) {
-      this.#placedByOther();
+      this.#placeMissing();
       const frame = decodeAudioFrame(data);
       if (frame) this.emit("audio", frame);
       else this.emit("unknown", "binary frame");
@@ -358,8 +358,8 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     }
     const event = parse(data);
     if (!isServerEvent(event)) return this.emit("unknown", typeOf(event));
-    if (this.#comingBack === "asking" && event.type === "agent_error") return this.#refused(event);
-    if (event.type !== "server_audio_received") this.#placedByOther();
+    if (this.#resuming === "asking" && event.type === "agent_error") return this.#refused(event);
+    if (event.type !== "server_audio_received") this.#placeMissing();
     this.#lastSeq = Math.max(this.#lastSeq, event.seq ?? 0);
     if (this.#note(event)) this.emit("event", event);
   }
@@ -374,13 +374,13 @@ export class RealtimeClient extends Emitter<ClientEvents> {
         }
         return true;
       case "server_session_resumed":
-        this.#isBack(event.token, event.from_store);
+        this.#resumed(event.token, event.from_store);
         this.#lastSeq = event.rewound_to_seq ?? this.#lastSeq;
         return true;
       case "server_audio_received":
-        if (this.#comingBack === "placing") this.#sayAgain(event.offset);
-        this.#said.acknowledge(event.offset);
-        this.#toldReceived = true;
+        if (this.#resuming === "placing") this.#replay(event.offset);
+        this.#replayBuffer.acknowledge(event.offset);
+        this.#isReported = true;
         return true;
       case "server_audio_item":
         this.#line?.introduce(event.item_id, event.item_index);
@@ -407,29 +407,29 @@ export class RealtimeClient extends Emitter<ClientEvents> {
     }
   }
 
-  #isBack(token: string | null, fromStore: boolean): void {
+  #resumed(token: string | null, fromStore: boolean): void {
     this.#wasOpen = true;
     this.#goodbye = false;
-    this.#comingBack = "placing";
+    this.#resuming = "placing";
     this.#fromStore = fromStore;
     if (token !== null && this.#resumeToken) this.#setResumeToken({ ...this.#resumeToken, token });
-    if (fromStore) this.#placeTimer = setTimeout(() => this.#placedByOther(), PLACE_MS);
+    if (fromStore) this.#placeTimer = setTimeout(() => this.#placeMissing(), PLACE_MS);
   }
 
   /** Another frame came where the offset for repeated speech would have been. */
-  #placedByOther(): void {
-    if (this.#comingBack === "placing" && this.#fromStore) this.#sayAgain(null);
+  #placeMissing(): void {
+    if (this.#resuming === "placing" && this.#fromStore) this.#replay(null);
   }
 
   /** Sends what the server lacks; the call is open from then on. */
-  #sayAgain(received: number | null): void {
+  #replay(received: number | null): void {
     clearTimeout(this.#placeTimer);
     clearTimeout(this.#tryTimer);
     clearTimeout(this.#giveUpTimer);
-    this.#comingBack = null;
-    if (received !== null) this.#said.goOnAt(received);
+    this.#resuming = null;
+    if (received !== null) this.#replayBuffer.continueAt(received);
     this.#openedAtMs = performance.now();
-    for (const said of this.#said.again(received)) this.#transmit(said, true);
+    for (const outgoing of this.#replayBuffer.after(received)) this.#transmit(outgoing, true);
     this.#setState("open");
   }
 
@@ -441,13 +441,13 @@ export class RealtimeClient extends Emitter<ClientEvents> {
 
   // -- sent -----------------------------------------------------------------------------------------------------------
 
-  #say(said: Said): void {
-    if (this.#state === "open") this.#transmit(said, false);
+  #sendIfOpen(outgoing: Outgoing): void {
+    if (this.#state === "open") this.#transmit(outgoing, false);
   }
 
-  #transmit(said: Said, again: boolean): void {
-    this.#line?.say(said, again);
-    if (said.kind === "control") this.emit("sent", said.event);
+  #transmit(outgoing: Outgoing, again: boolean): void {
+    this.#line?.send(outgoing, again);
+    if (outgoing.kind === "control") this.emit("sent", outgoing.event);
   }
 
   #newEventId(): string {

@@ -24,7 +24,7 @@ export { type LiveVoices, type VoicesEvents, type VoicesOutput, isGone, openVoic
 export { Microphone, MicrophoneError, type MicrophoneEvents, type MicrophoneProblem } from "./microphone.ts";
 export { meterLevel } from "./pcm.ts";
 export * from "./protocol.generated.ts";
+export type { Played } from "./replay-buffer.ts";
 export { Rewind } from "./rewind.ts";
-export type { Played } from "./said.ts";
 export { Speaker, type SpeakerCounters, type SpeakerEvents } from "./speaker.ts";
 export { OUTPUT_RATE_HZ, SilentOutput, type VoiceOutput, attachVoice, openOutput } from "./voice-output.ts";

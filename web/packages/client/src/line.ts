@@ -3,7 +3,7 @@
 import { FLAG_PLAYED, KIND_CLIENT_AUDIO, encodeAudioFrame } from "./frames.ts";
 import { Outbox } from "./outbox.ts";
 import type { ClientEvent } from "./protocol.generated.ts";
-import type { Said, Speech } from "./said.ts";
+import type { Outgoing, Speech } from "./replay-buffer.ts";
 
 export const SUBPROTOCOL = "realtime.v1";
 
@@ -59,13 +59,13 @@ export class Line {
   }
 
   /** Sends in order. `again`: see `Outbox.push`. */
-  say(said: Said, again = false): void {
-    this.#outbox.push(said, again);
+  send(outgoing: Outgoing, again = false): void {
+    this.#outbox.push(outgoing, again);
     this.#drain();
   }
 
-  /** Sends an event of this socket alone, at once. */
-  tell(event: ClientEvent): void {
+  /** Writes an event of this socket alone, at once. */
+  write(event: ClientEvent): void {
     this.#socket.send(JSON.stringify(event));
   }
 
@@ -93,11 +93,11 @@ export class Line {
   }
 
   #transmit(): void {
-    const said = this.#outbox.shift();
-    if (!said) return;
-    said.sent = true;
-    if (said.kind === "control") this.tell(said.event);
-    else this.#socket.send(this.#encode(said));
+    const outgoing = this.#outbox.shift();
+    if (!outgoing) return;
+    outgoing.sent = true;
+    if (outgoing.kind === "control") this.write(outgoing.event);
+    else this.#socket.send(this.#encode(outgoing));
   }
 
   /** A played item without a number on this socket is acknowledged by an event before the frame. */
@@ -107,7 +107,7 @@ export class Line {
     const { itemId, playedMs } = played;
     const itemIndex = this.#indexOfItem.get(itemId);
     if (itemIndex !== undefined) return encodeAudioFrame({ ...frame, itemIndex, playedMs, flags: FLAG_PLAYED });
-    this.tell({ type: "client_playback_ack", item_id: itemId, played_ms: playedMs });
+    this.write({ type: "client_playback_ack", item_id: itemId, played_ms: playedMs });
     return encodeAudioFrame(frame);
   }
 }

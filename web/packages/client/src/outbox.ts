@@ -1,9 +1,9 @@
 /** What waits for a slow socket. Bounded: the oldest speech is dropped, events never. Pure. */
 
-import type { Said } from "./said.ts";
+import type { Outgoing } from "./replay-buffer.ts";
 
 interface Waiting {
-  readonly said: Said;
+  readonly entry: Outgoing;
   readonly bounded: boolean;
 }
 
@@ -26,9 +26,9 @@ export class Outbox {
   }
 
   /** `again`: it is repeated after a lost socket, and not dropped for being late. */
-  push(said: Said, again = false): void {
-    const bounded = said.kind === "speech" && !again;
-    this.#waiting.push({ said, bounded });
+  push(outgoing: Outgoing, again = false): void {
+    const bounded = outgoing.kind === "speech" && !again;
+    this.#waiting.push({ entry: outgoing, bounded });
     if (bounded && ++this.#boundedFrames > this.#maxSpeechFrames) {
       this.#waiting.splice(this.#waiting.findIndex((waiting) => waiting.bounded), 1);
       this.#boundedFrames -= 1;
@@ -36,9 +36,9 @@ export class Outbox {
     }
   }
 
-  shift(): Said | undefined {
+  shift(): Outgoing | undefined {
     const first = this.#waiting.shift();
     if (first?.bounded) this.#boundedFrames -= 1;
-    return first?.said;
+    return first?.entry;
   }
 }

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { Outbox } from "../src/outbox.ts";
-import type { Said } from "../src/said.ts";
+import type { Outgoing } from "../src/replay-buffer.ts";
 
-const speech = (offset: number): Said => ({ kind: "speech", offset, pcm: new Int16Array(1), played: null, sent: false });
-const control = (text: string): Said => ({
+const speech = (offset: number): Outgoing => ({ kind: "speech", offset, pcm: new Int16Array(1), played: null, sent: false });
+const control = (text: string): Outgoing => ({
   kind: "control",
   place: 0,
   event: { type: "client_text_append", text },
@@ -12,30 +12,30 @@ const control = (text: string): Said => ({
 
 function drain(outbox: Outbox): (string | number)[] {
   const out: (string | number)[] = [];
-  for (let said = outbox.shift(); said; said = outbox.shift()) {
-    if (said.kind === "speech") out.push(said.offset);
-    else if (said.event.type === "client_text_append") out.push(said.event.text);
+  for (let outgoing = outbox.shift(); outgoing; outgoing = outbox.shift()) {
+    if (outgoing.kind === "speech") out.push(outgoing.offset);
+    else if (outgoing.event.type === "client_text_append") out.push(outgoing.event.text);
   }
   return out;
 }
 
-test("what is said leaves in the order in which it came", () => {
+test("what is outgoing leaves in the order in which it came", () => {
   const outbox = new Outbox(10);
-  for (const said of [control("a"), speech(1), control("b"), speech(2)]) outbox.push(said);
+  for (const outgoing of [control("a"), speech(1), control("b"), speech(2)]) outbox.push(outgoing);
   expect(drain(outbox)).toEqual(["a", 1, "b", 2]);
 });
 
 test("too much speech drops the oldest speech, never an event", () => {
   const outbox = new Outbox(2);
-  for (const said of [control("a"), speech(1), control("b"), speech(2), speech(3), speech(4)]) outbox.push(said);
+  for (const outgoing of [control("a"), speech(1), control("b"), speech(2), speech(3), speech(4)]) outbox.push(outgoing);
   expect(outbox.droppedFrames).toBe(2);
   expect(drain(outbox)).toEqual(["a", "b", 3, 4]);
 });
 
-test("what is said again is not too much", () => {
+test("what is outgoing again is not too much", () => {
   const outbox = new Outbox(1);
   for (let i = 0; i < 5; i++) outbox.push(speech(i), true);
-  for (const said of [speech(5), speech(6)]) outbox.push(said);
+  for (const outgoing of [speech(5), speech(6)]) outbox.push(outgoing);
   expect(drain(outbox)).toEqual([0, 1, 2, 3, 4, 6]);
 });
 

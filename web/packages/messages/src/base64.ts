@@ -3,7 +3,7 @@
 const SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const CODES = Uint8Array.from(SIGNS, (sign) => sign.charCodeAt(0));
 const PAD = "=".charCodeAt(0);
-/** No sign of base64: more than the six bits of one. */
+/** Marks what is no base64 character: more than its six bits. */
 const NONE = 255;
 const VALUES = new Uint8Array(256).fill(NONE);
 CODES.forEach((code, value) => (VALUES[code] = value));

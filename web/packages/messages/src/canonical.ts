@@ -5,13 +5,13 @@ const ANY_HALF = /[\ud800-\udfff]/;
 
 /** Whether text can be written as UTF-8: it has no half of a surrogate pair without the other. */
 export function isWellFormed(text: string): boolean {
-  // The first look is many times faster, and most text has no pairs at all.
+  // The first check is many times faster, and most text has no pairs.
   return !ANY_HALF.test(text) || !HALF_PAIR.test(text);
 }
 
 /**
  * `value` as RFC 8785 JSON: keys by UTF-16 code units, numbers as ECMAScript prints them. Like `JSON.stringify` it
- * leaves out undefined properties and calls `toJSON`. Throws a TypeError for what has no such form: NaN and infinity,
+ * leaves out undefined properties and calls `toJSON`. Throws a TypeError for what JSON cannot hold: NaN and infinity,
  * half a surrogate pair, functions, big integers.
  */
 export function canonicalJson(value: unknown): string {

@@ -1,6 +1,6 @@
 /**
- * What each reply event does to the message of its reply: no clock, no new ids, so that a replay gives the same, here
- * and in Python (`realtime/message/fold.py`).
+ * Applies reply events to the message of their reply: without clock or new ids, so that a replay gives the same message,
+ * here and in Python (`realtime/message/fold.py`).
  */
 
 import { decodeBase64 } from "./base64.ts";
@@ -26,7 +26,7 @@ export interface DataPiece {
   bytes: Uint8Array;
 }
 
-/** Gets every piece of data once, whatever arrives twice: the place for a player. */
+/** Receives every piece of data once, even if it arrives twice: the place for a player. */
 export type DataSink = (piece: DataPiece) => void;
 
 type BlockOf<Type extends BlockType> = Extract<ContentBlock, { type: Type }>;
@@ -42,10 +42,10 @@ const MAX_UNKNOWN_TYPES = 100;
 const unknownTypes = new Set<string>();
 
 /**
- * Apply one event of the message's reply, and return the message.
+ * Applies one event of the message's reply, and returns the message.
  *
- * An event that was applied before is dropped by its id, and so are events of other replies. What does not fit (a block
- * that is not there) is skipped with a warning. `onData` gets the bytes of data blocks as they arrive.
+ * Ignores repeated events, by their ids, and events of other replies. Skips an event that does not fit (an unknown
+ * block) with a warning. `onData` receives the bytes of data blocks as they arrive.
  */
 export function appendEvent<M extends MsgData>(msg: M, event: AgentEvent, onData?: DataSink): M {
   if (event.reply_id !== msg.id) return msg;
@@ -60,14 +60,14 @@ export function appendEvent<M extends MsgData>(msg: M, event: AgentEvent, onData
   return msg;
 }
 
-/** Say once per type that an event was not understood. */
+/** Warns once per type of an unknown event. */
 export function warnUnknown(type: string): void {
   if (unknownTypes.has(type) || unknownTypes.size >= MAX_UNKNOWN_TYPES) return;
   unknownTypes.add(type);
   console.warn(`reply events of the unknown type ${JSON.stringify(type.slice(0, 64))} are skipped`);
 }
 
-/** Let `twin` know which events `msg` has seen. */
+/** Copies the set of applied events from `msg` to `twin`. */
 export function shareHistory(msg: MsgData, twin: MsgData): void {
   for (const id of stateOf(msg).seen) stateOf(twin).seen.add(id);
 }
@@ -155,7 +155,7 @@ function apply(msg: MsgData, event: AgentEvent, onData: DataSink | undefined): C
   }
 }
 
-/** The block of this type and id; ids are unique within a type only. What events speak of is near the end. */
+/** The block of this type and id; ids are unique within a type. Searched from the end, where events name blocks. */
 function find<Type extends BlockType>(msg: MsgData, type: Type, id: string): BlockOf<Type> | undefined {
   return msg.content.findLast((block): block is BlockOf<Type> => block.type === type && block.id === id);
 }
@@ -180,7 +180,7 @@ function change<Block extends object>(found: Block | string, effect?: (block: Bl
 
 function add(msg: MsgData, block: ContentBlock): Complaint {
   if (!ALLOWED_BLOCKS[msg.role].includes(block.type)) return `a ${msg.role} message holds no ${block.type} block`;
-  // The start of a known block came twice: overlap of two replays, which is harmless.
+  // The start of a known block again: a harmless overlap of two replays.
   if (!find(msg, block.type, block.id)) msg.content.push(block);
   return null;
 }
@@ -204,7 +204,7 @@ function addUsage(msg: MsgData, event: AgentEventOf<"MODEL_CALL_END">): Complain
   return null;
 }
 
-/** The text block that a tool's output needs because of `event`: its id comes from the event's. */
+/** The text block that `event` begins in a tool's output; its id derives from the event's. */
 function textOf(event: AgentEvent, text: string): TextBlock {
   return { type: "text", text, id: `${event.id}_text`, created_at: event.created_at };
 }
@@ -232,7 +232,7 @@ function addData(result: BlockOf<"tool_result">, event: AgentEventOf<"TOOL_RESUL
   result.output.push({ type: "data", source, id: event.block_id, name: null, created_at: event.created_at });
 }
 
-/** Take a call to `state`, and further, if an arrow leads there; nothing changes where it is there. */
+/** Moves a call to `state`, if an arrow leads there; does nothing if it is there. */
 function move(
   msg: MsgData,
   id: string,

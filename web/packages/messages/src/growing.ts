@@ -1,7 +1,7 @@
 /**
- * Binary content that arrives in pieces: the bytes are collected, and joined and encoded when somebody reads `data`.
+ * Binary content that arrives in pieces: collects the bytes, and joins and encodes them when `data` is read.
  *
- * To decode and encode all of it for each piece would take an hour for an hour of audio.
+ * Decoding and encoding everything for each piece would take an hour for an hour of audio.
  */
 
 import { decodeBase64, encodeBase64 } from "./base64.ts";
@@ -16,7 +16,7 @@ interface Pieces {
 
 type Growing = Base64Source & { [PIECES]?: Pieces };
 
-/** A source to which bytes can be added. It is a plain object in JSON: `data` is base64 text, made when it is read. */
+/** A source to which bytes can be added. In JSON it is a plain object; `data` is base64 text, made on reading. */
 export function growingSource(media_type: string, first: Uint8Array): Base64Source {
   let parts = [first];
   let text: string | null = null;
@@ -44,7 +44,7 @@ export function growingSource(media_type: string, first: Uint8Array): Base64Sour
   return Object.defineProperty(source, PIECES, { value: pieces });
 }
 
-/** Put `bytes` to the end of a block. One with a URL does not grow. */
+/** Appends `bytes` to a block; does nothing for a block with a URL. */
 export function addBytes(block: DataBlock, bytes: Uint8Array): void {
   if (block.source.type !== "base64") return;
   let pieces = (block.source as Growing)[PIECES];
@@ -55,7 +55,7 @@ export function addBytes(block: DataBlock, bytes: Uint8Array): void {
   pieces.add(bytes);
 }
 
-/** The bytes of a block as far as received, without the way over base64; null where it has a URL. */
+/** The bytes of a block received so far, without base64; null for a block with a URL. */
 export function dataBytes(block: DataBlock): Uint8Array | null {
   if (block.source.type !== "base64") return null;
   return (block.source as Growing)[PIECES]?.joined() ?? decodeBase64(block.source.data);

@@ -21,10 +21,10 @@ import {
 /** Text, which becomes one text block, or blocks. */
 export type ContentLike = string | ContentBlockInput | readonly ContentBlockInput[] | null;
 
-/** What a message may be given beside name, content and role. */
+/** Optional fields of a new message. */
 export type MsgOptions = Partial<Omit<MsgData, "name" | "content" | "role">>;
 
-/** Name and content of a message, with everything else that it may be given. */
+/** Arguments of a new message without its role. */
 export type MsgFields = MsgOptions & { name: string; content?: ContentLike };
 
 /** The block with this `type`. */
@@ -129,7 +129,7 @@ export class Msg implements MsgData {
     return new Msg(name, content, role, options);
   }
 
-  /** Apply one event of this message's reply: `appendEvent(msg, event)` as a method. */
+  /** Applies one event of this message's reply: `appendEvent(msg, event)` as a method. */
   appendEvent(event: AgentEvent, onData?: DataSink): this {
     return appendEvent(this, event, onData);
   }
@@ -150,7 +150,7 @@ export class Msg implements MsgData {
     return hasContentBlocks(this, type);
   }
 
-  /** A message of its own, that has seen the same events: whatever is done to one does not touch the other. */
+  /** An independent copy, with the same applied events. */
   copy(): Msg {
     const { name, content, role, ...others } = structuredClone({ ...this });
     const twin = new Msg(name, content, role, others);

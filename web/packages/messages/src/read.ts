@@ -1,5 +1,5 @@
 /**
- * Readers: what comes from outside becomes a value of a known type, or a TypeError says where it is wrong.
+ * Readers turn outside input into values of known types, or throw a TypeError that names the faulty place.
  *
  * What is read is a copy: fields that are not known are dropped, missing ones have their default. The generated module
  * puts these together into a reader per type.
@@ -95,12 +95,12 @@ export function nullable<T>(read: Reader<T>): Reader<T | null> {
   return (value, path) => (value === null ? null : read(value, path));
 }
 
-/** What is not there is made. */
+/** Makes a missing value. */
 export function made<T>(read: Reader<T>, make: () => T): Reader<T> {
   return (value, path) => (value === undefined ? make() : read(value, path));
 }
 
-/** What is not there stays away, and so do null and an empty list: they say no more. */
+/** Leaves out a missing value, null and an empty list, which mean the same. */
 export function omitted<T>(read: Reader<T>): Reader<T | undefined> {
   return (value, path) => {
     if (value === undefined) return undefined;

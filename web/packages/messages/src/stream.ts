@@ -1,14 +1,14 @@
-/** Server-sent events: parsing the text of a stream, however it is cut, and folding it into messages. */
+/** Server-sent events: parses the text of a stream, cut anywhere, and folds it into messages. */
 
 import { warnUnknown } from "./fold.ts";
 import type { Msg } from "./msg.ts";
 import { Transcript, isReplyEventType, readReplyEvent } from "./transcript.ts";
 import type { AgentEvent } from "./types.generated.ts";
 
-/** Where the text comes from: `response.body`, or anything that yields text or UTF-8 bytes. */
+/** A source of text: `response.body`, or anything that yields text or UTF-8 bytes. */
 export type TextSource = ReadableStream<Uint8Array | string> | AsyncIterable<Uint8Array | string>;
 
-/** One server-sent event. `id` is the last one told so far: what a reconnect sends as `Last-Event-ID`. */
+/** One server-sent event. `id` is the latest so far, which a reconnect sends as `Last-Event-ID`. */
 export interface SseEvent {
   id: string;
   event: string;
@@ -31,12 +31,12 @@ export class SseParser {
   #event = "";
   #data: string[] = [];
 
-  /** The events that `text` completes. One that the stream leaves unfinished is never given. */
+  /** The events that `text` completes; an unfinished one is not returned. */
   push(text: string): SseEvent[] {
     if (text === "") return [];
-    // Only what is new is searched for line ends, so that a long line in many pieces takes no longer than a short one.
+    // Only new text is searched for line ends, so that a long line in many pieces stays cheap.
     let added = this.#skipsNewline && text.startsWith("\n") ? text.slice(1) : text;
-    // A carriage return at the end ends its line at once: there may be no next piece for a while.
+    // A carriage return at the end ends its line at once: the next piece may come much later.
     this.#skipsNewline = text.endsWith("\r");
     if (!this.#started && added.startsWith("\ufeff")) added = added.slice(1);
     this.#started = true;
@@ -75,9 +75,9 @@ export async function* parseSse(source: TextSource): AsyncGenerator<SseEvent, vo
 }
 
 /**
- * Fold an event stream of reply events as it arrives: one step per event, after it was applied. Events of an unknown
- * type and those that cannot be read are skipped with a warning. To go on after a lost connection, ask the server for
- * what follows the last step's `id` and fold it into the same `transcript`: what comes twice is dropped.
+ * Folds a stream of reply events as it arrives: yields one step per applied event. Skips events of an unknown type and
+ * unreadable ones with a warning. To resume after a lost connection, ask the server for what follows the last step's
+ * `id` and fold it into the same `transcript`, which ignores repeated events.
  */
 export async function* foldStream(source: TextSource, transcript = new Transcript()): AsyncGenerator<FoldStep, Transcript> {
   for await (const { id, data } of parseSse(source)) {

@@ -1,19 +1,19 @@
-/** Reading reply events and folding a stream of them, of however many replies, into messages. */
+/** Reads reply events and folds a stream of them, of any number of replies, into messages. */
 
 import { type DataSink, warnUnknown } from "./fold.ts";
 import { Msg } from "./msg.ts";
 import { isRecord } from "./read.ts";
 import { type AgentEvent, type AgentEventOf, EVENT_READERS, type MsgData } from "./types.generated.ts";
 
-/** Whether `type` is that of a reply event known here. */
+/** Whether `type` is a known type of reply events. */
 export function isReplyEventType(type: unknown): type is AgentEvent["type"] {
   return typeof type === "string" && Object.hasOwn(EVENT_READERS, type);
 }
 
 /**
- * The event that a JSON text or an object parsed from one holds, completed. A nested block without an id gets one from
- * the event's, so that whoever reads the same event again has the same block. Throws a TypeError that says what is
- * wrong: the type, a field, or that it is no JSON.
+ * Reads and completes the event in a JSON text or an object parsed from one. A nested block without an id gets one from
+ * the event's, so that reading the event again gives the same block. Throws a TypeError that names the fault: the type,
+ * a field, or no JSON.
  */
 export function readReplyEvent(frame: unknown): AgentEvent {
   const value = typeof frame === "string" ? parse(frame) : frame;
@@ -52,8 +52,8 @@ function withIds(parts: unknown, prefix: string): unknown {
 
 /**
  * The messages of a stream of events, in the order in which their replies begin. Replies may interleave; events of
- * replies that never began are skipped. `messages` may be given what was stored, to go on after a reload: an overlap of
- * what is stored and what is sent again is harmless only for events that this transcript has seen itself.
+ * replies that never began are skipped. `messages` may begin with stored messages after a reload: repeated events are
+ * ignored only if this transcript has applied them itself.
  */
 export class Transcript {
   readonly messages: Msg[];
@@ -67,7 +67,7 @@ export class Transcript {
     this.#onData = onData;
   }
 
-  /** Apply one event. Returns the message it belongs to; null where there is none. */
+  /** Applies one event. Returns its message; null where there is none. */
   append(event: AgentEvent): Msg | null {
     if (event.type === "CUSTOM") this.#note(event);
     const msg = this.#byId.get(event.reply_id);
@@ -81,9 +81,9 @@ export class Transcript {
   }
 
   /**
-   * The messages as a call tells them: with the words that signals of the name `text_corrected` put right after their
-   * reply had ended, and without those that came to nothing (withdrawn, deleted, a noise that was taken for a voice).
-   * Messages that were corrected are copies.
+   * The messages as the server lists them: with the corrections of `text_corrected` signals, which come after the end of
+   * their reply, and without discarded messages (withdrawn, deleted, a noise taken for a voice). Corrected messages are
+   * copies.
    */
   told(): Msg[] {
     const corrected = new Map<string, Msg>();
@@ -117,7 +117,7 @@ function cameToNothing(msg: Msg): boolean {
   const interrupted = msg.finished_reason === "interrupted";
   for (const block of msg.content) {
     if (block.type === "text" && block.text === "") continue;
-    // The thoughts of a withdrawn answer go with it.
+    // The thoughts of a withdrawn response go with it.
     if (!(interrupted && block.type === "thinking")) return false;
   }
   return interrupted || (msg.finished_reason === "completed" && msg.role === "assistant");

@@ -1,11 +1,11 @@
 /**
- * What this side said, in its order and with its place in the stream of speech: kept for as long as it may have to be
- * said again on another socket. Pure.
+ * What the client sent, in order and with its place in the stream of speech: kept for as long as another socket may have
+ * to repeat it. Pure.
  */
 
 import type { ClientEvent } from "./protocol.generated.ts";
 
-/** How much of an item was heard. */
+/** How much of an item was played. */
 export interface Played {
   readonly itemId: string;
   readonly playedMs: number;
@@ -16,9 +16,9 @@ export interface Speech {
   /** Samples of the client's stream before this frame. */
   readonly offset: number;
   readonly pcm: Int16Array<ArrayBuffer>;
-  /** What had been played when it was recorded, where that was new. */
+  /** The position of playback at its recording, where that was new. */
   readonly played: Played | null;
-  /** It went into a socket, which is not to say that it arrived. */
+  /** Whether it was written to a socket; it may not have arrived. */
   sent: boolean;
 }
 
@@ -30,17 +30,17 @@ export interface Control {
   sent: boolean;
 }
 
-export type Said = Speech | Control;
+export type Outgoing = Speech | Control;
 
-export class SaidLog {
+export class ReplayBuffer {
   readonly #keepSamples: number;
   readonly #keepEvents: number;
-  #entries: Said[] = [];
+  #entries: Outgoing[] = [];
   #events = 0;
   #next = 0;
   #received = 0;
 
-  /** Keeps the last `keepSamples` of speech and, of the events that may not have arrived, the last `keepEvents`. */
+  /** Keeps the last `keepSamples` of speech and the last `keepEvents` events that may not have arrived. */
   constructor(keepSamples: number, keepEvents: number) {
     this.#keepSamples = keepSamples;
     this.#keepEvents = keepEvents;
@@ -51,18 +51,18 @@ export class SaidLog {
     return this.#next;
   }
 
-  /** The offset up to which the server has said it got everything. */
+  /** The offset up to which the server has received everything. */
   get receivedOffset(): number {
     return this.#received;
   }
 
-  /** Places `pcm` at the end of the stream and forgets what is older than the limit. */
+  /** Appends `pcm` to the stream and forgets older speech than the limit. */
   speech(pcm: Int16Array<ArrayBuffer>, played: Played | null): Speech {
     const speech: Speech = { kind: "speech", offset: this.#next, pcm, played, sent: false };
     this.#entries.push(speech);
     this.#next += pcm.length;
     const oldest = this.#next - this.#keepSamples;
-    // Events in front of it stay: they are few, and what somebody typed must not be lost with a long silence.
+    // Events before it stay: they are few, and typed text must not be lost with a long silence.
     let at = 0;
     while (isControl(this.#entries[at]) || endOf(this.#entries[at]) <= oldest) {
       if (isControl(this.#entries[at])) at += 1;
@@ -71,7 +71,7 @@ export class SaidLog {
     return speech;
   }
 
-  /** Places an event behind the speech so far. Of several positions of one item in a row the last is kept. */
+  /** Appends an event. Of several positions of one item in a row it keeps the last. */
   event(event: ClientEvent): Control {
     const control: Control = { kind: "control", place: this.#next, event, sent: false };
     const last = this.#entries.at(-1);
@@ -88,39 +88,39 @@ export class SaidLog {
   }
 
   /**
-   * The server has all speech before `offset`, and so the events that were said before the end of that. They are kept as
-   * long as speech is: a server that is killed has not stored all that it has.
+   * Notes that the server has all speech before `offset`, and so the events before that. They are kept as long as speech
+   * is: a killed server has not stored everything that it received.
    */
   acknowledge(offset: number): void {
     this.#received = Math.max(this.#received, offset);
     const settled = this.#received - this.#keepSamples;
-    this.#entries = this.#entries.filter((said) => said.kind === "speech" || !said.sent || said.place >= settled);
+    this.#entries = this.#entries.filter((one) => one.kind === "speech" || !one.sent || one.place >= settled);
     this.#events = this.#entries.filter(isControl).length;
   }
 
-  /** A page that was reloaded goes on where the server's count is. */
-  goOnAt(offset: number): void {
+  /** Continues at the server's offset, after a reload of the page. */
+  continueAt(offset: number): void {
     this.#next = Math.max(this.#next, offset);
   }
 
   /**
-   * What to say on a new socket, in the order in which it was said: the speech from sample `received` on, and all events
-   * that may not have arrived, of which the server takes each once. `received` null: no speech twice.
+   * What to send on a new socket, in order: the speech from sample `received` on, and all events that may not have
+   * arrived, of which the server takes each once. `received` null: repeats no speech.
    */
-  again(received: number | null): Said[] {
+  after(received: number | null): Outgoing[] {
     return this.#entries.filter(
-      (said) => said.kind === "control" || !said.sent || (received !== null && endOf(said) > received),
+      (one) => one.kind === "control" || !one.sent || (received !== null && endOf(one) > received),
     );
   }
 }
 
-function isControl(said: Said | undefined): boolean {
-  return said?.kind === "control";
+function isControl(outgoing: Outgoing | undefined): boolean {
+  return outgoing?.kind === "control";
 }
 
-/** Where a frame ends; beyond everything for what is no frame. */
-function endOf(said: Said | undefined): number {
-  return said?.kind === "speech" ? said.offset + said.pcm.length : Infinity;
+/** The end of a frame of speech; Infinity for everything else. */
+function endOf(outgoing: Outgoing | undefined): number {
+  return outgoing?.kind === "speech" ? outgoing.offset + outgoing.pcm.length : Infinity;
 }
 
 function isNewerPosition(old: ClientEvent, event: ClientEvent): boolean {

@@ -1,0 +1,101 @@
+"""The calls page in Chromium: a user's list of calls, and what goes wrong."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Page, Route, expect
+
+from tests.web.callers import INFO, LIVE, Caller, ask
+from tests.web.conftest import Serving
+
+Serve = Callable[..., Serving]
+OpenPage = Callable[..., Page]
+
+APP = Path(__file__).with_name("scripted_app.py")
+
+
+def test_a_user_s_calls_are_listed_the_newest_first_and_deleted_after_one_question(
+    page: Page, serve: Serve, calls: Callable[..., Caller]
+) -> None:
+    address = serve(f"{APP}:make_calculator", "--store", "memory:").address
+    ended, live = calls(address), calls(address)
+    calls(address, "bob")
+    ended.end()
+    page.goto(f"{address}/transcript.html?user=ann")
+    rows = page.locator(".call")
+    expect(rows.locator(".state")).to_have_text(["Live", "Ended by the caller"])
+    expect(rows.first).to_have_attribute("data-live", "true")
+    # All of it by keyboard.
+    rows.first.get_by_role("link").press("Enter")
+    expect(page).to_have_url(f"{address}/transcript.html?user=ann&call={live.call_id}")
+    page.get_by_role("link", name="All calls").press("Enter")
+    rows.nth(1).get_by_role("button", name="Delete the call").press("Enter")
+    question = rows.nth(1).get_by_role("group", name="Delete this call for good?")
+    expect(question.get_by_role("button", name="Keep")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(question).to_be_hidden()
+    expect(rows.nth(1).get_by_role("button", name="Delete the call")).to_be_focused()
+    expect(rows).to_have_count(2)
+    page.keyboard.press("Enter")
+    question.get_by_role("button", name="Delete").press("Enter")
+    expect(rows).to_have_count(1)
+    expect(rows.first.get_by_role("link")).to_be_focused()
+    rows.first.get_by_role("button", name="Delete the call").click()
+    rows.get_by_role("group", name="End this call and delete it?").get_by_role("button", name="Delete").click()
+    expect(page.locator("#empty")).to_contain_text("No calls yet.")
+    assert live.until("server_session_ended")["reason"] == "deleted"
+    assert ask(f"{address}/api/calls?user=ann") == {"calls": [], "next": None}
+    assert len(ask(f"{address}/api/calls?user=bob")["calls"]) == 1
+
+
+def test_a_call_that_is_not_there_is_told_in_plain_words(
+    page: Page, serve: Serve, calls: Callable[..., Caller]
+) -> None:
+    address = serve(f"{APP}:make_calculator", "--store", "memory:").address
+    caller = calls(address)
+    for who, call_id in (("ann", "call_x"), ("bob", caller.call_id), ("ann", "../models"), ("ann", "%00")):
+        page.goto(f"{address}/transcript.html?user={who}&call={call_id}")
+        expect(page.get_by_role("alert")).to_contain_text("This user has no such call.")
+        expect(page.get_by_role("status")).to_have_text("This call cannot be shown.")
+
+
+def test_the_token_comes_from_the_cookie_of_the_page_or_from_the_address(open_page: OpenPage, serve: Serve) -> None:
+    address = serve("--model", "scripted", "--store", "memory:", "--token", "open-sesame").address
+    page, other = open_page(), open_page()
+    page.goto(f"{address}/transcript.html?user=ann")
+    expect(page.get_by_role("alert")).to_contain_text("The server asks for its token.")
+    page.goto(f"{address}/?token=open-sesame")
+    page.goto(f"{address}/transcript.html?user=ann")
+    expect(page.locator("#empty")).to_contain_text("No calls yet.")
+    expect(page.get_by_role("alert")).to_be_empty()
+    other.goto(f"{address}/transcript.html?user=ann&token=open-sesame")
+    expect(other.locator("#empty")).to_contain_text("No calls yet.")
+
+
+def test_a_long_list_shows_older_calls_when_asked_and_says_which_are_damaged(page: Page, static_page: str) -> None:
+    def answer(route: Route) -> None:
+        later = "after=" in route.request.url
+        call = INFO | {"call_id": "call2" if later else "call1", "unreadable": later}
+        route.fulfill(json={"calls": [call], "next": None if later else "2026~call1"})
+
+    page.route(re.compile(r"/api/calls\?"), answer)
+    page.goto(f"{static_page}transcript.html?user=ann")
+    expect(page.locator(".call")).to_have_count(1)
+    page.get_by_role("button", name="Older calls").click()
+    expect(page.locator(".call .state")).to_have_text(["Ended by the caller", "Damaged: it cannot be read"])
+    expect(page.get_by_role("button", name="Older calls")).to_be_hidden()
+
+
+def test_a_server_that_lists_no_calls_says_so_and_one_that_is_away_is_asked_again(page: Page, static_page: str) -> None:
+    answers: list[Callable[[Route], None]] = [
+        lambda route: route.abort("connectionrefused"),
+        lambda route: route.fulfill(json={"calls": [LIVE]}),
+        lambda route: route.fulfill(status=403, json={"code": "calls_not_listed", "error": "open to everybody"}),
+    ]
+    page.route(re.compile(r"/api/calls\?"), lambda route: answers.pop(0)(route))
+    page.goto(f"{static_page}transcript.html?user=ann")
+    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached. This page tries again by itself.")
+    expect(page.locator(".call .name")).to_contain_text("Friday")
+    expect(page.get_by_role("alert")).to_contain_text("it lists no calls. Open a call by its own address.")
+    assert answers == []
