@@ -185,7 +185,7 @@ class Serving:
         self._reader.start()
 
     def kill(self) -> None:
-        """Take it away without a word."""
+        """Kill the server."""
         self.process.kill()
         self._join()
 
@@ -234,7 +234,7 @@ class ScriptedServer:
         self.events: list[dict[str, Any]] = []
         self.audio: list[bytes] = []
         self.heard: list[tuple[str, int]] = []
-        """(item id, ms) of what the page says it played, in its speech or as an event, in order."""
+        """(item id, ms) of what the page reports as played, in its speech or as an event, in order."""
         self.carried = 0
         """How many of them came inside its speech."""
         self._items: dict[int, str] = {}

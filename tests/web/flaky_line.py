@@ -9,7 +9,7 @@ from typing import Any
 
 
 class FlakyLine:
-    """Forwards connections to a port of this machine until it is told not to. Runs in a thread of its own."""
+    """Forwards connections to a port of this machine, in its own thread, until it is closed."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -23,11 +23,11 @@ class FlakyLine:
         self.address = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     def cut(self, hole_ms: int = 0, down_ms: int = 0, server_learns: bool = True) -> None:
-        """Swallow everything for `hole_ms` without a word, reset the connections, refuse new ones for `down_ms`."""
+        """Drop everything for `hole_ms`, reset the connections, then refuse new ones for `down_ms`."""
         self._do(self._cut(hole_ms, down_ms, server_learns), wait=False)
 
     def swallow(self) -> None:
-        """The connections of now carry nothing any more, and nobody is told."""
+        """Silence the present connections without closing them."""
         for pair in self._pairs:
             pair.swallows = True
 
@@ -94,7 +94,7 @@ class FlakyLine:
 
 
 class _Pair:
-    """A connection of the page and the one to the server that goes with it."""
+    """A connection of the page, and its connection to the server."""
 
     def __init__(self, page: asyncio.StreamWriter, server: asyncio.StreamWriter) -> None:
         self._page = page

@@ -1,4 +1,4 @@
-"""A server of the page and of a room, agents with given answers, and what tests ask of the room page."""
+"""A server of the page and of a room, agents with given responses, and queries of the room page."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ ADA_WORDS = "I am Ada and I answer first"
 STORY = "Once upon a time there was a voice that told a very long story and was not heard to its end"
 STORY_S = 20.0
 HEARD = "Is anybody here?"
-"""What the agents understand of whatever is said aloud."""
+"""The transcript of all speech, whatever it is."""
 
 
 class RoomServing:
@@ -64,7 +64,7 @@ class RoomServing:
 
 
 def agent(name: str, *answers: Speak) -> RealtimeAgent:
-    """Gives these answers in turn, the last one again and again, and understands `HEARD` whatever it hears."""
+    """An agent with these responses, the last one repeated; it transcribes all speech as `HEARD`."""
     left = [*answers]
 
     def react(message: ModelInput) -> list[Step]:

@@ -1,4 +1,4 @@
-"""Agents for the page's tests: a provider with speech events that follows a script, whatever is said to it."""
+"""Agents for the page's tests: a provider with speech events that follows a script."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def make_agent() -> RealtimeAgent:
 
 
 def make_calculator() -> RealtimeAgent:
-    """Asks for the area of 41 by 1009, whatever is said, and tells what it was given."""
+    """An agent that always asks for the area of 41 by 1009, and says the result."""
     given: list[str] = []
 
     def react(message: ModelInput) -> list[Step]:
@@ -60,7 +60,7 @@ def make_calculator() -> RealtimeAgent:
 
 
 def make_cashier() -> RealtimeAgent:
-    """Wants to pay, whatever is said, which only the user may allow; tells what came of it."""
+    """An agent that always wants to pay, with the user's consent, and says the result."""
     given: list[str] = []
 
     def pay(amount: int, to: str) -> str:
@@ -95,19 +95,19 @@ UTTERANCES = (
 )
 """What the user of `make_listener` says: number n, counted from 1, by samples of the value n."""
 ANSWER = "Departures considered information"
-"""Three words of about the same length, so that it is clear which of them were heard."""
+"""Three words of about the same length, so that it is clear which were played."""
 ANSWER_SAMPLES = 57_600
 """At 24 kHz: 2.4 s."""
 _PERIOD = 1499
 
 
 def answer_pcm(number: int) -> np.ndarray:
-    """The speech of an answer: every sample says of which answer it is and where in it, and none is silence."""
+    """The speech of a response: each sample encodes the response and its place; none is silence."""
     return (number * (_PERIOD + 1) + 1 + np.arange(ANSWER_SAMPLES) % _PERIOD).astype("<i2")
 
 
 class LaterModel(ScriptedModel):
-    """Uses no id twice, as providers do: its ids go on behind those of the conversation that it is given."""
+    """Uses no id twice, as providers do: its ids continue those of its conversation."""
 
     async def connect(self, **given: Any) -> Connection:
         connection = await super().connect(**given)
@@ -118,12 +118,12 @@ class LaterModel(ScriptedModel):
 
 
 def make_slow_listener() -> RealtimeAgent:
-    """The same as `make_listener`, but its speech comes no faster than it is heard."""
+    """Like `make_listener`, with speech no faster than real time."""
     return make_listener(pace=1.0)
 
 
 def make_listener(pace: float | None = None) -> RealtimeAgent:
-    """Hears by the value of the samples which utterance is spoken, and answers each with speech of its own."""
+    """An agent that recognizes an utterance by its sample value, and answers each with its own speech."""
     position = speaking = typed = 0
 
     def answer(number: int) -> Speak:

@@ -15,7 +15,7 @@ OpenPage = Callable[..., Page]
 APP = Path(__file__).with_name("scripted_app.py")
 
 
-def test_a_user_s_calls_are_listed_the_newest_first_and_deleted_after_one_question(
+def test_the_calls_of_a_user_are_listed_newest_first_and_deleted_after_one_question(
     page: Page, serve: Serve, calls: Callable[..., Caller]
 ) -> None:
     address = serve(f"{APP}:make_calculator", "--store", "memory:").address
@@ -49,9 +49,7 @@ def test_a_user_s_calls_are_listed_the_newest_first_and_deleted_after_one_questi
     assert len(ask(f"{address}/api/calls?user=bob")["calls"]) == 1
 
 
-def test_a_call_that_is_not_there_is_told_in_plain_words(
-    page: Page, serve: Serve, calls: Callable[..., Caller]
-) -> None:
+def test_a_missing_call_is_reported_in_plain_words(page: Page, serve: Serve, calls: Callable[..., Caller]) -> None:
     address = serve(f"{APP}:make_calculator", "--store", "memory:").address
     caller = calls(address)
     for who, call_id in (("ann", "call_x"), ("bob", caller.call_id), ("ann", "../models"), ("ann", "%00")):
@@ -87,7 +85,7 @@ def test_a_long_list_shows_older_calls_when_asked_and_says_which_are_damaged(pag
     expect(page.get_by_role("button", name="Older calls")).to_be_hidden()
 
 
-def test_a_server_that_lists_no_calls_says_so_and_one_that_is_away_is_asked_again(page: Page, static_page: str) -> None:
+def test_a_server_that_lists_no_calls_says_so_and_an_absent_one_is_asked_again(page: Page, static_page: str) -> None:
     answers: list[Callable[[Route], None]] = [
         lambda route: route.abort("connectionrefused"),
         lambda route: route.fulfill(json={"calls": [LIVE]}),

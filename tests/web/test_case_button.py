@@ -20,7 +20,7 @@ Serve = Callable[..., Serving]
 
 
 def finished_call(address: str) -> str:
-    """The address of a call's screen: one typed turn and its answer."""
+    """The address of a call's page: one typed turn and its response."""
     url = f"{address.replace('http', 'ws', 1)}/ws/ann/session1"
     with connect(url, subprotocols=["realtime.v1"], max_size=None) as socket:  # type: ignore[list-item]
 

@@ -1,4 +1,4 @@
-"""The committed page: small, whole, and asking nobody but its own server. `tests/tools` rebuilds and compares it."""
+"""The committed page: small, whole, without other hosts. `tests/tools` rebuilds and compares it."""
 
 import json
 import posixpath

@@ -59,14 +59,14 @@ def test_the_question_goes_when_the_user_wants_something_else(asked: Page) -> No
     expect(asked.locator(".bubble.agent .words")).to_have_text("I was told: interrupted by the user.")
 
 
-def test_a_call_that_is_over_asks_nobody(asked: Page) -> None:
+def test_an_ended_call_asks_nothing(asked: Page) -> None:
     asked.get_by_role("button", name="End call").click()
     expect(asked.locator(".bubble.tool")).to_have_attribute("data-status", "cut")
     expect(asked.get_by_role("group", name="Consent to pay")).to_have_count(0)
 
 
 def test_a_reload_shows_the_question_again(asked: Page) -> None:
-    """What the user is asked does not hang on the page that was told first."""
+    """The question does not depend on the page that got it first."""
     asked.reload()
     card = asked.get_by_role("group", name="Consent to pay")
     expect(card.locator(".question")).to_have_text(QUESTION)

@@ -1,4 +1,4 @@
-"""The choice of the model: what is offered, what is said before anybody speaks, and a call with the chosen one."""
+"""The choice of the model: the offer, the notes before a call, and a call with the chosen model."""
 
 import json
 from collections.abc import Callable

@@ -141,7 +141,7 @@ def test_an_answer_is_played_to_its_end_and_acknowledged_as_it_is_heard(
     assert heard_ms == sorted(heard_ms)
     assert heard_ms[-1] == 500
     assert len(heard_ms) >= 4
-    # The microphone's speech carries them; the end is told as an event.
+    # The microphone's speech carries them; the end is an event.
     assert scripted.carried >= 3
     assert scripted.of("client_playback_ack")[-1] == {
         "type": "client_playback_ack",

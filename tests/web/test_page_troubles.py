@@ -13,7 +13,7 @@ Until = Callable[[Page, str], None]
 def test_a_refused_microphone_is_told_and_typing_still_works(
     open_page: Callable[..., Page], static_page: str, scripted_for: Callable[[Page], Any], until: Until
 ) -> None:
-    page = open_page()  # no permission, and nobody to give it
+    page = open_page()  # no permission, and no user to give it
     scripted = scripted_for(page)
     page.goto(static_page)
     page.get_by_role("button", name="Start talking").click()

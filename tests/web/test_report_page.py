@@ -85,7 +85,7 @@ def test_another_run_is_chosen_in_the_table(open_report: OpenReport) -> None:
     assert page.url.endswith("#run-2")
 
 
-def test_captions_stand_below_the_speech_and_what_nobody_heard_is_struck_through(open_report: OpenReport) -> None:
+def test_captions_stand_below_the_speech_with_unplayed_words_struck_through(open_report: OpenReport) -> None:
     page = open_report(interrupted_call())
 
     anna = page.locator(".lane.agent .caption")

@@ -25,10 +25,10 @@ CUTS = 20
 INPUT_HZ = 16_000
 FADE = 120  # 5 ms at 24 kHz
 INTO = ANSWER_SAMPLES // 2
-"""Where the user interrupts an answer: in the middle of its second word."""
+"""Where the user interrupts a response: in the middle of its second word."""
 TYPED = (4,)
 INTERRUPTED = (2, 5)
-"""Answers into which the next utterance is spoken."""
+"""Responses that the next utterance interrupts."""
 
 # Takes the place of the user. What is said is put into the frames of the microphone by their position; when, follows
 # from what was played, which is counted by other code than the page's: a capture worklet at the speaker's output.
@@ -125,7 +125,7 @@ def line_to() -> Iterator[Callable[[str], FlakyLine]]:
 
 
 def put_user(page: Page, turns: int, cuts: list[int] | None = None) -> None:
-    """A user who says the first `turns` utterances, each when the answer before was heard or is to be interrupted."""
+    """A user who says the first `turns` utterances, each after the response before or as its interruption."""
     plan = [
         {"text": text, "typed": place + 1 in TYPED, "into": INTO if place in INTERRUPTED else 0}
         for place, text in enumerate(UTTERANCES[:turns])
@@ -149,18 +149,18 @@ def captions(page: Page) -> list[tuple[str, str, str]]:
 
 
 def heard(page: Page) -> np.ndarray:
-    """Every sample that came out of the speaker and was no silence."""
+    """Every sample that the speaker played, without silence."""
     return np.frombuffer(base64.b64decode(page.evaluate("user.pcm()")), "<i2")
 
 
 def answer_ranges(page: Page) -> list[list[int]]:
-    """The samples that the page says it played, answer by answer."""
+    """The samples that the page reports as played, by response."""
     shown = snapshot(page)
     return [shown["playedRanges"].get(one["id"], [0, 0]) for one in shown["bubbles"] if one["side"] == "agent"]
 
 
 def assert_each_once(sound: np.ndarray, ranges: list[list[int]], interrupted: tuple[int, ...] = ()) -> None:
-    """What came out is each answer from its first sample on, none twice, and whole where nobody interrupted."""
+    """Each response played from its first sample, once, and whole without an interruption."""
     at = 0
     for number, (start, end) in enumerate(ranges, 1):
         expected = answer_pcm(number)
@@ -282,7 +282,7 @@ def test_a_reloaded_page_shows_the_same_words_and_goes_on_with_a_click(page: Pag
     # Its speech goes on where the server's count of it was.
     sent = snapshot(page)["sent"]
     assert sent["samples"] > snapshot(page)["microphoneSamples"] > 0
-    # Who can come back is told to nobody.
+    # The resume token is never shown.
     token = page.evaluate("JSON.parse(sessionStorage.getItem('realtime.call /')).resumeToken.token")
     page.locator("#inspector summary").click()
     page.locator("#events li").filter(has_text="client_session_resume").get_by_role("button").click()

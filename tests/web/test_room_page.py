@@ -54,7 +54,7 @@ NOTE_FLOOR = """(() => {
   new MutationObserver(look).observe(document, options);
 })()"""
 
-# Notes what is said of those who are away.
+# Notes the activity of those who are away.
 NOTE_AWAY = """(() => {
   window.away = [];
   const look = () => {
@@ -66,7 +66,7 @@ NOTE_AWAY = """(() => {
   new MutationObserver(look).observe(document.getElementById('lanes'), {subtree: true, attributes: true});
 })()"""
 
-# Whether the lane of whoever sounds has a bar that is taller than half of it.
+# Whether the lane of the sounding agent has a bar taller than half of it.
 DRAWN = """((id) => {
   const {width, height} = document.querySelector(`.lane[data-id="${id}"] canvas`);
   const drawing = document.querySelector(`.lane[data-id="${id}"] canvas`).getContext('2d');
@@ -90,7 +90,7 @@ COUNT_SPEECH = """(() => {
 
 @pytest.fixture
 def serve_room_of() -> Iterator[ServeRoomOf]:
-    """`serve_room_of(make_room)`: a server with a room that is made so, to which an agent Carl can be added."""
+    """`serve_room_of(make_room)`: a server with this room, to which an agent Carl can be added."""
     started: list[RoomServing] = []
 
     def start(make_room: Callable[[], ChatRoom]) -> RoomServing:
@@ -169,7 +169,7 @@ def test_three_pages_agree_on_who_said_what_who_has_the_floor_and_what_was_not_h
     assert heard
     assert unheard
     assert first[5] == ("Cara", "Thank you", "", "done")
-    # Struck where nobody heard it, and marked, wherever it is read.
+    # Unplayed words are struck through and marked, on every page.
     for page in pages:
         cut = page.locator(".bubble[data-status=cut]")
         expect(cut.locator("s")).to_have_text(unheard)
@@ -221,9 +221,7 @@ def test_muting_silences_the_microphone_at_its_source(come_in: Open, serve_room:
     until(page, f"frames.loud > {before['loud'] + 5}")
 
 
-def test_whoever_the_room_mutes_is_shown_so_on_every_page_and_no_page_asks(
-    come_in: Open, serve_room: ServeRoom
-) -> None:
+def test_a_mute_by_the_room_is_shown_on_every_page_without_a_request(come_in: Open, serve_room: ServeRoom) -> None:
     serving = serve_room(ada_and_ben, floor=addressed)
     ann, bob = come_in(serving, "Ann"), come_in(serving, "Bob")
     expect(names(ann)).to_have_count(4)
@@ -234,7 +232,7 @@ def test_whoever_the_room_mutes_is_shown_so_on_every_page_and_no_page_asks(
     assert ann.request.post(muting, data={"muted": True}).ok
     for page in (ann, bob):
         expect(lane(page, "Bob").locator(".doing")).to_have_text("Muted")
-    # Whoever comes later is told as well.
+    # A later page learns it as well.
     expect(lane(come_in(serving, "Cara"), "Bob").locator(".doing")).to_have_text("Muted")
     expect(names(ann)).to_have_count(5)
     assert ann.request.post(muting, data={"muted": False}).ok
@@ -243,7 +241,7 @@ def test_whoever_the_room_mutes_is_shown_so_on_every_page_and_no_page_asks(
     assert asked == []
 
 
-def test_who_leaves_is_gone_on_the_other_pages_and_can_come_back_in(
+def test_a_participant_who_leaves_is_gone_on_the_other_pages_and_can_join_again(
     come_in: Open, serve_room: ServeRoom, until: Until
 ) -> None:
     serving = serve_room(ada_and_ben, floor=addressed)
@@ -262,12 +260,12 @@ def test_who_leaves_is_gone_on_the_other_pages_and_can_come_back_in(
     # What was said before is there again, with its names.
     until(bob, said(ADA_WORDS))
     assert [turn[:2] for turn in talk(bob)] == [("Bob", "I have to go"), ("Ada", ADA_WORDS)]
-    # Nobody has two seats of one name.
+    # A name that is taken gets a number.
     third = come_in(serving, "Bob", shown="Bob 2")
     expect(names(third)).to_have_text(["Bob 2 (you)", "Ada", "Ben", "Ann", "Bob"])
 
 
-def test_whoever_is_put_out_is_told_so_and_the_others_see_them_go(come_in: Open, serve_room: ServeRoom) -> None:
+def test_a_removed_participant_learns_it_and_the_others_see_them_go(come_in: Open, serve_room: ServeRoom) -> None:
     serving = serve_room(ada_and_ben, floor=addressed)
     ann, bob = come_in(serving, "Ann"), come_in(serving, "Bob")
     expect(names(ann)).to_have_count(4)
@@ -327,7 +325,7 @@ def test_a_cut_line_comes_back_by_itself_with_what_was_said_meanwhile(
     expect(names(ann)).to_have_count(3)
 
 
-def test_a_reloaded_page_has_its_seat_again(come_in: Open, serve_room: ServeRoom, until: Until) -> None:
+def test_a_reloaded_page_resumes_its_call(come_in: Open, serve_room: ServeRoom, until: Until) -> None:
     serving = serve_room(ada_and_ben, floor=addressed)
     page = come_in(serving, "Ann")
     say(page, "Hello Ada")
@@ -341,9 +339,7 @@ def test_a_reloaded_page_has_its_seat_again(come_in: Open, serve_room: ServeRoom
     expect(names(page)).to_have_count(3)
 
 
-def test_who_was_muted_is_not_heard_because_the_page_was_loaded_again(
-    come_in: Open, serve_room: ServeRoom, until: Until
-) -> None:
+def test_a_reload_does_not_unmute(come_in: Open, serve_room: ServeRoom, until: Until) -> None:
     page = come_in(serve_room(ada_and_ben, floor=addressed), "Ann", permissions=["microphone"])
     until(page, "realtime.snapshot().microphone")
     page.reload()
@@ -377,7 +373,7 @@ def test_without_a_room_or_a_name_it_asks_and_the_keyboard_is_enough(
     until(page, "realtime.snapshot().turns.some((turn) => turn.status === 'cut')")
 
 
-def test_the_link_for_others_names_the_room_and_not_us(come_in: Open, serve_room: ServeRoom) -> None:
+def test_the_link_for_others_names_the_room_and_not_the_user(come_in: Open, serve_room: ServeRoom) -> None:
     serving = serve_room(ada_and_ben, floor=addressed)
     page = come_in(serving, "Ann", permissions=["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy link").click()
@@ -394,15 +390,15 @@ def test_an_agent_is_added_from_a_template_for_everybody(come_in: Open, serve_ro
         expect(lane(page, "Carl").locator(".lane-kind")).to_contain_text("Agent")
     say(bob, "Carl, are you here?")
     until(ann, said("Carl is here"))
-    # Nobody is left to be added.
+    # No agent is left to add.
     expect(ann.get_by_role("button", name="Add agent")).to_be_hidden()
 
 
-def test_an_agent_that_cannot_come_in_is_told_in_the_servers_words(come_in: Open, serve_room: ServeRoom) -> None:
+def test_an_agent_that_cannot_join_is_reported_in_the_servers_words(come_in: Open, serve_room: ServeRoom) -> None:
     serving = serve_room(ada_and_ben, floor=addressed)
     page = come_in(serving, "Ann")
     expect(page.get_by_role("button", name="Add agent")).to_be_enabled()
-    # Somebody whose name differs in its case only.
+    # A name that differs in case only.
     rename = f"{serving.address}/api/rooms/demo/participants/{snapshot(page)['me']}"
     assert page.request.post(rename, data={"name": "CARL"}).ok
     expect(names(page).first).to_have_text("CARL (you)")
@@ -411,7 +407,7 @@ def test_an_agent_that_cannot_come_in_is_told_in_the_servers_words(come_in: Open
     expect(page.get_by_role("button", name="Add agent")).to_be_enabled()
 
 
-def test_a_room_that_is_not_there_is_told_in_words(serve_room: ServeRoom, open_page: Open) -> None:
+def test_a_missing_room_is_reported_in_words(serve_room: ServeRoom, open_page: Open) -> None:
     serving = serve_room(ada_and_ben, floor=addressed)
     page = open_page()
     page.goto(f"{serving.address}/room.html?room=attic&name=Ann")

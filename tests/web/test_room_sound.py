@@ -69,9 +69,7 @@ def test_humans_are_heard_beside_the_agent_never_acknowledged_and_never_flushed(
     assert {item for item, _ in scripted.heard} == {"a1.item_1"}
 
 
-def test_a_turn_that_was_none_after_all_leaves_no_busy_bubble_and_nobody_speaking(
-    open_page: Open, static_page: str, until: Until
-) -> None:
+def test_a_discarded_turn_leaves_no_busy_bubble_and_no_speaker(open_page: Open, static_page: str, until: Until) -> None:
     page = open_page()
     scripted = ScriptedRoom(page)
     page.goto(f"{static_page}room.html?room=demo&name=Ann")

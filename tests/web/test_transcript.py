@@ -38,13 +38,13 @@ def bubbles(page: Page) -> str:
 
 
 def stream(*events: Json) -> str:
-    """As the server tells events that lie at `seq` 1, 2, 3..."""
+    """The event stream of events at `seq` 1, 2, 3..."""
     frames = (f"id: {place}\nevent: {one['type']}\ndata: {json.dumps(one)}\n\n" for place, one in enumerate(events, 1))
     return "".join(frames)
 
 
 def tell(page: Page, events: list[Json], info: Json = INFO) -> None:
-    """Let the page read this call, under whatever name it asks for it."""
+    """Let the page read this call, under any id."""
 
     def answer(route: Route) -> None:
         if "/events" in route.request.url:
@@ -87,7 +87,7 @@ def tool_round(call_id: str) -> list[Json]:
     ]
 
 
-# -- a call that goes on -----------------------------------------------------------------------------------------------
+# -- a live call -------------------------------------------------------------------------------------------------------
 
 
 def test_a_screen_that_joins_late_and_one_that_was_reloaded_show_what_the_first_one_does(
@@ -133,14 +133,14 @@ def test_a_screen_that_joins_late_and_one_that_was_reloaded_show_what_the_first_
     assert [one.encode() for one in shown(first)] == expected
     assert shown(late) == shown(first)
     assert bubbles(late) == bubbles(first)
-    # A call that is over is told as a whole.
+    # An ended call comes as a whole.
     late.reload()
     expect(late.get_by_role("status")).to_contain_text("Ended by the caller")
     assert shown(late) == shown(first)
     assert bubbles(late) == bubbles(first)
 
 
-def test_a_stream_that_breaks_off_is_taken_up_after_the_last_event_that_came(page: Page, static_page: str) -> None:
+def test_a_broken_stream_resumes_after_its_last_event(page: Page, static_page: str) -> None:
     events = FIXTURES["rounds"]["events"]
     asked: list[str | None] = []
 
@@ -156,7 +156,7 @@ def test_a_stream_that_breaks_off_is_taken_up_after_the_last_event_that_came(pag
         elif len(asked) == 3:
             route.fulfill(status=503, json={"code": "store_failed", "error": "the disk is full"})
         else:
-            # What was told may be told again; the end of the first stream is in the middle of an event.
+            # Events may repeat; the first stream ends in the middle of an event.
             whole = stream(*events)
             half = len(whole) // 2
             route.fulfill(content_type="text/event-stream", body=whole[:half] if len(asked) == 1 else whole)
@@ -171,10 +171,8 @@ def test_a_stream_that_breaks_off_is_taken_up_after_the_last_event_that_came(pag
     expect(page.get_by_role("alert")).to_be_empty()
 
 
-def test_a_call_that_ended_with_the_last_event_that_was_told_is_over_for_its_reader(
-    page: Page, static_page: str
-) -> None:
-    """The server has nothing more to say then (204), which is no trouble of the line."""
+def test_a_call_that_ended_with_the_last_event_read_is_over_for_its_reader(page: Page, static_page: str) -> None:
+    """The server has no more events then (204), which is no lost connection."""
     events = FIXTURES["rounds"]["events"]
     asked: list[str | None] = []
 
@@ -195,7 +193,7 @@ def test_a_call_that_ended_with_the_last_event_that_was_told_is_over_for_its_rea
     expect(page.get_by_role("alert")).to_be_empty()
 
 
-def test_a_server_that_was_killed_and_is_back_goes_on_telling_what_it_kept(
+def test_a_restarted_server_continues_with_what_it_stored(
     page: Page, serve: Serve, calls: Callable[..., Caller], tmp_path: Path
 ) -> None:
     store = f"sqlite:{tmp_path / 'calls.sqlite'}"
@@ -205,7 +203,7 @@ def test_a_server_that_was_killed_and_is_back_goes_on_telling_what_it_kept(
     caller.say("How large is it?")
     caller.until("agent_response_tool_use_done")
     expect(page.locator(".tool .state")).to_have_text("waits for its result")
-    # Whoever asks for the messages makes the server write down first what it has.
+    # A request of the messages makes the server store what it has first.
     ask(f"{killed.address}/api/calls/{caller.call_id}/messages?user=ann")
     told = shown(page)
     killed.kill()
@@ -220,7 +218,7 @@ def test_a_server_that_was_killed_and_is_back_goes_on_telling_what_it_kept(
     assert shown(page) == told
 
 
-def test_a_call_that_is_not_kept_stays_on_the_screen_when_it_is_over(
+def test_a_call_that_is_not_stored_stays_on_the_page_at_its_end(
     page: Page, serve: Serve, calls: Callable[..., Caller]
 ) -> None:
     address = serve(f"{APP}:make_calculator", "--store", "none").address
@@ -281,7 +279,7 @@ def test_a_reload_in_the_middle_of_a_confirmation_shows_the_same_card(page: Page
     card = page.get_by_role("group", name="Consent to pay")
     expect(card.locator(".question")).to_have_text('May pay run with {"amount": 5}?')
     expect(card.locator("li")).to_have_text(["Always allow pay (amount<10)"])
-    # Nobody here answers for the user.
+    # Here the user cannot answer.
     for button in ("Allow", "Refuse"):
         expect(card.get_by_role("button", name=button)).to_be_disabled()
     expect(page.locator(".confirm")).to_have_count(3)
@@ -298,10 +296,10 @@ def test_a_reload_in_the_middle_of_a_confirmation_shows_the_same_card(page: Page
     expect(page.locator(".confirm")).to_have_count(1)
 
 
-def test_the_answer_to_a_card_is_handed_over_with_the_rules_that_were_chosen(
+def test_the_handler_of_a_card_receives_the_answer_with_the_chosen_rules(
     page: Page, static_page: str, tmp_path: Path
 ) -> None:
-    """In a page of somebody's own: the same module, with a handler."""
+    """In another page: the same module, with a handler."""
     if not ROLLDOWN.is_file():
         pytest.skip("web/node_modules is not installed (make test does it)")
     built = tmp_path / "message-card.js"
@@ -342,7 +340,7 @@ def test_the_answer_to_a_card_is_handed_over_with_the_rules_that_were_chosen(
     assert page.evaluate("window.rebuilt") == 0
 
 
-def test_a_hint_is_headed_by_the_label_that_its_source_tells_in_json(page: Page, static_page: str) -> None:
+def test_a_hint_is_headed_by_the_label_in_its_source(page: Page, static_page: str) -> None:
     """MSG-51, EVT-46: JSON is parsed and its label shown; plain words are shown as they are."""
     sources = ('{"label": "clock", "icon": "time"}', '{"name": "team"}', "the weather", None)
     hints = [
@@ -367,7 +365,7 @@ def test_events_with_unknown_names_are_skipped_without_an_error(page: Page, stat
     assert said == []
 
 
-def test_words_of_others_are_words_never_markup(page: Page, static_page: str) -> None:
+def test_words_never_become_markup(page: Page, static_page: str) -> None:
     evil = "<img src=x onerror=alert(1)><b>bold</b>"
     link = {"type": "data", "source": {"type": "url", "url": "javascript:alert(1)", "media_type": evil}, "name": evil}
     hint = {"type": "HINT_BLOCK", "block_id": "h1", "hint": [link], "source": evil}

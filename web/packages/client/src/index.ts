@@ -1,22 +1,10 @@
 /** A voice call with a realtime server, from a browser: socket, microphone, speaker, playback acknowledgements. */
 
 export { retryDelayMs } from "./backoff.ts";
-export {
-  CallController,
-  type CallControllerEvents,
-  type CallOptions,
-  type LocalSignal,
-  type Projection,
-  type Worklets,
-} from "./call-controller.ts";
-export {
-  type ClientEvents,
-  type ClientState,
-  type Closing,
-  RealtimeClient,
-  type ResumeToken,
-  type SessionSettings,
-} from "./client.ts";
+export { CallController } from "./call-controller.ts";
+export type { CallControllerEvents, CallOptions, LocalSignal, Projection, Worklets } from "./call-controller.ts";
+export { RealtimeClient } from "./client.ts";
+export type { ClientEvents, ClientState, Closing, ResumeToken, SessionSettings } from "./client.ts";
 export { Emitter } from "./emitter.ts";
 export type { AudioFrame } from "./frames.ts";
 export type { LaneCounters } from "./jitter-lane.ts";

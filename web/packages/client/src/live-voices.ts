@@ -147,8 +147,8 @@ interface Lane {
 }
 
 /**
- * Plays what humans say, until the returned function is called. `isHuman` knows the participants. Returns as well which
- * items are live voices: nobody else may play them.
+ * Plays the speech of humans until `detach` is called. `isLive` names the items that are live voices, which no other
+ * output may play.
  */
 export function attachVoices(
   client: Pick<RealtimeClient, "on">,

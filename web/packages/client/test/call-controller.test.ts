@@ -6,7 +6,7 @@ import { SilentOutput } from "../src/voice-output.ts";
 import { event } from "../../../test/events.ts";
 import { FakeSocket } from "./fake-socket.ts";
 
-/** Writes down what it is told to do. */
+/** Records the calls of its methods. */
 class FakeOutput extends SilentOutput {
   readonly done: string[] = [];
   override pause(): void {

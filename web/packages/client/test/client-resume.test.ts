@@ -161,7 +161,7 @@ describe("coming back", () => {
     expect([client.state, FakeSocket.count]).toEqual(["open", 1]);
   });
 
-  test("a try that is answered by nobody makes room for the next one", () => {
+  test("a try without an answer is given up for the next one", () => {
     called();
     FakeSocket.last.lose();
     vi.advanceTimersByTime(0);
@@ -284,7 +284,7 @@ describe("saying again", () => {
     expect(socket.offsets).toEqual(Array.from({ length: 550 }, (_, i) => (200 + i) * 320));
   });
 
-  test("of a call that was read from a store no speech twice, where no place is told", () => {
+  test("repeats no speech of a call read from a store without an offset", () => {
     const { client } = called();
     client.sendAudio(new Int16Array(320));
     client.send({ type: "client_text_append", text: "old" });
@@ -299,7 +299,7 @@ describe("saying again", () => {
     expect(socket.events.slice(1)).toMatchObject([{ text: "old" }, { text: "new" }]);
   });
 
-  test("the same where nothing at all follows, and speech again where a place is told", () => {
+  test("the same where nothing follows; repeats speech with an offset", () => {
     const quiet = called();
     FakeSocket.last.lose();
     quiet.client.sendAudio(new Int16Array(320));

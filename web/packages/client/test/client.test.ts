@@ -38,7 +38,7 @@ describe("the session", () => {
     expect(socket.events).toEqual([{ type: "client_session_create", config: { ...SETTINGS, audio_frames: "binary" } }]);
   });
 
-  test("is told every event, and unknown ones by their type only", () => {
+  test("emits every event, and unknown ones by their type only", () => {
     const { client, socket } = connected();
     const heard: string[] = [];
     client.on("event", ({ type }) => heard.push(type));
@@ -135,7 +135,7 @@ describe("the end", () => {
     expect(client.state).toBe("closed");
   });
 
-  test("by us on a line that is dead: nobody waits for its end, which comes after a minute", () => {
+  test("on a dead line: does not wait a minute for its end", () => {
     const { client, socket } = connected();
     const heard = closings(client);
     client.close();
@@ -158,7 +158,7 @@ describe("the end", () => {
     expect([politely[0]?.expected, brokenly[0]?.expected]).toEqual([true, false]);
   });
 
-  test("after the session's end nothing is sent, and nothing that comes late is told", () => {
+  test("after the session's end nothing is sent, and late events are dropped", () => {
     const { client, socket } = connected();
     const heard: string[] = [];
     client.on("event", ({ type }) => heard.push(type));
@@ -170,7 +170,7 @@ describe("the end", () => {
     expect(socket.closedWith?.[0]).toBe(1000);
   });
 
-  test("a server that is away is told as a closing that never was open", () => {
+  test("an absent server gives a closing that never was open", () => {
     const client = RealtimeClient.connect("ws://host/ws/u/s", SETTINGS);
     const heard = closings(client);
     FakeSocket.last.lose(1006);

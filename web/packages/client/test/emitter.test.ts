@@ -25,7 +25,7 @@ test("the same function put on twice is called twice and taken off one by one", 
   expect(calls).toBe(3);
 });
 
-test("a listener that takes another off while it is called disturbs nobody", () => {
+test("a listener may remove another one during an event", () => {
   const emitter = new Emitter<{ a: undefined }>();
   const heard: string[] = [];
   const off = emitter.on("a", () => {

@@ -63,7 +63,7 @@ test("it adds to what is there", () => {
   expect(output[BLOCK - 1]).toBe(0.5);
 });
 
-test("what piles up is cut down to the hold, so that nobody is heard late", () => {
+test("a backlog is cut down to the hold, so that no voice plays late", () => {
   const lane = new JitterLane(HOLD, MAX);
   for (let i = 0; i < 20; i++) lane.push(speech(480));
   expect(lane.queuedSamples).toBeLessThanOrEqual(MAX);

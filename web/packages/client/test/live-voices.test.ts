@@ -6,7 +6,7 @@ import type { ServerEvent } from "../src/protocol.generated.ts";
 import { type VoicesEvents, type VoicesOutput, attachVoices } from "../src/live-voices.ts";
 import { event } from "../../../test/events.ts";
 
-/** Writes down what it is told to do. */
+/** Records the calls of its methods. */
 class FakeVoices extends Emitter<VoicesEvents> implements VoicesOutput {
   readonly done: string[] = [];
   readonly counters = {};
@@ -78,7 +78,7 @@ test("a number that stands for an agent's item on a new socket is no human's any
   expect(output.done).toEqual([]);
 });
 
-test("whoever leaves is silent at once", () => {
+test("a human who leaves is silent at once", () => {
   const { client, output } = attached();
   client.emit("event", announce(1, "h1"));
   client.emit("event", event("server_room_left", { participant_id: "h1", reason: "left" }));
@@ -86,7 +86,7 @@ test("whoever leaves is silent at once", () => {
   expect(output.done).toEqual(["remove h1"]);
 });
 
-test("whoever is called otherwise from now on is heard all the same", () => {
+test("a renamed human still plays", () => {
   const { client, output } = attached();
   client.emit("event", announce(1, "h1"));
   client.emit("event", event("server_room_left", { participant_id: "h1", reason: "renamed" }));

@@ -33,7 +33,7 @@ describe("playing", () => {
     expect([queue.played(0), queue.played(1), queue.queuedSamples, queue.currentSlot]).toEqual([100, 50, 0, -1]);
   });
 
-  test("an item whose end is told after its last sample is finished then", () => {
+  test("an item whose end comes after its last sample finishes then", () => {
     const { queue, finished } = queueOf();
     queue.push(3, samples(QUANTUM, 1000));
     quantum(queue);

@@ -25,7 +25,7 @@ class FakeClient extends Emitter<ClientEvents> {
   }
 }
 
-/** Writes down what it is told to do. */
+/** Records the calls of its methods. */
 class FakeOutput extends Emitter<SpeakerEvents> implements VoiceOutput {
   readonly done: string[] = [];
   readonly counters = null;
@@ -131,7 +131,7 @@ test("while speech is sent it carries what was heard, without it an event does",
   expect(client.sent).toEqual([{ type: "client_playback_ack", item_id: "item_a", played_ms: 200, flushed: false }]);
 });
 
-test("the end of an item is told as an event, and speech carries nothing older of it", () => {
+test("the end of an item is an event, and speech carries no older position of it", () => {
   const { client, output } = attached();
   client.emit("event", announce(3, "item_a"));
   client.emit("event", announce(4, "item_b"));

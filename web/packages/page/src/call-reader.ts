@@ -83,8 +83,7 @@ export class CallShelf {
     this.#user = user;
   }
 
-  /** The user's calls, the newest first: as many pages as asked for, or as there are. Throws an HttpProblem, or a
-   * TypeError where nobody answers. */
+  /** At most `pages` pages of the user's calls, newest first. Throws HttpProblem; TypeError without an answer. */
   async list(pages: number): Promise<CallPage> {
     const calls: CallInfo[] = [];
     let next: string | null = null;

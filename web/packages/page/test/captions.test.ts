@@ -149,7 +149,7 @@ describe("a tool that asks", () => {
     expect(fold(use("asking")).bubbles.map(callIdOf)).toEqual(["c1"]);
   });
 
-  test("is over when it is refused, and when nobody is left to ask", () => {
+  test("ends with a refusal and with the call", () => {
     expect(seen(use("asking", "{}"), result("the user refused"))).toEqual(["tool done: → the user refused"]);
     expect(seen(use("asking"), event("agent_ended"))).toEqual(['tool cut: {"amount": 5}']);
     expect(seen(use("pending"), event("agent_ended"))).toEqual(['tool live: {"amount": 5}']);

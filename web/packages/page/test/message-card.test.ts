@@ -17,7 +17,7 @@ const call = (id: string, state: "pending" | "asking" | "finished" = "finished")
 const result = (id: string): ContentBlockInput => ({ type: "tool_result", id, name: "weather", output: "Sunny.", state: "success" });
 
 describe("the label of a hint", () => {
-  test("MSG-51, EVT-46: a source in JSON is told by its label, else by its name", () => {
+  test("MSG-51, EVT-46: a source in JSON shows its label, else its name", () => {
     expect(labelOf('{"label": "clock", "icon": "time"}')).toBe("clock");
     expect(labelOf('{"name": "team", "label": ""}')).toBe("team");
     expect(labelOf('"calendar"')).toBe("calendar");
@@ -48,7 +48,7 @@ describe("the parts of a bubble", () => {
     ]);
   });
 
-  test("data is told by what it is; what may still grow is not counted", () => {
+  test("data shows its kind; growing data shows no size", () => {
     const base64 = (media_type: string) => ({ type: "base64" as const, data: "AAAA", media_type });
     const shown = parts(
       { type: "data", source: base64("audio/pcm;rate=16000"), name: "greeting" },
@@ -87,7 +87,7 @@ describe("words", () => {
     expect(rawRateHz("audio/wav")).toBeNull();
   });
 
-  test("sizes and rules are told in short", () => {
+  test("sizes and rules are short", () => {
     expect([999, 1_500, 2_340_000].map(sizeWords)).toEqual(["999 B", "1.5 kB", "2.3 MB"]);
     const rule = { tool_name: "pay", rule_content: "amount < 10", behavior: "allow" as const, source: "" };
     expect(ruleWords(rule)).toBe("Always allow pay (amount < 10)");

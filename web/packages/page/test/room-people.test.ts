@@ -9,7 +9,7 @@ const joined = (participant_id: string, name: string, kind = "human"): ServerEve
 const left = (participant_id: string, reason: string): ServerEvent =>
   event("server_room_left", { participant_id, reason });
 
-test("the first whom we are told of is ourselves, and the others follow in their order", () => {
+test("the first participant is the user, and the others follow in order", () => {
   const people = fold(joined("h2", "Ann 2"), joined("a1", "Ada", "agent"), joined("h1", "Ann"));
   expect(people.me).toBe("h2");
   expect(people.all.map(({ name, kind }) => `${name} ${kind}`)).toEqual(["Ann 2 human", "Ada agent", "Ann human"]);
@@ -49,7 +49,7 @@ test("who is muted or away is known from the first moment and with each change",
   expect(shown).toEqual([[true, true], [false, true], [true, false], [false, false]]);
 });
 
-test("whoever loses the line in mid-sentence does not speak any more", () => {
+test("a human who loses the line in mid-sentence stops speaking", () => {
   const speaking = fold(joined("h1", "Ann"), event("agent_input_started", { agent_id: "h1" }));
   const away = event("server_room_changed", { participant_id: "h1", name: "Ann", kind: "human", muted: false, away: true });
   expect(personOf(foldPeople(speaking, away), "h1")?.active).toBe(false);
@@ -61,7 +61,7 @@ test("a turn that was none after all ends as one that was", () => {
   expect(personOf(foldPeople(speaking, cleared), "h1")?.active).toBe(false);
 });
 
-test("the floor is whose the server says, and nobody's in between", () => {
+test("the floor is as the server reports, and free in between", () => {
   const first = fold(joined("h1", "Ann"), event("server_room_floor", { participant_id: "h1" }));
   expect(first.floor).toBe("h1");
   expect(foldPeople(first, event("server_room_floor", { participant_id: null })).floor).toBeNull();
@@ -77,7 +77,7 @@ test("a voice and an answer are active from their beginning to their end", () =>
   expect(personOf(foldPeople(thinking, event("agent_response_done", { agent_id: "a1" })), "a1")?.active).toBe(false);
 });
 
-test("an agent that introduced itself before it was told of has its voice's name", () => {
+test("an agent that was ready before it joined has its voice's name", () => {
   const ready = event("agent_ready", { agent_id: "a1", model: { provider: "local", voice: "heart" } });
   expect(personOf(fold(ready, joined("h1", "Ann"), joined("a1", "Ada", "agent")), "a1")?.voice).toBe("heart");
 });

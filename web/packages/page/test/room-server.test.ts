@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { invitation, readAgents, roomUrl } from "../src/room/room-server.ts";
 
-test("a seat is beside the page, under any prefix, with the page's token and our name", () => {
+test("the room's socket is beside the page, under any prefix, with the page's token and the user's name", () => {
   const page = "https://host/voice/room.html?room=a&name=b&token=t";
   expect(roomUrl(page, "the attic", "Ann & Bob")).toBe(
     "wss://host/voice/rooms/the%20attic/ws?token=t&name=Ann+%26+Bob",

@@ -24,7 +24,7 @@ const delta = (item_id: string, text: string): ServerEvent =>
 const cut = (item_id: string, transcript: string | null): ServerEvent =>
   event("agent_item_truncated", { item_id, transcript, ...ada });
 
-test("each turn has the name of whoever said it, humans and agents alike", () => {
+test("each turn has the name of its author, human or agent", () => {
   const talk = fold(
     event("agent_input_started", { item_id: "said_1", ...ann }),
     event("agent_input_transcription_done", { item_id: "said_1", transcript: "Hello", ...ann }),
@@ -43,7 +43,7 @@ test("a turn that was none after all leaves nothing behind, whatever comes late"
   expect(read(fold(begun, event("agent_input_cleared", { item_id: null, ...ann })))).toEqual(["Ann: | live"]);
 });
 
-test("nobody waits for the words of whoever left, but they are shown where they come", () => {
+test("words of a human who left are not awaited, and shown if they come", () => {
   const begun = event("agent_input_started", { item_id: "said_1", ...ann });
   const left = (reason: string): ServerEvent => event("server_room_left", { participant_id: "h1", name: "Ann", reason });
   for (const reason of ["away", "renamed"]) expect(read(fold(begun, left(reason)))).toEqual(["Ann: | live"]);

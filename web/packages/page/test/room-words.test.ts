@@ -26,7 +26,7 @@ test("the status says how the line is, then who has the floor", () => {
   expect(statusWords("closed", 1, two)).toBe("");
 });
 
-test("what somebody does: away and muted come first", () => {
+test("the activity of a participant: away and muted come first", () => {
   const agent = person("Ada", { kind: "agent", active: true });
   expect(doingWords(agent, false, false)).toBe("Thinking");
   expect(doingWords(agent, true, false)).toBe("Speaking");
@@ -35,7 +35,7 @@ test("what somebody does: away and muted come first", () => {
   expect(doingWords(person("Ann", { active: true }), false, false)).toBe("Speaking");
 });
 
-test("whoever left is told nothing, whoever was put out or lost is told how to come back", () => {
+test("a user who left gets no notice; one who was removed or lost learns how to join again", () => {
   const lost = { wasOpen: true, code: 1006, reason: "", expected: false, instead: null };
   expect(roomCloseNotice({ ...lost, expected: true }, true)).toBeNull();
   expect(roomCloseNotice(lost, true)?.todo).toContain("Join");
@@ -53,7 +53,7 @@ test("names keep their colour, and the first ones share none", () => {
   expect(hues.of("a")).toBe("0");
 });
 
-test("a level holds between two words of it, and a voice nobody tells of falls silent", () => {
+test("a level holds between two reports, and a voice without reports falls silent", () => {
   const history = new LevelHistory(3);
   expect(history.isFlat(0)).toBe(true);
   history.tell(0.5, 0);

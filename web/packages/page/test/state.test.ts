@@ -68,7 +68,7 @@ test("input that comes to nothing goes back to listening", () => {
   expect(states(ready, started, done, event("agent_error")).at(-1)).toBe("listening");
 });
 
-test("a commit that is told after its response began does not think on after it", () => {
+test("a commit after the beginning of its response does not keep the state at thinking", () => {
   expect(states(ready, started, done, created, committed, closed).at(-1)).toBe("listening");
 });
 

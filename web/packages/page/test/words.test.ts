@@ -39,7 +39,7 @@ describe("what went wrong", () => {
     expect(microphoneNotice("insecure").todo).toContain("https");
   });
 
-  test("a server that is away, one that refuses and one that is gone are told apart", () => {
+  test("an absent, a refusing and a lost server have different notices", () => {
     expect(closeNotice({ ...closing, wasOpen: false }, false)?.what).toBe("The server cannot be reached.");
     expect(closeNotice({ ...closing, wasOpen: false }, true)?.what).toContain("refused the call");
     expect(closeNotice(closing, false)?.todo).toContain("Start it");
@@ -54,7 +54,7 @@ describe("what went wrong", () => {
     expect([reconnectingWords(1), reconnectingWords(4)]).toEqual(["Reconnecting…", "Reconnecting… (try\u00a04)"]);
   });
 
-  test("a reason that the server gives is told, a wanted end is not a problem", () => {
+  test("a reason of the server is shown, and a wanted end is no problem", () => {
     const refusal = "pages of 'http://a.example' may not call: --allow-origin lets them";
     expect(closeNotice({ ...closing, code: 1008, reason: refusal }, false)?.what).toBe(
       `The server refused this page. It said: ${refusal}.`,
