@@ -1,15 +1,12 @@
 """Agents for the page's tests: a provider with speech events that follows a script."""
 
-from typing import Any
-
 import numpy as np
 
 from realtime.agent import RealtimeAgent
-from realtime.model.base import AudioAppend, Connection, ItemCreate, ModelInput, ResponseCreate, ToolResult
+from realtime.model.base import AudioAppend, ItemCreate, ModelInput, ResponseCreate, ToolResult
 from realtime.model.scripted import (
     CallTools,
     ExpectAudio,
-    ScriptedConnection,
     ScriptedModel,
     Speak,
     SpeechEnd,
@@ -106,17 +103,6 @@ def answer_pcm(number: int) -> np.ndarray:
     return (number * (_PERIOD + 1) + 1 + np.arange(ANSWER_SAMPLES) % _PERIOD).astype("<i2")
 
 
-class LaterModel(ScriptedModel):
-    """Uses no id twice, as providers do: its ids continue those of its conversation."""
-
-    async def connect(self, **given: Any) -> Connection:
-        connection = await super().connect(**given)
-        assert isinstance(connection, ScriptedConnection)
-        so_far = len(connection.history)
-        connection._counts.update(item=so_far, resp=so_far)
-        return connection
-
-
 def make_slow_listener() -> RealtimeAgent:
     """Like `make_listener`, with speech no faster than real time."""
     return make_listener(pace=1.0)
@@ -149,4 +135,4 @@ def make_listener(pace: float | None = None) -> RealtimeAgent:
                 pass
         return []
 
-    return RealtimeAgent("Clerk", "Answer questions.", LaterModel(react))
+    return RealtimeAgent("Clerk", "Answer questions.", ScriptedModel(react))
