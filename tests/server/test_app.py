@@ -26,7 +26,7 @@ async def test_the_page_and_its_files_are_served_as_they_were_built() -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz"])
-async def test_whoever_only_asks_whether_it_is_there_is_told(path: str) -> None:
+async def test_a_head_request_is_answered(path: str) -> None:
     async with serving() as place:
         request = urllib.request.Request(place.url + path, method="HEAD")
         answer = await asyncio.to_thread(urllib.request.urlopen, request)

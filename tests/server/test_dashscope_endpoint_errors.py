@@ -154,7 +154,7 @@ async def test_a_url_without_a_model_and_a_page_of_somebody_else_are_refused() -
         assert (closed.value.rcvd.code, "--allow-origin" in closed.value.rcvd.reason) == (1008, True)
 
 
-async def test_the_name_in_the_url_reaches_whoever_makes_the_agent() -> None:
+async def test_the_name_in_the_url_reaches_make_agent() -> None:
     seen: list[Any] = []
 
     def make_agent(config: Any) -> RealtimeAgent:

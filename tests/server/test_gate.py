@@ -87,7 +87,7 @@ def test_many_tokens_in_one_request_are_as_many_guesses() -> None:
     assert "too many wrong tokens" in (gate.refusal(request("token=right")) or "")
 
 
-def test_whoever_is_slowed_down_reads_in_an_http_answer_how_long() -> None:
+def test_a_slowed_client_reads_the_wait_in_the_http_response() -> None:
     gate = Clock().gate(token="right")
     for _ in range(11):
         refused = gate.http_refusal(request("token=wrong"))

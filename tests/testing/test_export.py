@@ -248,7 +248,7 @@ def test_a_turn_that_the_user_ended_by_a_button_is_ended_by_one(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("turns", "silence_ms"), [("detector", None), ("none", 400)], ids=["provider", "server"])
-def test_whoever_hangs_up_in_the_middle_of_a_word_does_so_again(
+def test_a_user_who_hangs_up_in_the_middle_of_a_word_does_so_again(
     turns: str, silence_ms: int | None, tmp_path: Path
 ) -> None:
     record = happened(
@@ -368,7 +368,7 @@ def test_a_response_beside_the_conversation_is_nothing_of_the_case(tmp_path: Pat
     assert [step for step in case.users[0].steps if isinstance(step, Send)] == []
 
 
-def test_a_seat_in_a_room_is_no_call_between_two(tmp_path: Path) -> None:
+def test_a_participants_call_in_a_room_is_no_call_between_two(tmp_path: Path) -> None:
     record = happened(Type("Hello"), WaitUntilHeard())
     joined = s.ServerRoomJoinedEvent(participant_id="p1", name="Carl", kind="human", seq=1)
     with pytest.raises(CaseError, match="this was a participant's call in a room"):

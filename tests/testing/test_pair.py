@@ -113,7 +113,7 @@ async def test_a_server_that_does_not_accept_refuses_the_connection() -> None:
     assert pair.closed_with == (1008, "no")
 
 
-async def test_an_application_that_fails_tells_whoever_waits_for_it() -> None:
+async def test_an_application_that_fails_raises_at_its_waiter() -> None:
     pair = SocketPair(Echo(), "/")
     await pair.open()
     pair.send("fail")

@@ -198,7 +198,7 @@ async def test_words_that_are_missing_doubled_or_anothers_are_found(voice_room: 
             changed(run, items=wrong).every_word_once()
 
 
-async def test_whoever_has_left_hears_no_more(voice_room: VoiceRoom) -> None:
+async def test_a_participant_who_has_left_hears_no_more(voice_room: VoiceRoom) -> None:
     """Their device may have some of the answer left to play; no check holds that against the room."""
     run = await voice_room(
         {"Anna": [Type("Alice?"), Silence(1_500), Leave()], "Ben": [Silence(1_550), Type("Bob?"), Silence(5_000)]},
@@ -229,7 +229,7 @@ async def test_words_of_an_agent_that_are_missing_twice_there_others_or_somebody
             changed(run, items=tuple(wrong)).every_word_once()
 
 
-async def test_whoever_is_renamed_said_all_of_it_and_whoever_comes_later_is_there_later(voice_room: VoiceRoom) -> None:
+async def test_a_renamed_participant_said_all_of_it_and_a_late_one_is_there_later(voice_room: VoiceRoom) -> None:
     async def rename(room: ChatRoom) -> None:
         await asyncio.sleep(8)
         room.rename(next(one.id for one in room.participants if one.name == "Anna"), "Annabel")
