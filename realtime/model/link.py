@@ -249,6 +249,13 @@ class _Socket(ClientConnection):
         self._full = False
         self._receiver.writable()
 
+    def eof_received(self) -> None:
+        if self._reader is None:
+            super().eof_received()
+        else:
+            # After the end, the library takes no bytes: a close frame that waits behind a burst comes first.
+            self._reader.finish(super().eof_received)
+
     def connection_lost(self, exc: Exception | None) -> None:
         reader, self._reader = self._reader, None
         if reader is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import logging
 import socket
 import warnings
@@ -14,6 +15,7 @@ import psutil
 import pytest
 import pytest_asyncio
 from websockets.asyncio.client import ClientConnection
+from websockets.utils import accept_key
 
 from realtime.errors import ProviderError
 from realtime.event import Item, ModelEvent, ModelEvents
@@ -23,6 +25,8 @@ from realtime.model.base import Address, AudioAppend, AudioCommit, Connection, F
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Wire, WireLimits, dial_websocket
 from realtime.runtime import Runtime
+from realtime.slices import SLICE_S, slices_of
+from realtime.websocket import TEXT, server_frame
 from tests.model.emulator import Emulator, Session
 from tests.model.grammar import check_grammar
 
@@ -325,6 +329,27 @@ async def test_a_link_keeps_no_key_and_understands_control_frames_after_the_hand
     await link.close()
 
 
+async def test_a_close_behind_a_burst_ends_the_link_though_the_socket_ended_before_it_was_read() -> None:
+    async def say_much_and_leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        key = next(line.split(": ")[1] for line in head.splitlines() if line.lower().startswith("sec-websocket-key"))
+        answer = ("HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade")
+        writer.write("\r\n".join((*answer, f"Sec-WebSocket-Accept: {accept_key(key)}", "", "")).encode())
+        writer.write(server_frame(TEXT, b"{}") * 50 + server_frame(8, b"\x03\xe9going away"))
+        writer.close()
+
+    ticks = itertools.count()
+    slices_of(asyncio.get_running_loop(), lambda: next(ticks) * SLICE_S / 5)
+    receiver = _Receiver()
+    async with await asyncio.start_server(say_much_and_leave, "127.0.0.1", 0) as server:
+        address = Address(f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        link = await dial_websocket(address, receiver, LIMITS)
+        assert isinstance(link, ClientConnection)
+        async with asyncio.timeout(10):
+            await link.wait_closed()
+    assert (receiver.messages, receiver.ends) == (50, [(1001, "going away")])
+
+
 async def test_a_provider_that_drops_the_handshake_may_be_tried_again() -> None:
     async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
@@ -514,6 +539,21 @@ class _Nobody:
 
     def lost(self, code: int, reason: str) -> None:
         return None
+
+
+class _Receiver:
+    def __init__(self) -> None:
+        self.messages = 0
+        self.ends: list[tuple[int, str]] = []
+
+    def received(self, data: bytes, is_text: bool) -> None:
+        self.messages += 1
+
+    def writable(self) -> None:
+        """Nothing is written."""
+
+    def lost(self, code: int, reason: str) -> None:
+        self.ends.append((code, reason))
 
 
 def _bytes(frame: Frame) -> bytes:
