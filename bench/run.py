@@ -39,7 +39,7 @@ Windows = dict[tuple[str, int], list[Window]]
 
 HOW = (
     "N sessions that talk both ways without pause in real time: up 16 kHz pcm16 in 40 ms chunks (through the OpenAI "
-    "front 24 kHz, since that protocol has no other pcm), down 24 kHz in 40 ms deltas with 5 transcript deltas a "
+    "endpoint 24 kHz, since that protocol has no other pcm), down 24 kHz in 40 ms deltas with 5 transcript deltas a "
     "second, whole turns with 400 ms between them, playback acknowledged every 100 ms. The provider is emulated on a "
     "real loopback WebSocket (OpenAI's GA frames with its own turn detection, base64 in JSON); audio is resampled to "
     "24 kHz, the log and the playback clock are on, and calls are kept in a SQLite file, as `realtime serve` does, "

@@ -70,7 +70,7 @@ NATIVE = Subject("native JSON", "native")
 UNKEPT = Subject("native JSON, --store none", "native", store="none")
 BINARY = Subject("native binary", "binary")
 JSON1 = Subject("AgentScope 1.x JSON", "json")
-OPENAI = Subject("OpenAI front", "openai")
+OPENAI = Subject("OpenAI endpoint", "openai")
 SERVER_VAD = Subject("native JSON, authority server", "native", "server")
 
 

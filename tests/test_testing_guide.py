@@ -183,7 +183,7 @@ def test_the_printed_report_and_replay_are_made(project: Path) -> None:
 
 
 async def test_a_session_is_recorded_once_and_replayed_without_a_provider(project: Path) -> None:
-    """The provider is this server's own OpenAI front."""
+    """The provider is this server's own OpenAI endpoint."""
     async with served(["realtime", "serve", "--model", "scripted", "--store", "none"], project) as address:
         live = {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "sk-not-a-key-4711"}
         code, said = await asyncio.to_thread(run, command("pytest --voice-record"), project, **live)

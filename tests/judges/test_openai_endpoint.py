@@ -1,4 +1,4 @@
-"""The OpenAI front judged by foreign clients: the official SDK, the Agents SDK and LiveKit's plugin, on loopback."""
+"""The OpenAI endpoint judged by foreign clients: the official SDK, the Agents SDK and LiveKit's plugin, on loopback."""
 
 from __future__ import annotations
 
