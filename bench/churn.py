@@ -73,7 +73,8 @@ class Churned:
 async def drop_one(port: int, chance: random.Random) -> str:
     """Open one call and drop it at a random point; return which."""
     point = chance.choice(POINTS)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    # All that a call says may arrive before the event that is waited for.
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=16_000_000)
     try:
         request = (
             f"GET /ws/churn/{chance.getrandbits(32):x} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\n"
