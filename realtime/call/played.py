@@ -134,7 +134,7 @@ class Played:
                 if self._look_timer is None and any(one.clock.estimates for one in self._listeners()):
                     self._look_in(LOOK_S)
         elif isinstance(event, s.AgentResponseAudioDoneEvent):
-            self._is_complete(event.item_id)
+            self._note_complete(event.item_id)
         elif isinstance(event, s.AgentItemDoneEvent):
             self._open_items.discard(event.item.id)
         elif isinstance(event, s.AgentItemDeletedEvent):
@@ -147,10 +147,9 @@ class Played:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_ANSWER_S, self._time_over)
         self._open_items.clear()
         if self._look_timer is not None:
-            self._stop_looking()
             self._look()
 
-    def _is_complete(self, item_id: str) -> None:
+    def _note_complete(self, item_id: str) -> None:
         self._complete[item_id] = None
         if len(self._complete) > KEPT_ITEMS:
             del self._complete[next(iter(self._complete))]
