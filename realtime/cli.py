@@ -328,7 +328,7 @@ def writable_folder(folder: Path | None, option: str) -> str | None:
 
 
 def announce(address: str, room: str | None = None, *, alone: bool = True) -> None:
-    """Print the URLs of the page and the room, each on its own line.
+    """Print the URLs of the page and the room, one per line.
 
     With `alone`, the room's URL replaces the page's.
     """

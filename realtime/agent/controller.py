@@ -104,7 +104,7 @@ class Controller:
 
     @property
     def received_samples(self) -> int:
-        """Number of samples of client audio that have arrived, at the client's rate."""
+        """Samples of client audio that have arrived, at the client's rate."""
         return self._input.received_samples
 
     def detect_with(self, detector: Detector | None) -> None:

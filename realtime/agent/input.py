@@ -60,7 +60,7 @@ class Detector(Protocol):
         ...
 
     def wait_for(self, silence_ms: int) -> None:
-        """End turns after this much silence, at least 1 ms, from now on."""
+        """End turns after this much silence from now on; at least 1 ms."""
         ...
 
 
@@ -107,7 +107,7 @@ class AudioInput:
 
     @property
     def received_samples(self) -> int:
-        """Number of samples that have arrived in the call, at the client's rate."""
+        """Samples that have arrived in the call, at the client's rate."""
         return self._received
 
     def take(self, audio: bytes, rate_hz: int, offset: int | None) -> Iterator[tuple[bytes, list[EndpointEvent]]]:

@@ -1,4 +1,4 @@
-"""What the agent has opened on the wire for a response of the model and has to close."""
+"""Content parts that a response has opened on the wire and must close."""
 
 from __future__ import annotations
 

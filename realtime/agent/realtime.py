@@ -117,7 +117,7 @@ class RealtimeAgent:
     # -- without a server ------------------------------------------------------------------------------------------
 
     async def start(self, outgoing_queue: Outlet, *, config: SessionConfig | None = None) -> None:
-        """Connect, and emit events into a queue of any bound or a callable.
+        """Connect the model; emit events into a queue or a callable.
 
         The agent makes a private call around itself and hands out speech at most 350 ms ahead of real time. An unread
         or bounded queue never stalls it. Raises ProviderError when the model cannot be had, UsageError when the agent

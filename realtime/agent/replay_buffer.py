@@ -1,4 +1,4 @@
-"""The user's audio that no model has understood yet, kept so that it can be replayed after a lost link.
+"""Keeps user audio that no model has understood yet, for replay after a lost link.
 
 Positions are bytes of pcm16 at the model's rate since the call began; replayed audio does not count again.
 """

@@ -94,7 +94,7 @@ class ReplyItems:
                 self._tell_cut(item_id, self._conversation.truncate(item_id, heard_ms, anew=True))
 
     def cut(self, item_id: str, heard_ms: int) -> None:
-        """Cut the item to this much audio, here, at the model and for listeners."""
+        """Cut the item to this much audio: here, at the model and for listeners."""
         cut = self._conversation.truncate(item_id, heard_ms)
         if self._profile.supports_truncation:
             self._send(base.ItemTruncate(item_id, cut.audio_end_ms, cut.transcript))

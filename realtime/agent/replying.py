@@ -71,7 +71,7 @@ def _picture(block: DataBlock) -> ContentPart:
 
 
 class ReplyQueue:
-    """Text turns of one agent, one after the other, in order of request."""
+    """Text turns of one agent: one at a time, in order of request."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()

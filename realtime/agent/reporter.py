@@ -1,4 +1,4 @@
-"""Events of an agent with its name on them, and the items that it adds to the conversation."""
+"""Names an agent's events after it, and adds its items to the conversation."""
 
 from __future__ import annotations
 

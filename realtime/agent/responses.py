@@ -382,7 +382,7 @@ class Responses:
             self._conversation.hear_text(item_id, transcript[len(so_far) :])
 
     def close_streams(self, response: Response | None) -> None:
-        """Close every stream that the model left open, with the words that count."""
+        """Close every stream that the model left open, with its final words."""
         open_response = self._open.get(response.id) if response is not None else None
         if open_response is None:
             return
@@ -462,7 +462,7 @@ class Responses:
         return item_id in self._result_ids.values()
 
     def answered_by_client(self, call_id: str, item_id: str | None = None) -> None:
-        """Note that the client delivered a result, and its id for the item.
+        """Note that the client delivered a result; keep its id for the item.
 
         `tool_done` gets the result.
         """
@@ -491,7 +491,7 @@ class Responses:
         return Signal.RESPONSE_DONE if self._follow_up(response) is After.END else None
 
     def _follow_up(self, response: Response) -> After:
-        """Have the model speak on once the response is over and its tools have answered."""
+        """Ask the model to continue once response and tools are done."""
         after = self._ledger.settle(response)
         if response.done and not response.unanswered:
             self._open.pop(response.id, None)

@@ -285,7 +285,7 @@ class AgentRun:
 
     @property
     def received_samples(self) -> int:
-        """Number of samples of client audio that have arrived, at the client's rate."""
+        """Samples of client audio that have arrived, at the client's rate."""
         return self._controller.received_samples if self._controller is not None else 0
 
     @property

@@ -51,7 +51,7 @@ class ToolRunner:
         self._offered: set[str] = set()
 
     def set_client_tools(self, tools: tuple[ToolDeclaration, ...]) -> None:
-        """Set which tools run in the client, before the agent's of the same name."""
+        """Set the tools that run in the client; they precede the agent's of the same name."""
         self._client_tools = frozenset(tool.name for tool in tools)
 
     def offer(self, tools: Iterable[Mapping[str, object]]) -> None:

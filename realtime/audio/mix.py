@@ -172,7 +172,7 @@ class Mixer:
             self.dropped_bytes += surplus
 
     def fade_out(self, pcm: bytes) -> None:
-        """Fade the rest of a cut voice (5 ms) into the next frame."""
+        """Fade out a cut voice over 5 ms, within the next frame."""
         samples = np.frombuffer(pcm, _INT16)[: self._fade]
         if len(samples):
             self._tails.append((0, self._faded(np.pad(samples, (0, self._fade - len(samples)), mode="edge"))))
@@ -249,7 +249,7 @@ class Mixer:
         return pcm.ljust(size, b"\0") if pcm else b""
 
     def _may_begin(self, voice: _Voice, n_bytes: int, now: float) -> bool:
-        """Whether the buffer of a voice is full, or has waited long enough.
+        """Whether the buffer of a voice is full or has waited long enough.
 
         Irregular chunks need one more frame of buffering.
         """

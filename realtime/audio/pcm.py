@@ -11,7 +11,7 @@ _FULL_SCALE = 32768.0
 
 
 def ms_of(n_bytes: int, rate_hz: int) -> int:
-    """Return the duration of *n_bytes* of pcm at *rate_hz* in whole ms, rounded down.
+    """Return the duration of *n_bytes* of pcm at *rate_hz*: whole ms, rounded down.
 
     Round once, on the total: adding up rounded chunk durations drifts (1024 samples at 24 kHz are 42.67 ms).
     """
@@ -19,7 +19,7 @@ def ms_of(n_bytes: int, rate_hz: int) -> int:
 
 
 def bytes_of(ms: float, rate_hz: int) -> int:
-    """Return the bytes of pcm (whole samples, rounded down) that last *ms* at *rate_hz*."""
+    """Return the bytes of pcm that last *ms* at *rate_hz*: whole samples, rounded down."""
     return int(ms * rate_hz / 1000) * SAMPLE_BYTES
 
 

@@ -90,7 +90,7 @@ class PlaybackClock:
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether a flushed client has not acknowledged yet how far it had played."""
+        """Whether a flushed client still has to acknowledge how far it played."""
         return False
 
     def ack(self, item_id: str, heard_ms: int, now: float, *, flushed: bool = False) -> None:
@@ -329,7 +329,7 @@ class PlayoutBuffer:
         return item_id, pcm
 
     def pop_due(self, now: float, ahead_ms: int = AHEAD_MS) -> list[tuple[str, bytes]]:
-        """Return the chunks due at *now*, one item each, within *ahead_ms* (at least :data:`MIN_CHUNK_MS`).
+        """Return the chunks due at *now*: one item each, within *ahead_ms* (at least :data:`MIN_CHUNK_MS`).
 
         Chunks last :data:`MIN_CHUNK_MS` to :data:`MAX_CHUNK_MS`; only the end of an item, or of the queue, is shorter.
         """
@@ -383,7 +383,7 @@ class PlayoutBuffer:
         return ms * self._rate_hz // 1000 * SAMPLE_BYTES
 
     def _run_bytes(self) -> int:
-        """Return the contiguous bytes of the first item, counted up to the shortest chunk."""
+        """Return the contiguous bytes of the first item, up to the shortest chunk."""
         head_id = self._chunks[0][0]
         enough_bytes = self._bytes_of(MIN_CHUNK_MS)
         run_bytes = -self._head_offset

@@ -145,7 +145,7 @@ class _Filter:
 
 @functools.lru_cache(maxsize=32)
 def _filter(in_hz: int, out_hz: int) -> _Filter:
-    """Make a Kaiser-windowed sinc with one column per output sample of a block.
+    """Make a Kaiser-windowed sinc: one column per output sample of a block.
 
     The weights are multiples of 2^-24, so that no sum of their products with pcm16 is rounded, in any order of
     addition.

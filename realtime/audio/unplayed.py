@@ -1,4 +1,4 @@
-"""Keep the unplayed audio of a client, for resending after a lost socket."""
+"""Keeps a client's unplayed audio, for resending after a lost socket."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class UnplayedAudio:
             self._look_at = len(self._chunks) + _LOOK_EVERY
 
     def rest(self) -> list[Chunk]:
-        """Return the unplayed audio in order, without the played part of a chunk."""
+        """Return the unplayed audio in order; of a chunk, the unplayed rest."""
         self._drop_played()
         rest: list[Chunk] = []
         for event, start in self._chunks:

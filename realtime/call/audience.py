@@ -88,7 +88,7 @@ class Audience:
     # -- what is received ------------------------------------------------------------------------------------------
 
     def tell_received(self, listener: Listener, event: c.ClientAudioAppendEvent) -> None:
-        """Tell a client that counts its audio how much of it has arrived, where that is due."""
+        """Report how much audio has arrived to a client that counts it, if due."""
         listener.bytes_until_told -= len(event.audio)
         if listener.bytes_until_told > 0:
             return  # Not due: nearly every frame ends here.

@@ -42,7 +42,7 @@ class Sink(Protocol):
         ...
 
     def close(self, code: int, reason: str) -> None:
-        """Tell the other side that this listener is over (a WebSocket close code and a short reason)."""
+        """Close the other side: a WebSocket close code and a short reason."""
         ...
 
 
@@ -58,15 +58,15 @@ class ResumableDialect(Dialect, Protocol):
     """A dialect whose clients can come back to their call."""
 
     def encode_again(self, chunk: Chunk) -> list[Frame]:
-        """The frames of speech that may have been sent on an earlier socket, with its place in the item."""
+        """Encode speech again that an earlier socket may have sent, with its place in the item."""
         ...
 
 
 class LaneDialect(Dialect, Protocol):
-    """A dialect in which each human of a room is heard by themselves."""
+    """A dialect that delivers each human of a room as a separate voice."""
 
     def encode_voice(self, chunk: Chunk) -> list[Frame]:
-        """The frames of what a human says now, with its place in their voice."""
+        """Encode what a human says now, with its place in their voice."""
         ...
 
 
@@ -134,7 +134,7 @@ class Listener:
 
     @property
     def hears_humans(self) -> bool:
-        """Whether humans sound at this moment in the one stream of this client."""
+        """Whether a human sounds in this client's single stream at this moment."""
         return self._pacer is not None and self._pacer.mixes
 
     @property
@@ -180,7 +180,7 @@ class Listener:
         self._send(event)
 
     def deliver_voice(self, chunk: Chunk) -> None:
-        """A human of the room says this, at the rate of this client: now or never.
+        """Deliver a room human's audio, at this client's rate: now or never.
 
         It is no part of the call: nothing of it is kept, acknowledged or resumed, and a flush leaves it alone.
         """
@@ -199,7 +199,7 @@ class Listener:
         return Pacer(self._rate_hz, ahead_ms, self._send, self._send_voice, self._overflow)
 
     def _send_voice(self, event: s.ServerEvent) -> None:
-        """A frame of humans without speech of an agent, or the beginning or end of what they say."""
+        """Send a frame of humans without agent speech, or the begin or end of their speech."""
         if self.away or (self._drainer is not None and type(event) is s.AgentResponseAudioDeltaEvent):
             self.voices_dropped += 1
         elif self._drainer is not None:
@@ -370,7 +370,7 @@ class Listener:
         self._sink.close(code, reason)
 
     def release(self) -> None:
-        """Forget everything that waits and stop writing, without a word to the client. Idempotent."""
+        """Discard everything that waits and stop writing, without a message to the client. Idempotent."""
         self.closed = True
         self._waiting.clear()
         self._waiting_audio_bytes = 0

@@ -1,4 +1,4 @@
-"""Speech on its way to a client that is fed in real time, and the voices of humans mixed into it."""
+"""Paces speech for a client that is fed in real time; mixes in humans' voices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T", s.AgentResponseCreatedEvent, s.AgentResponseAudioDoneEvent, s.A
 
 
 class Pacer:
-    """Hands speech out in real time, a little ahead, and keeps what belongs behind the speech behind it.
+    """Sends speech in real time, a little ahead; holds back the events that follow it.
 
     Where humans are heard (`hear`), they and the agents become one stream of frames of 20 ms. A frame with speech of an
     agent goes on as a part of that; one with nothing but voices is no speech of the call and goes to `send_voice`. So

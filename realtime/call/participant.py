@@ -1,4 +1,4 @@
-"""What a call needs of a participant, and what a participant is given by its call.
+"""What a call requires of a participant, and what it provides to one.
 
 A participant is an agent, or a human in a room. It never sees sockets, stores or other participants.
 """
@@ -35,7 +35,7 @@ class Ears(Protocol):
         ...
 
     def after_flush(self, settle: Callable[[], None]) -> None:
-        """Call `settle` when it is known what was heard up to the preceding flush.
+        """Call `settle` once the playback up to the preceding flush is known.
 
         That is at once where no client is asked, else when the clients have answered or their time is over. It is
         called again if an answer comes later.
@@ -61,7 +61,7 @@ class Host:
 
 
 class Participant(Protocol):
-    """An agent, or a human in a room, as a call sees it."""
+    """A call's view of an agent or of a human in a room."""
 
     name: str
     agent_id: str | None
@@ -92,18 +92,18 @@ class Participant(Protocol):
 
     @property
     def received_samples(self) -> int:
-        """How many samples of the client's audio have arrived, at the client's rate."""
+        """Samples of the client's audio that have arrived, at the client's rate."""
         ...
 
     @property
     def wants_audio_stopped(self) -> bool:
-        """Whether the call reports by `audio_stopped` that a client stops sending audio in the middle of a turn."""
+        """Whether the call reports with `audio_stopped` that a client stops sending in mid-turn."""
         ...
 
     def audio_stopped(self) -> None:
-        """The client has sent no audio for a while, in the middle of a turn that silence would end."""
+        """The client has sent no audio for a while, in mid-turn, where silence would end the turn."""
         ...
 
     def set_away(self, away: bool) -> None:
-        """The call has lost its last listener and waits for it to come back, or it is back."""
+        """The call has lost its last listener and waits for it, or it is back."""
         ...

@@ -179,7 +179,7 @@ class Played:
     # -- estimates -------------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Log the estimates of clients that do not acknowledge, and look again while something plays."""
+        """Log estimates for clients without acknowledgements; look again while something plays."""
         now = self._now()
         for listener in self._listeners():
             clock = listener.clock

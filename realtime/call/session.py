@@ -182,7 +182,7 @@ class Session:
             self.end_soon("client_left" if for_good else "listener_gone")
 
     def _lose_answers(self, listener: Listener) -> None:
-        """Drop what the agent says when the client of a handle leaves, and what it says until that is back."""
+        """Drop the agent's speech from a handle client's departure until its return."""
         if not listener.by_handle or self._arriving is not None or self._over:
             return
         self.receive(c.ClientResponseCancelEvent(), listener)
@@ -193,7 +193,7 @@ class Session:
 
     @property
     def is_deserted(self) -> bool:
-        """Whether no client listens and the call waits for one to come back."""
+        """Whether no client listens and the call waits for its return."""
         return not self.is_ending and self.audience.is_away
 
     @property
@@ -214,7 +214,7 @@ class Session:
         return self._may_return(listener) and not (listener.closed or self._said_goodbye or self.is_ending)
 
     def known_seq(self, token: str, last_seq: int) -> int:
-        """The last event of this call that a client can have seen, `last_seq` at most.
+        """The last event that a client can have seen, at most `last_seq`.
 
         A server that is killed has sent a little more than it has stored. A client that comes back with a token of
         before then has not seen what this process has sent in its place.
@@ -347,7 +347,7 @@ class Session:
         return True
 
     def complain(self, error: RealtimeError) -> None:
-        """Report an error as an event of the call, a fault of ours without its details.
+        """Report an error as an event of the call. Internal errors show no details.
 
         The log keeps it, so what a client can cause without end is shortened, and reported no more after
         `MAX_COMPLAINT_BYTES`.
@@ -371,13 +371,13 @@ class Session:
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def say_goodbye(self, reason: str) -> None:
-        """Tell the clients once that the call is about to end, and why."""
+        """Announce the end of the call, with its reason, to clients once."""
         if not self._said_goodbye:
             self._said_goodbye = True
             self.log.append(s.ServerGoodbyeEvent(reason=reason))
 
     def end_soon(self, reason: str) -> None:
-        """Begin to end the call, from where it is not possible to wait."""
+        """Begin to end the call from code that cannot wait."""
         if self._ending is None and not self._over:
             self._ending_reason = reason
             self._ending = asyncio.create_task(self._end(reason), name=f"ending {self.call_id}")
@@ -446,7 +446,7 @@ class Session:
             self._part()
 
     def _part(self) -> None:
-        """Drop what refers back here once the call is over and has no listeners.
+        """Drop references back to this session once it has ended without listeners.
 
         So it is freed at once and not by the garbage collector.
         """

@@ -34,7 +34,7 @@ _ASK = re.compile(r"\bask (?P<whom>\w+)[,:]?\s+(?P<what>.+)$", re.IGNORECASE | r
 
 
 def demo_room(*, engine: SpeechEngine | None = None) -> ChatRoom:
-    """Make a room with Emma and Tom, in which the addressed agent answers.
+    """Make a room with Emma and Tom; the addressed agent answers.
 
     `engine` holds the parts of the embedded model (default: those of this process). Raises UsageError for an invalid
     environment.

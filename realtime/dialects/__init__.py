@@ -21,7 +21,7 @@ def choose(
     now: Callable[[], float] | None = None,
     providers: Mapping[str, str] | None = None,
 ) -> NativeDialect | AgentScope1Dialect:
-    """The dialect for a socket that offers these WebSocket subprotocols and names this one (`?dialect=`).
+    """Choose the dialect from the WebSocket subprotocols and the name in `?dialect=`.
 
     A client that asks for nothing gets the AgentScope 1.x shapes; `now` and `providers` are for these
     (`AgentScope1Dialect`). Raises ClientError for an unknown name.

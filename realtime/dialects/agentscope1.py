@@ -202,7 +202,7 @@ class AgentScope1Dialect:
         return told
 
     def _fields(self, event: s.ServerEvent) -> dict[str, Any] | None:
-        """The 1.x object of an event, `None` if 1.x has no such event."""
+        """The 1.x object of an event; `None` if 1.x has no such event."""
         if isinstance(event, _AS_THEY_ARE):
             return event.model_dump()
         match event:
@@ -283,7 +283,10 @@ def _paired(config: Mapping[str, Any], number: int) -> PairedAgent:
 
 
 def _image_under_its_name(frame: str) -> str | None:
-    """The frame of an image that the chatbot page put under `data` instead of `image`; `None` for any other."""
+    """The frame of an image that the chatbot page puts under `data`; else `None`.
+
+    1.x expects it under `image`.
+    """
     try:
         fields = msgspec.json.decode(frame, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, ValueError):

@@ -47,7 +47,9 @@ def unpack(frame: bytes) -> tuple[int, int, int, int, bytes]:
 
 
 def unpack_client(frame: bytes) -> tuple[int, int, int | None, int, bytes]:
-    """(kind, item index, ms of it played or `None`, sample offset, pcm) of a client's frame.
+    """Return kind, item index, played ms, sample offset and pcm of a client's frame.
+
+    Played ms is `None` where the frame has none.
 
     Raises ValueError where it is too short.
     """

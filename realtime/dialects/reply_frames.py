@@ -1,4 +1,4 @@
-"""The input frames of the reply vocabulary, as the client events that do what they say.
+"""Maps the input frames of the reply vocabulary to client events.
 
 A client that follows the reply events of its call sends these beside the client events on its socket:
 USER_CONFIRM_RESULT, EXTERNAL_EXECUTION_RESULT and USER_INTERRUPT. One frame may settle several calls.

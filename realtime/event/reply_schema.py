@@ -59,7 +59,7 @@ class MsgData(msgspec.Struct, kw_only=True):
 
 
 def messages_schema() -> dict[str, Any]:
-    """Return a JSON Schema of the message, every block and every reply event.
+    """Return a JSON Schema: the message, every block and every reply event.
 
     It is draft 2020-12; all of them are in its `$defs`.
     """

@@ -46,7 +46,7 @@ class TypeWriter:
         self._received = received
 
     def interface(self, node: types.StructType, *, sent: bool) -> str:
-        """Return the interface of `node`, as a client (`sent`) or server sends it."""
+        """Return the interface of `node`, as the client (`sent`) or the server sends it."""
         lines = [comment(inspect.getdoc(node.cls) or ""), f"export interface {self.name(node, sent=sent)} {{\n"]
         if node.tag is not None:
             lines.append(f"  {node.tag_field}: {quoted(node.tag)};\n")

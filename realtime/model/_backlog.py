@@ -19,7 +19,7 @@ from realtime.model.base import (
 
 
 class Backlog:
-    """A queue that drops its oldest audio beyond `max_audio_bytes`, and never anything else: see `overflowed`."""
+    """A queue that drops only its oldest audio, beyond `max_audio_bytes`: see `overflowed`."""
 
     __slots__ = ("_max_audio_bytes", "_max_controls", "_n_controls", "audio_bytes", "dropped_audio_bytes", "messages")
 

@@ -1,4 +1,4 @@
-"""One link to a provider and its codec, inside the session that `realtime.model.wire` holds together."""
+"""One provider link with its codec, inside a session of `realtime.model.wire`."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Leg:
             self._owner.deliver(self, event)
 
     def catch_up(self) -> None:
-        """Deliver the frames that came with the handshake, before there was a link to write to."""
+        """Deliver the frames that arrived with the handshake, before the link could write."""
         early, self._early = self._early, []
         for data in early:
             for event in self._decode(data):

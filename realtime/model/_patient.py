@@ -1,4 +1,6 @@
-"""A connection to a service that makes one response at a time and refuses another one until the first is over.
+"""Sends one response request at a time, for services that refuse a second.
+
+The next one waits until the running response is over.
 
 That is OpenAI's protocol (`conversation_already_has_active_response`), and DashScope's after it.
 """

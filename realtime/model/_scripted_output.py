@@ -127,7 +127,7 @@ class Output:
         )
 
     def _soon(self, after_ms: float, say: Callable[[str], None]) -> None:
-        """Begin a response, and say all of it after a moment in which it can be cancelled."""
+        """Begin a response; say all of it after a moment that allows cancelling."""
         response_id = self.begin()
         if after_ms > 0:
             self.speaking = _Thought(self, response_id, after_ms, say)
@@ -167,7 +167,7 @@ class Output:
         self.finish(response_id, "completed", None, len(calls))
 
     def new_id(self, kind: str) -> str:
-        """The next free id of this kind, behind those of a conversation that continues."""
+        """The next free id of this kind, after those of a resumed conversation."""
         count = self._counts.get(kind, self._n_history) + 1
         while f"{kind}_{count}" in self.items:
             count += 1
@@ -225,7 +225,7 @@ class _Voice:
             self.go_on()
 
     def go_on(self) -> None:
-        """Say the next chunk, or all that is left where no pace is set."""
+        """Say the next chunk, or all that is left without a pace."""
         emit, place = self._output.emit, self._place
         self._timer = None
         while self._chunks or self._pieces:
@@ -260,6 +260,6 @@ class _Voice:
 
 
 def _pieces(text: str) -> list[str]:
-    """The words, each with the space before it, so that joining gives the text back."""
+    """The words with their preceding spaces: joining them gives the text back."""
     words = text.split(" ")
     return [words[0], *(f" {word}" for word in words[1:])] if text else []

@@ -1,4 +1,4 @@
-"""Notices a provider that owes a response and sends nothing, without a task and without a clock per frame."""
+"""Notices a silent provider that owes a response, without a task or a clock per frame."""
 
 from __future__ import annotations
 

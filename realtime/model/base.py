@@ -209,7 +209,7 @@ class RealtimeModel(ABC):
 
     @abstractmethod
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
-        """Open a session and return once it is usable (`ModelSessionCreatedEvent` has been reported).
+        """Open a session; return once it is usable (`ModelSessionCreatedEvent` has been reported).
 
         `history` gives the items to restore the context from, now and after each reconnect. Raises ProviderError when
         the session cannot be had; cancelling leaves nothing open.
@@ -294,7 +294,7 @@ class Codec(Protocol):
         ...
 
     def overdue(self) -> list[ModelEvent]:
-        """Events that encoding caused, such as a refusal, and that no decoded frame has returned yet."""
+        """Events that encoding caused, such as refusals, and that await the next decoded frame."""
         return []
 
     def closed(self, code: int | None, reason: str) -> CloseVerdict:

@@ -84,7 +84,7 @@ class _Failover(RealtimeModel):
 
 
 def common_profile(profiles: Sequence[Profile]) -> Profile:
-    """What all of these can do, under the name and at the rates of the first.
+    """The abilities that all of these share; name and rates of the first.
 
     Truncation is an exception: it is asked for where one model can do it, and left out where another cannot.
     """
@@ -345,7 +345,7 @@ class _Connection:
 
 
 def adapted(settings: Settings, profile: Profile, first: Profile) -> Settings:
-    """The settings of the call as a model with this profile takes them; `first` is what they were made for."""
+    """Adapt the call's settings, made for `first`, to a model with this profile."""
     detection = settings.turn_detection
     extra = settings.extra
     if profile.provider != first.provider:

@@ -1,4 +1,4 @@
-"""One WebSocket to a provider, without a task, a queue or a wake-up per message.
+"""One WebSocket to a provider: no task, queue or wake-up per message.
 
 `dial_websocket` opens it with the `websockets` client (proxies, TLS, redirects, keepalive and the closing handshake are
 its own). A complete message is handed to the `Receiver` inside the socket's read callback; a frame is written inside

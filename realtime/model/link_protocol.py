@@ -1,4 +1,4 @@
-"""What a link to a provider offers, whom it reports to, and its bounds."""
+"""The protocol of a provider link: operations, reports and bounds."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Link(Protocol):
 
     @property
     def can_write(self) -> bool:
-        """False while the other side does not read fast enough, and from the closing handshake on."""
+        """False while the other side reads too slowly, and from the closing handshake on."""
         ...
 
     @property
@@ -80,7 +80,7 @@ class Link(Protocol):
         ...
 
     async def close(self) -> None:
-        """The closing handshake within its time limit, then nothing is open any more. Cancelling it aborts."""
+        """Close with a handshake, within its time limit; then nothing is open. Cancelling it aborts."""
         ...
 
     def abort(self) -> None:

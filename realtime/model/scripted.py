@@ -148,13 +148,13 @@ class ScriptedModel(RealtimeModel):
         return connection
 
     def assert_finished(self) -> None:
-        """Raises AssertionError unless each connection's script came to its end and met nothing unexpected."""
+        """Raises AssertionError unless each script was used up, without unexpected messages."""
         assert self.connections, "no connection was made"
         for sentence in self.unfinished():
             raise AssertionError(sentence)
 
     def unfinished(self) -> list[str]:
-        """What was left over of each connection's script, or came when it was used up, a sentence each."""
+        """A sentence for each script's unused rest, or for what came after its end."""
         return [sentence for connection in self.connections for sentence in connection.unfinished()]
 
 

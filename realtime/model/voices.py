@@ -1,4 +1,4 @@
-"""Voices by name, as far as the services' own pages and SDKs name them."""
+"""Voices by name, as the services' own pages and SDKs list them."""
 
 from __future__ import annotations
 

@@ -386,7 +386,7 @@ class Wire:
 
     @property
     def _skipped_ms(self) -> int:
-        """Audio of this session that the provider behind the present link never got, in ms."""
+        """Milliseconds of this session's audio that the present link's provider never got."""
         return self._skipped_bytes * 1000 // (self._profile.input_rate_hz * 2)
 
     # Nothing that others raise may end the link.

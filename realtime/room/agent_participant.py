@@ -65,7 +65,7 @@ class Hub(Protocol):
         ...
 
     def turn_over(self, agent: AgentParticipant) -> None:
-        """The agent that has the floor has said what it wanted, or was stopped."""
+        """The agent that has the floor is done, or was stopped."""
         ...
 
     def lost(self, agent: AgentParticipant, reason: str) -> None:
@@ -77,7 +77,7 @@ class Hub(Protocol):
         ...
 
     def heard_ms(self, item_id: str) -> int:
-        """How much of an item (by its name in the room) was heard."""
+        """Milliseconds heard of an item, which has its name in the room."""
         ...
 
     def after_flush(self, settle: Callable[[], None]) -> None:
@@ -222,7 +222,7 @@ class AgentParticipant:
         self._act(c.ClientResponseCreateEvent())
 
     def ask_again(self) -> None:
-        """Go on after the client's tools, where its model waits for a client to ask for that."""
+        """Continue after the client's tools, if the model waits for a request."""
         responses = self.responses
         if self.has_floor and not (self._goes_on_by_itself or responses.is_requested or responses.is_running):
             responses.request()
@@ -239,7 +239,7 @@ class AgentParticipant:
         return bool(self._calls)
 
     def interrupt(self) -> None:
-        """Stop at the word that was heard, and lose the floor, also where its model is lost."""
+        """Stop at the heard word and lose the floor, even without a model."""
         self.responses.drop_open()  # Before the model is told: one may say at once that it is done.
         if self.is_away or self._talk is not self.conversation:
             self._cut()
@@ -282,7 +282,7 @@ class AgentParticipant:
         self.run.act(msgspec.structs.replace(event, id=event.id.removeprefix(self._prefix)))
 
     def refuse_for_absent(self, present: Collection[str], why: str) -> None:
-        """Refuse its calls that wait for the consent of a human (by id) who is not `present`."""
+        """Refuse calls that wait for the consent of a human (by id) who is not `present`."""
         for call_id, call in [*self._calls.items()]:
             if call.asks and call.asked_by is not None and call.asked_by not in present:
                 with suppress(ClientError):  # It was answered, and runs.
@@ -307,7 +307,7 @@ class AgentParticipant:
             self.run.receive(event)
 
     def _tidy(self) -> None:
-        """Forget the oldest items, also at the model where it can delete items.
+        """Forget the oldest items, also at a model that can delete items.
 
         A tool call goes with its result; the model keeps both, since it has its own ids for results.
         """

@@ -132,7 +132,7 @@ class Agents:
         logger.warning("agent %s of room %s is away: %s", participant.id, self._context.room_name, reason)
 
     def bring_back(self, participant: AgentParticipant) -> None:
-        """Connect a lost agent again, later and later where its provider ends each session soon."""
+        """Reconnect a lost agent: later and later if its provider soon ends each session."""
         is_steady = self._context.now() - participant.came_back_at_s >= STEADY_S
         self._try_again(participant, 0 if is_steady else participant.tries + 1)
 

@@ -138,7 +138,7 @@ class ChatRoom:
     # -- without a server ------------------------------------------------------------------------------------------
 
     async def start(self, outgoing_queue: Outlet, *, config: SessionConfig | None = None, name: str = "user") -> None:
-        """Connect all agents and emit events into `outgoing_queue`, as one human called `name` is told them.
+        """Connect all agents; emit the events of a human called `name` into `outgoing_queue`.
 
         Raises ProviderError where an agent's model cannot be had: then nothing of the room is left running.
         """

@@ -32,7 +32,7 @@ class Dictation:
         self._guessed = {item_id: one for item_id, one in self._guessed.items() if one != utterance.id}
 
     def guess(self, item_id: str) -> None:
-        """The provider names the turns that it hears in their order, though it may hear two as one."""
+        """Guess which turn the provider means: it names them in order, but may merge two."""
         known = self._guessed.values()
         utterance_id = next((one for one in self._waiting if one not in known), None)
         if utterance_id is not None:

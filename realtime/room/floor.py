@@ -201,8 +201,10 @@ def with_turn(state: FloorState, said: Said, *, keep: int = 50) -> FloorState:
 
 
 def _next_after(state: FloorState, before: Said | None) -> str | None:
-    """The agent that comes after this one in the order of the room, also where this one is away or muted by now; the
-    first after a human. No agent answers itself."""
+    """The next agent in the order of the room; after a human, the first.
+
+    The agent before it may be away or muted by now. No agent answers itself.
+    """
     able = state.agents
     order = [one for one in state.participants if one.kind == "agent"]
     ids = [one.id for one in order]
@@ -247,7 +249,7 @@ def _without_accents(text: str) -> str:
 
 
 def _places(text: str, name: str) -> Iterator[tuple[int, int]]:
-    """Where the name stands in the text as a word of its own: begin and length."""
+    """Begin and length of the name as a separate word in the text."""
     at = text.find(name) if name else -1
     while at >= 0:
         end = at + len(name)

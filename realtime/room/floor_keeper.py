@@ -1,4 +1,4 @@
-"""Who has the floor of a room, and asking its policy who is next."""
+"""Who has the floor of a room; asks its policy for the next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_LOSSES = 2
 
 
 class FloorKeeper:
-    """Knows who has the floor and gives it to the agent that the policy chooses, by calling `give`."""
+    """Knows who has the floor; gives it to the policy's choice with `give`."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class FloorKeeper:
         self.set(None, "nobody")
 
     def _askable(self) -> FloorState:
-        """The state for a policy, without agents that could not answer the open question."""
+        """The state for a policy, without agents that cannot answer the open question."""
         state = self.state
         if not self.failures:
             return state

@@ -1,4 +1,4 @@
-"""Which humans hear a turn of an agent, and how much of it was heard."""
+"""Which humans hear an agent's turn, and how much of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Hearing:
         """Called when it is cut."""
 
     def heard_ms(self, item_id: str, humans: Sequence[HumanParticipant]) -> int:
-        """How much of an item was heard, in ms, by the human who interrupts, else by the furthest.
+        """Heard ms of an item: by the human who interrupts, else by the furthest.
 
         A human who came in the middle, or whose client does not report playback, takes nothing from the others.
         """

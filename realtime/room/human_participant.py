@@ -61,7 +61,7 @@ class HumanTurns(Protocol):
         ...
 
     def voice_goes_on(self, human: HumanParticipant) -> None:
-        """A human who had stalled in the middle of a turn is heard again."""
+        """A human who stalled in mid-turn is heard again."""
         ...
 
     def act(self, human: HumanParticipant, event: c.ClientEvent) -> None:
@@ -86,7 +86,7 @@ class Room(Protocol):
         ...
 
     def presence(self, human: HumanParticipant, away: bool) -> None:
-        """A human's socket is lost and they may come back, or they are back."""
+        """A human's socket is lost and may come back, or it is back."""
         ...
 
     def describe(self) -> dict[str, Any]:
@@ -205,7 +205,7 @@ class HumanParticipant:
 
     @property
     def received_samples(self) -> int:
-        """How many samples of this client's audio have arrived, at its own rate."""
+        """Samples of this client's audio that have arrived, at its own rate."""
         return self._input.received_samples if self._input is not None else 0
 
     @property
@@ -357,7 +357,7 @@ class HumanParticipant:
             self._drop()  # It ended where it was cut off: what followed was silence.
 
     def _let_hear(self, event: c.ClientAudioAppendEvent, rate_hz: int, ahead_samples: int) -> None:
-        """Let the others hear audio as it comes, but none of it twice. A gap is no sound."""
+        """Let the others hear audio as it comes, each piece once. A gap is no sound."""
         if ahead_samples:
             self._carry.clear()
         pcm = self._carry.push(event.audio[max(0, -ahead_samples) * SAMPLE_BYTES :])
@@ -372,7 +372,7 @@ class HumanParticipant:
         self._wait_for_more()
 
     def _wait_for_more(self, wait_ms: int = GOES_ON_MS) -> None:
-        """Keep what follows a turn that ended before the detector found the end of the speech."""
+        """Keep audio after a turn's end until the detector reports the end of speech."""
         if self._input is None or not self._in_speech:
             return
         self._input.open_gate()

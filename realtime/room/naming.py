@@ -1,4 +1,4 @@
-"""The ids of an agent's items, responses and tool calls in a room: two models may use the same ones."""
+"""Room-wide ids for items, responses and tool calls: two models may use the same."""
 
 from __future__ import annotations
 

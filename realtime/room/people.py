@@ -47,7 +47,7 @@ class People:
         raise KeyError(participant_id)
 
     def come(self, who: Participant, told: HumanParticipant | None = None) -> None:
-        """Add a participant and tell everyone but the human who was `told` already."""
+        """Add a participant; tell everyone except the human `told`, who knows already."""
         self.participants = (*self.participants, who)
         self.record.tell(joined(who), told)
 
@@ -88,7 +88,7 @@ class People:
         self.record.tell(joined(self.find(participant_id)))
 
     def free_name(self, name: str, *, of: Participant | None = None) -> str:
-        """The name, with a number where another participant than `of` has it or is about to come in with it.
+        """The name, numbered if another participant than `of` has or reserves it.
 
         Raises ClientError for one that only looks like a name that is taken.
         """

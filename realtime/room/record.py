@@ -21,7 +21,7 @@ TOLD_ITEMS = 200
 
 
 class Record:
-    """Takes the events of a room and passes them on to its `humans`, which is the room's own list."""
+    """Takes the events of a room; passes them to `humans`, the room's own list."""
 
     def __init__(self, humans: Sequence[HumanParticipant]) -> None:
         self._humans = humans
@@ -40,7 +40,7 @@ class Record:
         self.log = Log(runtime.now)
 
     def tell(self, event: s.ServerEvent, told: HumanParticipant | None = None) -> None:
-        """Log an event and pass it on to every human but the one who was `told` already."""
+        """Log an event; pass it to every human except `told`, who knows already."""
         if self.log is None:
             return
         if type(event) is s.AgentItemAddedEvent:
@@ -63,7 +63,7 @@ class Record:
         self.tell(s.AgentErrorEvent(error_type="server_error", code=code, message=message))
 
     def tell_history(self, human: HumanParticipant, pending: Container[str]) -> None:
-        """Tell a human the latest items, as those who were there were told.
+        """Send a human the latest items, as those present got them.
 
         `pending` are the items whose words are not known yet: they are not done.
         """

@@ -1,4 +1,4 @@
-"""The turn of the agent that has the floor, from being asked to its last heard word."""
+"""The speaking agent's turn, from the request to its last heard word."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FLOAT_ERROR_S = 0.001
 
 
 class Conclude(Protocol):
-    """Called once for each turn of an agent, when it is known which of its words were heard."""
+    """Called once per agent turn, when the heard words are known."""
 
     def __call__(self, agent: AgentParticipant, *, interrupted: bool, failed: bool) -> None: ...
 
@@ -94,7 +94,7 @@ class Speaker:
             self._stop(self.agent, interrupted=True)
 
     def _stop(self, agent: AgentParticipant, *, interrupted: bool = False, failed: bool = False) -> None:
-        """End the turn once, also where the model reports at once that it has stopped."""
+        """End the turn once, even if the model reports its stop at once."""
         self._is_stopping = True
         try:
             agent.interrupt()
@@ -118,11 +118,11 @@ class Speaker:
     # -- what was heard --------------------------------------------------------------------------------------------
 
     def heard_ms(self, item_id: str) -> int:
-        """How much of an item (by its id in the room) was heard, in ms."""
+        """Heard ms of an item, which has its id in the room."""
         return self._hearing.heard_ms(item_id, self._people.humans)
 
     def unheard_ms(self) -> int:
-        """How much was sent and is not heard yet, in ms, by the human who is furthest behind."""
+        """Sent but unheard ms, for the human who is furthest behind."""
         return max((human.unheard_ms() for human in self._people.humans), default=0)
 
     def after_flush(self, settle: Callable[[], None]) -> None:
@@ -150,7 +150,7 @@ class Speaker:
             self._hearing.cut()
 
     def is_still_heard(self, agent: AgentParticipant) -> bool:
-        """Whether the agent speaks, or it is not known yet where the latest turn was cut."""
+        """Whether the agent speaks, or the latest turn's cut is still unknown."""
         return self.agent is agent or self._hearing.cut is not None
 
     def human_leaves(self, human: HumanParticipant) -> None:
@@ -171,7 +171,7 @@ class Speaker:
     # -- agents that do not speak ----------------------------------------------------------------------------------
 
     def _watch(self, agent: AgentParticipant, delay_s: float) -> None:
-        """Take the floor from an agent that does nothing, once all that it said is heard."""
+        """Take the floor from an idle agent once all its speech is heard."""
 
         def look() -> None:
             if self.agent is not agent or self._is_ending:
@@ -187,7 +187,7 @@ class Speaker:
         self._context.timers.after("answer", delay_s, look)
 
     def _is_refused(self, agent: AgentParticipant) -> None:
-        """Its model has reported an error when it was to answer, and no response has begun since."""
+        """Whether its model reported an error and has begun no response since."""
         if agent.responses.is_requested:
             agent.responses.fail()
             self._stop(agent)

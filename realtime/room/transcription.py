@@ -27,7 +27,7 @@ LATE_WORDS_S = 60.0
 
 
 class Transcription:
-    """The words of the humans' turns, and how long they are waited for.
+    """The words of the humans' turns, and how long the room waits for them.
 
     `on_known` is called with a turn whose words are known (or never will be), and whether the talk has waited for them;
     `on_slow` when the talk waits for the words of a turn no longer.
@@ -186,7 +186,7 @@ class Words:
     def hand_out(
         self, utterance: Utterance, agents: Sequence[AgentParticipant], scribe: str | None, *, named: bool
     ) -> bool:
-        """Give the sound of a turn to all agents that listen, and first to the one that writes it down.
+        """Send a turn's audio to all listening agents: first to the one that transcribes.
 
         That is `scribe`, else the first that can. Returns False where no agent has taken it.
         """
@@ -249,7 +249,7 @@ class Words:
         return sheet.n_empty >= ENOUGH_EMPTY or not self.ask_another(utterance, agents, named=named)
 
     def forsaken(self, agents: Sequence[AgentParticipant]) -> list[tuple[Utterance, AgentParticipant]]:
-        """Turns, each with an agent that will not report any more what it understood."""
+        """Turns whose agent will not report any more what it understood."""
         return [
             (sheet.utterance, writer)
             for sheet in self._sheets.values()

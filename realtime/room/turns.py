@@ -112,13 +112,13 @@ class Turns:
         self.consider()
 
     def voice_goes_on(self, human: HumanParticipant) -> None:
-        """A human who had stalled in the middle of a turn is heard again."""
+        """A human who stalled in mid-turn is heard again."""
         if human.utterance is not None:
             self.take_floor(human, "speech")
             self._watch(human, human.utterance)
 
     def _watch(self, human: HumanParticipant, utterance: Utterance) -> None:
-        """Free the floor of a human who is heard no more in the middle of a turn; the turn stays open."""
+        """Free the floor of a human who falls silent in mid-turn; the turn stays open."""
 
         def look() -> None:
             if human.utterance is not utterance or human not in self._people.humans:
@@ -176,7 +176,7 @@ class Turns:
         self.consider()
 
     def _answer_tool(self, human: HumanParticipant, event: c.ClientToolResultEvent) -> None:
-        """Raises ClientError for an answer that the call does not take, or not from this human."""
+        """Raises ClientError for an answer that the call refuses, in general or from this human."""
         agent = self.consent.answered_by(human, event)
         mistakes = self._mistakes = []
         try:
@@ -246,7 +246,7 @@ class Turns:
         self.floor.set(human.id, reason)
 
     def consider(self, *, is_asked: bool = False) -> None:
-        """Choose who is next, where the floor is free and all words are known."""
+        """Choose the next speaker if the floor is free and all words are known."""
         if not self.transcription.settle_forsaken():
             return  # It goes on when those turns are settled.
         self.floor.forget_question()

@@ -1,4 +1,4 @@
-"""Making the agent of a call, or the human participant of a room, by a function of the application."""
+"""Makes a call's agent, or a room's human participant, with the application's function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ It is given those of `user` (str), `config` (SessionConfig) and `call_id` (str) 
 
 
 async def make_agent_of(make_agent: MakeAgent, **known: Any) -> RealtimeAgent | HumanParticipant:
-    """Return what `make_agent` makes, given by name those of `known` that it has parameters for.
+    """Call `make_agent` with the `known` values that its parameters name.
 
     Raises what it raises, and TypeError where it returns something else.
     """

@@ -53,7 +53,7 @@ async def pair_of(
 
 
 def _tell_apart(first: RealtimeAgent, second: RealtimeAgent) -> None:
-    """Give two agents that would speak with one voice two voices, where their model has two."""
+    """Give two agents of one voice different voices, if their model has two."""
     voice, voices = first.describe()["voice"], first.model.profile.voices
     if second.describe()["voice"] != voice or second.model.profile.voices != voices or len(voices) < 2:
         return

@@ -201,7 +201,7 @@ class Rooms:
             self._template_for(room_id)
 
     def make_human(self, room_id: str, name: str, runtime: Runtime) -> HumanParticipant:
-        """Make the participant of a human in the room, which is made where a template says how.
+        """Make a human's participant; make its room first, if a template says how.
 
         Raises ClientError as `admit` and `ChatRoom.make_human` do, and what a template raises.
         """
@@ -340,7 +340,7 @@ class Rooms:
             self._keep(hosted, self._grace_s)
 
     def _keep(self, hosted: Hosted, for_s: float) -> None:
-        """Keep an empty room so long, or longer where it is kept already."""
+        """Keep an empty room so long, or longer if it is already kept longer."""
         if hosted.room.humans or self._hosted.get(hosted.id) is not hosted:
             return
         loop = asyncio.get_running_loop()

@@ -67,8 +67,10 @@ def rooms_router(
     page_providers: Mapping[str, str] | None = None,
     dependencies: Sequence[params.Depends] | None = None,
 ) -> APIRouter:
-    """A router with the WebSocket `{prefix}/rooms/{room_id}/ws?name=...` for each human, and below `{prefix}/api/rooms`
-    what programs and pages ask about rooms (docs/rooms.md).
+    """A router for rooms: a WebSocket for each human, and an HTTP API.
+
+    The WebSocket is `{prefix}/rooms/{room_id}/ws?name=...`; below `{prefix}/api/rooms` is what programs and pages ask
+    about rooms (docs/rooms.md).
 
     `gate` and `calls` are those of the server that it belongs to; None: of its own, by `settings`. `page_providers` as
     for `voice_router`. `dependencies` run before all of it. When the application stops, calls end and rooms close.

@@ -37,7 +37,7 @@ NORMAL_CLOSURE = 1000
 
 
 class SocketCalls:
-    """Makes and resumes the calls of one socket, at most one at a time.
+    """Makes and resumes the calls of one socket: at most one at a time.
 
     `tell` writes an event to the socket alone. `on_begun` is called when there is a call, `on_ended` when it is over.
     """
@@ -302,7 +302,7 @@ class SocketCalls:
         self.listener = None
 
     def close(self) -> None:
-        """Drop what refers back to the socket, so that both are freed at once."""
+        """Drop references back to the socket: both are freed at once."""
         self._on_begun = self._on_ended = _nothing
         self._tell = _ignore
 

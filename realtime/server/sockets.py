@@ -50,7 +50,7 @@ class OnlyCall(Protocol):
         ...
 
     def farewell(self) -> tuple[int, str]:
-        """The code and the reason with which the socket is closed once the call is over, or cannot be made."""
+        """Close code and reason for the socket: the call is over or cannot be made."""
         ...
 
 
@@ -190,7 +190,7 @@ class ClientSocket:
                 self._faults = 0
 
     def _take_at_once(self, frame: str | bytes) -> bool:
-        """Handle a frame inside the socket's read callback, sparing a queue and a task's turn.
+        """Handle a frame inside the socket's read callback: saves a queue and a task switch.
 
         False, and nothing done, for what the reading task has to do: whatever may have to wait.
         """
@@ -371,7 +371,7 @@ class ClientSocket:
     # -- sockets to be closed --------------------------------------------------------------------------------------
 
     def _expect_call(self, within_s: float = math.inf) -> None:
-        """Close a socket without a call after the idle time of a call, or sooner."""
+        """Close a socket without a call after a call's idle time, or sooner."""
         if not self._sink.closed:
             self._close_in(min(within_s, self._settings.limits.idle_s))
 

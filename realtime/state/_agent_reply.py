@@ -118,7 +118,7 @@ class AgentReply:
             self._emit(r.ThinkingBlockEndEvent, block_id=item_id)
 
     def complete_item(self, item_id: str, text: str) -> None:
-        """Set the final text of an item, unless only the blanks around it differ."""
+        """Set the final text of an item, unless only outer blanks differ."""
         if (known := self.texts.get(item_id)) is not None and known.words.strip() != text:
             known.settle(text, may_grow=self.response_id is not None)
 
@@ -315,7 +315,7 @@ class AgentReply:
         self._emit(r.ModelCallEndEvent, input_tokens=input_tokens, output_tokens=output_tokens, metadata=self._metadata)
 
     def end(self) -> None:
-        """End the reply with the played words, at the time of its completion."""
+        """End the reply with the played words, when it is completed."""
         unfinished = self.response_id is not None or not all(call.answered for call in self._calls.values())
         if unfinished:
             self._over_ms = self.out.ts_ms

@@ -51,7 +51,7 @@ class Outlet:
 
 
 class Text:
-    """The words of one item as a text block, from the first words to `end`."""
+    """The words of one item as a text block: the first words to `end`."""
 
     def __init__(self, out: Outlet, reply_id: str, block_id: str) -> None:
         self.block_id = block_id

@@ -38,7 +38,7 @@ class _Entry:
 
 
 def without_pictures(item: Item) -> Item:
-    """Return the item with its picture and sound parts, but without their bytes."""
+    """Return the item with its picture and sound parts, without their bytes."""
     item = without_sound(item)
     if not any(part.image for part in item.content):
         return item

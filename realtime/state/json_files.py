@@ -296,7 +296,7 @@ def _remove(folder: Path) -> None:
 
 
 class _Place(msgspec.Struct):
-    """The place of an entry in the log, without the rest of it."""
+    """The fields of a log entry that give its place."""
 
     type: str
     seq: int

@@ -111,7 +111,7 @@ class _Block:
 
 
 def _long_bytes(entry: Entry) -> int:
-    """The size of the texts and pictures in the entry and in its item."""
+    """Size of the texts and pictures in the entry and in its item."""
     if isinstance(entry, AudioRun):
         return 0
     item = getattr(entry, "item", None)
@@ -201,7 +201,7 @@ class _Entries:
         return entries
 
     def _backwards(self, seq: int) -> Iterator[Entry]:
-        """Yield at least the entries that end later than `seq`, the last one first."""
+        """Yield entries, last first: at least those that end later than `seq`."""
         yield from reversed(self._latest)
         for block in reversed(self._blocks):
             if block.last_seq <= seq:
@@ -281,7 +281,7 @@ class Log:
         return after_seq + 1 >= self.first_seq
 
     def append(self, event: ServerEvent) -> None:
-        """Give the event its `seq` and `ts_ms`, keep it and call every live reader.
+        """Give the event its `seq` and `ts_ms`; keep it; call every live reader.
 
         Readers are called in order of subscription; the log reports one that raises and calls the rest. Events that a
         reader appends are delivered after every reader has the present one, so that all see the same order.

@@ -30,7 +30,7 @@ class Quota:
         return self.refusal(address, now_s)
 
     def refusal(self, address: str, now_s: float) -> StoreError | None:
-        """Return why no call of this address may be stored now, or None."""
+        """Return why this address may store no call now, or None."""
         if self._address_bytes and self._counted(address, now_s) > self._address_bytes:
             return _refusal("calls from this address have filled what an address may in a day")
         return None

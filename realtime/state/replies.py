@@ -1,4 +1,4 @@
-"""Project the log of a call to reply events, and those to messages. Pure.
+"""Projects a call's log to reply events, and those to messages. Pure.
 
 | realtime event | reply events |
 |---|---|
@@ -462,7 +462,7 @@ def _correct(message: Msg, block_id: str, text: str, created_at: str) -> None:
 
 
 def _came_to_nothing(message: Msg) -> bool:
-    """Whether the message was withdrawn or deleted, with its thoughts, or was only noise."""
+    """Whether the message was withdrawn, deleted (with its thoughts) or only noise."""
     interrupted = message.finished_reason == "interrupted"
     for block in message.content:
         if isinstance(block, TextBlock) and not block.text:

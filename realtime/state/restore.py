@@ -60,7 +60,7 @@ def restore(entries: Iterable[Entry], heard: Heard | None = None) -> Restored:
 
 
 def ends_of_grace(entry: Entry) -> bool:
-    """Whether the entry is an end that the continuation of the call makes void; clients do not get it."""
+    """Whether the entry is an end that the call's continuation voids; clients do not get it."""
     return isinstance(entry, s.ServerSessionEndedEvent | s.AgentEndedEvent | s.ServerGoodbyeEvent)
 
 
@@ -237,7 +237,7 @@ class ConversationReader:
         return self._made
 
     def _find_unheard_audio(self) -> None:
-        """Find the audio since the last understood turn, which the client sends again.
+        """Find the audio since the last understood turn: the client resends it.
 
         A turn that ended without words or a response is not understood either. A turn that was continued keeps its
         known words.

@@ -1,4 +1,4 @@
-"""Write the logs of all live calls to the store, in the background.
+"""Writes the logs of all live calls to the store, in the background.
 
 The event loop only collects new entries; encoding and writing are one executor job at a time. If the store fails or is
 slow, calls continue in memory with a warning, and the spill retries. Once the store recovers, it writes what the logs
@@ -362,7 +362,7 @@ class Spill:
                 _tell(self._on_trouble, call.info.call_id, refusal)
 
     def _note_loss(self, error: StoreError) -> None:
-        """If the store has lost its data, queue everything that the logs hold."""
+        """Queue everything in the logs if the store has lost its data."""
         if not error.lost:
             return
         for call in (*self._live.values(), *self._parted):
@@ -381,7 +381,7 @@ class Spill:
     def _judge(
         self, batch: Sequence[tuple[SpilledCall, Change]], error: StoreError | None, failed: frozenset[str] | None
     ) -> None:
-        """Report new troubles and recoveries, and set the time of the next retry."""
+        """Report new troubles and recoveries; schedule the next retry."""
         if error is not None:
             for call_id in (None,) if failed is None else failed:
                 self._ill(call_id, error)

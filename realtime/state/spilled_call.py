@@ -74,7 +74,7 @@ class SpilledCall:
         self.set_aside = [entry for entry in self.set_aside if last_seq_of(entry) > last_seq]
 
     def take(self) -> Change:
-        """Return what is new, and record what the log has dropped as a gap."""
+        """Return what is new; record as a gap what the log has dropped."""
         read_seq = self.read_seq
         entries = [*self.set_aside, *self.log.read(read_seq, growing=self.audio_due or self.parted)]
         self.audio_due = False

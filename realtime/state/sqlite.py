@@ -82,7 +82,7 @@ _SEGMENTS = "SELECT seq, body FROM entries WHERE call = ? AND last_seq > ? ORDER
 
 
 class _Place(NamedTuple):
-    """The place of a call's lines in the body of a journal row: `n_bytes` behind the previous place."""
+    """The place of a call's lines in a journal row: `n_bytes` after the previous place."""
 
     call: int
     first_seq: int
@@ -408,7 +408,7 @@ def _lines_in_journal(connection: sqlite3.Connection, call: int, after_seq: int)
 
 
 def _sort(connection: sqlite3.Connection) -> None:
-    """Move the journal's lines to the rows of their calls, within a transaction."""
+    """Move journal lines to the rows of their calls, inside a transaction."""
     segments: dict[int, list[_Segment]] = {}
     for place, lines in _journal(connection):
         of_call = segments.setdefault(place.call, [])

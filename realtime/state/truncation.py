@@ -54,7 +54,7 @@ class Truncation:
 
 @dataclass(slots=True)
 class Pace:
-    """The pace of a voice, learned from the items that it has completed."""
+    """A voice's pace, learned from the items that it has completed."""
 
     chars: float = SPEECH_CHARS_PER_S * _ASSUMED_S
     seconds: float = _ASSUMED_S
@@ -102,7 +102,7 @@ class Spoken:
         return Truncation(self.played_text(played_ms), int(played_ms))
 
     def played_text(self, played_ms: float) -> str:
-        """The text up to the last word that was played to its end."""
+        """The text up to the last word that was played completely."""
         chars = self._played_chars(played_ms)
         end = 0
         for word in _WORD.finditer(self.text):

@@ -312,7 +312,7 @@ class _Selector(selectors.DefaultSelector):
 
 
 class _InlineFuture(Future[Any]):
-    """The future of a job's request to its loop, done after the job."""
+    """The future of a job's request to its loop; done after the job."""
 
     def result(self, timeout: float | None = None) -> Any:
         self._refuse_to_wait()
@@ -434,7 +434,7 @@ def _calls_of(job: partial[Any]) -> Iterator[partial[Any]]:
 
 
 def _names_of(func: Callable[..., object]) -> Iterator[object]:
-    """Yield the keys by which a job can be declared, most exact first."""
+    """Yield the keys that can declare a job, most exact first."""
     yield func
     for attribute in ("__func__", "__qualname__", "__name__"):
         name = getattr(func, attribute, None)

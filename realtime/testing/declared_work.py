@@ -30,13 +30,13 @@ class Works:
         return self._orders
 
     def take_ended(self) -> list[RealWork]:
-        """Return the ended work in the order in which it began, whichever really ended first."""
+        """Return the ended work in starting order, whatever the real order of ends."""
         ended = sorted(self.ended, key=lambda work: work.order)
         self.ended.clear()
         return ended
 
     def overdue(self) -> RealWork | None:
-        """Return work that has exceeded its limit of real time, and give it that time again.
+        """Return work that has exceeded its real-time limit; grant it the limit again.
 
         So cleaning up after the error can still wait for it.
         """
@@ -48,7 +48,7 @@ class Works:
         return None
 
     def time_left_s(self) -> float:
-        """Return the real seconds until the first work in flight exceeds its limit."""
+        """Return real seconds until the first work in flight exceeds its limit."""
         return min(work.deadline_s for work in self.in_flight) - real_now_s()
 
 
@@ -76,7 +76,7 @@ class RealWork:
 
     @property
     def in_flight(self) -> bool:
-        """Whether it, or the work that contains it, has begun and not ended."""
+        """Whether it, or work that contains it, is begun and not ended."""
         return self in self._works.in_flight or (self._outer is not None and self._outer.in_flight)
 
     def begin(self) -> None:

@@ -201,7 +201,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @contextmanager
 def _noting_failed(records: list[CallRecord]) -> Iterator[None]:
-    """Keep the record of a call or room that fails, for the report."""
+    """Keep the record of a failing call or room for the report."""
     try:
         yield
     except Exception as error:

@@ -62,7 +62,7 @@ def judged_replay(source: str | Path, *, agent: MakeAgent | None = None) -> tupl
 
 
 class _TimelessHouseAgent(HouseAgent):
-    """The built-in agent with the call's time as its clock, for repeatable responses."""
+    """The built-in agent on the call's clock, for repeatable responses."""
 
     def __init__(self, model: RealtimeModel) -> None:
         super().__init__(model)

@@ -215,5 +215,5 @@ def _failed(call: ToolCallBlock, text: str) -> ToolResultBlock:
 
 
 def _printable(text: str) -> str:
-    """Remove half surrogate pairs, which no event can carry (as in undecodable file names)."""
+    """Remove half surrogate pairs: no event can carry them (undecodable file names have them)."""
     return text.encode("utf-8", "replace").decode()

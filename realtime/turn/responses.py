@@ -114,7 +114,7 @@ class Ledger:
         """The first response of the reply, which stands for all of them."""
 
     def configure(self, *, tool_auto_response: bool) -> None:
-        """Set whether the model speaks on by itself after tools of the client."""
+        """Set whether the model continues by itself after client tools."""
         self.tool_auto_response = tool_auto_response
 
     # -- questions -------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class Ledger:
             response.by_client = response.by_client or call_id in response.unanswered
 
     def continue_after_tools(self, overrides: ResponseOverrides | None) -> Response | None:
-        """Have the next response follow the one that waits for the client's tools.
+        """Let the next response follow the one that waits for client tools.
 
         Returns that one; None where the model goes on by itself, or no such response waits.
         """
@@ -335,7 +335,7 @@ class Ledger:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _settle_unwanted(self, now: float) -> Request | None:
-        """Take out the request that a response or refusal belongs to, if it is unwanted."""
+        """Remove the request that an unwanted response or refusal belongs to."""
         for request in self._waiting[:-1]:
             if now - request.asked_at >= UNANSWERED_S:
                 request.lose()
@@ -372,7 +372,7 @@ class ServiceLedger:
         return self._asked_at is not None or bool(self._running)
 
     def may_request(self, now: float) -> bool:
-        """Whether a service with one response at a time takes the next request.
+        """Whether a service with one response at a time accepts the next request.
 
         It does once the response before has begun and was not cancelled, or was cancelled and is done. A request that
         nothing follows for `PATIENCE_S` holds back none.

@@ -227,7 +227,7 @@ class _Item:
 
 
 class OutputTrack(_Track):
-    """The played part of each item, in playing order, at its playback time."""
+    """The played part of each item: in playing order, at its playback time."""
 
     def __init__(self, name: str, default_hz: int, heard_ms: Callable[[str], int]) -> None:
         super().__init__(name, default_hz)
@@ -273,7 +273,7 @@ class OutputTrack(_Track):
         item.said += n_samples
 
     def follow(self, now_ms: int) -> None:
-        """Place the audio that was played since the last call and ends now."""
+        """Place the audio that was played since the last call, ending now."""
         if not self._queue:
             return
         begun: list[tuple[_Item, int]] = []

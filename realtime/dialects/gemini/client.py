@@ -57,7 +57,7 @@ class _Read(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class _Strict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """An object in which an unknown key ends the session, as at the service."""
+    """An object that rejects unknown keys: they end the session, as at the service."""
 
 
 class Blob(_Read, frozen=True, kw_only=True):
@@ -269,7 +269,7 @@ _OPAQUE = frozenset({"response", "parameters", "parametersJsonSchema", "response
 
 
 def read_speech(frame: Frame) -> tuple[bytes, AudioFormat] | None:
-    """The speech in a frame that holds nothing else, as most frames do; `None` for all others.
+    """Return the speech in a speech-only frame, the usual kind; `None` for others.
 
     Raises Refusal where it is no pcm or no base64.
     """
@@ -319,7 +319,7 @@ def _check_length(read: ClientMessage, n_chars: int) -> None:
 
 
 def _camel(value: Any) -> Any:
-    """The value with its keys in camelCase, without keys that have no value."""
+    """Return the value with its keys in camelCase; drops keys without a value."""
     if isinstance(value, list):
         return [_camel(one) for one in value]
     if not isinstance(value, dict):

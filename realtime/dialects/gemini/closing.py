@@ -51,7 +51,7 @@ def after_error(event: s.AgentErrorEvent, model: str | None) -> tuple[int, str]:
 
 
 def after_call(ended_by: str) -> tuple[int, str] | None:
-    """The close code and the reason after a call that ended for this reason; `None`: the error before says it."""
+    """Return close code and reason for a call's end; `None` if an error already said it."""
     match ended_by:
         case "agent_failed":
             return None

@@ -75,7 +75,7 @@ class GeminiDialect:
 
     @property
     def resumes(self) -> bool:
-        """Whether the client wants to come back to its session by a handle."""
+        """Whether the client resumes its session by a handle."""
         return self._setup is not None and self._setup.session_resumption is not None
 
     @property
@@ -87,7 +87,7 @@ class GeminiDialect:
         """The client's first frame makes the call."""
 
     def farewell(self) -> tuple[int, str]:
-        """The code and the reason to close the socket with once the call is over, or cannot be made."""
+        """Close code and reason for the socket: the call is over or cannot be made."""
         return self._goodbye
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
@@ -130,7 +130,7 @@ class GeminiDialect:
                 assert_never(read)
 
     def _begin(self, setup: w.Setup) -> list[c.ClientEvent]:
-        """Begin a session, or continue that of the handle with the settings of this setup, but not its model."""
+        """Begin a session, or resume the handle's with this setup's settings, but not its model."""
         if self._setup is not None:
             raise w.Refusal("A session has one setup.")
         config = settings.config_of(setup)
@@ -159,7 +159,7 @@ class GeminiDialect:
     # -- what streams in
 
     def _speech(self, pcm: bytes, audio_format: AudioFormat) -> c.ClientEvent | None:
-        """Speech inside the turns that the client marks, or wherever it marks none."""
+        """Pass on speech: inside the turns that the client marks, or all if it marks none."""
         if self._manual:
             if not self._in_activity and not self._takes_all_audio:
                 return None
@@ -351,7 +351,7 @@ class GeminiDialect:
         return [SETUP_COMPLETE, *self._resumable()]
 
     def _resumable(self) -> list[bytes]:
-        """The handle to come back with, said at the start and after each turn."""
+        """The resumption handle, sent at the start and after each turn."""
         if self._handle is None:
             return []
         return [encode({"sessionResumptionUpdate": {"newHandle": self._handle, "resumable": True}})]

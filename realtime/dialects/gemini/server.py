@@ -1,4 +1,4 @@
-"""Turns as Gemini Live clients see them, in the order recorded from the service.
+"""Turns as Gemini Live clients see them: in the service's recorded order.
 
 The service names no responses and no items. A turn of the wire begins with the model's first response to something and
 ends with `turnComplete`; the tools in between belong to it, and so does the time until its speech was heard.
@@ -247,7 +247,7 @@ def _call(call: ToolCallBlock) -> Json:
 
 
 def _usage(turn: _Turn) -> Json:
-    """Counts of the whole turn, those that are 0 or unknown left out; the total holds no thoughts, as recorded."""
+    """Counts of the whole turn, without zero or unknown ones; the total holds no thoughts, as recorded."""
 
     def total(name: str) -> int:
         return sum(getattr(detail, name) or 0 for detail in turn.details)

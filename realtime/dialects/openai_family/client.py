@@ -1,4 +1,4 @@
-"""The frames that clients of OpenAI and of DashScope write alike, and how a frame is refused.
+"""Frames that OpenAI and DashScope clients share, and how to refuse one.
 
 The codec that speaks to the services shares nothing with it.
 """
@@ -70,6 +70,6 @@ def explain(frame: str | bytes, error: msgspec.ValidationError) -> tuple[str, st
 
 
 def split_path(said: str) -> tuple[str, str]:
-    """The sentence of a validation error, and the path of the key it complains about."""
+    """Return a validation error's sentence and the path of the offending key."""
     text, _, path = said.partition(" - at `$")
     return text, path.rstrip("`").lstrip(".")

@@ -1,4 +1,4 @@
-"""The frames that clients of DashScope's omni realtime protocol send, read as leniently as the service does.
+"""Frames of DashScope's omni realtime clients, read as leniently as by the service.
 
 Sources: the service's documentation, its SDK (2.0, both styles) and public clients. Undocumented keys are
 ignored. Nothing here is shared with the codec that speaks to the service itself.
@@ -231,7 +231,7 @@ def read(frame: str) -> ClientFrame:
 
 
 def check_length(read: ClientFrame, n_chars: int) -> None:
-    """Raises Refusal for a frame of `n_chars` that is long for another reason than sound or a picture."""
+    """Raises Refusal for a frame of `n_chars` that is long without audio or picture."""
     sound = len(read.audio) if isinstance(read, BufferAppend) else 0
     refusal = too_long(
         n_chars, sound_chars=sound, picture_chars=len(read.image) if isinstance(read, ImageAppend) else 0
@@ -364,7 +364,7 @@ def _check_rate(rate_hz: int, param: str) -> None:
 
 
 def config_of(change: Session, session: Json, voices: frozenset[str]) -> Json:
-    """The part of the session object that the call knows, of what the change says. `session` is the merged object.
+    """The changed session fields that the call knows. `session` is the merged object.
 
     `voices` are those of the model behind. A client of this service always names a voice; a model that has no such
     voice keeps its own.
@@ -403,8 +403,10 @@ def _declaration(function: Json) -> Json:
 
 
 def _known_detection(said: Json, effective: Json) -> Json:
-    """The client's choices, now (`said`) or before, without this protocol's defaults, which other models do not
-    share."""
+    """The client's choices, now (`said`) or before, without this protocol's defaults.
+
+    Other models do not share those.
+    """
     known: Json = {"type": "server_vad" if effective["type"] == "server_vad" else "semantic_vad"}
     chosen = {
         key: effective[key]

@@ -11,7 +11,7 @@ from realtime.runtime import Runtime
 
 
 class DashScopeListener(FollowingListener):
-    """Plays at a rate that the client may choose, and falls silent at the start of the user's voice."""
+    """Plays at the client's chosen rate; falls silent when the user begins to speak."""
 
     def __init__(self, dialect: Follower, sink: Sink, runtime: Runtime) -> None:
         super().__init__(dialect, sink, runtime)

@@ -1,4 +1,4 @@
-"""Items and responses as DashScope clients see them, in the order that the service documents."""
+"""Items and responses as DashScope clients see them: in the documented order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialect of a client of OpenAI's realtime protocol, as far as DashScope's clients share it."""
+"""The part of the OpenAI realtime dialect that DashScope's clients share."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class FamilyDialect(ABC, Generic[F, R, L]):
         self._voiced: list[str] = []
 
     def farewell(self) -> tuple[int, str]:
-        """The code and the reason to close the socket with once the call is over."""
+        """Close code and reason for the socket once the call is over."""
         return self._goodbye
 
     # -- from the client -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""G.711, the 8 kHz audio of telephony, as OpenAI realtime clients may choose it: `audio/pcmu` and `audio/pcma`.
+"""G.711, the 8 kHz telephony audio of OpenAI realtime clients: `audio/pcmu` and `audio/pcma`.
 
 One byte per sample. libsndfile knows both laws; its tables are asked for once per law.
 """

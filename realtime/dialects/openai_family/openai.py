@@ -215,7 +215,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         )
 
     def _call_id(self, told: str) -> str:
-        """The id that the model gave to a call which this client knows as `told`."""
+        """The model's id for a call that this client knows as `told`."""
         known = (*self._open_calls, *self._settled_calls)
         return next((call_id for call_id in known if told_call_id(call_id) == told), told)
 

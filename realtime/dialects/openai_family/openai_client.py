@@ -1,4 +1,4 @@
-"""The eleven frames that OpenAI realtime clients send, strictly typed where the service is strict.
+"""The eleven frames of OpenAI realtime clients, typed as strictly as by the service.
 
 Source: API reference and recorded sessions of the GA protocol. Nothing here is shared with the codec that speaks to the
 service itself.
@@ -240,7 +240,7 @@ def read_as(kind: type[T], body: bytes) -> T:
 
 
 def check_length(read: ClientFrame, n_chars: int) -> None:
-    """Raises Refusal for a frame of `n_chars` that is long for another reason than sound or a picture."""
+    """Raises Refusal for a frame of `n_chars` that is long without audio or picture."""
     sound = len(read.audio) if isinstance(read, BufferAppend) else 0
     parts = (read.item.content or ()) if isinstance(read, ItemCreate) else ()
     sound += sum(len(part.audio or "") for part in parts)

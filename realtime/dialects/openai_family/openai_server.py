@@ -1,4 +1,4 @@
-"""Items and responses as OpenAI realtime clients see them, in the order recorded from the service."""
+"""Items and responses as OpenAI clients see them: in the service's recorded order."""
 
 from __future__ import annotations
 

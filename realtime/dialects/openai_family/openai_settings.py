@@ -169,7 +169,7 @@ def check_modalities(wanted: list[OutputModality] | UnsetType | None, param: str
 
 
 def check_tools(tools: list[Tool] | UnsetType | None, param: str) -> None:
-    """Raises Refusal for too many tools, and for those that run at a server elsewhere."""
+    """Raises Refusal for too many tools, and for tools of remote servers."""
     try:
         check_tool_count(len(tools or ()))
     except ValueError as error:
@@ -205,7 +205,7 @@ def _check_same_format(wanted: Format | UnsetType | None, session_format: Json) 
 
 
 def config_of(change: Session, session: Json) -> Json:
-    """The part of the session object that the call knows, of what the change says. `session` is the merged object."""
+    """The changed session fields that the call knows. `session` is the merged object."""
     said: Json = msgspec.to_builtins(change)
     config: Json = {}
     for key in ("instructions", "output_modalities"):
@@ -239,8 +239,10 @@ def voice_name(voice: str | Json) -> str:
 
 
 def _known_detection(detection: Json, given: Json) -> Json:
-    """The client's choices, now (`given`) or before, without this protocol's defaults, which other models do not
-    share."""
+    """The client's choices, now (`given`) or before, without this protocol's defaults.
+
+    Other models do not share those.
+    """
     defaults = DEFAULT_TURN_DETECTION[detection["type"]]
     chosen = {
         key: detection[key]

@@ -1,4 +1,4 @@
-"""The responses of one session as a client of OpenAI's family sees them: items, parts and their order.
+"""Responses of a session as OpenAI-family clients see them: items, parts and their order.
 
 One response of the wire may consist of several of the model's: where the server runs a tool of its own, of which the
 client knows nothing, the response stays open until the model speaks again.
@@ -88,7 +88,7 @@ class Reply:
         return sum(getattr(detail, name) or 0 for detail in self.details)
 
     def usage(self) -> tuple[Json, Json, Json]:
-        """All tokens, those of the input and those of the output by kind; without kinds all of them are text."""
+        """Token counts: all, input and output, each by kind; unspecified ones count as text."""
         known = bool(self.details)
         counts = {
             "total_tokens": self.input_tokens + self.output_tokens,
@@ -146,7 +146,7 @@ class Replies(ABC):
         self.conversation_id = ""
 
     def created(self, event: s.AgentResponseCreatedEvent, session: Json) -> list[str]:
-        """A response begins, or the one that waited for a tool of ours continues."""
+        """A response begins, or continues after a tool of ours."""
         reply = self._new_reply(event, session)
         if reply is None:
             return []
@@ -247,7 +247,7 @@ class Replies(ABC):
         return []
 
     def done(self, event: s.AgentResponseDoneEvent) -> list[str]:
-        """A response is over, unless the model continues after a tool of ours."""
+        """A response ends, unless the model continues after a tool of ours."""
         reply = self._replies.pop(event.response_id, None)
         if reply is None:
             return []

@@ -63,7 +63,10 @@ class SetupComplete(_Read):
 
 
 class PartialArg(_Read):
-    """A piece of the arguments, at the place that a JSON path names (Vertex only, as the SDK's types say)."""
+    """A piece of the arguments, at the place that a JSON path names.
+
+    Vertex only, as the SDK's types say.
+    """
 
     json_path: str | None = None
     string_value: str | None = None

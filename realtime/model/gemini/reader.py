@@ -19,7 +19,7 @@ SLICED_FROM_BYTES = 1024
 
 
 class Reader:
-    """The frames of one connection, and how many of them were not understood."""
+    """Reads one connection's frames and counts those that it does not understand."""
 
     def __init__(self) -> None:
         self.unknown_frames = 0
@@ -28,7 +28,7 @@ class Reader:
         """Frames that are not JSON or hold a field of a wrong type."""
 
     def read(self, data: bytes) -> tuple[wire.Message | None, memoryview | None]:
-        """The frame, and as base64 its one piece of media where that was cut out unread."""
+        """Read the frame; return its media as base64 if it was cut out unread."""
         if len(data) >= SLICED_FROM_BYTES:
             cut = cut_out(data)
             if cut is not None:
@@ -39,7 +39,7 @@ class Reader:
             return self._read_again(data), None
 
     def _read_again(self, data: bytes) -> wire.Message | None:
-        """The readable part of a frame that holds something unknown or of a wrong type."""
+        """Return the readable part of a frame with unknown or mistyped fields."""
         look = Look()
         try:
             message = look.read(msgspec.json.decode(data), wire.Message)
@@ -57,7 +57,7 @@ class Reader:
 
 
 def cut_out(data: bytes) -> tuple[wire.Message, memoryview] | None:
-    """A frame without its media and the media, if exactly one part has any.
+    """Return a frame without its media, and the media, if one part has any.
 
     Reading a frame of 26 kB as JSON costs several times as much as decoding its base64.
     """

@@ -1,4 +1,4 @@
-"""The settings of a Gemini Live connection, and which of them can change while it is open."""
+"""Settings of a Gemini Live connection, and which can change while it is open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LIVE = frozenset({"systemInstruction", "tools"})
 
 
 class SessionSettings:
-    """The settings in force, as we know them and as the setup says them."""
+    """The settings in force: as we know them, and as the setup says them."""
 
     def __init__(self, model: str, *, voice: str | None, transcribes_input: bool) -> None:
         self._model = model

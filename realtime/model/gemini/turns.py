@@ -1,4 +1,4 @@
-"""How to resume a Gemini Live session, and a response, with the ids and the order that the service leaves to us."""
+"""Resumption, responses, and the ids and order that Gemini Live leaves to us."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Resumption:
 
 
 class Response:
-    """A response with one spoken (or written) item and the calls behind it."""
+    """A response: one spoken (or written) item and the calls behind it."""
 
     __slots__ = (
         "_announced",
@@ -245,7 +245,7 @@ class Response:
 
 
 def unanswered(new_id: Callable[[str], str]) -> list[ModelEvent]:
-    """An empty cancelled response for a request that a later one replaced, so that each request has an end."""
+    """An empty cancelled response for a replaced request: each request has an end."""
     response_id = new_id("resp")
     details = {"type": "cancelled", "reason": "superseded"}
     return [

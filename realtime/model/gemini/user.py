@@ -55,7 +55,7 @@ class UserTurn:
             self._held = ""
 
     def say(self, words: str, events: list[ModelEvent]) -> None:
-        """Words of an item that was not announced yet wait for its commit."""
+        """Hold back words of an unannounced item until its commit."""
         self._words.append(words)
         if not (self.speaking or self.committed):
             self._held += words
@@ -114,7 +114,7 @@ class User:
             self.turn.commit(events)
 
     def started(self, events: list[ModelEvent], at_ms: int | None = None) -> None:
-        """The provider's detector noticed a voice, now if the position is not known."""
+        """The provider's detector noticed a voice: now, if the position is unknown."""
         if not (self._settings.is_manual or self.speaking):
             self.begin(events).start(self._position_ms() if at_ms is None else at_ms, events)
 
@@ -145,7 +145,7 @@ class User:
         return self.turn
 
     def end_words(self, events: list[ModelEvent]) -> None:
-        """The words of the turn are complete, unless its voice is still heard."""
+        """Complete the words of the turn, unless its voice is still heard."""
         if self.turn is not None and not self.turn.speaking:
             self.turn.end(events, told=self._settings.transcribes)
 

@@ -56,7 +56,7 @@ class TurnsAhead:
         return turn
 
     def clear(self) -> None:
-        """Drop the current turn if it waits, after the client cleared its audio."""
+        """Drop the waiting turn after the client cleared its audio."""
         while self._is_open and self._waiting:
             self._is_open = not isinstance(self._waiting.pop(), Started)
 

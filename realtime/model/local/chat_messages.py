@@ -187,7 +187,7 @@ def _newest(turns: list[list[Json]], limits: HistoryLimits) -> list[list[Json]]:
 
 
 def _first_kept(sizes: Sequence[int], limit: int) -> int:
-    """Return the first index to keep, so that the rest is within the limit.
+    """Return the first index to keep; the rest is within the limit.
 
     It moves a quarter of the limit at a time: servers cache prompts and read again only what follows the first
     difference.

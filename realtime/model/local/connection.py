@@ -266,7 +266,7 @@ class LocalConnection:
         return not response.done or now_s < response.played_by_s
 
     def _follow_next_turn(self) -> None:
-        """Act on the next waiting turn, after the response before it was played."""
+        """Act on the next waiting turn once the response before it has played."""
         for due in self._ahead.next_turn():
             self._follow(due)
 

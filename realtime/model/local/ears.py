@@ -36,7 +36,7 @@ _SHORTEST_COMMIT_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A voice began at `start_ms` of the stream and was detected at `at_ms`."""
+    """A voice that began at `start_ms` of the stream, detected at `at_ms`."""
 
     start_ms: int
     at_ms: int
@@ -119,7 +119,7 @@ class Ears:
         return ms_of(self._received_bytes, RATE_HZ)
 
     def configure(self, config: EndpointConfig | None) -> None:
-        """Find turns with these settings, from the end of the current turn on.
+        """Find turns with these settings once the current turn has ended.
 
         With None, turns end by commit alone, at once. The audio so far is kept.
         """
@@ -207,7 +207,7 @@ class Ears:
                 assert_never(event)
 
     def _clip(self, start_ms: int, end_ms: int) -> bytes:
-        """Return the kept audio of a voice with a little before and after."""
+        """Return the kept audio of a voice, with a margin before and after."""
         first = self._received_bytes - len(self._kept)
         before_ms = max(start_ms - _BEFORE_MS, min(start_ms, self._last_end_ms + _ECHO_MS), 0)
         begin = max(0, bytes_of(before_ms, RATE_HZ) - first)

@@ -74,7 +74,7 @@ def is_noise(item: Item) -> bool:
 
 
 def _last_words(items: Sequence[Item]) -> int | None:
-    """The place of the user's last words, if only the user's pictures follow."""
+    """Index of the user's last words, if only the user's pictures follow."""
     for at in range(len(items) - 1, -1, -1):
         if items[at].role != "user":
             return None

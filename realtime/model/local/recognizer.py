@@ -200,7 +200,7 @@ class _Whisper:
 
 
 def mel_filters() -> npt.NDArray[np.float64]:
-    """The 80 triangular filters of Whisper over 201 FFT bins, shape (80, 201).
+    """The 80 triangular Whisper filters over 201 FFT bins: shape (80, 201).
 
     Slaney's mel scale (linear to 1 kHz, logarithmic above) with each triangle scaled to unit area: the formula behind
     `librosa.filters.mel(sr=16000, n_fft=400, n_mels=80)`, whose output Whisper was trained on.
@@ -224,7 +224,7 @@ _WINDOW = np.hanning(_N_FFT + 1)[:-1].astype(np.float32)
 
 
 def log_mel(samples: Floats, window_s: int) -> Floats:
-    """Whisper's features of float samples (-1..1, 16 kHz), shape (80, 100 * window_s).
+    """Whisper's features: shape (80, 100 * window_s), from float samples (-1..1, 16 kHz).
 
     Silence fills the window; samples beyond it are ignored.
     """
@@ -249,7 +249,7 @@ def log_mel(samples: Floats, window_s: int) -> Floats:
 
 
 def split_at_pauses(samples: Floats) -> list[Floats]:
-    """Cut samples (16 kHz) into parts for Whisper's long window, at the quietest 300 ms."""
+    """Cut samples (16 kHz) into parts for Whisper's long window: at the quietest 300 ms."""
     longest = int(_LONG_WINDOW_CLIP_S * SAMPLE_RATE_HZ)
     block, blocks_per_pause = SAMPLE_RATE_HZ // 50, 15
     parts: list[Floats] = []

@@ -123,7 +123,7 @@ class Response:
 
     @property
     def played_by_s(self) -> float:
-        """When the audio so far ends if it plays at once, in seconds; 0 without audio."""
+        """Seconds until the audio so far ends, if it plays at once; 0 without audio."""
         if self._first_audio_s is None or self._cancelled:
             return 0.0
         return self._first_audio_s + ms_of(self._spoken_bytes, SAMPLE_RATE_HZ) / 1000

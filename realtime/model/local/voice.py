@@ -191,5 +191,5 @@ def _pcm16(audio: Floats) -> bytes:
 
 
 def choose_voice(wanted: str | None, voices: Collection[str]) -> str | None:
-    """Return the wanted voice if there is one of that name, else the first; None without voices."""
+    """Return the wanted voice, else the first; None without voices."""
     return wanted if wanted in voices else next(iter(voices), None)

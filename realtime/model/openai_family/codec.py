@@ -165,7 +165,7 @@ class FamilyCodec(Codec, Generic[Own]):
         return self._events(message)
 
     def _next_delta(self, data: bytes) -> tuple[wire.AudioDelta, bytes] | None:
-        """An audio delta that differs from the one before in its `event_id` and payload only; else `None`."""
+        """Return the next delta if only its `event_id` and payload differ; else `None`."""
         if self._delta is None:
             return None
         before, behind, place = self._delta

@@ -180,7 +180,7 @@ _BY_CODE = {
 
 
 def meaning_of(error: WireError) -> Meaning:
-    """What the error means, by code where there is one, else by message, else by its type."""
+    """What the error means: by code, else by message, else by type."""
     known = _BY_CODE.get((error.code or "").partition(".")[0])
     if known is not None:
         return known

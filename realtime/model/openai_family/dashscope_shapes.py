@@ -192,7 +192,7 @@ def write_images(item: Item) -> list[str]:
 
 
 def tell_result(call: ToolCallBlock | None, result: ToolResultBlock) -> str:
-    """A call and its result as a sentence, for a session that does not know the call."""
+    """A call and its result as a sentence, for a session without the call."""
     name = call.name if call is not None else result.name
     arguments = f" with {call.input}" if call is not None and call.input not in ("", "{}") else ""
     return f"The tool {name or result.id} was called{arguments} and returned: {result.output_text(names_media=True)}"

@@ -1,4 +1,4 @@
-"""The frames and fields that all services of OpenAI's family send, and what a flavour of the protocol adds to them.
+"""Frames and fields of all OpenAI-family services, and what a flavour adds.
 
 A frame whose type or fields differ between services has a class in the module of each service, derived from one here.
 """
@@ -211,7 +211,7 @@ class Flavour:
         fatal: Mapping[str, str],
         max_id_chars: int = sys.maxsize,
     ) -> None:
-        """`received` is the union of its frames, `no_error` the codes of errors that call for nothing."""
+        """`received` is the union of its frames; `no_error` the codes of errors to ignore."""
         self.read: Callable[[bytes], Any] = msgspec.json.Decoder(received).decode
         self.read_audio_delta: Callable[[bytes], AudioDelta] = msgspec.json.Decoder(audio_delta).decode
         self.audio_delta = f'"{audio_delta.__struct_config__.tag}"'.encode()

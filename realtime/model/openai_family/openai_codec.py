@@ -201,7 +201,10 @@ class OpenAICodec(FamilyCodec[wire.Own]):
                 assert_never(message)
 
     def _note_detection(self, session: wire.WireSession) -> None:
-        """The service reports speech with its padding in front and the silence it waited for behind (SDK 3.54)."""
+        """Subtract padding and waited-for silence from the speech that the service reports.
+
+        SDK 3.54: it reports speech with its padding in front and that silence behind.
+        """
         given = session.audio.input if session.audio is not None else None
         detection = given.turn_detection if given is not None else None
         if detection is None:

@@ -1,4 +1,4 @@
-"""The frames of OpenAI's realtime service (GA protocol), and the meaning of its error codes.
+"""Frames of OpenAI's realtime service (GA protocol), and its error codes' meanings.
 
 Facts: the official SDK's types (3.54) and recordings of the service.
 """

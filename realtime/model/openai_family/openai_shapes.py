@@ -51,8 +51,10 @@ def write_item(item: Item, id_of: Rename) -> dict[str, Any] | None:
 
 
 def write_result(result: ToolResultBlock, item_id: str, id_of: Rename, *, shows_pictures: bool) -> list[dict[str, Any]]:
-    """The items that tell a result, the first one with this id, if it is not empty. Results are text only: a model
-    that sees gets pictures as items of the user."""
+    """The items for a result; the first takes this id, if not empty.
+
+    Results are text only: a model that sees gets pictures as items of the user.
+    """
     pictures: list[Base64Source] = []
     told = result
     if shows_pictures and not isinstance(result.output, str):
@@ -117,8 +119,10 @@ def write_voice(voice: str) -> str | dict[str, str]:
 def write_session(
     settings: Settings, *, voice: str | None, transcription: Mapping[str, Any] | None, first: bool
 ) -> dict[str, Any]:
-    """The whole `session` of a `session.update`, the `first` of the connection or a later one, which has to take back
-    what an earlier one said. There is no temperature in GA. `extra` is merged on top."""
+    """The whole `session` of a `session.update`: the connection's `first`, or a later one.
+
+    A later one has to take back what an earlier one said. There is no temperature in GA. `extra` is merged on top.
+    """
     pcm = {"type": "audio/pcm", "rate": 24_000}
     given: dict[str, Any] = {"format": pcm, "turn_detection": write_turn_detection(settings.turn_detection)}
     if transcription is not None:

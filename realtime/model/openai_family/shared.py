@@ -1,4 +1,4 @@
-"""What OpenAI's realtime protocol and the dialects derived from it have in common."""
+"""The common part of OpenAI's realtime protocol and its derivatives."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_status(status: str | None) -> ResponseStatus:
 
 
 def without_keys(text: str | None, api_key: str) -> str:
-    """A service's sentence without this key and without anything that looks like one."""
+    """A service's sentence without this key and anything that resembles one."""
     return re.sub(r"\b[se]k[-_][\w*.-]+", "[key]", (text or "").replace(api_key, "[key]"))
 
 
@@ -47,7 +47,7 @@ _READ_TYPE = msgspec.json.Decoder(_Typed)
 
 
 class SecondLook(Generic[T]):
-    """Reads what can be read of a frame that the strict decoder refused, and counts such frames.
+    """Reads what it can of frames that the strict decoder refused; counts them.
 
     `kinds` are the classes of frames by type; frames of a `silent` type need no event.
     """

@@ -1,4 +1,4 @@
-"""Reads a call's log as turns, responses, speeches and tool calls, in the log's own times.
+"""Reads a call's log as turns, responses, speeches and tool calls, in log time.
 
 Pure.
 """

@@ -283,7 +283,7 @@ class BargeInCheck(Fluent):
             self._run.fail(f"{finding}; they may differ by {within_ms:.0f} ms.", flush_ms)
 
     def answered(self, *, within_ms: float | None = None) -> BargeInCheck:
-        """The agent responded afterwards, audibly or in text, within `within_ms` of the flush if given."""
+        """The agent responded afterwards, in sound or text; within `within_ms` of the flush if given."""
         one = self.barge_in
         later = [answer for answer in self._run.reading.responses if answer.created_seq > one.seq]
         came = [ms for ms in map(self._came_ms, later) if ms is not None]

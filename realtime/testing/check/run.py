@@ -77,7 +77,7 @@ class Run(Subject):
         return HeardByAgent(self)
 
     def agent_said(self, *phrases: str | re.Pattern[str], within_turn: int | None = None) -> Run:
-        """The agent said or wrote these phrases in order, as far as heard.
+        """The agent said or wrote these phrases in order: the heard part counts.
 
         Other words may come between. Case, spacing and punctuation do not count; a pattern is searched in each item
         unchanged. `within_turn`: in the response to that turn, from 1; 0 before the first turn.
@@ -306,7 +306,7 @@ class Run(Subject):
 
     @property
     def response_latency(self) -> Latency:
-        """Delay from each user turn's end to its response's first sound, by stage."""
+        """Delay from each turn's end to its response's first sound, by stage."""
         return Latency(self)
 
     def no_dead_air(self, *, longer_than_ms: float, anyones: bool = False) -> Run:

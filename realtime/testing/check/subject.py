@@ -27,7 +27,7 @@ class Subject(Fluent):
 
     @cached_property
     def reading(self) -> Reading:
-        """The call as turns, responses, tool calls and interruptions, even in a narrowed run."""
+        """The call as turns, responses, tool calls and interruptions; whole even in a narrowed run."""
         return Reading(self.record)
 
     @cached_property

@@ -29,7 +29,7 @@ _NEARLY = 0.25
 
 
 class SpokenVoice:
-    """The voice spoken from `from_ms` to `to_ms` of the call, including silent ends.
+    """The spoken voice from `from_ms` to `to_ms` of the call, with silent ends.
 
     `after_ms` is where the recording before it ended: earlier audio is ignored.
     """
@@ -108,7 +108,7 @@ def _hops(lane: Lane, from_ms: float, to_ms: float) -> NDArray[np.float64]:
 
 
 def refine_voice(lane: Lane, from_ms: float, to_ms: float) -> tuple[float, float]:
-    """Refine a reported voice's edges, at most 400 ms before the reported ones.
+    """Refine a reported voice's edges: at most 400 ms earlier than reported.
 
     `from_ms` and `to_ms` are ms of the call, for a call without known times of speech. An edge that cannot be found,
     because of noise or a silent lane, stays.

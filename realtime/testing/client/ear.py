@@ -115,7 +115,7 @@ class Ear:
         return bool(hit)
 
     def is_rendered(self, speech: Speech) -> bool:
-        """Whether all its audio has left the page, perhaps not yet reached the ear."""
+        """Whether all its audio has left the page; the ear may not have it yet."""
         ends_at = self._speaker.ends_at([speech.item_id])
         return ends_at is not None and ends_at - OUTPUT_LATENCY_S <= self._loop.time()
 
@@ -159,11 +159,11 @@ class Ear:
         return self._speaker.ends_at()
 
     def position_ms(self, item_id: str, now: float) -> int:
-        """Return the whole ms of the item that have been heard by `now`."""
+        """Return the ms of the item heard by `now`: a whole number."""
         return self._speaker.heard(item_id, now) * 1000 // OUTPUT_HZ
 
     def report(self) -> tuple[str | None, int]:
-        """Return the audible item and its heard ms, if a report is due."""
+        """Return the audible item and its heard ms if a report is due."""
         now = self._loop.time()
         # Times are sums of fractions: in two runs of one call the same report is due at the same frame.
         if now < self.next_report_s - 1e-6 or not self._reports:

@@ -1,4 +1,4 @@
-"""The frames that a simulated page sends, kept for sending again after a lost socket. Pure."""
+"""A simulated page's sent frames, kept for resending after a lost socket. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Outbox:
         self._event_count = 0
 
     def labelled(self, event: dict[str, Any]) -> str:
-        """Return a client event as JSON, with a label where it has none."""
+        """Return a client event as JSON; add a label if it has none."""
         if self._client != "agentscope1" and "event_id" not in event:
             self._event_count += 1
             event = {**event, "event_id": f"{self._name}_{self._event_count}"}
@@ -53,11 +53,11 @@ class Outbox:
         self._events.append((position, text))
 
     def keep_speech(self, offset: int, pcm: bytes, item_id: str | None, played_ms: int) -> None:
-        """Keep a frame of speech with the report of playback that it carries, if `item_id` is given."""
+        """Keep a speech frame, with its report of playback if `item_id` is given."""
         self._frames.append((offset, pcm, item_id, played_ms))
 
     def speech(self, offset: int, pcm: bytes, item_id: str | None, played_ms: int) -> Iterator[Outgoing]:
-        """Yield a frame of speech and its report of playback, in one message or two."""
+        """Yield a speech frame and its report of playback: one message or two."""
         if self._client == "realtime.v1":
             index = self.indexes.get(item_id) if item_id is not None else None
             if index is not None:

@@ -22,7 +22,10 @@ _FIRST_KEY = re.compile(r'\s*\{\s*"([^"]*)"')
 
 
 class Row(msgspec.Struct):
-    """A frame and the number of similar ones up to `until_ms`, which differ in numbers and ids only."""
+    """A frame, with the number of similar ones up to `until_ms`.
+
+    Similar frames differ in numbers and ids only.
+    """
 
     ts_ms: float
     leg: str

@@ -191,7 +191,7 @@ def _answer(reading: Reading, speech: Speech) -> Caption:
 
 
 def _steps(reading: Reading, turn: UserTurn) -> list[Step]:
-    """Return each stage's first moment from the voice's end to playback, over all parts of the response."""
+    """Return each stage's first moment, from voice end to playback, over all response parts."""
     answers = [one for one in reading.responses if one.turn == turn.number and one.created_seq > turn.ended_seq]
     answers = [one for one in answers if not one.out_of_band]
     ids = {one.id for one in answers}

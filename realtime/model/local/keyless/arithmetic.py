@@ -61,7 +61,7 @@ _LONGEST_CHARS = 200
 
 
 def find_expression(text: str) -> str | None:
-    """Find the first sum (or root, or square) and write it with signs."""
+    """Find the first sum, root or square; write it with signs."""
     text = text[:_LONGEST_CHARS]
     if not _ASKS.search(text):
         text = _NO_SUM.sub(" . ", text)
@@ -146,7 +146,7 @@ def _join_numbers(tokens: list[str]) -> list[str]:
 
 
 def _spoken_number(tokens: list[str], at: int) -> tuple[str, int]:
-    """Return the number at `at`, as digits, and its count of tokens (0: no number)."""
+    """Return the number at `at` as digits, and its count of tokens (0: no number)."""
     total, group, end = 0.0, 0.0, at
     last_unit = math.inf
     while end < len(tokens):

@@ -134,7 +134,7 @@ def _lines_of(history: Sequence[Item]) -> list[tuple[str | None, str]]:
 
 
 def _plain(text: str) -> str:
-    """Return lower case with one kind of apostrophe and no punctuation, for matching rules."""
+    """Return the text for matching: lower case, one kind of apostrophe, no punctuation."""
     text = text.lower().replace("’", "'")
     return " ".join(re.sub(r"[^\w\s'+*/%.:-]|[.:](?!\d)|(?<!\w)'|'(?!\w)", " ", text).split())
 
@@ -216,7 +216,7 @@ def _how_many(words: str) -> float:
 
 
 def _results_to_tell(history: Sequence[Item]) -> list[str]:
-    """Return sentences for the tool results at the end of the history, in order."""
+    """Return sentences for the tool results that end the history, in order."""
     at = len(history)
     while at and history[at - 1].type == "tool_result":
         at -= 1

@@ -1,4 +1,4 @@
-"""Find the tool that the user asks for by the words of its name: enough to try tools without a key."""
+"""Finds the tool that the user names: enough to try tools without a key."""
 
 from __future__ import annotations
 
