@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from realtime.message.blocks import TextBlock, ThinkingBlock
-
 _OPEN = "<think>"
 _CLOSE = "</think>"
 
@@ -79,24 +77,3 @@ class ThinkParser:
             pieces[-1] = Piece(kind, pieces[-1].text + text)
         else:
             pieces.append(Piece(kind, text))
-
-
-def split_thinking(text: str, *, starts_inside: bool = False) -> list[ThinkingBlock | TextBlock]:
-    """Split a model's whole output into blocks.
-
-    Drops blanks around the thinking, and blank blocks.
-    """
-    parser = ThinkParser(starts_inside=starts_inside)
-    joined: list[Piece] = []
-    for piece in (*parser.push(text), *parser.finish()):
-        if joined and joined[-1].kind == piece.kind:
-            joined[-1] = Piece(piece.kind, joined[-1].text + piece.text)
-        else:
-            joined.append(piece)
-    if len(joined) > 1 or (joined and joined[0].kind == "thinking"):
-        joined = [Piece(piece.kind, piece.text.strip()) for piece in joined]
-    return [
-        ThinkingBlock(thinking=piece.text) if piece.kind == "thinking" else TextBlock(text=piece.text)
-        for piece in joined
-        if piece.text
-    ]

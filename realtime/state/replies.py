@@ -41,7 +41,6 @@ from realtime.event.base import Item
 from realtime.message import Msg, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, fold_messages
 from realtime.state._agent_reply import AgentReply
 from realtime.state._user_reply import HASTY_MS, Outlet, UserReply
-from realtime.state.log import AudioRun, Entry
 
 OPEN_USER_REPLIES = 8
 """Spoken turns that may still wait for their words."""
@@ -418,25 +417,6 @@ class ReplyProjection:
         if len(self._reply_ids) > KNOWN_ITEMS:
             self._reply_ids.popitem(last=False)
         return reply_id
-
-
-def project(
-    entries: Iterable[Entry],
-    session_id: str,
-    *,
-    created_at_of: Callable[[int], str],
-    client_tools: Iterable[str] = (),
-    user_name: str = "user",
-) -> list[r.AgentEvent]:
-    """Return the reply events of a whole log; its runs of audio have no bytes and make no data blocks."""
-    projection = ReplyProjection(
-        session_id, created_at_of=created_at_of, client_tools=client_tools, user_name=user_name
-    )
-    events: list[r.AgentEvent] = []
-    for entry in entries:
-        if not isinstance(entry, AudioRun):
-            events += projection.push(entry)
-    return events
 
 
 def messages(events: Iterable[r.AgentEvent]) -> list[Msg]:

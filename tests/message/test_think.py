@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from realtime.message import AssistantMsg, Msg, TextBlock, ThinkingBlock
 from realtime.message.formatter import ChatFormatter
-from realtime.message.think import Piece, ThinkParser, split_thinking
+from realtime.message.think import Piece, ThinkParser
 
 TEXTS = st.lists(st.sampled_from(["<think>", "</think>", "<", "th", "ink>", "</", "a", " b ", "\n", "<thinker>"])).map(
     "".join
@@ -69,9 +69,11 @@ def test_a_model_whose_prompt_opened_the_tag_starts_inside() -> None:
 
 def test_thoughts_stay_in_the_message_and_out_of_the_payload() -> None:
     """FMT-10, FMT-11, AMB-11: they become thinking blocks, which are stored but not sent."""
-    blocks = split_thinking("<think>\nThe user greets.\n</think>\n\nHello!")
+    blocks = [
+        ThinkingBlock(thinking=piece.text) if piece.kind == "thinking" else TextBlock(text=piece.text)
+        for piece in parse(["<thi", "nk>The user greets.</think>", "Hello!"])
+    ]
     assert [type(block) for block in blocks] == [ThinkingBlock, TextBlock]
     message = Msg.from_json(AssistantMsg("Friday", blocks).to_json())
     assert [block.thinking for block in message.get_content_blocks("thinking")] == ["The user greets."]
     assert ChatFormatter().format([message]) == [{"role": "assistant", "content": "Hello!"}]
-    assert [block.text for block in split_thinking(" as it is ") if isinstance(block, TextBlock)] == [" as it is "]

@@ -104,6 +104,24 @@ async def test_a_spoken_exchange_is_a_reply_of_the_user_and_one_of_the_agent() -
     assert (answered.model_dump()["input_tokens"], answered.model_dump()["output_tokens"]) == (3, 4)
 
 
+async def test_the_messages_are_the_conversation_as_it_was_heard() -> None:
+    """Who said what, with the tools, as far as it was played."""
+    async with call(toolkit=TOOLS) as made:
+        made.receive(c.ClientTextAppendEvent(text="What time is it?"))
+        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
+        await asyncio.sleep(2)
+        made.link.reply(4_000, WORDS)
+        await asyncio.sleep(2)
+        made.link.hear_start("u2")
+        made.link.hear_end("u2", text="Stop.")
+        await asyncio.sleep(1)
+        heard = [(who, words) for who, words in made.transcript() if words]
+    said = messages(project(made.log))
+    assert [(one.role, one.get_text_content()) for one in said] == heard
+    assert 0 < len(heard[1][1]) < len(WORDS)
+    assert [block.output for one in said for block in one.get_content_blocks("tool_result")] == ["12:00 in UTC"]
+
+
 async def test_every_event_is_understood_alone() -> None:
     """EVT-03: each event comes back from its own JSON, naming its reply and its block or call."""
     async with call(toolkit=TOOLS) as made:
