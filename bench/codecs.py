@@ -22,7 +22,7 @@ from bench.report import Check, Section
 from realtime.dialects import frames
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.base import ClientDialect
-from realtime.dialects.gemini.gemini import GeminiDialect
+from realtime.dialects.gemini.dialect import GeminiDialect
 from realtime.dialects.native import NativeDialect
 from realtime.dialects.openai_family.dashscope import DashScopeDialect
 from realtime.dialects.openai_family.openai import OpenAIDialect
@@ -32,7 +32,7 @@ from realtime.event.client import ClientAudioAppendEvent
 from realtime.event.config import SessionConfig
 from realtime.event.model import ModelResponseAudioDeltaEvent
 from realtime.model.base import AudioAppend, Codec, Settings
-from realtime.model.gemini import gemini
+from realtime.model.gemini import model as gemini
 from realtime.model.openai_family import dashscope, openai
 from realtime.runtime import Runtime
 

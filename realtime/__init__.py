@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from realtime.message import UserMsg as UserMsg
     from realtime.model.choose import open_model as open_model
     from realtime.model.failover import failover as failover
-    from realtime.model.gemini.gemini import GeminiRealtimeModel as GeminiRealtimeModel
+    from realtime.model.gemini.model import GeminiRealtimeModel as GeminiRealtimeModel
     from realtime.model.local.model import LocalRealtimeModel as LocalRealtimeModel
     from realtime.model.openai_family.dashscope import DashScopeRealtimeModel as DashScopeRealtimeModel
     from realtime.model.openai_family.openai import OpenAIRealtimeModel as OpenAIRealtimeModel
@@ -40,7 +40,7 @@ _WHERE = {
     "ChatRoom": "realtime.room",
     "ClientEvents": "realtime.event",
     "DashScopeRealtimeModel": "realtime.model.openai_family.dashscope",
-    "GeminiRealtimeModel": "realtime.model.gemini.gemini",
+    "GeminiRealtimeModel": "realtime.model.gemini.model",
     "Limits": "realtime.call.limits",
     "LocalRealtimeModel": "realtime.model.local.model",
     "ModelEvents": "realtime.event",

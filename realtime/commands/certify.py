@@ -68,7 +68,7 @@ def certify_replay(
 
 def _model(provider: str, name: str | None, url: str | None) -> RealtimeModel:
     """Open the provider's model. Raises UsageError without its key, unless `url` names another endpoint."""
-    from realtime.model.gemini.gemini import GeminiRealtimeModel
+    from realtime.model.gemini.model import GeminiRealtimeModel
     from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
     from realtime.model.openai_family.openai import OpenAIRealtimeModel
 

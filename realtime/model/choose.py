@@ -30,7 +30,7 @@ def _openai(model_name: str) -> RealtimeModel:
 
 
 def _gemini(model_name: str) -> RealtimeModel:
-    from realtime.model.gemini.gemini import GeminiRealtimeModel
+    from realtime.model.gemini.model import GeminiRealtimeModel
 
     return GeminiRealtimeModel(model_name) if model_name else GeminiRealtimeModel()
 

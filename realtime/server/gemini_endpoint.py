@@ -8,7 +8,7 @@ import logging
 
 from fastapi import APIRouter, WebSocket
 
-from realtime.dialects.gemini.gemini import BAD_KEY, GeminiDialect
+from realtime.dialects.gemini.dialect import BAD_KEY, GeminiDialect
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
 from realtime.server.make_agent import MakeAgent

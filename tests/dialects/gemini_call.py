@@ -7,7 +7,7 @@ import pytest
 from google.genai import types
 
 from realtime.dialects.base import Frame
-from realtime.dialects.gemini.gemini import NOTHING, GeminiDialect
+from realtime.dialects.gemini.dialect import NOTHING, GeminiDialect
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from realtime.call.listener import Listener
-from realtime.dialects.gemini.gemini import GeminiDialect
+from realtime.dialects.gemini.dialect import GeminiDialect
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.dialects.gemini.gemini import NOTHING
+from realtime.dialects.gemini.dialect import NOTHING
 from realtime.event import server as s
 from realtime.event.base import Item, UsageDetail
 from tests.dialects.gemini_call import LOOK, PCM, TOLD, Call, Json

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from realtime.event import Item, ModelEvent
 from realtime.model.base import ModelInput, Settings
-from realtime.model.gemini.gemini import GeminiCodec, profile_of
+from realtime.model.gemini.model import GeminiCodec, profile_of
 
 T = TypeVar("T")
 Json = dict[str, Any]

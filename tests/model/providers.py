@@ -13,7 +13,7 @@ import pybase64
 
 from realtime.event import Item, ModelEvent
 from realtime.model.base import Connection, RealtimeModel, Settings
-from realtime.model.gemini.gemini import GeminiRealtimeModel
+from realtime.model.gemini.model import GeminiRealtimeModel
 from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import WireLimits

@@ -13,7 +13,7 @@ import pytest
 from realtime.event import ModelEvent, ModelEvents
 from realtime.event.base import ContentPart, Item
 from realtime.model.base import ItemCreate, ResponseCreate, Settings
-from realtime.model.gemini.gemini import GeminiCodec, Resumption
+from realtime.model.gemini.model import GeminiCodec, Resumption
 from tests.model.gemini_frames import Json, content, fresh_codec, hear, make_codec, only, say, types
 
 

@@ -24,7 +24,7 @@ from realtime.model.base import (
     Settings,
     ToolResult,
 )
-from realtime.model.gemini.gemini import GeminiCodec, Resumption
+from realtime.model.gemini.model import GeminiCodec, Resumption
 from tests.model.gemini_frames import (
     Json,
     content,

@@ -27,7 +27,7 @@ from realtime.model.base import (
     Settings,
     ToolResult,
 )
-from realtime.model.gemini.gemini import Resumption
+from realtime.model.gemini.model import Resumption
 from tests.model.gemini_frames import KEY, Json, content, fresh_codec, hear, make_codec, only, say, types
 
 PCM = b"\x01\x02" * 160

@@ -9,7 +9,7 @@ from realtime.event import client as c
 from realtime.event.base import ResponseOverrides
 from realtime.event.config import SessionConfig
 from realtime.model import base, voices
-from realtime.model.gemini.gemini import GeminiRealtimeModel
+from realtime.model.gemini.model import GeminiRealtimeModel
 from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from tests.agent.fakes import PROFILE, call

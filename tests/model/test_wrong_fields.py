@@ -15,7 +15,7 @@ import yaml
 
 from realtime.event import ModelEvent, ModelEvents
 from realtime.model.base import Codec, Settings
-from realtime.model.gemini.gemini import GeminiCodec, profile_of
+from realtime.model.gemini.model import GeminiCodec, profile_of
 from tests.model import dashscope_frames, gemini_frames, openai_frames
 from tests.model.openai_frames import PLACE, types
 

@@ -19,7 +19,7 @@ from realtime.call.session import Session
 from realtime.dialects import frames
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.base import ClientDialect
-from realtime.dialects.gemini.gemini import GeminiDialect
+from realtime.dialects.gemini.dialect import GeminiDialect
 from realtime.dialects.native import NativeDialect
 from realtime.dialects.openai_family.dashscope import DashScopeDialect
 from realtime.dialects.openai_family.openai import OpenAIDialect

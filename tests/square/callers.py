@@ -1,4 +1,4 @@
-"""A client of each front, seen the same way: the native one on a plain WebSocket, the others by their official SDK.
+"""A client of each dialect, seen the same way: the native one on a plain WebSocket, the others by their official SDK.
 
 Nothing here knows which model is behind. Speech is pcm16 mono at `rate_hz` of the client.
 """
@@ -32,7 +32,7 @@ NONSENSE = "nonsense"
 
 
 class Caller(Protocol):
-    """One session of a program that speaks the protocol of a front."""
+    """One session of a program that speaks the protocol of a dialect."""
 
     rate_hz: int
     survives_errors: bool

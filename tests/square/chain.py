@@ -1,7 +1,7 @@
 """The chain that a cell of the square runs through: a client, a server, and the model behind it.
 
-Where a provider's model is behind, it is dialled at a second server of ours, at the front of the same protocol; behind
-that front stands the scripted model, which says the same whoever asks.
+A provider's model is dialled at a second server of ours, at the endpoint of the same protocol; behind that endpoint
+stands the scripted model, which says the same to every client.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.call.session import Session
 from realtime.model.base import RealtimeModel
-from realtime.model.gemini.gemini import GeminiRealtimeModel
+from realtime.model.gemini.model import GeminiRealtimeModel
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
@@ -46,15 +46,15 @@ def provider_model(behind: str, far_url: str, name: str | None = None, *, tap: T
             raise ValueError(f"no provider is called {behind!r}")
 
 
-def opener(front: str, tls: TlsFiles) -> callers.Open:
-    """The client of this front."""
+def opener(dialect: str, tls: TlsFiles) -> callers.Open:
+    """The client of this dialect."""
     openers: dict[str, Callable[[], callers.Open]] = {
         "native": lambda: callers.native,
         "openai": lambda: callers.openai,
         "gemini": lambda: callers.gemini(tls),
         "dashscope": lambda: callers.dashscope,
     }
-    return openers[front]()
+    return openers[dialect]()
 
 
 class Servers:
@@ -84,7 +84,7 @@ class Servers:
 
 @dataclass(slots=True)
 class Chain:
-    """A front, a model behind it, and what can be seen of both."""
+    """A dialect, a model behind it, and what can be seen of both."""
 
     behind: str
     near: Place
@@ -116,16 +116,16 @@ class Chain:
 
 
 async def chain(
-    servers: Servers, front: str, behind: str, script: Sequence[Step], tls: TlsFiles, model_name: str
+    servers: Servers, dialect: str, behind: str, script: Sequence[Step], tls: TlsFiles, model_name: str
 ) -> Chain:
     """The servers as a cell needs them."""
-    near = servers.secure if front == "gemini" else servers.plain
+    near = servers.secure if dialect == "gemini" else servers.plain
     if behind == LOCAL:
         pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
         local = LocalRealtimeModel()
         await local.warm_up()
         servers.model = local
-        return Chain(behind, near, servers.far, None, opener(front, tls))
+        return Chain(behind, near, servers.far, None, opener(dialect, tls))
     servers.far_model = ScriptedModel(script, profile=PROFILE, strict=False)
     servers.model = provider_model(behind, servers.far.url, model_name)
-    return Chain(behind, near, servers.far, servers.far_model, opener(front, tls))
+    return Chain(behind, near, servers.far, servers.far_model, opener(dialect, tls))

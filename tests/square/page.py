@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from realtime.model.base import Profile
-from realtime.model.gemini import gemini
+from realtime.model.gemini import model as gemini
 from realtime.model.openai_family import dashscope, openai
 from tests.square.table import (
     BEHIND,
-    FRONTS,
+    DIALECTS,
     LOCAL,
     LOCAL_MODEL,
     MODELS,
@@ -73,21 +73,21 @@ def _equal() -> Iterator[str]:
     yield EQUAL
     notes: list[Cannot] = []
     square = [*cells()]
-    for front, client in FRONTS.items():
-        yield f"### {front}: {client}\n"
+    for dialect, client in DIALECTS.items():
+        yield f"### {dialect}: {client}\n"
         names = [f"{name}: `{MODELS[name]}`" if name in MODELS else f"{LOCAL}: {LOCAL_MODEL}" for name in BEHIND]
         yield f"| | {' | '.join(names)} |"
         yield f"|---|{'---|' * len(names)}"
         for scenario in SCENARIOS:
-            row = [cell for cell in square if (cell.front, cell.scenario) == (front, scenario)]
+            row = [cell for cell in square if (cell.dialect, cell.scenario) == (dialect, scenario)]
             yield f"| {scenario} | {' | '.join(_mark(cell, notes) for cell in row)} |"
         yield ""
     equal = sum(cell.cannot is None for cell in square)
     yield f"{equal} of {len(square)} cells are equal, {len(square) - equal} cannot be, none is unexplained.\n"
     yield "### Older models\n"
     yield "They differ from their provider's newest model here:\n"
-    yield f"| model | scenario | {' | '.join(FRONTS)} |"
-    yield f"|---|---|{'---|' * len(FRONTS)}"
+    yield f"| model | scenario | {' | '.join(DIALECTS)} |"
+    yield f"|---|---|{'---|' * len(DIALECTS)}"
     for _, model, scenario in OLDER:
         row = [cell for cell in older_cells() if (cell.model, cell.scenario) == (model, scenario)]
         yield f"| `{model}` | {scenario} | {' | '.join(_mark(cell, notes) for cell in row)} |"

@@ -1,4 +1,4 @@
-"""The table of the square: every front with every model in every scenario, and what cannot be, with its reason.
+"""The table of the square: every dialect with every model in every scenario, and what cannot be, with its reason.
 
 The tests of this folder run each cell; `python -m tests.square.page` writes docs/parity.md from it. Needs no SDK.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 LOCAL = "local"
-FRONTS = {
+DIALECTS = {
     "native": "our own protocol on a plain WebSocket",
     "openai": "the `openai` SDK at `/v1/realtime`",
     "gemini": "the `google-genai` SDK at `/ws/google.ai.generativelanguage...BidiGenerateContent`",
@@ -38,8 +38,7 @@ SCENARIOS = {
 
 @dataclass(frozen=True, slots=True)
 class Cannot:
-    """A cell that cannot be equal. `told` is what the client is told instead, which the tests look for; null: it is not
-    told, `why` says the reason."""
+    """A cell that cannot be equal, and why. `told` is the client's message, which the tests look for; `None`: none."""
 
     why: str
     told: str | None
@@ -49,14 +48,14 @@ class Cannot:
 class Cell:
     """One place of the square. `model` is by name."""
 
-    front: str
+    dialect: str
     behind: str
     scenario: str
     model: str
     cannot: Cannot | None = None
 
     def __str__(self) -> str:
-        return f"{self.front}-{self.model}-{self.scenario}".replace(" ", "_")
+        return f"{self.dialect}-{self.model}-{self.scenario}".replace(" ", "_")
 
 
 _BLIND_LOCAL = Cannot(
@@ -69,11 +68,11 @@ _NO_TOOLS = "the `qwen3-omni-flash` models take no functions: the model is not o
 
 LOCAL_MODEL = "embedded"
 CANNOT = {
-    **{(front, LOCAL, "image"): _BLIND_LOCAL for front in FRONTS},
+    **{(dialect, LOCAL, "image"): _BLIND_LOCAL for dialect in DIALECTS},
 }
-"""By front, model and scenario."""
+"""By dialect, model and scenario."""
 OLDER = {
-    ("openai", "gpt-4o-realtime-preview", "image"): dict.fromkeys(FRONTS, _BLIND_PREVIEW),
+    ("openai", "gpt-4o-realtime-preview", "image"): dict.fromkeys(DIALECTS, _BLIND_PREVIEW),
     ("dashscope", "qwen3-omni-flash-realtime", "tool round trip"): {
         "native": Cannot(_NO_TOOLS, "cannot use tools"),
         "openai": Cannot(_NO_TOOLS, "cannot use tools"),
@@ -81,20 +80,20 @@ OLDER = {
         "dashscope": Cannot(_NO_TOOLS, "cannot use tools"),
     },
 }
-"""What older models cannot do and the newest of their provider can: by provider, model and scenario, then by front."""
+"""What only the newest models of a provider can do: by provider, model and scenario, then by dialect."""
 
 
 def cells() -> Iterator[Cell]:
     """The whole square."""
-    for front in FRONTS:
+    for dialect in DIALECTS:
         for behind in BEHIND:
             for scenario in SCENARIOS:
-                cannot = CANNOT.get((front, behind, scenario))
-                yield Cell(front, behind, scenario, MODELS.get(behind, LOCAL_MODEL), cannot)
+                cannot = CANNOT.get((dialect, behind, scenario))
+                yield Cell(dialect, behind, scenario, MODELS.get(behind, LOCAL_MODEL), cannot)
 
 
 def older_cells() -> Iterator[Cell]:
     """Beside the square: older models, in the scenarios where they differ."""
-    for (behind, model, scenario), by_front in OLDER.items():
-        for front, cannot in by_front.items():
-            yield Cell(front, behind, scenario, model, cannot)
+    for (behind, model, scenario), by_dialect in OLDER.items():
+        for dialect, cannot in by_dialect.items():
+            yield Cell(dialect, behind, scenario, model, cannot)

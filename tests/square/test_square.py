@@ -1,4 +1,4 @@
-"""The full square: each front with each model behind, in each scenario of the table. No cell is unexplained."""
+"""The full square: each dialect with each model behind, in each scenario of the table. No cell is unexplained."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_any_client_talks_to_any_model(cell: Cell, servers: Servers, tls: 
     script = scenario.script_for(cell.behind)
     if cell.cannot is not None and cell.scenario == "tool round trip":
         script = SCENARIOS["text turn"].script
-    made = await chain(servers, cell.front, cell.behind, script, tls, cell.model)
+    made = await chain(servers, cell.dialect, cell.behind, script, tls, cell.model)
     if cell.cannot is None:
         await scenario.run(made)
     else:
@@ -49,5 +49,5 @@ async def test_any_client_talks_to_any_model(cell: Cell, servers: Servers, tls: 
 
 def test_every_cell_is_run() -> None:
     assert {*SCENARIOS} == {*table.SCENARIOS}
-    assert len([*table.cells()]) == len(table.FRONTS) * len(table.BEHIND) * len(table.SCENARIOS)
+    assert len([*table.cells()]) == len(table.DIALECTS) * len(table.BEHIND) * len(table.SCENARIOS)
     assert {cell.scenario for cell in CELLS if cell.cannot} <= {*REFUSALS}

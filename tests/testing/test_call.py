@@ -13,7 +13,7 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.event import server as s
 from realtime.model.base import Address, RealtimeModel
-from realtime.model.gemini.gemini import GeminiRealtimeModel
+from realtime.model.gemini.model import GeminiRealtimeModel
 from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.script import Speak, Step

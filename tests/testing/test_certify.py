@@ -10,7 +10,7 @@ import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.model.base import RealtimeModel
-from realtime.model.gemini.gemini import GeminiRealtimeModel
+from realtime.model.gemini.model import GeminiRealtimeModel
 from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.runtime import Runtime

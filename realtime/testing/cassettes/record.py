@@ -24,7 +24,7 @@ import pybase64
 from realtime.audio.files import write_flac
 from realtime.errors import ProviderError, UsageError
 from realtime.model.base import Address, Connection, Frame, History, OnEvent, Profile, RealtimeModel, Settings
-from realtime.model.gemini import gemini
+from realtime.model.gemini import model as gemini
 from realtime.model.openai_family import dashscope, openai
 from realtime.model.services import SERVICES
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits

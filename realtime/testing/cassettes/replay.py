@@ -25,7 +25,7 @@ import pybase64
 
 from realtime.errors import ProviderError
 from realtime.model.base import Address, Connection, Frame, History, OnEvent, Profile, RealtimeModel, Settings
-from realtime.model.gemini.gemini import GeminiRealtimeModel
+from realtime.model.gemini.model import GeminiRealtimeModel
 from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Link, Receiver, Tap, WireLimits
