@@ -9,13 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from realtime.event.model import (
-    ModelErrorEvent,
-    ModelEvent,
-    ModelReconnectingEvent,
-    ModelResponseCreatedEvent,
-    ModelResponseDoneEvent,
-)
+from realtime.event import model as m
 from realtime.model.base import AudioAppend, Connection, ModelInput, OnEvent, Profile, ResponseCancel, ResponseCreate
 from realtime.runtime import Runtime
 from realtime.turn.responses import ServiceLedger
@@ -62,16 +56,16 @@ class Patient:
         """See `Connection.close`."""
         await self.below.close()
 
-    def report(self, event: ModelEvent) -> None:
+    def report(self, event: m.ModelEvent) -> None:
         """Pass on what the wire reports, before anything is sent for it."""
         match event:
-            case ModelResponseCreatedEvent() if event.conversation != "none":
+            case m.ModelResponseCreatedEvent() if event.conversation != "none":
                 self._ledger.begin(event.response_id, alone=True)
-            case ModelResponseDoneEvent():
+            case m.ModelResponseDoneEvent():
                 self._ledger.end(event.response_id)
-            case ModelErrorEvent() if not [*self._ledger]:
+            case m.ModelErrorEvent() if not [*self._ledger]:
                 self._ledger.refuse()
-            case ModelReconnectingEvent():
+            case m.ModelReconnectingEvent():
                 # The agent hears of the loss as well, and asks anew.
                 self._ledger.clear()
                 self._held = None

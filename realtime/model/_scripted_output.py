@@ -12,25 +12,8 @@ from typing import Any
 import msgspec
 
 from realtime.audio.pcm import bytes_of
+from realtime.event import model as m
 from realtime.event.base import AudioFormat, ContentPart, Item, ItemStatus, ResponseStatus
-from realtime.event.model import (
-    ModelEvent,
-    ModelInputCommittedEvent,
-    ModelInputTranscriptionDeltaEvent,
-    ModelInputTranscriptionDoneEvent,
-    ModelItemAddedEvent,
-    ModelItemDoneEvent,
-    ModelResponseAudioDeltaEvent,
-    ModelResponseAudioDoneEvent,
-    ModelResponseAudioTranscriptDeltaEvent,
-    ModelResponseAudioTranscriptDoneEvent,
-    ModelResponseCreatedEvent,
-    ModelResponseDoneEvent,
-    ModelResponseTextDeltaEvent,
-    ModelResponseTextDoneEvent,
-    ModelResponseToolUseDeltaEvent,
-    ModelResponseToolUseDoneEvent,
-)
 from realtime.message import ToolCallBlock
 from realtime.model.script import Speak, tone
 
@@ -45,7 +28,7 @@ class Output:
     def __init__(
         self,
         history: Sequence[Item],
-        emit: Callable[[ModelEvent], None],
+        emit: Callable[[m.ModelEvent], None],
         *,
         rate_hz: int,
         heard_ms: Callable[[], int],
@@ -91,33 +74,33 @@ class Output:
         """The audio so far is an item of the user."""
         before = self.last_item_id
         item = Item(id=item_id, role="user", content=(ContentPart(type="audio"),))
-        self.emit(ModelInputCommittedEvent(item_id=item_id, previous_item_id=before))
+        self.emit(m.ModelInputCommittedEvent(item_id=item_id, previous_item_id=before))
         self.add(item, before)
-        self.emit(ModelItemDoneEvent(item=item, previous_item_id=before))
+        self.emit(m.ModelItemDoneEvent(item=item, previous_item_id=before))
 
     def transcribe(self, item_id: str, transcript: str) -> None:
         """The words of an item, one by one, then all of them."""
         for piece in _pieces(transcript):
-            self.emit(ModelInputTranscriptionDeltaEvent(item_id=item_id, delta=piece))
-        self.emit(ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=transcript))
+            self.emit(m.ModelInputTranscriptionDeltaEvent(item_id=item_id, delta=piece))
+        self.emit(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=transcript))
 
     def add(self, item: Item, previous_item_id: str | None) -> None:
         """A new item of the conversation."""
         if self._keeps_items:
             self.items[item.id] = item
         self.last_item_id = item.id
-        self.emit(ModelItemAddedEvent(item=item, previous_item_id=previous_item_id))
+        self.emit(m.ModelItemAddedEvent(item=item, previous_item_id=previous_item_id))
 
     def begin(self) -> str:
         """A response begins; returns its id."""
         response_id = self.new_id("resp")
-        self.emit(ModelResponseCreatedEvent(response_id=response_id))
+        self.emit(m.ModelResponseCreatedEvent(response_id=response_id))
         return response_id
 
     def finish(self, response_id: str, status: ResponseStatus, reason: str | None, n_tokens: int) -> None:
         """The response is over."""
         self.emit(
-            ModelResponseDoneEvent(
+            m.ModelResponseDoneEvent(
                 response_id=response_id,
                 input_tokens=self._heard_ms() // 100,
                 output_tokens=n_tokens,
@@ -138,10 +121,10 @@ class Output:
         item_id, before = self.new_id("item"), self.last_item_id
         self.add(Item(id=item_id, role="assistant", status="in_progress"), before)
         for piece in _pieces(text):
-            self.emit(ModelResponseTextDeltaEvent(response_id=response_id, item_id=item_id, delta=piece))
-        self.emit(ModelResponseTextDoneEvent(response_id=response_id, item_id=item_id, text=text))
+            self.emit(m.ModelResponseTextDeltaEvent(response_id=response_id, item_id=item_id, delta=piece))
+        self.emit(m.ModelResponseTextDoneEvent(response_id=response_id, item_id=item_id, text=text))
         item = Item(id=item_id, role="assistant", content=(ContentPart(type="text", text=text),))
-        self.emit(ModelItemDoneEvent(item=item, previous_item_id=before))
+        self.emit(m.ModelItemDoneEvent(item=item, previous_item_id=before))
         self.finish(response_id, "completed", None, len(text.split()))
 
     def _call_tools(self, calls: Sequence[tuple[str, dict[str, Any]]], response_id: str) -> None:
@@ -153,14 +136,14 @@ class Output:
             for piece in _pieces(whole):
                 call = msgspec.structs.replace(call, input=call.input + piece)
                 self.emit(
-                    ModelResponseToolUseDeltaEvent(
+                    m.ModelResponseToolUseDeltaEvent(
                         response_id=response_id, item_id=item_id, output_index=index, tool_use=call, delta=piece
                     )
                 )
             item = Item(id=item_id, type="tool_call", tool_call=call)
-            self.emit(ModelItemDoneEvent(item=item, previous_item_id=before))
+            self.emit(m.ModelItemDoneEvent(item=item, previous_item_id=before))
             self.emit(
-                ModelResponseToolUseDoneEvent(
+                m.ModelResponseToolUseDoneEvent(
                     response_id=response_id, item_id=item_id, output_index=index, tool_use=call
                 )
             )
@@ -232,9 +215,9 @@ class _Voice:
             for _ in range(min(self._per_chunk, len(self._pieces))):
                 piece = self._pieces.popleft()
                 self._said += piece
-                emit(ModelResponseAudioTranscriptDeltaEvent(**place, delta=piece))
+                emit(m.ModelResponseAudioTranscriptDeltaEvent(**place, delta=piece))
             if self._chunks:
-                emit(ModelResponseAudioDeltaEvent(**place, delta=self._chunks.popleft(), format=self._format))
+                emit(m.ModelResponseAudioDeltaEvent(**place, delta=self._chunks.popleft(), format=self._format))
             if self._step.pace is not None:
                 delay_s = self._step.chunk_ms / 1000 / self._step.pace
                 self._timer = asyncio.get_running_loop().call_later(delay_s, self.go_on)
@@ -252,9 +235,9 @@ class _Voice:
         item_status: ItemStatus = "completed" if status == "completed" else "incomplete"
         content = (ContentPart(type="audio", transcript=self._said),)
         item = Item(id=self._item_id, role="assistant", status=item_status, content=content)
-        emit(ModelResponseAudioDoneEvent(**place))
-        emit(ModelResponseAudioTranscriptDoneEvent(**place, transcript=self._said))
-        emit(ModelItemDoneEvent(item=item, previous_item_id=self._before))
+        emit(m.ModelResponseAudioDoneEvent(**place))
+        emit(m.ModelResponseAudioTranscriptDoneEvent(**place, transcript=self._said))
+        emit(m.ModelItemDoneEvent(item=item, previous_item_id=self._before))
         self._output.finish(self._response_id, status, reason, len(self._said.split()))
         self._output.said()
 

@@ -10,19 +10,9 @@ import msgspec
 
 from realtime.audio.resample import Resampler
 from realtime.errors import RealtimeError, UsageError
+from realtime.event import model as m
 from realtime.event.base import Item
 from realtime.event.config import TurnDetection
-from realtime.event.model import (
-    ModelErrorEvent,
-    ModelEvent,
-    ModelInputDoneEvent,
-    ModelInputStartedEvent,
-    ModelReconnectedEvent,
-    ModelReconnectingEvent,
-    ModelResponseAudioDeltaEvent,
-    ModelSessionCreatedEvent,
-    ModelSessionEndedEvent,
-)
 from realtime.model._backlog import Backlog
 from realtime.model.base import (
     AudioAppend,
@@ -138,7 +128,7 @@ class _Connection:
         )
         self._accepted_bytes = 0
         self._offset_ms = 0
-        self._held_error: ModelErrorEvent | None = None
+        self._held_error: m.ModelErrorEvent | None = None
         self._session_id = ""
         self._created = self._done = self._ended = False
 
@@ -188,38 +178,38 @@ class _Connection:
 
     # What the present model reports.
 
-    def _report(self, place: int, event: ModelEvent) -> None:
+    def _report(self, place: int, event: m.ModelEvent) -> None:
         if place != self._place or self._ended:
             return
-        if type(event) is ModelResponseAudioDeltaEvent:
+        if type(event) is m.ModelResponseAudioDeltaEvent:
             self._on_event(event)
             return
-        if self._held_error is not None and not isinstance(event, ModelSessionEndedEvent):
+        if self._held_error is not None and not isinstance(event, m.ModelSessionEndedEvent):
             held, self._held_error = self._held_error, None
             self._on_event(held)
         match event:
-            case ModelSessionCreatedEvent(session_id=session_id):
+            case m.ModelSessionCreatedEvent(session_id=session_id):
                 self._session_id = session_id
                 if not self._created:
                     self._created = True
                     self._on_event(event)
-            case ModelSessionEndedEvent():
+            case m.ModelSessionEndedEvent():
                 self._lost(event.reason)
-            case ModelReconnectingEvent():
+            case m.ModelReconnectingEvent():
                 self._lose()
                 self._tries = event.attempt
                 self._on_event(event)
-            case ModelReconnectedEvent():
+            case m.ModelReconnectedEvent():
                 self._back()
                 self._on_event(event)
-            case ModelErrorEvent() if self._lost_s is not None and self._may_be_followed():
+            case m.ModelErrorEvent() if self._lost_s is not None and self._may_be_followed():
                 self._held_error = (
                     event  # its reason to give up, which does not concern the call if another model takes over
                 )
-            case ModelInputStartedEvent() if self._offset_ms:
+            case m.ModelInputStartedEvent() if self._offset_ms:
                 start_ms = event.audio_start_ms + self._offset_ms
                 self._on_event(msgspec.structs.replace(event, audio_start_ms=start_ms))
-            case ModelInputDoneEvent() if self._offset_ms:
+            case m.ModelInputDoneEvent() if self._offset_ms:
                 end_ms = event.audio_end_ms + self._offset_ms
                 self._on_event(msgspec.structs.replace(event, audio_end_ms=end_ms))
             case _:
@@ -247,7 +237,7 @@ class _Connection:
         self._lose()
         self._tries += 1
         logger.info("the next model takes over: place=%d reason=%s", self._place, reason)
-        self._on_event(ModelReconnectingEvent(attempt=self._tries, retry_after_ms=0, reason=reason))
+        self._on_event(m.ModelReconnectingEvent(attempt=self._tries, retry_after_ms=0, reason=reason))
         self._takeover = asyncio.get_running_loop().create_task(self._take_over(gone))
 
     def _may_be_followed(self) -> bool:
@@ -305,7 +295,7 @@ class _Connection:
             self._pass_on(connection, message)
         self._back()
         logger.info("another model has taken over: place=%d gap_ms=%d", self._place, gap_ms)
-        self._on_event(ModelReconnectedEvent(gap_ms=gap_ms))
+        self._on_event(m.ModelReconnectedEvent(gap_ms=gap_ms))
 
     def _pass_on(self, connection: Connection, message: ModelInput) -> None:
         """Say it as this model takes it; what it cannot do anything with is left out."""
@@ -334,14 +324,14 @@ class _Connection:
     # The end.
 
     def _give_up(self, code: str, message: str) -> None:
-        self._on_event(ModelErrorEvent(error_type="provider_error", code=code, message=message))
+        self._on_event(m.ModelErrorEvent(error_type="provider_error", code=code, message=message))
         self._end(code)
 
     def _end(self, reason: str) -> None:
         self._done = True
         if not self._ended:
             self._ended = True
-            self._on_event(ModelSessionEndedEvent(session_id=self._session_id, reason=reason))
+            self._on_event(m.ModelSessionEndedEvent(session_id=self._session_id, reason=reason))
 
 
 def adapted(settings: Settings, profile: Profile, first: Profile) -> Settings:

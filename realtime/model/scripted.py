@@ -20,21 +20,8 @@ from typing import assert_never
 import msgspec
 
 from realtime.audio.pcm import ms_of
+from realtime.event import model as m
 from realtime.event.base import Item
-from realtime.event.model import (
-    ModelErrorEvent,
-    ModelEvent,
-    ModelInputClearedEvent,
-    ModelInputDoneEvent,
-    ModelInputStartedEvent,
-    ModelItemDeletedEvent,
-    ModelItemDoneEvent,
-    ModelItemRetrievedEvent,
-    ModelItemTruncatedEvent,
-    ModelSessionCreatedEvent,
-    ModelSessionEndedEvent,
-    ModelSessionUpdatedEvent,
-)
 from realtime.model._scripted_output import Output
 from realtime.model.base import (
     AudioAppend,
@@ -204,7 +191,7 @@ class ScriptedConnection:
         self._timer: asyncio.TimerHandle | None = None
         self._held = False
         self._ended = False
-        self._emit(ModelSessionCreatedEvent(session_id=session_id))
+        self._emit(m.ModelSessionCreatedEvent(session_id=session_id))
         self._loop.call_soon(self._run)
 
     @property
@@ -301,10 +288,10 @@ class ScriptedConnection:
                 self._turn_item_id = self._output.new_id("item")
                 if self._profile.interrupts_itself:
                     self._output.stop("turn_detected")
-                self._emit(ModelInputStartedEvent(item_id=self._turn_item_id, audio_start_ms=at_ms))
+                self._emit(m.ModelInputStartedEvent(item_id=self._turn_item_id, audio_start_ms=at_ms))
             case SpeechEnd(at_ms=at_ms, transcript=transcript):
                 item_id = self._turn_item_id or self._output.new_id("item")
-                self._emit(ModelInputDoneEvent(item_id=item_id, audio_end_ms=at_ms))
+                self._emit(m.ModelInputDoneEvent(item_id=item_id, audio_end_ms=at_ms))
                 self._output.commit(item_id)
                 if transcript is not None:
                     self._output.transcribe(item_id, transcript)
@@ -339,7 +326,7 @@ class ScriptedConnection:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._emit(ModelSessionEndedEvent(session_id=self._session_id, reason=reason))
+        self._emit(m.ModelSessionEndedEvent(session_id=self._session_id, reason=reason))
 
     # What every provider does by itself.
 
@@ -351,35 +338,37 @@ class ScriptedConnection:
                 self._turn_item_id = self._output.new_id("item")
                 self._output.commit(self._turn_item_id)
             case AudioClear():
-                self._emit(ModelInputClearedEvent())
+                self._emit(m.ModelInputClearedEvent())
             case ItemCreate(item=item, previous_item_id=previous):
                 self._output.add(item, previous)
-                self._emit(ModelItemDoneEvent(item=item, previous_item_id=previous))
+                self._emit(m.ModelItemDoneEvent(item=item, previous_item_id=previous))
             case ToolResult(result=result):
                 item = Item(id=self._output.new_id("item"), type="tool_result", tool_result=result)
                 before = self._output.last_item_id
                 self._output.add(item, before)
-                self._emit(ModelItemDoneEvent(item=item, previous_item_id=before))
+                self._emit(m.ModelItemDoneEvent(item=item, previous_item_id=before))
             case ItemDelete(item_id=item_id):
                 self._output.items.pop(item_id, None)
-                self._emit(ModelItemDeletedEvent(item_id=item_id))
+                self._emit(m.ModelItemDeletedEvent(item_id=item_id))
             case ItemRetrieve(item_id=item_id):
                 held = self._output.items.get(item_id)
-                self._emit(_no_such_item(item_id) if held is None else ModelItemRetrievedEvent(item=held))
+                self._emit(_no_such_item(item_id) if held is None else m.ModelItemRetrievedEvent(item=held))
             case ItemTruncate(item_id=item_id, audio_end_ms=end_ms, heard_text=heard, content_index=index):
                 self._emit(
-                    ModelItemTruncatedEvent(item_id=item_id, content_index=index, audio_end_ms=end_ms, transcript=heard)
+                    m.ModelItemTruncatedEvent(
+                        item_id=item_id, content_index=index, audio_end_ms=end_ms, transcript=heard
+                    )
                 )
             case ResponseCancel():
                 self._output.stop("client_cancelled")
             case SessionUpdate(settings=settings):
                 self.settings = settings
-                self._emit(ModelSessionUpdatedEvent(settings=msgspec.to_builtins(settings)))
+                self._emit(m.ModelSessionUpdatedEvent(settings=msgspec.to_builtins(settings)))
             case _:
                 assert_never(message)
 
-    def _emit(self, event: ModelEvent) -> None:
-        if not self._ended or isinstance(event, ModelSessionEndedEvent):
+    def _emit(self, event: m.ModelEvent) -> None:
+        if not self._ended or isinstance(event, m.ModelSessionEndedEvent):
             self._on_event(event)
 
 
@@ -392,8 +381,8 @@ def _brief(message: ModelInput) -> str:
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def _no_such_item(item_id: str) -> ModelErrorEvent:
-    return ModelErrorEvent(
+def _no_such_item(item_id: str) -> m.ModelErrorEvent:
+    return m.ModelErrorEvent(
         error_type="client_error",
         code="item_retrieve_invalid_item_id",
         message=f"the item with id '{item_id}' does not exist",

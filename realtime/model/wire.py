@@ -15,19 +15,7 @@ from typing import Literal
 import msgspec
 
 from realtime.errors import ProviderError, RealtimeError
-from realtime.event.model import (
-    ModelErrorEvent,
-    ModelEvent,
-    ModelInputDoneEvent,
-    ModelInputStartedEvent,
-    ModelReconnectedEvent,
-    ModelReconnectingEvent,
-    ModelResponseAudioDeltaEvent,
-    ModelResponseCreatedEvent,
-    ModelResponseDoneEvent,
-    ModelSessionCreatedEvent,
-    ModelSessionEndedEvent,
-)
+from realtime.event import model as m
 from realtime.model._backlog import Backlog
 from realtime.model._leg import Leg
 from realtime.model.base import (
@@ -183,40 +171,40 @@ class Wire:
 
     # What a leg reports.
 
-    def deliver(self, leg: Leg, event: ModelEvent) -> None:
+    def deliver(self, leg: Leg, event: m.ModelEvent) -> None:
         """See `LegOwner`."""
         if leg is not self.leg:
             return
         kind = type(event)
-        if kind is ModelResponseAudioDeltaEvent:
+        if kind is m.ModelResponseAudioDeltaEvent:
             self._emit(event)
             return
         match event:
-            case ModelSessionCreatedEvent():
+            case m.ModelSessionCreatedEvent():
                 self._opened(leg, event)
                 return
-            case ModelErrorEvent():
+            case m.ModelErrorEvent():
                 message = self._sentence(event.code, event.message)
                 leg.error = event = msgspec.structs.replace(event, message=message)
                 if not leg.is_open:
                     return  # becomes the reason why the session cannot be had
                 leg.ledger.refuse()
-            case ModelResponseCreatedEvent():
+            case m.ModelResponseCreatedEvent():
                 leg.ledger.begin(event.response_id)
                 leg.watch.start()
-            case ModelResponseDoneEvent():
+            case m.ModelResponseDoneEvent():
                 leg.ledger.end(event.response_id)
-            case ModelInputStartedEvent() if self._skipped_bytes:
+            case m.ModelInputStartedEvent() if self._skipped_bytes:
                 start_ms = event.audio_start_ms + self._skipped_ms
                 event = msgspec.structs.replace(event, audio_start_ms=start_ms)
-            case ModelInputDoneEvent() if self._skipped_bytes:
+            case m.ModelInputDoneEvent() if self._skipped_bytes:
                 end_ms = event.audio_end_ms + self._skipped_ms
                 event = msgspec.structs.replace(event, audio_end_ms=end_ms)
             case _:
                 pass
         self._emit(event)
 
-    def _opened(self, leg: Leg, event: ModelSessionCreatedEvent) -> None:
+    def _opened(self, leg: Leg, event: m.ModelSessionCreatedEvent) -> None:
         leg.opened(self._runtime.now())
         self._session_id = event.session_id
         self._waiting.forget_restored(leg.restored, link_was_lost=self._lost_s is not None)
@@ -228,7 +216,7 @@ class Wire:
             gap_ms = round((self._runtime.now() - self._lost_s) * 1000)
             self._lost_s = None
             logger.info("provider link back: session=%s gap_ms=%d", self._session_id, gap_ms)
-            self._emit(ModelReconnectedEvent(gap_ms=gap_ms))
+            self._emit(m.ModelReconnectedEvent(gap_ms=gap_ms))
         self.drain(leg)
 
     def drain(self, leg: Leg) -> None:
@@ -259,7 +247,7 @@ class Wire:
             return
         if code != _NORMAL_CLOSURE and (leg.error is None or leg.error.code != verdict.code):
             message = self._sentence(verdict.code, verdict.message)
-            self._emit(ModelErrorEvent(error_type="provider_error", code=verdict.code, message=message))
+            self._emit(m.ModelErrorEvent(error_type="provider_error", code=verdict.code, message=message))
         self._finish(verdict.code)
 
     # Links.
@@ -311,7 +299,7 @@ class Wire:
         self._attempt += 1
         delay_s = min(limits.max_delay_s, limits.first_delay_s * 2.0 ** (self._attempt - 1))
         delay_s *= self._runtime.random.uniform(0.5, 1.0)
-        self._emit(ModelReconnectingEvent(attempt=self._attempt, retry_after_ms=round(delay_s * 1000), reason=reason))
+        self._emit(m.ModelReconnectingEvent(attempt=self._attempt, retry_after_ms=round(delay_s * 1000), reason=reason))
         return delay_s
 
     async def _dial_again(self, first_delay_s: float) -> None:
@@ -337,7 +325,7 @@ class Wire:
 
     def _give_up(self, code: str, message: str) -> None:
         self._done = True
-        self._emit(ModelErrorEvent(error_type="provider_error", code=code, message=message))
+        self._emit(m.ModelErrorEvent(error_type="provider_error", code=code, message=message))
         self._finish(code)
 
     def _finish(self, reason: str) -> None:
@@ -356,14 +344,14 @@ class Wire:
             self.dropped_audio_bytes,
             self.faults,
         )
-        self._emit(ModelSessionEndedEvent(session_id=self._session_id, reason=reason))
+        self._emit(m.ModelSessionEndedEvent(session_id=self._session_id, reason=reason))
         # The listener may hold this object: without the reference back, both are freed at once.
         self._on_event = _ignore
 
     def _close_responses(self, leg: Leg, status: Literal["failed", "cancelled"], reason: str) -> None:
         for response_id in sorted(leg.ledger):
             details = {"type": status, "reason": reason}
-            self._emit(ModelResponseDoneEvent(response_id=response_id, status=status, status_details=details))
+            self._emit(m.ModelResponseDoneEvent(response_id=response_id, status=status, status_details=details))
         leg.ledger.clear()
 
     # Messages that have to wait.
@@ -391,7 +379,7 @@ class Wire:
 
     # Nothing that others raise may end the link.
 
-    def _emit(self, event: ModelEvent) -> None:
+    def _emit(self, event: m.ModelEvent) -> None:
         try:
             self._on_event(event)
         except Exception as error:
@@ -407,5 +395,5 @@ class Wire:
         logger.error("%s raised %s at %s: session=%s", where, type(error).__name__, at, self._session_id)
 
 
-def _ignore(event: ModelEvent) -> None:
+def _ignore(event: m.ModelEvent) -> None:
     """The session is over."""

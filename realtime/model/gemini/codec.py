@@ -13,13 +13,8 @@ from typing import assert_never
 
 import pybase64
 
+from realtime.event import model as m
 from realtime.event.base import Item
-from realtime.event.model import (
-    ModelErrorEvent,
-    ModelEvent,
-    ModelResponseDoneEvent,
-    ModelSessionCreatedEvent,
-)
 from realtime.model.base import (
     Address,
     AudioAppend,
@@ -87,7 +82,7 @@ class GeminiCodec(Codec):
         self._untold = Untold()
         self._n_told = 0
         """Messages that the service was told, the setup among them."""
-        self._due: list[ModelEvent] = []
+        self._due: list[m.ModelEvent] = []
         self._talking = False
         self._committed = False
         self._user = User(new_id, profile.input_rate_hz, self._settings)
@@ -271,16 +266,16 @@ class GeminiCodec(Codec):
         return [json_frame({"contextUpdate": update})] if update else []
 
     def _refuse(self, code: str, message: str) -> None:
-        self._due.append(ModelErrorEvent(error_type="client_error", code=code, message=message))
+        self._due.append(m.ModelErrorEvent(error_type="client_error", code=code, message=message))
 
-    def overdue(self) -> list[ModelEvent]:
+    def overdue(self) -> list[m.ModelEvent]:
         """See `Codec.overdue`."""
         events, self._due = self._due, []
         return events
 
     # What the service says.
 
-    def decode(self, frame: Frame) -> list[ModelEvent]:
+    def decode(self, frame: Frame) -> list[m.ModelEvent]:
         """See `Codec.decode`. Takes text as str or as UTF-8 bytes."""
         data = frame.encode() if isinstance(frame, str) else frame
         message, payload = self._reader.read(data)
@@ -315,15 +310,15 @@ class GeminiCodec(Codec):
             self._leave_if_quiet()
         return events
 
-    def _opened(self, setup: wire.SetupComplete, events: list[ModelEvent]) -> None:
+    def _opened(self, setup: wire.SetupComplete, events: list[m.ModelEvent]) -> None:
         self._is_open = True
         self._resumption.n_refused = 0
-        events.append(ModelSessionCreatedEvent(session_id=setup.session_id or self._new_id("gemini")))
+        events.append(m.ModelSessionCreatedEvent(session_id=setup.session_id or self._new_id("gemini")))
         if self._resumption.tells_update:
             self._resumption.tells_update = False
             events.append(self._settings.event())
 
-    def _content(self, content: wire.ServerContent, payload: memoryview | None, events: list[ModelEvent]) -> None:
+    def _content(self, content: wire.ServerContent, payload: memoryview | None, events: list[m.ModelEvent]) -> None:
         if content.interrupted:
             self._interrupted(events)
         if content.input_transcription is not None:
@@ -359,7 +354,7 @@ class GeminiCodec(Codec):
                 self._user.end_words(events)  # words may come after the response, if none came before
             self._response.generated(events)
 
-    def _heard(self, said: wire.Transcription, events: list[ModelEvent]) -> None:
+    def _heard(self, said: wire.Transcription, events: list[m.ModelEvent]) -> None:
         """Words of the user. They may come late: while a response runs they belong to the turn before it."""
         if said.text:
             turn = self._speaker(events)
@@ -368,14 +363,14 @@ class GeminiCodec(Codec):
         if said.finished:
             self._user.end_words(events)
 
-    def _speaker(self, events: list[ModelEvent]) -> UserTurn:
+    def _speaker(self, events: list[m.ModelEvent]) -> UserTurn:
         if not self._settings.is_manual:
             self._end_cut(events)  # the words are of the turn that interrupted it
         return self._user.speaker(events, answered=self._response is not None)
 
     # The model.
 
-    def _begin(self, events: list[ModelEvent]) -> Response | None:
+    def _begin(self, events: list[m.ModelEvent]) -> Response | None:
         """The running response, begun if there is none; `None` while the rest of an interrupted one arrives."""
         response = self._response
         if response is None:
@@ -390,13 +385,13 @@ class GeminiCodec(Codec):
             events.append(response.created())
         return None if response.cut else response
 
-    def _end_cut(self, events: list[ModelEvent]) -> None:
+    def _end_cut(self, events: list[m.ModelEvent]) -> None:
         """End the interrupted response: what comes now is not part of it, though its `turnComplete` may still come."""
         if self._response is not None and self._response.cut:
             self._end(events, None, None)
             self._completes_cut = True
 
-    def _end(self, events: list[ModelEvent], usage: wire.Usage | None, reason: str | None) -> None:
+    def _end(self, events: list[m.ModelEvent], usage: wire.Usage | None, reason: str | None) -> None:
         response = self._response
         if response is None:
             return
@@ -407,7 +402,7 @@ class GeminiCodec(Codec):
         elif status == "failed":
             sentence = "the model's answer failed at the provider"
             events.append(
-                ModelErrorEvent(error_type="provider_error", code="response_failed", message=sentence, retryable=True)
+                m.ModelErrorEvent(error_type="provider_error", code="response_failed", message=sentence, retryable=True)
             )
         response.close(events, complete=status == "completed")
         self._calls.break_off()
@@ -417,7 +412,7 @@ class GeminiCodec(Codec):
             self._resumption.sign(response.last_item_id, response.signature)
         n_in, n_out = shapes.token_counts(usage)
         events.append(
-            ModelResponseDoneEvent(
+            m.ModelResponseDoneEvent(
                 response_id=response.response_id,
                 input_tokens=n_in,
                 output_tokens=n_out,
@@ -429,7 +424,7 @@ class GeminiCodec(Codec):
             )
         )
 
-    def _interrupted(self, events: list[ModelEvent]) -> None:
+    def _interrupted(self, events: list[m.ModelEvent]) -> None:
         if self._response is not None:
             self._response.cut = "client_cancelled" if self._interrupting else "turn_detected"
         elif self._asked:
@@ -439,7 +434,7 @@ class GeminiCodec(Codec):
             self._user.started(events)
         self._interrupting = False
 
-    def _turn_complete(self, content: wire.ServerContent, usage: wire.Usage | None, events: list[ModelEvent]) -> None:
+    def _turn_complete(self, content: wire.ServerContent, usage: wire.Usage | None, events: list[m.ModelEvent]) -> None:
         self._interrupting = False
         final = content.interaction_status in (None, "IDLE") and not self._completes_cut
         self._completes_cut = False
@@ -452,7 +447,7 @@ class GeminiCodec(Codec):
             self._user.end_words(events)
         self._end(events, usage, content.turn_complete_reason)
 
-    def _called(self, calls: list[wire.FunctionCall], events: list[ModelEvent]) -> None:
+    def _called(self, calls: list[wire.FunctionCall], events: list[m.ModelEvent]) -> None:
         if not calls:
             return
         self._end_cut(events)
@@ -467,13 +462,13 @@ class GeminiCodec(Codec):
 
     # The end.
 
-    def _failed(self, error: wire.Failure, events: list[ModelEvent]) -> None:
+    def _failed(self, error: wire.Failure, events: list[m.ModelEvent]) -> None:
         code, sentence, retryable = wire.FAILURES.get(
             error.status or "", ("provider_error", "the provider reports an error", True)
         )
         if not retryable and code != "invalid_request":
             self._fatal = CloseVerdict(code, sentence, reconnect=False)
-        events.append(ModelErrorEvent(error_type="provider_error", code=code, message=sentence, retryable=retryable))
+        events.append(m.ModelErrorEvent(error_type="provider_error", code=code, message=sentence, retryable=retryable))
 
     def _leave_if_quiet(self) -> None:
         if self._response is None and not (self._asked or self._talking or self._calls or self._user.speaking):

@@ -6,23 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from realtime.event import model as m
 from realtime.event.base import AudioFormat, ContentPart, Item, ItemStatus, Modality, ResponseStatus
-from realtime.event.model import (
-    ModelEvent,
-    ModelItemAddedEvent,
-    ModelItemDoneEvent,
-    ModelResponseAudioDeltaEvent,
-    ModelResponseAudioDoneEvent,
-    ModelResponseAudioTranscriptDeltaEvent,
-    ModelResponseAudioTranscriptDoneEvent,
-    ModelResponseCreatedEvent,
-    ModelResponseDoneEvent,
-    ModelResponseTextDeltaEvent,
-    ModelResponseTextDoneEvent,
-    ModelResponseThinkingDeltaEvent,
-    ModelResponseThinkingDoneEvent,
-    ModelResponseToolUseDoneEvent,
-)
 from realtime.message import ToolCallBlock
 from realtime.model.gemini.user import UserTurn
 
@@ -128,10 +113,10 @@ class Response:
     def modalities(self) -> tuple[Modality, ...]:
         return ("text",) if self._written else ("audio",)
 
-    def created(self) -> ModelResponseCreatedEvent:
-        return ModelResponseCreatedEvent(response_id=self.response_id, output_modalities=self.modalities)
+    def created(self) -> m.ModelResponseCreatedEvent:
+        return m.ModelResponseCreatedEvent(response_id=self.response_id, output_modalities=self.modalities)
 
-    def speak(self, pcm: bytes, events: list[ModelEvent]) -> None:
+    def speak(self, pcm: bytes, events: list[m.ModelEvent]) -> None:
         """A chunk of speech, of any length; dropped after the end of the generation."""
         if self._written or self._sound_over:
             return
@@ -147,12 +132,12 @@ class Response:
             self._announce(events)
         self._audio_open = True
         events.append(
-            ModelResponseAudioDeltaEvent(
+            m.ModelResponseAudioDeltaEvent(
                 response_id=self.response_id, item_id=self._item_id, delta=pcm, format=self._format
             )
         )
 
-    def say(self, words: str, events: list[ModelEvent]) -> None:
+    def say(self, words: str, events: list[m.ModelEvent]) -> None:
         """Spoken words; they are the response itself where only text is wanted."""
         if self._written:
             self.write(words, events)
@@ -162,70 +147,70 @@ class Response:
             self._announce(events)
         self._said.append(words)
         events.append(
-            ModelResponseAudioTranscriptDeltaEvent(response_id=self.response_id, item_id=self._item_id, delta=words)
+            m.ModelResponseAudioTranscriptDeltaEvent(response_id=self.response_id, item_id=self._item_id, delta=words)
         )
 
-    def write(self, words: str, events: list[ModelEvent]) -> None:
+    def write(self, words: str, events: list[m.ModelEvent]) -> None:
         """Words that are not spoken."""
         self._end_thought(events)
         if not self._announced:
             self._announce(events)
         self._wrote.append(words)
-        events.append(ModelResponseTextDeltaEvent(response_id=self.response_id, item_id=self._item_id, delta=words))
+        events.append(m.ModelResponseTextDeltaEvent(response_id=self.response_id, item_id=self._item_id, delta=words))
 
-    def think(self, words: str, events: list[ModelEvent]) -> None:
+    def think(self, words: str, events: list[m.ModelEvent]) -> None:
         """A thought, which is no part of the response."""
         if not self._thoughts:
             self._thought_id = self._new_id("item")
         self._thoughts.append(words)
         events.append(
-            ModelResponseThinkingDeltaEvent(response_id=self.response_id, item_id=self._thought_id, delta=words)
+            m.ModelResponseThinkingDeltaEvent(response_id=self.response_id, item_id=self._thought_id, delta=words)
         )
 
-    def _end_thought(self, events: list[ModelEvent]) -> None:
+    def _end_thought(self, events: list[m.ModelEvent]) -> None:
         """Close the thought: something else comes."""
         thoughts, self._thoughts = self._thoughts, []
         if thoughts:
             events.append(
-                ModelResponseThinkingDoneEvent(
+                m.ModelResponseThinkingDoneEvent(
                     response_id=self.response_id, item_id=self._thought_id, thinking="".join(thoughts)
                 )
             )
 
-    def call(self, call_id: str, name: str, arguments: str, events: list[ModelEvent]) -> None:
+    def call(self, call_id: str, name: str, arguments: str, events: list[m.ModelEvent]) -> None:
         """A complete call, an item of its own. What was said before it is complete."""
         self._close_item(events, "completed")
         block = ToolCallBlock(id=call_id, name=name, input=arguments)
         item = Item(id=self._new_id("item"), type="tool_call", tool_call=block)
         self.last_item_id = item.id
         events += [
-            ModelItemAddedEvent(item=item),
-            ModelResponseToolUseDoneEvent(
+            m.ModelItemAddedEvent(item=item),
+            m.ModelResponseToolUseDoneEvent(
                 response_id=self.response_id, item_id=item.id, output_index=self.n_items, tool_use=block
             ),
-            ModelItemDoneEvent(item=item),
+            m.ModelItemDoneEvent(item=item),
         ]
         self.n_items += 1
 
-    def generated(self, events: list[ModelEvent]) -> None:
+    def generated(self, events: list[m.ModelEvent]) -> None:
         """All of it has been made; words may still follow."""
         self._sound_over = True
         if self._audio_open:
             self._audio_open = False
-            events.append(ModelResponseAudioDoneEvent(response_id=self.response_id, item_id=self._item_id))
+            events.append(m.ModelResponseAudioDoneEvent(response_id=self.response_id, item_id=self._item_id))
 
-    def close(self, events: list[ModelEvent], *, complete: bool) -> None:
+    def close(self, events: list[m.ModelEvent], *, complete: bool) -> None:
         """Close everything that is open."""
         self._close_item(events, "completed" if complete else "incomplete")
 
-    def _announce(self, events: list[ModelEvent]) -> None:
+    def _announce(self, events: list[m.ModelEvent]) -> None:
         self._announced = True
         self.n_items += 1
         self._item_id = self.last_item_id = self._new_id("item")
         item = Item(id=self._item_id, role="assistant", status="in_progress")
-        events.append(ModelItemAddedEvent(item=item))
+        events.append(m.ModelItemAddedEvent(item=item))
 
-    def _close_item(self, events: list[ModelEvent], status: ItemStatus) -> None:
+    def _close_item(self, events: list[m.ModelEvent], status: ItemStatus) -> None:
         self._end_thought(events)
         if not self._announced:
             return
@@ -236,21 +221,21 @@ class Response:
         content: tuple[ContentPart, ...] = ()
         if wrote:
             content = (ContentPart(type="text", text=wrote),)
-            events.append(ModelResponseTextDoneEvent(**place, text=wrote))
+            events.append(m.ModelResponseTextDoneEvent(**place, text=wrote))
         if not self._written:
             content = (*content, ContentPart(type="audio", transcript=said))
-            events.append(ModelResponseAudioTranscriptDoneEvent(**place, transcript=said, language=self.language))
+            events.append(m.ModelResponseAudioTranscriptDoneEvent(**place, transcript=said, language=self.language))
         item = Item(id=self._item_id, role="assistant", status=status, content=content)
-        events.append(ModelItemDoneEvent(item=item))
+        events.append(m.ModelItemDoneEvent(item=item))
 
 
-def unanswered(new_id: Callable[[str], str]) -> list[ModelEvent]:
+def unanswered(new_id: Callable[[str], str]) -> list[m.ModelEvent]:
     """An empty cancelled response for a replaced request: each request has an end."""
     response_id = new_id("resp")
     details = {"type": "cancelled", "reason": "superseded"}
     return [
-        ModelResponseCreatedEvent(response_id=response_id),
-        ModelResponseDoneEvent(response_id=response_id, status="cancelled", status_details=details),
+        m.ModelResponseCreatedEvent(response_id=response_id),
+        m.ModelResponseDoneEvent(response_id=response_id, status="cancelled", status_details=details),
     ]
 
 

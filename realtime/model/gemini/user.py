@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from realtime.audio.pcm import ms_of
-from realtime.event.model import (
-    ModelEvent,
-    ModelInputCommittedEvent,
-    ModelInputDoneEvent,
-    ModelInputStartedEvent,
-    ModelInputTranscriptionDeltaEvent,
-    ModelInputTranscriptionDoneEvent,
-)
+from realtime.event import model as m
 from realtime.model.gemini import frames as wire
 from realtime.model.gemini.settings import SessionSettings
 
@@ -37,41 +30,41 @@ class UserTurn:
     def has_words(self) -> bool:
         return bool(self._words)
 
-    def start(self, at_ms: int, events: list[ModelEvent]) -> None:
+    def start(self, at_ms: int, events: list[m.ModelEvent]) -> None:
         self.speaking = True
         self._start_ms = at_ms
-        events.append(ModelInputStartedEvent(item_id=self.item_id, audio_start_ms=at_ms))
+        events.append(m.ModelInputStartedEvent(item_id=self.item_id, audio_start_ms=at_ms))
 
-    def stop(self, at_ms: int, events: list[ModelEvent]) -> None:
+    def stop(self, at_ms: int, events: list[m.ModelEvent]) -> None:
         self.speaking = False
-        events.append(ModelInputDoneEvent(item_id=self.item_id, audio_end_ms=max(at_ms, self._start_ms)))
+        events.append(m.ModelInputDoneEvent(item_id=self.item_id, audio_end_ms=max(at_ms, self._start_ms)))
         self.commit(events)
 
-    def commit(self, events: list[ModelEvent]) -> None:
+    def commit(self, events: list[m.ModelEvent]) -> None:
         self.committed = True
-        events.append(ModelInputCommittedEvent(item_id=self.item_id))
+        events.append(m.ModelInputCommittedEvent(item_id=self.item_id))
         if self._held:
-            events.append(ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta=self._held))
+            events.append(m.ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta=self._held))
             self._held = ""
 
-    def say(self, words: str, events: list[ModelEvent]) -> None:
+    def say(self, words: str, events: list[m.ModelEvent]) -> None:
         """Hold back words of an unannounced item until its commit."""
         self._words.append(words)
         if not (self.speaking or self.committed):
             self._held += words
             return
-        events.append(ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta=words))
+        events.append(m.ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta=words))
 
-    def guess(self, words: str, events: list[ModelEvent]) -> None:
+    def guess(self, words: str, events: list[m.ModelEvent]) -> None:
         """What the words that follow may be: each guess replaces the one before."""
         if self.speaking or self.committed:
-            events.append(ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta="", interim=words))
+            events.append(m.ModelInputTranscriptionDeltaEvent(item_id=self.item_id, delta="", interim=words))
 
     def note_language(self, code: str | None) -> None:
         """The words are in this language; `None` tells nothing."""
         self._language = code or self._language
 
-    def end(self, events: list[ModelEvent], *, told: bool) -> None:
+    def end(self, events: list[m.ModelEvent], *, told: bool) -> None:
         """The words are complete. Only the first call counts. `told`: they were asked for."""
         if self.ended or not self.committed:
             return
@@ -79,7 +72,7 @@ class UserTurn:
         if told or self._words:
             transcript = "".join(self._words).strip()
             events.append(
-                ModelInputTranscriptionDoneEvent(item_id=self.item_id, transcript=transcript, language=self._language)
+                m.ModelInputTranscriptionDoneEvent(item_id=self.item_id, transcript=transcript, language=self._language)
             )
 
 
@@ -102,28 +95,28 @@ class User:
         """Whether the provider's detector hears a voice."""
         return self.turn is not None and self.turn.speaking
 
-    def begin(self, events: list[ModelEvent]) -> UserTurn:
+    def begin(self, events: list[m.ModelEvent]) -> UserTurn:
         """A new item; the words of the one before are complete with it."""
         self.end_words(events)
         self.turn = UserTurn(self._new_id("item"))
         return self.turn
 
-    def commit(self, events: list[ModelEvent]) -> None:
+    def commit(self, events: list[m.ModelEvent]) -> None:
         """The turn is over."""
         if self.turn is not None:
             self.turn.commit(events)
 
-    def started(self, events: list[ModelEvent], at_ms: int | None = None) -> None:
+    def started(self, events: list[m.ModelEvent], at_ms: int | None = None) -> None:
         """The provider's detector noticed a voice: now, if the position is unknown."""
         if not (self._settings.is_manual or self.speaking):
             self.begin(events).start(self._position_ms() if at_ms is None else at_ms, events)
 
-    def stopped(self, events: list[ModelEvent], at_ms: int | None = None) -> None:
+    def stopped(self, events: list[m.ModelEvent], at_ms: int | None = None) -> None:
         """The voice ended, now if the position is not known."""
         if self.turn is not None and self.turn.speaking:
             self.turn.stop(self._position_ms() if at_ms is None else at_ms, events)
 
-    def marked(self, message: wire.Message, events: list[ModelEvent]) -> None:
+    def marked(self, message: wire.Message, events: list[m.ModelEvent]) -> None:
         """Markers of the detector, which Vertex and some accounts have."""
         activity, signal = message.voice_activity, message.voice_activity_detection_signal
         at_ms = _read_offset_ms(activity.audio_offset) if activity is not None else None
@@ -135,7 +128,7 @@ class User:
         elif kind in ("ACTIVITY_END", "VAD_SIGNAL_TYPE_EOS"):
             self.stopped(events, at_ms)
 
-    def speaker(self, events: list[ModelEvent], *, answered: bool) -> UserTurn:
+    def speaker(self, events: list[m.ModelEvent], *, answered: bool) -> UserTurn:
         """The turn that words arriving now belong to. While it is `answered` they are late."""
         if not answered and (self.turn is None or self.turn.ended):
             self.started(events)
@@ -144,7 +137,7 @@ class User:
             self.turn.commit(events)
         return self.turn
 
-    def end_words(self, events: list[ModelEvent]) -> None:
+    def end_words(self, events: list[m.ModelEvent]) -> None:
         """Complete the words of the turn, unless its voice is still heard."""
         if self.turn is not None and not self.turn.speaking:
             self.turn.end(events, told=self._settings.transcribes)

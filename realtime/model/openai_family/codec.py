@@ -12,26 +12,8 @@ from typing import Any, Generic, TypeVar, assert_never
 import msgspec
 import pybase64
 
+from realtime.event import model as m
 from realtime.event.base import AudioFormat, Item, ResponseOverrides
-from realtime.event.model import (
-    ModelErrorEvent,
-    ModelEvent,
-    ModelInputClearedEvent,
-    ModelInputCommittedEvent,
-    ModelInputDoneEvent,
-    ModelInputStartedEvent,
-    ModelInputTranscriptionFailedEvent,
-    ModelItemDeletedEvent,
-    ModelItemRetrievedEvent,
-    ModelResponseAudioDeltaEvent,
-    ModelResponseAudioDoneEvent,
-    ModelResponseAudioTranscriptDeltaEvent,
-    ModelResponseAudioTranscriptDoneEvent,
-    ModelResponseDoneEvent,
-    ModelResponseTextDeltaEvent,
-    ModelResponseTextDoneEvent,
-    ModelResponseToolUseDeltaEvent,
-)
 from realtime.message import ToolCallBlock
 from realtime.model._tolerant import Look
 from realtime.model.base import (
@@ -150,7 +132,7 @@ class FamilyCodec(Codec, Generic[Own]):
 
     # What the service says.
 
-    def decode(self, frame: Frame) -> list[ModelEvent]:
+    def decode(self, frame: Frame) -> list[m.ModelEvent]:
         """See `Codec.decode`. Takes text as str or as UTF-8 bytes."""
         data = frame.encode(errors="replace") if isinstance(frame, str) else frame
         delta = self._next_delta(data) or self._audio_at_once(data)
@@ -204,7 +186,7 @@ class FamilyCodec(Codec, Generic[Own]):
             self._delta = before + name, rest[rest.index(b'"') :], place
         return place, pcm
 
-    def _audio(self, place: wire.AudioDelta, pcm: bytes) -> list[ModelEvent]:
+    def _audio(self, place: wire.AudioDelta, pcm: bytes) -> list[m.ModelEvent]:
         item_id = place.item_id
         sound = self._sounds.get(item_id)
         if sound is None:
@@ -215,7 +197,7 @@ class FamilyCodec(Codec, Generic[Own]):
             pcm, sound.odd = pcm[:whole], pcm[whole:]
         sound.n_bytes += len(pcm)
         return [
-            ModelResponseAudioDeltaEvent(
+            m.ModelResponseAudioDeltaEvent(
                 response_id=place.response_id,
                 item_id=item_id,
                 output_index=place.output_index,
@@ -231,12 +213,12 @@ class FamilyCodec(Codec, Generic[Own]):
             del self._sounds[next(iter(self._sounds))]
         return sound
 
-    def _events(self, message: wire.Common | Own) -> list[ModelEvent]:
+    def _events(self, message: wire.Common | Own) -> list[m.ModelEvent]:
         match message:
             case wire.TranscriptDelta():
                 return [
                     # The most frequent one but audio: spelled out, which costs a third of passing a dict.
-                    ModelResponseAudioTranscriptDeltaEvent(
+                    m.ModelResponseAudioTranscriptDeltaEvent(
                         response_id=message.response_id,
                         item_id=message.item_id,
                         output_index=message.output_index,
@@ -245,7 +227,7 @@ class FamilyCodec(Codec, Generic[Own]):
                     )
                 ]
             case wire.TextDelta(delta=delta):
-                return [ModelResponseTextDeltaEvent(**_place(message), delta=delta)]
+                return [m.ModelResponseTextDeltaEvent(**_place(message), delta=delta)]
             case wire.ArgumentsDelta():
                 return self._arguments(message)
             case wire.AudioDelta(delta=delta):
@@ -257,35 +239,35 @@ class FamilyCodec(Codec, Generic[Own]):
             case wire.AudioDone(item_id=item_id):
                 if item_id in self._sounds:
                     self._sounds[item_id].odd = b""
-                return [ModelResponseAudioDoneEvent(**_place(message))]
+                return [m.ModelResponseAudioDoneEvent(**_place(message))]
             case wire.TranscriptDone(transcript=transcript):
-                return [ModelResponseAudioTranscriptDoneEvent(**_place(message), transcript=transcript)]
+                return [m.ModelResponseAudioTranscriptDoneEvent(**_place(message), transcript=transcript)]
             case wire.TextDone(text=text):
-                return [ModelResponseTextDoneEvent(**_place(message), text=text)]
+                return [m.ModelResponseTextDoneEvent(**_place(message), text=text)]
             case wire.OutputItemAdded(item=item):
                 self._output_item_added(item)
                 return []
             case wire.OutputItemDone():
                 return self._output_item_done(message)
             case wire.SpeechStarted(item_id=item_id, audio_start_ms=start_ms):
-                return [ModelInputStartedEvent(item_id=item_id, audio_start_ms=start_ms + self._added_ms[0])]
+                return [m.ModelInputStartedEvent(item_id=item_id, audio_start_ms=start_ms + self._added_ms[0])]
             case wire.SpeechStopped(item_id=item_id, audio_end_ms=end_ms):
-                return [ModelInputDoneEvent(item_id=item_id, audio_end_ms=max(0, end_ms - self._added_ms[1]))]
+                return [m.ModelInputDoneEvent(item_id=item_id, audio_end_ms=max(0, end_ms - self._added_ms[1]))]
             case wire.Committed(item_id=item_id, previous_item_id=previous):
-                return [ModelInputCommittedEvent(item_id=item_id, previous_item_id=self._name(previous))]
+                return [m.ModelInputCommittedEvent(item_id=item_id, previous_item_id=self._name(previous))]
             case wire.Cleared():
-                return [ModelInputClearedEvent()]
+                return [m.ModelInputClearedEvent()]
             case wire.TranscriptionFailed(item_id=item_id, error=error, content_index=index):
                 code = error.code or error.type or "transcription_error"
                 text = without_keys(error.message, self._api_key) or "the speech could not be transcribed"
                 return [
-                    ModelInputTranscriptionFailedEvent(item_id=item_id, code=code, message=text, content_index=index)
+                    m.ModelInputTranscriptionFailedEvent(item_id=item_id, code=code, message=text, content_index=index)
                 ]
             case wire.ItemDeleted(item_id=item_id):
                 return [self._deleted(self._ids.back(item_id))]
             case wire.ItemRetrieved(item=item):
                 read = self._read_item(item)
-                return [] if read is None else [ModelItemRetrievedEvent(item=read)]
+                return [] if read is None else [m.ModelItemRetrievedEvent(item=read)]
             case wire.Failed(error=error):
                 return self._failed(error)
             case _:
@@ -299,21 +281,21 @@ class FamilyCodec(Codec, Generic[Own]):
     def _read_item(self, item: wire.WireItem) -> Item | None:
         return shapes.read_item(item, self._ids.back, self._tool_name(self._ids.back(item.call_id or "")))
 
-    def _deleted(self, item_id: str) -> ModelEvent:
-        return ModelItemDeletedEvent(item_id=item_id)
+    def _deleted(self, item_id: str) -> m.ModelEvent:
+        return m.ModelItemDeletedEvent(item_id=item_id)
 
-    def _arguments(self, message: wire.ArgumentsDelta) -> list[ModelEvent]:
+    def _arguments(self, message: wire.ArgumentsDelta) -> list[m.ModelEvent]:
         known = self._growing.get(message.item_id)
         if known is None:
             known = ToolCallBlock(id=self._ids.back(message.call_id), name=message.name or "")
         call = self._growing[message.item_id] = msgspec.structs.replace(known, input=known.input + message.delta)
-        return [ModelResponseToolUseDeltaEvent(**_place(message), tool_use=call, delta=message.delta)]
+        return [m.ModelResponseToolUseDeltaEvent(**_place(message), tool_use=call, delta=message.delta)]
 
     # Responses and errors.
 
-    def _done(self, response_id: str, response: wire.WireResponse) -> ModelResponseDoneEvent:
+    def _done(self, response_id: str, response: wire.WireResponse) -> m.ModelResponseDoneEvent:
         usage = response.usage
-        return ModelResponseDoneEvent(
+        return m.ModelResponseDoneEvent(
             response_id=response_id,
             input_tokens=(usage.input_tokens or 0) if usage else 0,
             output_tokens=(usage.output_tokens or 0) if usage else 0,
@@ -323,7 +305,7 @@ class FamilyCodec(Codec, Generic[Own]):
             usage_detail=shapes.usage_detail(usage),
         )
 
-    def _outcome(self, response: wire.WireResponse) -> list[ModelEvent]:
+    def _outcome(self, response: wire.WireResponse) -> list[m.ModelEvent]:
         """The error of a failed response. A completed one shows that the account works again."""
         match read_status(response.status):
             case "completed":
@@ -335,7 +317,7 @@ class FamilyCodec(Codec, Generic[Own]):
             case _:
                 return []
 
-    def _failed(self, error: wire.WireError) -> list[ModelEvent]:
+    def _failed(self, error: wire.WireError) -> list[m.ModelEvent]:
         flavour = self._flavour
         code, fault, retryable = flavour.meaning_of(error)
         if code in flavour.no_error:
@@ -344,7 +326,7 @@ class FamilyCodec(Codec, Generic[Own]):
             self._fatal = code
         message = flavour.fatal.get(code) or without_keys(error.message, self._api_key)
         return [
-            ModelErrorEvent(
+            m.ModelErrorEvent(
                 error_type=fault,
                 code=code,
                 message=message or f"the provider reports {code}",
@@ -374,7 +356,7 @@ class FamilyCodec(Codec, Generic[Own]):
     def _cancel(self, response_id: str | None) -> list[Frame]: ...
 
     @abstractmethod
-    def _own_events(self, message: Own) -> list[ModelEvent]:
+    def _own_events(self, message: Own) -> list[m.ModelEvent]:
         """The events of a frame that only this service sends."""
 
     @abstractmethod
@@ -385,7 +367,7 @@ class FamilyCodec(Codec, Generic[Own]):
     def _output_item_added(self, item: wire.WireItem) -> None: ...
 
     @abstractmethod
-    def _output_item_done(self, message: wire.OutputItemDone) -> list[ModelEvent]: ...
+    def _output_item_done(self, message: wire.OutputItemDone) -> list[m.ModelEvent]: ...
 
 
 class _Sound:

@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, assert_never
 
+from realtime.event import model as m
 from realtime.event.base import Item, ResponseOverrides
-from realtime.event.model import (
-    ModelEvent,
-    ModelInputTranscriptionDeltaEvent,
-    ModelInputTranscriptionDoneEvent,
-    ModelItemAddedEvent,
-    ModelItemDoneEvent,
-    ModelResponseCreatedEvent,
-    ModelResponseDoneEvent,
-    ModelResponseToolUseDoneEvent,
-    ModelSessionCreatedEvent,
-    ModelSessionUpdatedEvent,
-)
 from realtime.message import ToolCallBlock
 from realtime.model.base import Address, CloseVerdict, Frame, ItemTruncate, Profile, Settings, ToolResult
 from realtime.model.json_objects import json_frame
@@ -65,7 +54,7 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
         self._notes = ""
         self._running: str | None = None
         self._outputs: dict[str, str | None] = {}
-        self._complete: dict[str, ModelResponseToolUseDoneEvent] = {}
+        self._complete: dict[str, m.ModelResponseToolUseDoneEvent] = {}
         self._calls: dict[str, ToolCallBlock] = {}
         self._foreign_calls: dict[str, ToolCallBlock] = {}
         self._certain: dict[str, str] = {}
@@ -155,13 +144,13 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
 
     # What the service says.
 
-    def _audio(self, place: AudioDelta, pcm: bytes) -> list[ModelEvent]:
+    def _audio(self, place: AudioDelta, pcm: bytes) -> list[m.ModelEvent]:
         if place.response_id != self._running:
             self.late_frames += 1
             return []
         return super()._audio(place, pcm)
 
-    def _events(self, message: Common | wire.Own) -> list[ModelEvent]:
+    def _events(self, message: Common | wire.Own) -> list[m.ModelEvent]:
         if isinstance(message, OfResponse) and message.response_id != self._running:
             self.late_frames += 1
             return []
@@ -171,7 +160,7 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
                 return []
         return super()._events(message)
 
-    def _own_events(self, message: wire.Own) -> list[ModelEvent]:
+    def _own_events(self, message: wire.Own) -> list[m.ModelEvent]:
         match message:
             case wire.TranscriptionDelta() | wire.TranscriptionCompleted():
                 return self._transcription(message) if self._transcribing else []
@@ -189,32 +178,32 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
                 self._session_id = session.id
                 return []
             case wire.SessionUpdated(session=session):
-                updated = ModelSessionUpdatedEvent(settings=shapes.read_settings(session))
+                updated = m.ModelSessionUpdatedEvent(settings=shapes.read_settings(session))
                 return [*self._open(session.id), updated]
             case _:
                 assert_never(message)
 
-    def _open(self, session_id: str) -> list[ModelEvent]:
+    def _open(self, session_id: str) -> list[m.ModelEvent]:
         if self._opened:
             return []
         self._opened = True
-        return [ModelSessionCreatedEvent(session_id=self._session_id or session_id)]
+        return [m.ModelSessionCreatedEvent(session_id=self._session_id or session_id)]
 
     # Responses.
 
-    def _response_created(self, response: wire.WireResponse) -> list[ModelEvent]:
+    def _response_created(self, response: wire.WireResponse) -> list[m.ModelEvent]:
         """A new response supersedes one that was never closed."""
         if not response.id or response.id == self._running:
             return []
-        events: list[ModelEvent] = []
+        events: list[m.ModelEvent] = []
         if self._running is not None:
             superseded = {"type": "cancelled", "reason": "superseded"}
             events.append(self._end(wire.WireResponse(status="cancelled", status_details=superseded)))
         self._running = response.id
         modalities = read_modalities(response.modalities)
-        return [*events, ModelResponseCreatedEvent(response_id=response.id, output_modalities=modalities)]
+        return [*events, m.ModelResponseCreatedEvent(response_id=response.id, output_modalities=modalities)]
 
-    def _response_done(self, response: wire.WireResponse) -> list[ModelEvent]:
+    def _response_done(self, response: wire.WireResponse) -> list[m.ModelEvent]:
         """A cancelled response sometimes ends without its id."""
         if self._running is None or (response.id and response.id != self._running):
             self.late_frames += 1
@@ -222,7 +211,7 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
         calls = self._complete.values() if read_status(response.status) == "completed" else ()
         return [*calls, *self._outcome(response), self._end(response)]
 
-    def _end(self, response: wire.WireResponse) -> ModelResponseDoneEvent:
+    def _end(self, response: wire.WireResponse) -> m.ModelResponseDoneEvent:
         assert self._running is not None
         done = self._done(self._running, response)
         self._running = None
@@ -235,7 +224,7 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
     def _tool_name(self, call_id: str) -> str:
         return self._calls[call_id].name if call_id in self._calls else ""
 
-    def _item_created(self, item: WireItem, previous: str | None) -> list[ModelEvent]:
+    def _item_created(self, item: WireItem, previous: str | None) -> list[m.ModelEvent]:
         """The service says it once: an item outside a response is complete with it."""
         if item.id in self._restored:
             self._restored.discard(item.id)
@@ -243,25 +232,25 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
         read = self._read_item(item)
         if read is None:
             return []
-        added = ModelItemAddedEvent(item=read, previous_item_id=previous)
+        added = m.ModelItemAddedEvent(item=read, previous_item_id=previous)
         if item.id in self._outputs or read.status == "in_progress":
             self._outputs[item.id] = previous
             return [added]
         if read.tool_result is not None:
             self._calls.pop(read.tool_result.id, None)
-        return [added, ModelItemDoneEvent(item=read, previous_item_id=previous)]
+        return [added, m.ModelItemDoneEvent(item=read, previous_item_id=previous)]
 
     def _output_item_added(self, item: WireItem) -> None:
         self._outputs.setdefault(item.id, None)
         if item.type == "function_call":
             self._growing.setdefault(item.id, ToolCallBlock(id=item.call_id or "", name=item.name or ""))
 
-    def _output_item_done(self, message: OutputItemDone) -> list[ModelEvent]:
+    def _output_item_done(self, message: OutputItemDone) -> list[m.ModelEvent]:
         item = message.item
-        events: list[ModelEvent] = []
+        events: list[m.ModelEvent] = []
         read = self._read_item(item)
         if read is not None:
-            events.append(ModelItemDoneEvent(item=read, previous_item_id=self._outputs.get(item.id)))
+            events.append(m.ModelItemDoneEvent(item=read, previous_item_id=self._outputs.get(item.id)))
         if item.type == "function_call":
             known = self._complete.pop(item.id, None)
             if item.status != "incomplete":
@@ -273,20 +262,20 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
         known = self._growing.get(message.item_id) or ToolCallBlock(id=message.call_id, name="")
         name, arguments = message.name or known.name, message.arguments or known.input or "{}"
         call = self._calls[message.call_id] = ToolCallBlock(id=message.call_id, name=name, input=arguments)
-        self._complete[message.item_id] = ModelResponseToolUseDoneEvent(
+        self._complete[message.item_id] = m.ModelResponseToolUseDoneEvent(
             response_id=message.response_id, item_id=message.item_id, output_index=message.output_index, tool_use=call
         )
 
-    def _call_done(self, message: OutputItemDone, item: WireItem) -> ModelResponseToolUseDoneEvent:
+    def _call_done(self, message: OutputItemDone, item: WireItem) -> m.ModelResponseToolUseDoneEvent:
         call_id = item.call_id or ""
         call = self._calls[call_id] = ToolCallBlock(id=call_id, name=item.name or "", input=item.arguments or "{}")
-        return ModelResponseToolUseDoneEvent(
+        return m.ModelResponseToolUseDoneEvent(
             response_id=message.response_id, item_id=item.id, output_index=message.output_index, tool_use=call
         )
 
     # Transcriptions and errors.
 
-    def _transcription(self, message: wire.TranscriptionDelta | wire.TranscriptionCompleted) -> list[ModelEvent]:
+    def _transcription(self, message: wire.TranscriptionDelta | wire.TranscriptionCompleted) -> list[m.ModelEvent]:
         """Deltas are cumulative there and increments here: only what is certain is passed on, each word once."""
         item_id, index = message.item_id, message.content_index
         match message:
@@ -295,11 +284,11 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
                 self._certain[item_id] = self._certain.get(item_id, "") + delta
                 return [_words(item_id, delta, index)] if delta else []
             case wire.TranscriptionCompleted(transcript=transcript):
-                events: list[ModelEvent] = []
+                events: list[m.ModelEvent] = []
                 if item_id in self._certain and (rest := self._next_words(item_id, transcript)):
                     events.append(_words(item_id, rest, index))
                 self._certain.pop(item_id, None)
-                done = ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=transcript, content_index=index)
+                done = m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=transcript, content_index=index)
                 return [*events, done]
             case _:
                 assert_never(message)
@@ -308,7 +297,7 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
         known = self._certain.get(item_id, "")
         return text[len(known) :] if text.startswith(known) else ""
 
-    def _failed(self, error: WireError) -> list[ModelEvent]:
+    def _failed(self, error: WireError) -> list[m.ModelEvent]:
         meaning = wire.meaning_of(error)
         if meaning is wire.IDLE:
             self._idle = True  # the close that follows is answered by a new session
@@ -336,5 +325,5 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
         return CloseVerdict("provider_closed", f"the provider broke off (close code {code})", reconnect=False)
 
 
-def _words(item_id: str, delta: str, index: int) -> ModelInputTranscriptionDeltaEvent:
-    return ModelInputTranscriptionDeltaEvent(item_id=item_id, delta=delta, content_index=index)
+def _words(item_id: str, delta: str, index: int) -> m.ModelInputTranscriptionDeltaEvent:
+    return m.ModelInputTranscriptionDeltaEvent(item_id=item_id, delta=delta, content_index=index)

@@ -9,20 +9,8 @@ from typing import Any, assert_never
 import msgspec
 
 from realtime.audio.pcm import ms_of
+from realtime.event import model as m
 from realtime.event.base import ContentPart, Item, ResponseOverrides
-from realtime.event.model import (
-    ModelErrorEvent,
-    ModelEvent,
-    ModelInputTranscriptionDeltaEvent,
-    ModelInputTranscriptionDoneEvent,
-    ModelItemAddedEvent,
-    ModelItemDoneEvent,
-    ModelItemTruncatedEvent,
-    ModelResponseCreatedEvent,
-    ModelResponseToolUseDoneEvent,
-    ModelSessionCreatedEvent,
-    ModelSessionUpdatedEvent,
-)
 from realtime.message import ToolCallBlock
 from realtime.model.base import CloseVerdict, Frame, ItemTruncate, Profile, Settings, ToolResult
 from realtime.model.json_objects import json_frame
@@ -52,7 +40,7 @@ class OpenAICodec(FamilyCodec[wire.Own]):
         self._transcription_model = transcription_model
         self._said_voice: str | None = None
         self._refused_voice: str | None = None
-        self._due: list[ModelEvent] = []
+        self._due: list[m.ModelEvent] = []
         self._previous: dict[str, str | None] = {}
         self._heard: dict[str, str] = {}
         self._cut: dict[str, tuple[int, str]] = {}
@@ -84,7 +72,7 @@ class OpenAICodec(FamilyCodec[wire.Own]):
             # The service would refuse the voice and all settings beside it.
             self._refused_voice, voice = voice, None
             code = "cannot_update_voice"
-            self._due.append(ModelErrorEvent(error_type="client_error", code=code, message=wire.VOICE_STAYS))
+            self._due.append(m.ModelErrorEvent(error_type="client_error", code=code, message=wire.VOICE_STAYS))
         else:
             self._said_voice = voice
         transcription: dict[str, Any] | None = None if first else {}
@@ -142,26 +130,26 @@ class OpenAICodec(FamilyCodec[wire.Own]):
         }
         return [json_frame(frame)]
 
-    def overdue(self) -> list[ModelEvent]:
+    def overdue(self) -> list[m.ModelEvent]:
         """See `Codec.overdue`."""
         events, self._due = self._due, []
         return events
 
     # What the service says.
 
-    def _own_events(self, message: wire.Own) -> list[ModelEvent]:
+    def _own_events(self, message: wire.Own) -> list[m.ModelEvent]:
         match message:
             case wire.TranscriptionDelta(item_id=item_id, delta=delta, content_index=index):
                 if not delta:
                     return []
-                return [ModelInputTranscriptionDeltaEvent(item_id=item_id, delta=delta, content_index=index or 0)]
+                return [m.ModelInputTranscriptionDeltaEvent(item_id=item_id, delta=delta, content_index=index or 0)]
             case wire.ItemAdded(item=item, previous_item_id=previous):
                 return self._item_added(item, previous)
             case wire.ItemDone(item=item, previous_item_id=previous):
                 return self._item_done(item, previous)
             case wire.ResponseCreated(response=response):
                 return [
-                    ModelResponseCreatedEvent(
+                    m.ModelResponseCreatedEvent(
                         response_id=response.id,
                         output_modalities=read_modalities(response.modalities),
                         conversation="auto" if response.conversation_id else "none",
@@ -177,7 +165,7 @@ class OpenAICodec(FamilyCodec[wire.Own]):
             case wire.TranscriptionCompleted():
                 usage = message.usage or wire.WireUsage()
                 return [
-                    ModelInputTranscriptionDoneEvent(
+                    m.ModelInputTranscriptionDoneEvent(
                         item_id=message.item_id,
                         transcript=message.transcript,
                         input_tokens=usage.input_tokens,
@@ -189,14 +177,16 @@ class OpenAICodec(FamilyCodec[wire.Own]):
                 item_id = self._ids.back(wire_id)
                 heard = self._heard.pop(item_id, None)
                 return [
-                    ModelItemTruncatedEvent(item_id=item_id, content_index=index, audio_end_ms=end_ms, transcript=heard)
+                    m.ModelItemTruncatedEvent(
+                        item_id=item_id, content_index=index, audio_end_ms=end_ms, transcript=heard
+                    )
                 ]
             case wire.SessionCreated(session=session):
                 self._note_detection(session)
-                return [ModelSessionCreatedEvent(session_id=session.id)]
+                return [m.ModelSessionCreatedEvent(session_id=session.id)]
             case wire.SessionUpdated(session=session):
                 self._note_detection(session)
-                return [ModelSessionUpdatedEvent(settings=shapes.read_settings(session))]
+                return [m.ModelSessionUpdatedEvent(settings=shapes.read_settings(session))]
             case _:
                 assert_never(message)
 
@@ -217,21 +207,21 @@ class OpenAICodec(FamilyCodec[wire.Own]):
     def _tool_name(self, call_id: str) -> str:
         return self._tool_names.get(call_id, "")
 
-    def _deleted(self, item_id: str) -> ModelEvent:
+    def _deleted(self, item_id: str) -> m.ModelEvent:
         if item_id not in self._cut:
             return super()._deleted(item_id)
         end_ms, text = self._cut.pop(item_id)
-        return ModelItemTruncatedEvent(item_id=item_id, audio_end_ms=end_ms, transcript=text)
+        return m.ModelItemTruncatedEvent(item_id=item_id, audio_end_ms=end_ms, transcript=text)
 
-    def _item_added(self, item: WireItem, previous: str | None) -> list[ModelEvent]:
+    def _item_added(self, item: WireItem, previous: str | None) -> list[m.ModelEvent]:
         self._output_item_added(item)
         read = self._read_item(item)
         if read is None or read.id in self._restored or read.id in self._written:
             return []
         before = self._previous[read.id] = self._name(previous)
-        return [ModelItemAddedEvent(item=read, previous_item_id=before)]
+        return [m.ModelItemAddedEvent(item=read, previous_item_id=before)]
 
-    def _item_done(self, item: WireItem, previous: str | None) -> list[ModelEvent]:
+    def _item_done(self, item: WireItem, previous: str | None) -> list[m.ModelEvent]:
         read = self._read_item(item)
         if read is None:
             return []
@@ -244,7 +234,7 @@ class OpenAICodec(FamilyCodec[wire.Own]):
         before = self._previous.pop(read.id, self._name(previous))
         if read.tool_result is not None:
             self._tool_names.pop(read.tool_result.id, None)
-        return [ModelItemDoneEvent(item=read, previous_item_id=before)]
+        return [m.ModelItemDoneEvent(item=read, previous_item_id=before)]
 
     # Tool calls.
 
@@ -253,7 +243,7 @@ class OpenAICodec(FamilyCodec[wire.Own]):
             call_id = self._ids.back(item.call_id or "")
             self._growing[item.id] = ToolCallBlock(id=call_id, name=item.name or "", input=item.arguments or "")
 
-    def _output_item_done(self, message: OutputItemDone) -> list[ModelEvent]:
+    def _output_item_done(self, message: OutputItemDone) -> list[m.ModelEvent]:
         """The one signal of a complete call; those cut off by a cancel are not calls."""
         item = message.item
         if item.type != "function_call":
@@ -263,7 +253,7 @@ class OpenAICodec(FamilyCodec[wire.Own]):
             return []
         call = ToolCallBlock(id=self._ids.back(item.call_id or ""), name=item.name or "", input=item.arguments or "{}")
         return [
-            ModelResponseToolUseDoneEvent(
+            m.ModelResponseToolUseDoneEvent(
                 response_id=message.response_id,
                 item_id=item.id,
                 output_index=message.output_index,
