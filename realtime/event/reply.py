@@ -8,12 +8,12 @@ stands alone: it names its reply and its block or tool call. `realtime.message` 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
+from realtime.event.base import snake_case
 from realtime.event.decode import classes_by_type, read_event
 from realtime.message import (
     ConfirmResult,
@@ -29,11 +29,11 @@ from realtime.message.blocks import check_uri, lower_state, settle_bytes, settle
 from realtime.runtime import unique_id, wall_clock_iso
 
 
-def _type_of(class_name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", class_name.removesuffix("Event")).upper()
+def _upper_snake_case(class_name: str) -> str:
+    return snake_case(class_name).upper()
 
 
-class ReplyEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=_type_of):
+class ReplyEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=_upper_snake_case):
     """Base of all reply events.
 
     `id` is unique per event: a reader that gets an event twice drops it. `created_at` is ISO 8601 in UTC with
