@@ -12,9 +12,10 @@ clock that does not go back.
 
 import math
 from collections import deque
+from dataclasses import dataclass
 from typing import ClassVar
 
-from realtime.audio.pcm import SAMPLE_BYTES, ms_of
+from realtime.audio.pcm import SAMPLE_BYTES, bytes_of, ms_of
 
 KEPT_ITEMS = 32
 """Items that a clock remembers; for older ones it returns 0."""
@@ -29,14 +30,12 @@ MIN_CHUNK_MS = 40
 MAX_CHUNK_MS = 100
 
 
+@dataclass(slots=True, eq=False)
 class _Item:
-    __slots__ = ("epoch", "heard", "item_id", "sent")
-
-    def __init__(self, item_id: str, epoch: int) -> None:
-        self.item_id = item_id
-        self.epoch = epoch
-        self.sent = 0
-        self.heard = 0
+    item_id: str
+    epoch: int
+    sent: int = 0
+    heard: int = 0
 
 
 class PlaybackClock:
@@ -335,11 +334,11 @@ class PlayoutBuffer:
         """
         due: list[tuple[str, bytes]] = []
         start = max(self.ahead_until, now)
-        most_bytes = self._bytes_of(MAX_CHUNK_MS)
+        most_bytes = bytes_of(MAX_CHUNK_MS, self._rate_hz)
         while self._chunks:
             room_bytes = int((now + ahead_ms / 1000 - start) / self._byte_s + 1e-3) & ~1
             want_bytes = min(room_bytes, most_bytes)
-            if want_bytes < min(self._bytes_of(MIN_CHUNK_MS), self._run_bytes()):
+            if want_bytes < min(bytes_of(MIN_CHUNK_MS, self._rate_hz), self._run_bytes()):
                 break
             chunk = self._take(want_bytes)
             start += len(chunk[1]) * self._byte_s
@@ -360,7 +359,7 @@ class PlayoutBuffer:
         """Return when :meth:`pop_due` next has audio, perhaps in the past; None if empty."""
         if not self._chunks:
             return None
-        shortest_s = min(self._bytes_of(MIN_CHUNK_MS), self._run_bytes()) * self._byte_s
+        shortest_s = min(bytes_of(MIN_CHUNK_MS, self._rate_hz), self._run_bytes()) * self._byte_s
         return self.ahead_until + shortest_s - ahead_ms / 1000
 
     def clear(self) -> int:
@@ -379,13 +378,10 @@ class PlayoutBuffer:
         """Return the duration of the queue in ms."""
         return ms_of(self.size_bytes, self._rate_hz)
 
-    def _bytes_of(self, ms: int) -> int:
-        return ms * self._rate_hz // 1000 * SAMPLE_BYTES
-
     def _run_bytes(self) -> int:
         """Return the contiguous bytes of the first item, up to the shortest chunk."""
         head_id = self._chunks[0][0]
-        enough_bytes = self._bytes_of(MIN_CHUNK_MS)
+        enough_bytes = bytes_of(MIN_CHUNK_MS, self._rate_hz)
         run_bytes = -self._head_offset
         for item_id, pcm in self._chunks:
             if item_id != head_id:
