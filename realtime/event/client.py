@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import msgspec
 
 from realtime.event.base import AudioFormat, Event, ImageFormat, Item, ResponseOverrides
-from realtime.event.decode import classes_by_type, decode_base64, read_event
+from realtime.event.decode import classes_by_type, read_event
 from realtime.message import ToolCallBlock, ToolOutput, ToolResultState
+from realtime.message.blocks import settle_bytes
 
 Position = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A place in a stream: never negative, and small enough to be exact in every client's numbers."""
@@ -87,7 +88,7 @@ class ClientAudioAppendEvent(ClientEventBase, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         audio: bytes | str = self.audio
         if isinstance(audio, str):
-            msgspec.structs.force_setattr(self, "audio", decode_base64(audio))
+            settle_bytes(self, "audio")
 
 
 class ClientAudioCommitEvent(ClientEventBase, frozen=True, kw_only=True):
